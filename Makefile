@@ -65,7 +65,7 @@ DOCS := .venv-docs/bin
 	@touch $@
 
 docs: .venv-docs/.ready  ## the documentation site, into build/docs; warnings are errors
-	$(DOCS)/sphinx-build --quiet --fail-on-warning --keep-going -d build/doctrees -b html docs build/docs
+	$(DOCS)/sphinx-build --quiet --jobs auto --fail-on-warning --keep-going -d build/doctrees -b html docs build/docs
 	$(DOCS)/python scripts/check_site.py build/docs
 
 check: test lint types layers wheel docs  ## all that .ci/run does

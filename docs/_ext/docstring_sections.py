@@ -1,7 +1,8 @@
 """A docstring with the sections of numpydoc: Parameters, Returns, Raises, Examples.
 
 Conventions: docstrings of the package say in prose what they take and raise. A sentence that begins with
-````name```` of a parameter is moved to that parameter; types and defaults come from the signature; an error
+````name```` of a parameter is moved to that parameter; what a docstring does not say of a parameter is taken
+from the comment behind a field, or from the conventions of the file and of the folders above. Types and defaults come from the signature; an error
 that is named comes with the words behind its name. What is written as a section already is kept. Prose is
 plain text: only code between backticks and doctests are markup.
 """
@@ -11,9 +12,8 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-
-from numpydoc.docscrape_sphinx import SphinxDocString
 
 PAPERS = {
     "S0": "Yan et al. 2021",
@@ -29,6 +29,19 @@ EMPTY = "\\ "  # a parameter of which nothing is said looks like the others
 _CODE = re.compile(r"(``[^`]+``|`[^`]+`)")
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a definition stands: the docstrings of its file and of the folders above it, the nearest first,
+    and the comments at the ends of lines, by line.
+    """
+
+    docstrings: Sequence[str] = ()
+    comments: Mapping[int, str] = field(default_factory=dict)
+
+
+NOWHERE = Place()
+
+
 @dataclass
 class Taken:
     """A parameter or a field: its type and default as they are written, and what is said of it."""
@@ -36,6 +49,7 @@ class Taken:
     name: str
     type: str = ""
     default: str = ""
+    line: int = 0
     said: list[str] = field(default_factory=list)
 
 
@@ -89,6 +103,8 @@ def raised(text: str) -> list[tuple[str, str]]:
 
     >>> raised("Return it. LabelMapError for maps that do not fit, OptionError for the rest.")
     [('LabelMapError', 'for maps that do not fit'), ('OptionError', 'for the rest')]
+    >>> raised("Return it. ``OptionError`` for an unknown ``over``.")
+    [('OptionError', 'for an unknown ``over``')]
     """
     found: dict[str, str] = {}
     prose = " ".join(re.sub(r">>>.*", "", text, flags=re.DOTALL).split())
@@ -96,7 +112,8 @@ def raised(text: str) -> list[tuple[str, str]]:
     for k, match in enumerate(names):
         end = names[k + 1].start() if k + 1 < len(names) else len(prose)
         words = re.split(r"[.;](?=\s|$)", prose[match.end() : end])[0]
-        words = re.sub(r"(,| and| or)*\s*$", "", words.strip(" ,:`)")).strip()
+        words = re.sub(r"^`+", "", words).lstrip(" ,:)")  # of an error between backticks
+        words = re.sub(r"(,|(^| )(and|or)\b)*[\s,:(]*$", "", words)
         if len(found.get(match[1], "")) < len(words) or match[1] not in found:
             found[match[1]] = words
     return [(name, words or "See above.") for name, words in found.items()]
@@ -106,7 +123,7 @@ def taken(node: ast.FunctionDef | ast.ClassDef) -> list[Taken]:
     """Return what a function takes, or which fields a class has."""
     if isinstance(node, ast.ClassDef):
         return [
-            Taken(n.target.id, ast.unparse(n.annotation), _default(n.value))
+            Taken(n.target.id, ast.unparse(n.annotation), _default(n.value), n.lineno)
             for n in node.body
             if isinstance(n, ast.AnnAssign)
             and isinstance(n.target, ast.Name)
@@ -155,20 +172,33 @@ def _assigned(one: Taken) -> str:
     return f"{one.name}={one.default}" if one.default else one.name
 
 
-def sectioned(text: str, node: ast.FunctionDef | ast.ClassDef) -> str:
-    """Return a docstring with all its sections, as numpydoc reads them."""
-    about, written, tail = _parts(text)
-    paragraphs = re.split(r"\n\s*\n", about.strip("\n"))
-    head, rest = paragraphs[0], paragraphs[1:]
+def described(
+    text: str, node: ast.FunctionDef | ast.ClassDef, place: Place = NOWHERE
+) -> tuple[list[Taken], list[str]]:
+    """Return the parameters with what is said of each, and the paragraphs without what was moved to them."""
+    about, written, _ = _parts(text)
+    head, *rest = re.split(r"\n\s*\n", about.strip("\n"))
     parameters = taken(node)
     names = {t.name.lstrip("*"): t for t in parameters}
     for name, said in written.items():
         if name in names:
             names[name].said.append(said)
-    body = [_without_parameters(p, names) for p in rest]
+    body = [head, *(_without_parameters(p, names) for p in rest)]
     for name, one in names.items():
-        if not one.said:
-            one.said += clauses(about, name)
+        one.said += [] if one.said else clauses(about, name)
+        one.said += (
+            [] if one.said or one.line not in place.comments else [_sentence(place.comments[one.line])]
+        )
+        for docstring in place.docstrings:
+            found = [] if one.said else clauses(docstring, name, begins=isinstance(node, ast.ClassDef))
+            one.said += [_without_name(clause, name) for clause in found]
+    return parameters, body
+
+
+def sectioned(text: str, node: ast.FunctionDef | ast.ClassDef, place: Place = NOWHERE) -> str:
+    """Return a docstring with all its sections, as numpydoc reads them."""
+    about, _, tail = _parts(text)
+    parameters, (head, *body) = described(text, node, place)
     errors = raised(about) if isinstance(node, ast.FunctionDef) else []
     lines = [*blocks(" ".join(head.split())), *(b for p in body if p.strip() for b in blocks(p))]
     out = ["\n\n".join(lines)]
@@ -185,8 +215,7 @@ def sectioned(text: str, node: ast.FunctionDef | ast.ClassDef) -> str:
 
 def _parts(text: str) -> tuple[str, dict[str, str], str]:
     """Return the prose of a docstring, what its section of parameters says of each, and its doctests."""
-    text = textwrap.dedent(text[: text.find("\n") + 1] and text).strip("\n")
-    prose, mark, examples = text.partition("\n>>>")
+    prose, mark, examples = text.strip("\n").partition("\n>>>")
     tail = f">>>{examples}" if mark else ""
     match = _SECTION.search(prose)
     if not match:
@@ -221,17 +250,44 @@ def _without_parameters(paragraph: str, names: dict[str, Taken]) -> str:
     return " ".join(kept)
 
 
-def clauses(about: str, name: str) -> list[str]:
-    """Return the first part of a sentence, between semicolons, that names a parameter, if there is one."""
+def clauses(about: str, name: str, *, begins: bool = False) -> list[str]:
+    """Return the first part of a sentence, between semicolons, that names a parameter, if there is one; with
+    ``begins`` one that begins with its name.
+
+    >>> clauses("Maps are (H, W); ``void`` is left out (as ever; see there). More.", "void", begins=True)
+    ['``void`` is left out (as ever; see there).']
+    """
     found = [
         _sentence(clause)
         for paragraph in re.split(r"\n\s*\n", about)
         if not paragraph.startswith(" ")
         for sentence in sentences(paragraph)
-        for clause in re.split(r";\s", sentence)
-        if f"``{name}``" in clause
+        for clause in _between_semicolons(sentence.removeprefix("Conventions: "))
+        if (clause.startswith(f"``{name}``") if begins else f"``{name}``" in clause)
     ]
     return found[:1]
+
+
+def _without_name(clause: str, name: str) -> str:
+    """Return a clause that says what a parameter is without its name, which the section says already.
+
+    >>> (
+    ...     _without_name("``bins`` is the number of bins.", "bins"),
+    ...     _without_name("``a`` (N,) are numbers.", "a"),
+    ... )
+    ('The number of bins.', '(N,), numbers.')
+    """
+    match = re.match(rf"``{name}``(?: (\([^)]*\)))? (?:is|are) (.+)", clause)
+    return clause if not match else f"{match[1]}, {match[2]}" if match[1] else _sentence(match[2])
+
+
+def _between_semicolons(sentence: str) -> list[str]:
+    """Return the parts of a sentence between semicolons that stand in no brackets."""
+    found = [""]
+    for part in re.split(r"(;\s)", sentence):
+        is_cut = part[:1] == ";" and found[-1].count("(") <= found[-1].count(")")
+        found = [*found, ""] if is_cut else [*found[:-1], found[-1] + part]
+    return found
 
 
 def _is_shape(sentence: str) -> bool:
@@ -254,7 +310,7 @@ def _returns(node: ast.FunctionDef) -> str:
 
 def _given(head: str) -> str:
     """Return what a first sentence says is given."""
-    first = re.split(r"[;:](?=\s)|(?<=\w)\.(?=\s|$)", " ".join(head.split()))[0].strip()
+    first = re.split(r"[;:](?=\s)|(?<=\w)\.(?=\s+[A-Z`(]|$)", " ".join(head.split()))[0].strip()
     match = re.match(r"(?:Return|Yield|Give)\w* (.+)", first)
     return _sentence(match[1]) if match else ""
 
@@ -273,9 +329,11 @@ def _section(title: str, rows: list[tuple[str, str]]) -> str:
     return "\n".join(lines)
 
 
-def rendered(text: str, node: ast.FunctionDef | ast.ClassDef) -> str:
+def rendered(text: str, node: ast.FunctionDef | ast.ClassDef, place: Place = NOWHERE) -> str:
     """Return a docstring as reStructuredText."""
-    return str(SphinxDocString(sectioned(text, node), config={"show_class_members": False}))
+    from numpydoc.docscrape_sphinx import SphinxDocString  # here: tests read docstrings without it
+
+    return str(SphinxDocString(sectioned(text, node, place), config={"show_class_members": False}))
 
 
 def plain_text_of(node: ast.FunctionDef | ast.ClassDef) -> str:

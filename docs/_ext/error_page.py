@@ -82,9 +82,10 @@ def page() -> str:
     for name in errors:
         if name in said:
             listed = "\n".join(f"   - {literal(text)}" for text in said[name])
+            number = f"{len(said[name])} message{'' if len(said[name]) == 1 else 's'}"
             parts.append(
                 f"{name}\n{'~' * len(name)}\n\n{plain_text_of(errors[name])}\n\n"
-                f".. dropdown:: {len(said[name])} messages\n\n{listed}"
+                f".. dropdown:: {number}\n\n{listed}"
             )
     return "\n\n".join(parts)
 

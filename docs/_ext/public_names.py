@@ -8,6 +8,7 @@ from; a module that is public itself offers all that it defines without a leadin
 from __future__ import annotations
 
 import ast
+import tokenize
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -36,6 +37,24 @@ class Name:
 def tree(file: Path) -> ast.Module:
     """Return the parsed text of a file."""
     return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@cache
+def docstrings_around(file: Path) -> tuple[str, ...]:
+    """Return the docstrings of a file and of the folders above it within its room, the nearest first."""
+    above = [folder / "__init__.py" for folder in file.parents if PACKAGE in folder.parents]
+    return tuple(ast.get_docstring(tree(f)) or "" for f in dict.fromkeys((file, *above)) if f.exists())
+
+
+@cache
+def comments(file: Path) -> dict[int, str]:
+    """Return the comments of a file that stand behind code, by line."""
+    with file.open("rb") as opened:
+        tokens = [t for t in tokenize.tokenize(opened.readline) if t.type == tokenize.COMMENT]
+    behind = [t for t in tokens if t.line[: t.start[1]].strip()]
+    return {
+        t.start[0]: t.string.lstrip("# ") for t in behind if not t.string.startswith(("# type:", "# noqa"))
+    }
 
 
 def module_file(where: Path, dotted: str) -> Path:

@@ -62,23 +62,29 @@ def first_sentence(node: ast.stmt) -> str:
     return plain(found[0].rstrip(".")) if found else ""
 
 
+def place_of(file: Path) -> docstrings.Place:
+    """Return what a file says beside its definitions."""
+    return docstrings.Place(public.docstrings_around(file), public.comments(file))
+
+
 def entry(name: public.Name, module: str) -> str:
     """Return what stands of one name on its page."""
     node = name.node
     inside = name.written.removeprefix(f"{module}.") if module else name.written
     if isinstance(node, ast.FunctionDef):
-        text = docstrings.rendered(ast.get_docstring(node) or "", node)
+        text = docstrings.rendered(ast.get_docstring(node) or "", node, place_of(name.file))
         return f".. py:function:: {inside}{docstrings.signature(node)}\n\n{indented(text)}"
     if isinstance(node, ast.ClassDef):
-        text = docstrings.rendered(ast.get_docstring(node) or "", node)
-        inner = "\n\n".join(filter(None, (member(m) for m in node.body)))
+        place = place_of(name.file)
+        text = docstrings.rendered(ast.get_docstring(node) or "", node, place)
+        inner = "\n\n".join(filter(None, (member(m, place) for m in node.body)))
         kind = "exception" if inside.endswith("Error") else "class"
         return f".. py:{kind}:: {inside}{docstrings.signature(node)}\n\n{indented(text)}\n\n{indented(inner)}"
     said = "See :doc:`what there is </reference/catalogues>`." if inside.isupper() else ""
     return f".. py:data:: {inside}\n\n{indented(said)}"
 
 
-def member(node: ast.stmt) -> str:
+def member(node: ast.stmt, place: docstrings.Place) -> str:
     """Return what stands of a method or a property; '' for what is not public."""
     if not isinstance(node, ast.FunctionDef) or node.name.startswith("_"):
         return ""
@@ -87,7 +93,7 @@ def member(node: ast.stmt) -> str:
     if marks & {"property", "cached_property", "functools.cached_property"}:
         typed = f"\n   :type: {ast.unparse(node.returns)}" if node.returns else ""
         return f".. py:property:: {node.name}{typed}\n\n{indented(plain_text(text))}"
-    body = docstrings.rendered(text, node) if text else ""
+    body = docstrings.rendered(text, node, place) if text else ""
     mark = "\n   :classmethod:" if "classmethod" in marks else ""
     mark = "\n   :staticmethod:" if "staticmethod" in marks else mark
     return f".. py:method:: {node.name}{docstrings.signature(node)}{mark}\n\n{indented(body)}"
@@ -258,7 +264,20 @@ def write_pages(_: Any = None) -> None:
             file.write_text(text + "\n", encoding="utf-8")
 
 
+def link_output_options(_: Any, docname: str, source: list[str]) -> None:
+    """Say on a verb's page where the options are that every verb takes: before its first section."""
+    folder, _, verb = docname.rpartition("/")
+    if folder == "reference/verbs" and verb != "index":
+        says = (
+            "Every verb also takes `--json`, `-q`, `-v` and `--progress`:"
+            " [the command line](../command-line.md#options-of-every-verb).\n\n"
+        )
+        before, mark, behind = source[0].partition("\n## ")
+        source[0] = f"{before}\n{says}{mark[1:]}{behind}" if mark else f"{before}\n{says}"
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Let Sphinx write the pages before it looks for them."""
     app.connect("builder-inited", write_pages)
+    app.connect("source-read", link_output_options)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

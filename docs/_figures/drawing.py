@@ -90,7 +90,8 @@ def style() -> str:
         f'html[data-theme="dark"] .fs-figure{{{dark}}}'
         'html[data-theme="dark"] .bd-content div.cell_output .text_html:has(.fs-figure)'
         "{background:none!important;color:inherit!important;padding:0!important}"
-        ".fs-panel{max-width:100%;overflow-x:auto}.fs-panel svg{background:none}</style>"
+        ".fs-panel{max-width:100%;overflow-x:auto}.fs-panel svg{background:none;max-width:100%;height:auto}"
+        ".fs-figure:has(.fs-panel+.fs-panel) .fs-panel{flex:1 1 19rem}</style>"
     )
 
 

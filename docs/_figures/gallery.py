@@ -68,6 +68,11 @@ def open_network(name: str) -> Any:
     return onnxruntime.InferenceSession(str(path), options)
 
 
+@cache
+def predict_scene(name: str, index: int) -> np.ndarray:
+    return predict_map(name, draw_scene(index).image)
+
+
 def predict_map(name: str, image: np.ndarray) -> np.ndarray:
     """Return the (H, W) map that a network predicts for an image."""
     pixels = ((image.astype(np.float32) / 255 - MEAN) / SPREAD).transpose(2, 0, 1)[None]
@@ -87,9 +92,11 @@ def mean_iou(truth: np.ndarray, said: np.ndarray) -> float:
 @cache
 def measure_scenes() -> np.ndarray:
     """Return the mean IoU (J, I) of every network on every scene."""
-    scenes = [draw_scene(k) for k in range(SCENES)]
     return np.array(
-        [[mean_iou(s.truth.astype(int), predict_map(name, s.image)) for s in scenes] for name in NETWORKS]
+        [
+            [mean_iou(draw_scene(k).truth.astype(int), predict_scene(name, k)) for k in range(SCENES)]
+            for name in NETWORKS
+        ]
     )
 
 
@@ -101,7 +108,7 @@ def show_row(pictures: Sequence[Captioned], says: str) -> Drawing:
         for caption, image in pictures
     )
     css = (
-        "<style>.fs-row{display:grid;grid-template-columns:repeat(auto-fill,minmax(11rem,1fr));gap:.75rem;"
+        "<style>.fs-row{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(13rem,45%),1fr));gap:.75rem;"
         "margin:1rem 0}.fs-row figure{margin:0}.fs-row img{width:100%;border-radius:4px;background:none}"
         ".bd-content .fs-row figcaption{font-size:.85em;color:inherit}"
         'html[data-theme="dark"] .bd-content div.cell_output .text_html:has(.fs-row)'
@@ -122,10 +129,9 @@ def uri(image: np.ndarray) -> str:
 def draw_disagreement() -> Drawing:
     """Return the scene on which two networks differ most: image, two maps, and which is wrong where."""
     one, other = "unet", "mobile"
-    scenes = [draw_scene(k) for k in range(SCENES)]
-    apart = [(predict_map(one, s.image) != predict_map(other, s.image)).mean() for s in scenes]
-    scene = scenes[int(np.argmax(apart))]
-    said, theirs = predict_map(one, scene.image), predict_map(other, scene.image)
+    apart = [(predict_scene(one, k) != predict_scene(other, k)).mean() for k in range(SCENES)]
+    index = int(np.argmax(apart))
+    scene, said, theirs = draw_scene(index), predict_scene(one, index), predict_scene(other, index)
     which = np.full((*said.shape, 3), SAME, np.uint8)
     differ, right, also = said != theirs, said == scene.truth, theirs == scene.truth
     which[differ & right] = WRONG_SECOND
@@ -225,8 +231,8 @@ def draw_regions() -> Drawing:
     """Return one scene's true and predicted regions, torn and joined ones in strong colours."""
     network, pictures = "dilated", []
     for metric, word in (("rom", "torn"), ("rum", "joined")):
-        for scene in map(draw_scene, range(SCENES)):
-            said = predict_map(network, scene.image)
+        for index in range(SCENES):
+            scene, said = draw_scene(index), predict_scene(network, index)
             true, predicted = connected(scene.truth.astype(np.int64), said, PLACES, 8, "cut")
             marked = marked_regions(true, predicted, metric)
             if len(marked[0]) > 4:
@@ -243,7 +249,7 @@ def draw_regions() -> Drawing:
 
 def draw_agreement() -> Drawing:
     """Return a matrix: on how many pixels two networks agree."""
-    maps = {name: [predict_map(name, draw_scene(k).image) for k in range(12)] for name in NETWORKS}
+    maps = {name: [predict_scene(name, k) for k in range(12)] for name in NETWORKS}
     share = np.array(
         [
             [np.mean([a == b for a, b in zip(maps[x], maps[y], strict=True)]) for y in NETWORKS]

@@ -37,7 +37,7 @@ def read_ratios(page: str) -> list[tuple[str, float, float]]:
 def draw_ratios(page: str) -> Drawing:
     """Return one panel: a row a measurement, a dot for what was measured and a tick for the target."""
     rows = sorted(read_ratios(page), key=lambda row: -row[1])
-    figure, axes = make_panel(5.2, 1.2 + 0.36 * len(rows))
+    figure, axes = make_panel(5.8, 1.2 + 0.46 * len(rows))
     names = [shorten(what) for what, _, _ in rows]
     draw_dots(axes, names, [(n, times, NAN, BLUE, "o") for n, (_, times, _) in zip(names, rows, strict=True)])
     targets = [

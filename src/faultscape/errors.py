@@ -4,6 +4,10 @@ Conventions: a message is one line for a person: what was given, what was expect
 line prints it after ``faultscape: `` and ends with exit status 2; no traceback. A defect of ours is never one
 of these. What another library says passes through `library_text`, so that its advice to run what a file holds
 is never ours.
+
+``known`` are the words to choose from. ``number`` is how many there are of ``one``, or of ``many`` where
+the plural is not formed by s. ``noun`` is a word without article. ``error`` is what was raised.
+``first_line`` leaves out all but the first line. ``most`` is the most characters.
 """
 
 from __future__ import annotations

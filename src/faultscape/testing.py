@@ -2,6 +2,8 @@
 
 Conventions: a check returns nothing where all is well, and raises AssertionError that says what is not. It
 changes nothing in the study that it is given.
+
+``study`` is the path of the study. ``change`` changes what the model reads.
 """
 
 from __future__ import annotations

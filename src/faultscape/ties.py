@@ -4,6 +4,10 @@ the order in which they came.
 Conventions: a key is the SHA-256 of an image's bytes where they are known, otherwise its id. The order among
 equals is that of BLAKE2b(seed, key); images of the same key (the same bytes twice) follow their ids. Numbers
 less than 1e-12 apart are equal: less is what rounding leaves.
+
+``keys`` (I,) identify images whatever they are called. ``seed`` decides the order. ``ids`` (I,) are the ids
+of the images. ``definition`` is that of the selection. ``differences`` are of any shape. ``scores`` (I,)
+are large where an image is taken first.
 """
 
 from __future__ import annotations

@@ -10,10 +10,12 @@ import re
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 import faultscape as fs
+from faultscape.cli import VERBS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -33,6 +35,7 @@ def loaded(path: Path) -> ModuleType:
 
 
 public = loaded(DOCS / "_ext" / "public_names.py")
+docstrings = loaded(DOCS / "_ext" / "docstring_sections.py")
 formulas = loaded(DOCS / "_ext" / "metric_formulas.py")
 pictures = loaded(DOCS / "_ext" / "metric_pictures.py")
 check_site = loaded(ROOT / "scripts" / "check_site.py")
@@ -153,3 +156,60 @@ def test_the_script_of_formulas_asks_for_nothing_from_elsewhere() -> None:
     files = loaded(ROOT / "scripts" / "npm_files.py")
     assert all(len(wanted.sha512) == 88 for wanted in (*files.FILES, *files.OF_DOCS))
     assert "docs/_static/mathjax/" in (ROOT / ".gitignore").read_text()
+
+
+def unsaid(name: Any) -> list[str]:
+    """The parameters of a function of which neither its docstring nor its file says anything."""
+    place = docstrings.Place(public.docstrings_around(name.file), public.comments(name.file))
+    parameters, _ = docstrings.described(ast.get_docstring(name.node) or "", name.node, place)
+    return [f"{name.written}: {one.name}" for one in parameters if not one.said]
+
+
+def test_every_parameter_of_a_public_function_is_described() -> None:
+    rooms = [n for room, of_it in public.rooms().items() if room != "reporting" for n in of_it]
+    functions = [n for n in [*public.verbs(), *rooms] if isinstance(n.node, ast.FunctionDef)]
+    assert len(functions) > 300
+    assert [words for name in functions for words in unsaid(name)] == []
+
+
+def test_what_a_docstring_does_not_say_of_a_parameter_is_taken_from_its_file() -> None:
+    (function,) = ast.parse('def f(counts, where=""):\n    "Return it. ``where`` is a name."').body
+    place = docstrings.Place(("Conventions: ``counts`` are sums; ``where`` is not asked for.",))
+    parameters, _ = docstrings.described(ast.get_docstring(function), function, place)
+    assert [one.said for one in parameters] == [["Sums."], ["``where`` is a name."]]
+
+
+def test_what_a_class_does_not_say_of_a_field_is_taken_from_the_comment_behind_it(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text('class A:\n    "An A."\n\n    few: int  # how few\n    many: int\n')
+    place = docstrings.Place(("An ``few`` and ``many``. ``many`` is how many.",), public.comments(file))
+    parameters, _ = docstrings.described("An A.", public.tree(file).body[0], place)
+    assert [one.said for one in parameters] == [["How few."], ["How many."]]
+
+
+def test_the_index_of_the_reference_lists_every_page_once() -> None:
+    text = (DOCS / "reference" / "index.md").read_text(encoding="utf-8")
+    pages = {path.stem for path in (DOCS / "reference").glob("*.md")} - {"index"}
+    assert {page: text.count(f"]({page}.md)") for page in pages} == dict.fromkeys(pages, 1)
+    for page in ("api/index", "metrics/index", "files", "errors"):  # the build writes them
+        assert text.count(f"<{page}>`") == 1
+    assert text.count(":hidden:") == text.count("{toctree}")
+
+
+def test_every_page_of_a_verb_says_where_the_options_of_every_verb_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    reference = loaded(DOCS / "_ext" / "reference.py")
+    for verb in VERBS:
+        source = [(DOCS / "reference" / "verbs" / f"{verb}.md").read_text(encoding="utf-8")]
+        before = source[0]
+        reference.link_output_options(None, f"reference/verbs/{verb}", source)
+        (line,) = re.findall(r"^Every verb also takes .*\n\n", source[0], re.MULTILINE)
+        assert line.endswith("(../command-line.md#options-of-every-verb).\n\n"), verb
+        assert line not in source[0].partition("\n## ")[2]
+        assert source[0].replace(line, "", 1).strip() == before.strip()
+    for page in ("reference/verbs/index", "reference/files"):
+        source = ["# A page\n"]
+        reference.link_output_options(None, page, source)
+        assert source == ["# A page\n"]

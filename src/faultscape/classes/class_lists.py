@@ -2,6 +2,9 @@
 
 Conventions: a place is a class's number 0..C-1 in the order of its list; void is place C. ``UNKNOWN`` marks
 pixel values that a map must not hold.
+
+``classes`` are the classes in any form. ``background`` and ``void`` are ids, where the class list is a
+number.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Conventions: maps come in the class list's ids and are turned into places and range-checked once, before any
 kernel. Row = reference, column = prediction (nouns.Pairs).
+
+``images`` are the ids of the images, 0, 1, ... by default.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ Conventions: CSV, UTF-8. A matrix has the class names in its first row and first
 columns class, class, distance: its header's third word is ``distance``. Distances are finite, not negative,
 symmetric, and 0 of a class to itself. A file may hold more classes than are asked for. That a detour is never
 shorter is not asked.
+
+``file`` is CSV or JSON. ``names`` are those of the classes.
 """
 
 from __future__ import annotations

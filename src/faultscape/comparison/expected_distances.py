@@ -3,6 +3,10 @@
 Conventions: probabilities should be calibrated. They come as (I, C), a column a class, or as ``(labels,
 probabilities)`` of the K most probable classes, both (I, K), with a negative label where a row has fewer. The
 result is NaN where a row has no probability, or an undefined one.
+
+``first`` and ``second`` are what two models say of the same images. ``distances`` (C, C) are those of the
+classes.
+
 Source: S2 4, the future direction: distances over distributions instead of single labels.
 """
 

@@ -4,6 +4,10 @@ models' predictions.
 Conventions: a class is its place 0..C-1; distances are (C, C), symmetric, 0 on the diagonal, large = the
 models contradict each other more. An edge from parent to child weighs 2^-depth of the parent, the root's
 edges 1. Sums of such weights are exact in float64 down to depth 52.
+
+``kind`` is ``01``, ``wordnet``, ``hops`` or ``path``. ``first`` and ``second`` are two classes, or the
+labels of two models. ``distances`` (C, C) are those of the classes.
+
 Source: S2 eq. 2 and 3; docs/explanation/class-distances.md says what eq. 3 leaves open.
 """
 

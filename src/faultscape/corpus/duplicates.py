@@ -3,6 +3,8 @@
 Conventions: an image belongs to the first collected image within four bits of it that began a group, or
 begins a group of its own; there is no chaining through others. Two 64-bit hashes within four bits share at
 least one of five bands, so only images with an equal band are compared.
+
+``value`` is the difference hash of an image.
 """
 
 from __future__ import annotations

@@ -5,6 +5,10 @@ Conventions: a group is a word; an image that no rule names is alone, a group of
 whole id with ``{group}`` for the part that names the group and ``*`` for anything; of several readings the
 shortest group counts, so that ``{group}_*`` takes ``aachen`` from ``aachen_000001_000019``. Blocks follow the
 ids in the order in which people count, so that frame 9 stands before frame 10.
+
+``groups`` are {id: group}. ``ids`` are those of all images. ``asked`` is the pattern, the CSV file or the
+dict.
+
 Source: cluster bootstrap and block bootstrap: Davison and Hinkley 1997, 3.8 and 8.2.3; Kuensch 1989.
 """
 

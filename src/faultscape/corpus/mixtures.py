@@ -6,6 +6,9 @@ Conventions: a file has ``name``, ``classes`` (a built-in class list), ``seed`` 
 where left out), ``void`` (classes that become void), ``labels`` ({label id of the layout: class or void};
 left out, the layout's own mapping to Cityscapes where it has one, else its classes by name). What is drawn
 depends on the images' bytes and the seed (`ties`), never on names or on the order of files.
+
+``of`` is the mixture.
+
 Source: S4, appendix A (the preset).
 """
 

@@ -4,6 +4,9 @@ Conventions: an id is the path without extension, relative to the folder given (
 a list file: the folder the file lies in), with ``/`` between folders. Bytes of a file name that are not UTF-8
 stand as ``\xNN``. A suffix that all files of a folder share (``_leftImg8bit``) is not part of the id, which
 is reported.
+
+``arguments`` are folders, globs, list files or files. ``endings`` are those of the files that count.
+``say`` is told what was left out.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 """Untrusted files, one format per module: decoded within bounds, encoded so that other tools read
 them.
+
+Conventions: ``path`` is the file. ``classes`` is the class list. ``label_map_ids`` (H, W) are ids of the
+class list. ``size`` and ``image_size`` are (width, height). ``pixels`` and ``grey`` are those of an image.
 """
 
 import lazy_loader

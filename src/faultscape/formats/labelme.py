@@ -4,6 +4,8 @@ Conventions: a mask shape is an inclusive box and a PNG crop in base64, one shap
 names. On request polygons are written in their place, one a patch. Shapes are drawn in the order of the list,
 later over earlier. Pixels under no shape are the background, or void where the classes have none. The file
 format is described in the project's notes on labelling tools; nothing of LabelMe's own code is used.
+
+``image_path`` is the path of the image as the file names it.
 """
 
 from __future__ import annotations
@@ -106,9 +108,10 @@ def read(
     return covered(drawing.painted(drawn, size, ground_of(classes)), classes, f"{path}"), size
 
 
-def wrong_size(size: tuple[int, int], photo: tuple[int, int]) -> str:
+def wrong_size(size: tuple[int, int], image_size: tuple[int, int]) -> str:
     """Describe a label whose size is not its image's (width, height)."""
-    return f"is {size[0]} x {size[1]} pixels, its image {photo[0]} x {photo[1]}; both must have the same size"
+    own, image = (f"{width} x {height}" for width, height in (size, image_size))
+    return f"is {own} pixels, its image {image}; both must have the same size"
 
 
 def state(path: str | os.PathLike[str]) -> str:

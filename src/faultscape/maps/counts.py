@@ -9,6 +9,8 @@ finds the joint runs, each distinct tuple is kept once with its pixels, and the 
 from these few tuples instead of from the pixels. A stack whose joint runs are short (noise) is given to
 kernels that cost the same whatever it shows: blocks of two to four maps counted together, or bit planes where
 intersections suffice. Which one is chosen changes the time alone.
+
+``maps`` are J label maps of one image. ``n`` is the number of labels.
 """
 
 from __future__ import annotations

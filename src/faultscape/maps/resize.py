@@ -2,6 +2,8 @@
 
 Conventions: the pixel taken is the one under the centre of the new pixel, floor((2 i + 1) n / (2 m)) for new
 length m of n, in whole numbers: exact, and the same everywhere.
+
+``label_map`` (H, W) holds labels. ``size`` is (width, height).
 """
 
 from __future__ import annotations

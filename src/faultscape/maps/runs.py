@@ -6,6 +6,9 @@ ends moved by a pixel: they take one byte a run; where runs come and go, a row i
 runs above; rows of noise are kept as pixels (maps.kernels.plain_rows says how). Streams of one kind lie
 together, so that zstd sees mostly zeros. The code says its own size, carries a checksum, and is checked
 before a pixel is written: a damaged or forged code raises LabelMapError.
+
+``code`` is what ``encode`` returned. ``label_map`` (H, W) holds labels. ``level`` is how hard Zstandard
+compresses.
 """
 
 from __future__ import annotations

@@ -7,6 +7,10 @@ the truth are dropped from both maps: they are in no boundary and in no band, an
 pixel that only the prediction calls void is another label. Distances are Euclidean for the F-score, the
 larger of rows and columns for bands. Scores are float64, larger is better, NaN where a class has no boundary
 (band) in either map, 0 where it has one in one map alone.
+
+``truth`` and ``prediction`` are maps (H, W), ``classes`` is C. ``unit`` is ``diagonal`` or ``pixels``.
+``counts`` (..., C, 6) are those of ``boundary_counts``, of one image or summed.
+
 Source: Csurka, Larlus, Perronnin 2013 (boundary F-score; the tolerance .0075 of the diagonal is theirs and
 BSDS's); Cheng et al. 2021 (boundary IoU, .02).
 """

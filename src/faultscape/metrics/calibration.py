@@ -5,6 +5,12 @@ Conventions: ``confidence`` is the winner's probability, ``correct`` whether the
 shape; ``valid`` says which pixels are judged (void ones are not). Bins of equal width are [a, b), the last
 one [a, 1]. Counts are int64 and sums float64, so that 10^9 pixels are right. 0 is best everywhere. ECE = sum
 over bins of (pixels in the bin / pixels) |mean confidence - share of right pixels|.
+
+``bins`` is the number of bins. ``counts`` are those of ``calibration_counts``, ``fine_counts`` or
+``probability_counts``, of one image or added up. ``judged`` is the number of judged pixels. ``fine`` (3,
+65536) are the counts of ``fine_counts``. ``probabilities`` (C, ...) sum to 1 over the classes. ``label``
+(...) is the true class of each pixel.
+
 Source: Guo et al. 2017 (ECE, MCE); Nguyen and O'Connor 2015 (equal mass); Nixon et al. 2019 (class-wise);
 Brier 1950.
 """

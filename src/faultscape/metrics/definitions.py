@@ -3,6 +3,9 @@ reproduce others.
 
 Conventions: a preset changes only what it names. docs/reference/definitions.md explains each choice; results
 carry the definition they were made with.
+
+``preset`` is a name of ``PRESETS``, or None for the defaults; ``given`` are fields of ``Definitions`` by
+name.
 """
 
 from __future__ import annotations

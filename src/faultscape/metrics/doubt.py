@@ -6,6 +6,10 @@ to 1 has 24 bits and 1 - p few values: from a third to nine tenths of the pixels
 0. So the doubt is added up from the small probabilities, never taken from the large one, and no two pixels
 tie that the probabilities tell apart. For storage in two bytes a pixel take the logit, whose float16 steps
 are even in relative doubt (`logit16`).
+
+``probabilities`` are (C, H, W) and sum to 1 over the classes; ``logits`` are (C, H, W), before the softmax;
+``temperature`` divides the logits; ``probability`` is an array of any shape, between 0 and 1.
+
 Source: S4 eq. 1 (entropy) and its softmax baseline; S3 (maximum softmax probability); Liu et al. 2020
 (energy); Hendrycks et al. 2022 (max logit).
 """

@@ -3,6 +3,11 @@
 Conventions: statistics are {name: array} as image_statistics and scores make them. A metric of one's own is
 of two maps of places 0..C, C = void, or of scores of pixels; what it counts of an image is kept with the
 image's other statistics, so that intervals and differences come of themselves.
+
+``name`` is what ``--metric`` and measure.json call it. ``count`` is the function that counts. ``compute``
+is the function of scores and labels. ``definition`` is one sentence that says what is computed. ``better``
+is ``high`` or ``low``. ``join`` is ``pooled``, ``cells`` or ``images``. ``most`` is the largest value,
+math.inf for none. ``source`` is the paper, if there is one.
 """
 
 from __future__ import annotations

@@ -6,6 +6,9 @@ mask. The order is one everywhere: bilinear to the wanted size (width, height), 
 members then their mean, and then the score; never a score that is resized. Facts are (H, W) float32. What is
 next to 0 is added up from what is small, so that no two pixels tie that the scores tell apart: ``others`` is
 1 - winner, but not made of it.
+
+``scores`` (C, h, w) are what one network gives. ``members`` are the scores of each member.
+
 Source: S4 eq. 1 and 2; S3 (maximum softmax probability).
 """
 

@@ -8,6 +8,10 @@ its logit, whose steps are even in relative doubt; one without ends as its diffe
 model (its ``offset``). Rounding starts from the float32 that would be stored, so that scores counted at once
 and scores stored and counted later are the same counts. `SUBMITTED` is not an entry: nothing computes it,
 since a submission writes it (`scores.submissions` says how it is rounded).
+
+``scorer`` is an entry of ``SCORERS``. ``facts`` are those of ``facts_of``. ``classes`` is the number of
+classes. ``name`` is a scorer's name, or ``file.py:NAME``.
+
 Source: S4 5.1, eq. 1 and 2; S3 3; Hendrycks and Gimpel 2017; Hendrycks et al. 2022 (max logit); Liu et al.
 2020 (energy).
 """

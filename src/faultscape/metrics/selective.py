@@ -5,6 +5,10 @@ Conventions: pixels come as groups of equal doubt, ascending: ``right`` and ``wr
 group, so that ties are one group and no order among them is assumed. Coverage is the share of pixels whose
 doubt does not exceed a threshold; risk the share of wrong ones among these; generalised risk the share of
 pixels that are covered and wrong. 0 is best for both areas.
+
+``doubt`` is large where the model doubts. ``incorrect`` is 0 where the prediction is right and 1 where it
+is wrong. ``counts`` (..., 4) are those of ``window_counts``.
+
 Source: Geifman and El-Yaniv 2017 (AURC); Traub et al. 2024 (AUGRC); Mukhoti and Gal 2018 (PAvPU), S3 (windows
 of 2 x 2, thresholds .5).
 """

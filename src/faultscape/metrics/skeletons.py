@@ -8,6 +8,10 @@ connected by sides and corners, as the class, none of which vanishes; beyond the
 Topology precision is the share of the predicted centreline that lies on true pixels of the class, topology
 sensitivity that of the true centreline on predicted ones, clDice their harmonic mean: 0 where only one map
 has the class, NaN where neither has. Larger is better.
+
+``labels`` (H, W) is a map of places. ``counts`` (..., C, 4) are those of ``skeleton_counts``, of one image
+or summed.
+
 Source: Shit et al. 2021 (clDice); Guo and Hall 1989 (Parallel thinning with two-subiteration algorithms).
 """
 

@@ -5,6 +5,8 @@ Conventions: ``stats`` {name: (I, ...)} as image_statistics makes them, images i
 says which of them count. NaN where undefined. There are three ways to bring images together, *pooled*,
 *cells* and *images*; the catalogue says which is each metric's.
 
+``rom`` and ``rum`` (N,) are the values at each threshold.
+
 Source: S0, S1.
 """
 

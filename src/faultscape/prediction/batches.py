@@ -4,6 +4,9 @@ spool.
 Conventions: a batch is some rows of the shard, in order; its record holds (image id, runs (of a classifier:
 its answer) or None, kept codes by folder, problem) a row, and how long loading, the model, and the rest took.
 A batch never crosses a shard.
+
+``image`` is the id of the image. ``labels`` are the answer: ids of classes, or a label map.
+``probabilities`` are those of the labels. ``confidence`` (H, W) is the probability of the winner.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ Conventions: nothing registers itself. What says of itself which kind it is (``h
 PLACE may have too. All that says which kinds there are (help, errors, what each can be told, how its answers
 are made) is read off this tuple. A kind from outside is a ``Source`` in a file of its own, named
 ``file.py:SOURCE:PLACE``; it stands here as `own`.
+
+``source`` is what follows ``NAME=`` on the command line.
 """
 
 from __future__ import annotations

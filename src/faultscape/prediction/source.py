@@ -4,6 +4,9 @@ follow from, and how it is opened.
 Conventions: the kinds that ship stand in `prediction.catalogue`. One from outside is a ``Source`` in a file
 of its own, with ``open`` alone if need be: what it reads follows its name, ``NAME=file.py:SOURCE:PLACE``. An
 open model yields batches, whatever it is: a row an image, with the code of its labels or what went wrong.
+
+``images`` is how many images the shard has. ``batches`` are lists of images. ``part`` says which shard they
+belong to. ``trial`` holds the images that the model is tried on.
 """
 
 from __future__ import annotations

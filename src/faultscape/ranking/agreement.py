@@ -4,6 +4,10 @@ the open one.
 Conventions: scores are (J,) or (B, J), large = good, NaN = no score; a model without score in either ranking
 is left out; scores equal to 12 decimals are tied. Correlations are NaN for fewer than two models or where all
 are tied. A rank change is positive when a model moved up: benchmark rank minus its rank here.
+
+``first`` and ``second`` are the scores of two rankings. ``scores`` (J,) are those of the ranking in
+question; ``reference`` (J,) are the scores that it is compared with.
+
 Source: S0 Tables 3 and 4.
 """
 

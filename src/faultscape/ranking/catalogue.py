@@ -10,6 +10,9 @@ does. It depends on how the images were chosen: ``chance`` (drawn with known pro
 drawn for the one question which model is best), ``top`` (for all models, without probabilities: entropy,
 model-picker), ``duels``. Whether answers are right or wrong or graded makes no difference. `select` itself
 stays with MAD's duels: they show where models fail, which is another question.
+
+``models`` is the number of models; ``source`` is written ``file.py:name``.
+
 Source: each entry says its own; what stands first is ours (benchmarks/leave_one_out.py and choice_table.py).
 """
 

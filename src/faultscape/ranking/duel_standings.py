@@ -7,6 +7,10 @@ every model, on the images that every ranked model has. The unit of the bootstra
 the selection (``all_labels``) are drawn as a stratum of their own, so that they leave the faithful intervals
 alone. A pair of models compared in one direction only has no part in eq. 6: a lone ratio would always favour
 its row model.
+
+``accuracy`` (J, I) is the concordance of each model with the truth, NaN where there is no label.
+``class_names`` are the names of the classes. ``parents`` hold the names of the classes of each group.
+
 Source: S0 3.1.3, Tables 1 and 3; the re-use of labels is ours.
 """
 

@@ -5,6 +5,8 @@ Conventions: a scene follows from its arguments alone. The truth has a class for
 instances number the things (cars, people, signs, ...) from 1 and are 0 elsewhere; depth is in metres along
 the line of sight's axis, 1000 for the sky. ``training_scene`` draws daylight; ``corpus_scene`` draws harder
 light and rarer things, as the world does to models that were trained in daylight.
+
+``index`` is the number of the scene, 0 and up; each has one scene.
 """
 
 from __future__ import annotations

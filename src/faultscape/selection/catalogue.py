@@ -4,6 +4,9 @@ there are is read off this tuple.
 Conventions: a selector that draws has ``weigh`` (at random, with known probabilities) or ``prefer`` (the best
 first); ``mad`` draws with a temperature, and lets models duel without one. One of your own is a `Selector` in
 a file, named ``file.py:NAME``, instead of a name; nothing is registered.
+
+``task`` is what the models do. ``goal`` says whether the draw may serve the one question which model is
+best.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ says; at most ``cap`` of them may have one predicted label of a model. The first
 "scanned" is what the authors' code does: it counts each candidate it looks at under both of its labels, for
 the two models together, and takes no unordered pair of labels twice. With the expected discrepancy images on
 which both say the same are candidates too, unless nothing is to be expected between the two.
+
+``predictions`` are the labels and probabilities that the models gave.
 """
 
 from __future__ import annotations

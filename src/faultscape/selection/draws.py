@@ -9,6 +9,9 @@ independent of all that the weights could have learned. Of a family of near-dupl
 with a weight can be drawn: the pool, and all that is estimated from the draws, is of one image a family. The
 order of images decides which a number of the stream falls on: give them in that of ``faultscape.ties``, and
 the same images are drawn whatever they are called and in whatever order they came.
+
+``families`` (I,) number the family that each image belongs to. ``seed`` begins the stream.
+
 Source: Farquhar et al. 2021, section 3 (draws that depend on earlier ones).
 """
 

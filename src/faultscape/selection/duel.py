@@ -6,6 +6,9 @@ are the images in which the defender predicts the class; with ``class+scale`` it
 must lie in the closed interval of the class's quartiles. The ``per_class`` lowest concordances are chosen,
 the ``spares`` next follow as replacements; equal ones in the order of ``faultscape.ties``. An image on which
 two maps are the same is not a candidate. ``none`` is S0 eq. 1: one cell an ordered pair, whatever the class.
+
+``concordance`` is a name of `metrics.CONCORDANCES`. ``constraints`` say which images a class's cell may
+take. ``scale`` holds the quartiles that the constraint on scale needs.
 """
 
 from __future__ import annotations

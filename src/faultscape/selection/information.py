@@ -8,6 +8,9 @@ label maps (``similarity`` (J, J, I): possible answer, model, image). Possible a
 any model names, and all others as one; for maps what each model says. The most informative image finds the
 best model fast but knows little of the others: ``select`` draws in proportion to the value, with a floor, so
 that estimates stay unbiased.
+
+``mad`` (I,) are the weights of ``mad``.
+
 Source: derived by us from the idea of Select-LLM (arXiv 2605.24981), whose text we did not have.
 """
 

@@ -5,6 +5,10 @@ if it is the best one, and agrees with the truth at even odds otherwise, so an a
 in a model by (1 - epsilon) / epsilon. The choice is deterministic, ties go to the earlier image (see
 ``faultscape.ties``): there are no draw probabilities and no unbiased estimates. It is defined for losses of 0
 and 1 only, and optimises who is first, not the order of the others.
+
+``truth`` (M,) is the class that people named. ``epsilon`` is the chance that the best model errs.
+``belief`` (J,) is how probable it is that each model is the best. ``classes`` is the number of classes C.
+
 Source: Karimi et al. 2021; Okanovic et al. 2024, eq. 2-4 (uniform prior over classes, epsilon .46 where
 nothing is known).
 """

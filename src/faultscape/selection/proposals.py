@@ -7,6 +7,11 @@ models differs, 0 = alike, in the order of ``numpy.triu_indices``. Weights (I,) 
 weight is zero an image is never drawn and stands outside the pool that the draws speak for. For segmentation
 a loss is 1 - concordance, and so is a discrepancy. Images where no two models differ have equal losses: they
 say nothing of a ranking, and ``where`` leaves them out.
+
+``probabilities`` (I, C) are the mean over the models. ``concordance`` (J, J, I) is that of each two models.
+``temperature`` sharpens the draw: towards 0 the top images alone. ``scores`` (I,) say how much each image
+is wanted. ``images`` is their number I. ``floor`` is the share of uniform drawing that is mixed in.
+
 Source: Kossen et al. 2021, eq. 7 and 8 (expected loss); Matsuura and Hara 2023 (VMA); S2 eq. 2 and S0 eq. 1
 (MAD), sampled with a temperature by us.
 """

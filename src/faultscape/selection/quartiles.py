@@ -4,6 +4,8 @@
 Conventions: a share is taken of all pixels of a mask, void included; a class's quartiles are linear
 percentiles (25, 75) over the masks that contain it; a class in no mask has NaN. The file form is
 ``{"classes": {name: {"n_images", "t_min", "t_max"}}}``.
+
+``path`` is the scale file. ``masks`` are label maps (H, W) of ids.
 """
 
 from __future__ import annotations

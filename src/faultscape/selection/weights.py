@@ -2,6 +2,8 @@
 from which `select`, `plan`, `rank` and the benchmarks have them.
 
 Conventions: as in ``selector_weights``; the weight of an image that is not complete is 0.
+
+``facts`` hold what the models say of each image, by name, as ``selector_weights`` lists them.
 """
 
 from __future__ import annotations

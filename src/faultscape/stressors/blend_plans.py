@@ -4,6 +4,9 @@ the key of the frame.
 Conventions: a plan is plain numbers and words: its JSON is what a corpus keeps, and the same plan with the
 same base and cut-outs gives the same bytes at any time on any machine. All lengths scale with the frame's
 height; given numbers are for 1,024 rows.
+
+``draw`` tells apart the frames that one base makes. ``text`` is the JSON of a plan.
+
 Source: Blum et al. 2021 (S4) 3.1; the ranges are ours, the authors published none.
 """
 

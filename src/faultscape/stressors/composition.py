@@ -2,6 +2,9 @@
 
 Conventions: base and image (H, W, 3) uint8 RGB, labels (H, W) uint8 (`anomaly_labels`). Pixels away from
 objects and their glow keep their bytes, unless there is fog. All arithmetic is in whole numbers.
+
+``plan`` is what `plan_blend` returned.
+
 Source: Blum et al. 2021 (S4) 3.1.
 """
 

@@ -3,6 +3,9 @@
 Conventions: bases are keys (digests), objects cut-outs of the twelve VOC classes that Cityscapes does not
 have. A base used again gets another draw number, so that objects and places are others. Neither a base nor an
 object of validation ever serves in test, nor a known object of it.
+
+``bases`` are the keys of the images that objects are blended into.
+
 Source: Blum et al. 2021 (S4) 3.1. How bases and objects are divided is ours.
 """
 

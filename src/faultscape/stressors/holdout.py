@@ -5,6 +5,10 @@ Conventions: labels are places (H, W): 0..C-1 of C classes, C for void. *Withhel
 held-out classes. In training truth they are ignored by every loss, and are never taken for
 out-of-distribution data, which only pixels that were void from the start are; in test truth they are the
 anomaly: 1 withheld, 0 kept, 255 void. The kept classes have places 0..K-1 in their old order.
+
+``classes`` is the class list. ``names`` are the classes to hold out. ``training`` (H, W) is what
+``training_labels`` returned. ``holdout`` is what ``hold_out`` returned.
+
 Source: S3 (Buchanan et al. 2022), ADE20k-Open: classes are dropped "by masking out the pixels corresponding
 to these classes". The authors' code counts the ids of kept classes from 1 with 0 never used, so that the last
 is out of range; ours are 0..K-1.

@@ -5,6 +5,9 @@ Conventions: base and image (H, W, 3) uint8; base + overlay = image, exactly. An
 its image by the BLAKE2b of their size and pixels, and refuses another base. Its file is a line of JSON, then
 the differences of the box that changed (int16, little-endian, all low bytes before all high ones) in
 zstandard. Untrusted files that are malformed are refused in one line.
+
+``data`` are the bytes of a file.
+
 Source: Fishyscapes' public Static files are differences to Cityscapes too (of another form, clipped, and
 without the digest of their base).
 """

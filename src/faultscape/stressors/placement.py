@@ -4,6 +4,9 @@ Conventions: a frame is (height, width); a box (x, y, width, height) in its pixe
 is drawn as the object's share of the frame's pixels. Its class decides how probably its middle lies in the
 lower half. A forbidden pixel (the ego vehicle) is never covered; known objects, which have a place of their
 own, are chosen so (`is_free`).
+
+``placed`` are objects with their places.
+
 Source: Blum et al. 2021 (S4) 3.1. The table of classes and the numbers are ours; the range of sizes gives FS
 Static's 4.5e7 anomalous pixels in 1,000 frames of 1024 x 2048, 2.15 % of all.
 """

@@ -4,6 +4,10 @@ Conventions: a stream begins at BLAKE2b(seed, key, words): the key stands for th
 `faultscape.ties`), the words for what is drawn. Its i-th number follows from i alone (SplitMix64), so that
 kernels draw any pixel's number in any order. Integers and uniform doubles are exact everywhere; normal
 deviates are rounded to 2^-24, so that the last bit of a mathematics library decides nothing.
+
+``low`` and ``high`` bound the number. ``count`` is how many there are. ``start`` is that of
+``stream_start``. ``words`` tell apart streams of one seed and key.
+
 Source: Steele, Lea and Flood 2014 (SplitMix).
 """
 

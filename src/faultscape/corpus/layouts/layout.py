@@ -5,6 +5,9 @@ Conventions: ``root`` is the folder that a person unpacked. An id is the path of
 its split, without what the data set puts behind every name. Truth is (H, W): ``semantic`` in the ids of the
 layout's class list, ``anomaly`` as 0 known, 1 anomalous, 255 void. A documented number of images is checked
 and reported, never demanded: a sample of a data set works as the whole does.
+
+``layout`` is an entry of ``LAYOUTS``. ``frame`` is one of ``find_frames``. ``kind`` is a kind of truth that
+the layout has. ``split`` is ``train``, ``val`` or another that the data set has.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ how a study keeps the objects that it blended.
 Conventions: pixels and alpha come back as they were, also pixels that nothing is seen of. The text is JSON
 under ``faultscape-cutout``: name, class, split, use, corner, frame, border, and the digest, which must be
 that of what was read.
+
+``data`` are the bytes of such a file. ``cutout`` is the object.
 """
 
 from __future__ import annotations

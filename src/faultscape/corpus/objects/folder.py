@@ -5,6 +5,9 @@ Conventions: a folder has one of four forms, tried in this order: a PASCAL VOC t
 beside masks, images with transparency. ``objects.csv`` may lie in any of them; it says more of the files, and
 what it names is read first. The result depends on pixels and classes, not on names or order of files:
 cut-outs stand in the order of their digests.
+
+``place`` is the folder. ``say`` is told why others were left out.
+
 Source: Blum et al. 2021 (S4) 3.1 for which objects are dropped: those that their image's border cuts, and
 small ones.
 """

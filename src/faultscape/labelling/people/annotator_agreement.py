@@ -6,6 +6,11 @@ counts. Alpha compares votes on the same item, by any annotator; an item with on
 compare. 1 is full agreement, 0 what chance would give. Undefined is NaN: alpha and kappa where all votes are
 alike, since then nothing says what chance would give. Tables of pairs are (A, A), symmetric; on the diagonal
 of ``common`` stands how many items each annotator has.
+
+``scale`` is ``nominal``, ``ordinal`` or ``interval``. ``resamples`` is the number of bootstrap replicates.
+``counts`` and ``images`` are those of ``mask_counts``. ``labelled`` are the maps of one image after
+another.
+
 Source: Krippendorff 2019, chapter 12 (alpha; the bootstrap is ours, over items, where his draws pairs of
 votes); Cohen 1960 (kappa); Jaccard 1901 (IoU).
 """

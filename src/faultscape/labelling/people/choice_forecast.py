@@ -14,6 +14,10 @@ these were, with no effect of picking (a selector that has shown its most tellin
 and makes the forecast too short). The chance of an order is looked at after each block: who stops at the
 first block that settles it is misled more often than 1 - ``level``; an interval holds for a number of answers
 that was fixed beforehand.
+
+``f_wins`` and ``g_wins`` are the answers for each of the two models so far. ``block`` is how many answers
+come between two looks. ``worlds`` is how many futures are drawn. ``seed`` is that of these draws.
+
 Source: Beta posteriors of a binomial rate are Bayes 1763; the forecast by drawing answers to come is ours.
 """
 

@@ -6,6 +6,10 @@ A pixel's consensus is the place with more than half of the weight of the annota
 pixel is void, or what the most skilled says of those whose place has most weight (``tie``). Weights are equal
 where they differ by less than 1e-12 of their sum. An image at a time: nothing is kept between images.
 Disputed is a pixel that not all annotators call the same.
+
+``disputes`` are those of ``dispute``, one an image. ``share`` is the share of disputed pixels, and
+``least_miou`` the mIoU, beyond which an image is discussed.
+
 Source: the vote is that of S2's annotators, here a pixel at a time; S0 4.1.4 has annotators discuss what they
 disagree on.
 """

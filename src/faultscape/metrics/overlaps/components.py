@@ -10,6 +10,11 @@ component k, and A their pixels in other true components, sIoU(k) = |k n K'| / |
 of a predicted component is its share in true ones. At each of 11 thresholds t, evenly from .25 to .75, a true
 component with sIoU >= t is found, else missed, and a predicted one with precision < t is false. Counts add up
 over images.
+
+``threshold`` is the score above which a pixel is predicted. ``min_predicted`` and ``min_truth`` are the
+least pixels of a component, in the place of those of the track. ``counts`` are those of
+``component_counts``, of one image or summed.
+
 Source: Chan et al. 2021 (SegmentMeIfYouCan) and its road-anomaly-benchmark; S4 for the setting.
 """
 

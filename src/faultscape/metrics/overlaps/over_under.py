@@ -5,6 +5,12 @@ Conventions: ``counts`` are those of region_counts, arrays of any one shape (...
 that shape. All measures are errors, 0 best, but ``average_precision_of_regions`` and the panoptic qualities.
 Where a class has no region on one side, ``absent="nan"`` says undefined and ``absent="zero"`` 0; a class on
 neither side is undefined always.
+
+``overlap`` is the IoU above which a region is found, None for the mean over .50:.05:.95. ``touching`` (N,)
+is how many regions of the other side touch each region. ``scale`` is ``tanh``, ``sigmoid`` or ``none``.
+``per`` is ``truth`` or ``prediction``. ``absent`` is ``nan`` or ``zero``: what a class without a region on
+one side has.
+
 Source: S1 III-A; PE: Persello and Bruzzone 2009; PQ: Kirillov et al. 2019.
 """
 

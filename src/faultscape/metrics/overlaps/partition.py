@@ -6,6 +6,10 @@ do: connected regions, instance ids, classes (``confusion_table``). What is void
 out by who made the table. T and P are the two partitions, n_tp a pair's pixels, n_t and n_p the regions'
 pixels, N all of them. Results are float64, 0 is best unless noted, NaN where there are no pixels (for
 ``rand_index``: no two). ``gce_cells`` and ``lce_cells`` take confusion matrices, many at once.
+
+``cells`` (..., R, S) are confusion matrices, rows = truth. ``pairs`` says which pairs of pixels count:
+``distinct``, or ``all``, a pixel with itself too.
+
 Source: S1 eq. 1-2 and Martin et al. 2001 (GCE, LCE); S1 [26] = Polak et al. 2009 (partition distance); Meila
 2003 (variation of information); Rand 1971; Arganda-Carreras et al. 2015 (adapted Rand).
 """

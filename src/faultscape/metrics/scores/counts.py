@@ -11,6 +11,9 @@ fixed groups of 4096 rows. ``fpr_rule`` "first": at the highest threshold whose 
 asked for (S3, S4, scikit-learn); "closest": of all thresholds, known pixels' scores included, up to the first
 with a recall of 1, at the one whose recall lies closest to it, of equals at the lowest (anomaly-seg, to the
 rounding of its float64).
+
+``detection`` is what `detection` or `stream` returned; ``detections`` are those of single images.
+
 Source: S4 section 5 (all pixels pooled); Davis and Goadrich 2006 on why precision is not interpolated.
 """
 

@@ -4,6 +4,9 @@ Conventions: ``known`` and ``anomalous`` (65536,) int64 lie in ascending order o
 they add over images, processes and machines in any order; every number that follows is exact for float16
 scores, and exact up to the rounding to float16 for others. Scores that are not float16 are refused: how to
 round them is a decision (`coarse_scores`, `doubt.logit16`). Minus zero is zero.
+
+``histogram`` is that of one image, or the sum of several.
+
 Source: IEEE 754 half precision, whose bit patterns are in the order of the numbers except for the sign.
 """
 

@@ -10,6 +10,9 @@ the first row with a recall of .95. (5) ``threshold`` is that of the first row w
 float16, the type in which scores are stored. The code that was read (commit 6bc8f37) looks that row's place
 up among the thresholds as they were before (3): ``looked_up`` is what it finds there, or the lowest where it
 ends in an error. Theirs leaves open which of equal thresholds comes first: here a later frame's.
+
+``frames`` are the counts of ``frame_bins``, one a frame.
+
 Source: Chan et al. 2021 (SegmentMeIfYouCan) and its road-anomaly-benchmark; `rank_counts` has the exact
 numbers.
 """

@@ -9,6 +9,10 @@ to a false positive rate ``limit`` and is divided by it: 0..1, large is good. Th
 regions of the mean over a region's pixels of what one pixel adds (`area_beyond`), which the known pixels with
 more, and with the same score, decide: no curve is held, and no table of thresholds and images. NaN without a
 region or without a known pixel.
+
+``score`` is the anomaly score of every pixel, large = anomalous. ``anomalous`` (H, W) says which pixels are
+anomalous.
+
 Source: Bergmann et al. 2021 (MVTec AD, PRO curve to a false positive rate of .3).
 """
 

@@ -3,6 +3,8 @@
 Conventions: maps are stored as they came, in the file's own labels; they are brought to another size only
 when read, by nearest neighbour. A map may have the image's size, the working size, or the image's aspect
 ratio within a pixel; any other size needs ``resize_maps``.
+
+``path`` is the file of a map. ``width`` and ``height`` are those of the image.
 """
 
 from __future__ import annotations

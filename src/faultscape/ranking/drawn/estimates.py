@@ -7,6 +7,12 @@ in the pool. All statements are about the pool. Where a selector draws only imag
 (``disputed`` for classes), losses are equal everywhere else: a difference between two models on the corpus is
 their difference on the pool times the pool's share, and an absolute score needs labels of the rest as well
 (``combined``). A loss of NaN is refused: a mean over what happens to be known is not of the pool.
+
+``pool`` is N. ``number`` is how many images were drawn. ``parts`` are the estimates of each part;
+``shares`` are the parts' shares of the corpus. ``power`` is what the size of each difference is raised to,
+its sign kept. ``proxy`` is the loss that the models' predictions let expect, for every image. ``span`` is
+what a loss lies in.
+
 Source: Farquhar et al. 2021 (LURE); Kossen et al. 2021; Angelopoulos et al. 2023 (prediction-powered
 inference, PPI++); the scale of the variance, margins and one coefficient for all models are ours.
 """

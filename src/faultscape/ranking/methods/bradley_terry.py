@@ -4,6 +4,10 @@ Conventions: ``accuracy`` (J, I) is the concordance of each model with the truth
 larger wins, equal values (to 12 decimals) are half a win each. Strengths are natural logarithms with mean
 zero, large = good. The pseudo-count is added in both directions and only where two models met: elsewhere it
 would invent a comparison.
+
+``pseudo_count`` is how many wins are added in both directions where two models met. ``scores`` (J, I) are
+those of each model on each image. ``weights`` (B, I) count the images.
+
 Source: Bradley and Terry 1952; the re-use of labels is ours (S0 scores a model only on its own duels).
 """
 

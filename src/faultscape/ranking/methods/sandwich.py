@@ -4,6 +4,9 @@ Conventions: a game is (first, second, image, points): models as places, points 
 Games of one image are one observation, however many there are; strengths have mean zero. The covariance is
 H^-1 M H^-1, H the curvature of the likelihood, M the sum over images of the outer product of their slopes: it
 needs no replicate, and is what the bootstrap over images gives as images become many.
+
+``games`` are the games of all images. ``strengths`` (J,) are what the fit gave.
+
 Source: Huber 1967, White 1982; by clusters: Liang and Zeger 1986. Curvature of ties: Davidson 1970.
 """
 

@@ -2,6 +2,9 @@
 
 Conventions: both ways: bright pixels of the frame (a sky) over the object's rim, and bright pixels of the
 object over the frame around it. The frame's own glow is in its pixels already.
+
+``strength`` is how bright the glow is.
+
 Source: Blum et al. 2021 (S4) 3.1, last step; the threshold, the width and the strength are ours.
 """
 

@@ -5,6 +5,9 @@ Conventions: colours are whole numbers, 256 to a grey level (0..65280), alpha 0.
 every step has the same bytes on every machine. Blurs and resampling work on planes (h, w, 4) of colour times
 alpha, and alpha: colours of transparent pixels never leak in, and a pixel outside a mask gets the colours of
 the object's pixels nearby.
+
+``box`` is (x, y, width, height) of the object in the frame. ``flip`` mirrors it. ``margin`` is the width of
+the transparent margin, in pixels.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
 """Step 4, radial motion blur: the camera drives, so that what it sees moves away from the point it drives to.
 
 Conventions: the longer the farther from that point (the focus), in proportion.
+
+``focus`` (x, y) is that point of the frame.
+
 Source: Blum et al. 2021 (S4) 3.1, fourth step; the focus and the share are ours.
 """
 

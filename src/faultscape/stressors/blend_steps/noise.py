@@ -3,6 +3,9 @@
 Conventions: the noise of an image is estimated from its second differences, which smooth shading and straight
 edges do not change, in blocks of 8 x 8 pixels; the quietest quarter counts, so that texture does not. What
 the object has already is taken off: variances add.
+
+``factor`` is how noisy the object becomes, 1 as the frame. ``colour`` (h, w, 3) are the pixels.
+
 Source: Blum et al. 2021 (S4) 3.1, sixth step; Immerkær 1996 (the estimate). That the variance follows the
 frame's is ours.
 """

@@ -5,6 +5,10 @@ Conventions: pixels (h, w, 3) uint8 RGB, alpha (h, w) uint8, 255 the object alon
 above 0. ``corner`` (x, y) and ``frame`` (height, width) say where the object stood in the image it was cut
 out of; ``border`` how many pixels of it lay on that image's border. A known object is of a class that the
 data set has (a car, a person); an anomaly is not.
+
+``image`` is the image that the object is cut out of. ``mask`` is true where the object is. ``name`` is that
+of the image. ``smallest`` is the least number of pixels of an object.
+
 Source: Blum et al. 2021 (S4) 3.1.
 """
 

@@ -2,6 +2,9 @@
 
 Conventions: every variant of an object has its own colours, proportions and texture, drawn from the seed;
 alpha is soft, so that no smoothing of the border is needed. Twelve of the classes are FS Static's.
+
+``name`` is one of ``DRAWN_OBJECTS``. ``variant`` is the number of the variant. ``variants`` is how many are
+drawn of each object.
 """
 
 from __future__ import annotations
