@@ -33,10 +33,10 @@ class Classes:
 
     ``ids`` are the pixel values of the class list (C of them, any order, not necessarily 0..C-1); ``void``
     are pixel values that are not classes; ``background`` is the id of a class that forms no category group,
-    or None; ``parents`` maps the name of a parent group to the names of its classes (S0 Table 1);
-    ``synonyms`` maps the name of a class to other words for it. Classes to recognise, rather than to draw,
-    may do without colours; ``wnids`` are their WordNet synsets (all of them or none), ``glosses`` what they
-    mean in words.
+    or None; ``parents`` maps the name of a parent group to the names of its classes (Yan et al. 2021, Table
+    1); ``synonyms`` maps the name of a class to other words for it. Classes to recognise, rather than to
+    draw, may do without colours; ``wnids`` are their WordNet synsets (all of them or none), ``glosses`` what
+    they mean in words.
     """
 
     names: tuple[str, ...]
@@ -89,11 +89,11 @@ class Pairs:
     """Counts of every pair of maps on every image of a block, enough for every concordance.
 
     ``pairs`` (P, 2): places in ``names`` = models + truths of (reference, prediction); a model pair is
-    (earlier, later), a truth is always the reference. ``both`` (P, I, C): pixels that both call y, N_yy of S0
-    eq. 8. ``rows``, ``columns`` (P, I, C + 1): pixels that the reference, the prediction call y; the last is
-    void. Pixels void in a *truth* are left out of all three. ``totals`` (J, I, C + 1): each model's own
-    histogram. ``present`` (P, I): False where a map of the pair is missing. ``cells`` (P, I, C + 1, C + 1),
-    row = reference, or None when only intersections and marginals were counted.
+    (earlier, later), a truth is always the reference. ``both`` (P, I, C): pixels that both call y, N_yy of
+    Yan et al. 2021 eq. 8. ``rows``, ``columns`` (P, I, C + 1): pixels that the reference, the prediction call
+    y; the last is void. Pixels void in a *truth* are left out of all three. ``totals`` (J, I, C + 1): each
+    model's own histogram. ``present`` (P, I): False where a map of the pair is missing. ``cells`` (P, I, C +
+    1, C + 1), row = reference, or None when only intersections and marginals were counted.
     """
 
     classes: Classes

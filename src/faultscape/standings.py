@@ -72,8 +72,8 @@ class ParentStandings:
 
 @dataclass(frozen=True)
 class OtherSelection:
-    """How far the rankings of another selection agree (S0 Table 4): correlations {ranking: x}, and the
-    overlap of images as a Jaccard index.
+    """How far the rankings of another selection agree (Yan et al. 2021, Table 4): correlations {ranking: x},
+    and the overlap of images as a Jaccard index.
     """
 
     spearman: dict[str, float]
@@ -83,8 +83,8 @@ class OtherSelection:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A closed benchmark beside the open one (S0 Table 3): its scores and ranks, and by ranking {model:
-    places moved up} and Spearman [x, low, high].
+    """A closed benchmark beside the open one (Yan et al. 2021, Table 3): its scores and ranks, and by ranking
+    {model: places moved up} and Spearman [x, low, high].
     """
 
     scores: dict[str, float]

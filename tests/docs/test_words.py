@@ -137,7 +137,7 @@ def quoted(code: str) -> Iterator[str]:
 
 def uncoded(text: str) -> str:
     """Return a docstring or message without its doctest lines and code in backticks."""
-    return re.sub(r"`[^`\n]+`", "``", re.sub(r"^ *(?:>>>|\.\.\.) .*$", "", text, flags=re.MULTILINE))
+    return re.sub(r"`+[^`\n]+`+", "``", re.sub(r"^ *(?:>>>|\.\.\.) .*$", "", text, flags=re.MULTILINE))
 
 
 def texts() -> Iterator[tuple[str, str]]:
@@ -167,7 +167,7 @@ def matches() -> Iterator[tuple[str, str, str, str]]:
             for found in pattern.finditer(flat):
                 around = flat[max(0, found.start() - 40) : found.end() + 40].replace("\n", " ")
                 yield place, around, found[0], word.instead
-        if (page or place == TEMPLATES) and not place.endswith(EXPLAIN_SHORTHAND):
+        if not place.endswith(EXPLAIN_SHORTHAND):
             for found in SHORTHAND.finditer(flat):
                 yield place, flat[max(0, found.start() - 30) : found.end() + 30], found[0], "authors, year"
 

@@ -2,8 +2,8 @@
 other road scenes, and for classifiers ImageNet-1k.
 
 Conventions: ids are the pixel values that the data sets' own masks hold. Names and ids are facts of the data
-sets; parent groups of VOC are S0 Table 1, those of Cityscapes its categories. ADE20k's colours are made here,
-since the data set fixes none in its masks.
+sets; parent groups of VOC are Yan et al. 2021, Table 1, those of Cityscapes its categories. ADE20k's colours
+are made here, since the data set fixes none in its masks.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ ancestors.
 Conventions: a node's place is its position in ``nodes``; parents stand before their children, so place 0 is
 the root. A node may have several parents. Depth counts edges from the root; a chain is a path from the root
 down to a node, along edges from parent to child.
-Source: S2 2.1; the hypernyms of WordNet (Miller 1995).
+Source: Wang et al. 2020, section 2.1; the hypernyms of WordNet (Miller 1995).
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@ Vistas; and which Cityscapes class a Mapillary label is.
 
 Conventions: ids are the pixel values of the data sets' own masks (of CamVid the places in its list of
 colours). Mapillary's colours are made here, since it gives several classes one colour. What a Mapillary label
-is in Cityscapes is our choice: S4's Table 2 is blank in the copy we have. We follow the definitions of
-Cityscapes (Cordts et al. 2016) and, where they are silent, the policy of WildDash 2 (Zendel et al. 2022);
-what neither names is void.
+is in Cityscapes is our choice: Blum et al. 2021's Table 2 is blank in the copy we have. We follow the
+definitions of Cityscapes (Cordts et al. 2016) and, where they are silent, the policy of WildDash 2 (Zendel et
+al. 2022); what neither names is void.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def mapillary_v20() -> Classes:
 
 def mapillary_to_cityscapes(version: str) -> dict[str, str]:
     """Return {label id: class of Cityscapes or void} of Mapillary Vistas ``"1.2"`` or ``"2.0"``: our choice,
-    since S4's Table 2 is blank in the copy we have.
+    since Blum et al. 2021's Table 2 is blank in the copy we have.
 
     >>> [mapillary_to_cityscapes("1.2")[label] for label in ("13", "24", "44", "58")]
     ['road', 'road', 'void', 'train']

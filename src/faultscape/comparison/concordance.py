@@ -1,4 +1,4 @@
-"""How far two maps agree, for every pair and image at once, from counts alone (S0 eq. 1, 7-10).
+"""How far two maps agree, for every pair and image at once, from counts alone (Yan et al. 2021, eq. 1, 7-10).
 
 Conventions: larger is more alike; NaN where a map is missing or the metric is undefined. Metrics that are not
 symmetric take the defender's map as reference; against a truth, the truth is the reference.

@@ -35,9 +35,9 @@ def count(
     image.
 
     ``maps`` {model: (I, H, W) or I arrays (H, W) of ids}; ``truth`` likewise, one or several by name; a map
-    may be None where it is missing. ``cells`` keeps the whole confusion matrices, S0 eq. 8; ``background``
-    and ``void`` are ids, for ``classes`` given as a number. Errors: LabelMapError for values out of range or
-    shapes that differ.
+    may be None where it is missing. ``cells`` keeps the whole confusion matrices, Yan et al. 2021, eq. 8;
+    ``background`` and ``void`` are ids, for ``classes`` given as a number. Errors: LabelMapError for values
+    out of range or shapes that differ.
 
     >>> pairs = count({"a": np.array([[[0, 1]]]), "b": np.array([[[0, 0]]])}, classes=2)
     >>> pairs.both.tolist(), pairs.rows.tolist(), pairs.columns.tolist()

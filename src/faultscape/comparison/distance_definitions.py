@@ -1,8 +1,8 @@
 """The distances between the classes of a study: of a named kind, from a hierarchy that stands above the
 classes, or from a file.
 
-Conventions: (C, C), symmetric, 0 on the diagonal. ``wordnet`` (S2 eq. 3), ``path`` and ``hops`` look at what
-stands above classes; ``01`` is 0 or 1.
+Conventions: (C, C), symmetric, 0 on the diagonal. ``wordnet`` (Wang et al. 2020, eq. 3), ``path`` and
+``hops`` look at what stands above classes; ``01`` is 0 or 1.
 """
 
 from __future__ import annotations

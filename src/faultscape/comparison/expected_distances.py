@@ -7,7 +7,8 @@ result is NaN where a row has no probability, or an undefined one.
 ``first`` and ``second`` are what two models say of the same images. ``distances`` (C, C) are those of the
 classes.
 
-Source: S2 4, the future direction: distances over distributions instead of single labels.
+Source: Wang et al. 2020, section 4, the future direction: distances over distributions instead of single
+labels.
 """
 
 from __future__ import annotations

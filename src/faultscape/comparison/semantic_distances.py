@@ -8,7 +8,7 @@ edges 1. Sums of such weights are exact in float64 down to depth 52.
 ``kind`` is ``01``, ``wordnet``, ``hops`` or ``path``. ``first`` and ``second`` are two classes, or the
 labels of two models. ``distances`` (C, C) are those of the classes.
 
-Source: S2 eq. 2 and 3; docs/explanation/class-distances.md says what eq. 3 leaves open.
+Source: Wang et al. 2020, eq. 2 and 3; docs/explanation/class-distances.md says what eq. 3 leaves open.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def class_distances(
 ) -> np.ndarray:
     """Return the (C, C) float64 distances of classes that stand at these places of a hierarchy.
 
-    ``01``: 1 for any two classes (S2 eq. 2; no hierarchy needed). ``wordnet``: the weights along two chains
-    below the last node that they share, the least over all pairs of root chains (S2 eq. 3 as its authors
-    compute it). ``hops``: the same with every weight 1. ``path``: the shortest path of the whole hierarchy as
-    an undirected graph (S2 eq. 3 as printed), depth being that of the shortest chain. OptionError for another
-    kind, ClassesError for too many classes or no hierarchy.
+    ``01``: 1 for any two classes (Wang et al. 2020, eq. 2; no hierarchy needed). ``wordnet``: the weights
+    along two chains below the last node that they share, the least over all pairs of root chains (Wang et al.
+    2020, eq. 3 as its authors compute it). ``hops``: the same with every weight 1. ``path``: the shortest
+    path of the whole hierarchy as an undirected graph (Wang et al. 2020, eq. 3 as printed), depth being that
+    of the shortest chain. OptionError for another kind, ClassesError for too many classes or no hierarchy.
 
     >>> from faultscape.classes import imagenet
     >>> from faultscape.classes.hierarchy import places
@@ -89,8 +89,8 @@ def _over_chains(kind: str, hierarchy: Hierarchy, places: np.ndarray) -> np.ndar
 
 
 def _down(depth: int, edges: np.ndarray) -> np.ndarray:
-    """Return the weight of so many edges down from a depth: 2^-depth + 2^-(depth + 1) + ... (S2 eq. 3 with w
-    = 2^-l).
+    """Return the weight of so many edges down from a depth: 2^-depth + 2^-(depth + 1) + ... (Wang et al.
+    2020, eq. 3 with w = 2^-l).
     """
     return np.ldexp(1.0, 1 - depth) - np.exp2(1 - depth - edges)
 

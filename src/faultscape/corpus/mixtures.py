@@ -9,7 +9,7 @@ depends on the images' bytes and the seed (`ties`), never on names or on the ord
 
 ``of`` is the mixture.
 
-Source: S4, appendix A (the preset).
+Source: Blum et al. 2021, appendix A (the preset).
 """
 
 from __future__ import annotations

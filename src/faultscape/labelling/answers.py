@@ -1,5 +1,5 @@
 """Two yes/no questions an image: "does x contain an f_i(x)?", "does x contain an f_j(x)?" - the table of
-questions, and what people answered (S2 2.1, 3.1).
+questions, and what people answered (Wang et al. 2020, section 2.1, 3.1).
 
 Conventions: CSV in UTF-8 with a header line. Questions have the columns image, class, gloss, and annotator
 and answer to fill in; of answers image, class, annotator and answer count (yes, no or unsure), a line without
@@ -151,7 +151,7 @@ def difficult(answers: Iterable[Answer]) -> dict[str, str]:
 
 
 def most(votes: int, people: int) -> bool:
-    """Whether more than three of five people say so (S2 3.1).
+    """Whether more than three of five people say so (Wang et al. 2020, section 3.1).
 
     >>> most(3, 5), most(4, 5)
     (False, True)

@@ -3,8 +3,8 @@
 Conventions: an entry is complete; `label export`, `label import`, their help and messages read it. Masks of
 label maps and questions of classifiers are two classes of entries. Ids are those of the class list that
 people see; sizes are (width, height). A person's own entry comes from ``file.py:NAME`` (`find_format`).
-Source: PNG masks as data sets bring them, LabelMe's JSON, CSV as spreadsheets write it; questions: S2 2.1,
-3.1.
+Source: PNG masks as data sets bring them, LabelMe's JSON, CSV as spreadsheets write it; questions: Wang et
+al. 2020, section 2.1, 3.1.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ _local = threading.local()
 
 
 def confusions(maps: Maps, n: int, pairs: np.ndarray | None = None) -> np.ndarray:
-    """Return (P, n, n) counts of every pair, row = first map of the pair (S0 eq. 8); LabelMapError for labels
-    >= n.
+    """Return (P, n, n) counts of every pair, row = first map of the pair (Yan et al. 2021, eq. 8);
+    LabelMapError for labels >= n.
 
     >>> confusions(np.array([[[0, 1, 1]], [[0, 0, 1]]], np.uint8), 2).tolist()
     [[[1, 0], [1, 1]]]

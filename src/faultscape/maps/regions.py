@@ -7,7 +7,7 @@ number. Pixels void in the truth belong to no true region and count in no overla
 removes them before regions are made; ``"bridge"`` makes predicted regions first, so that one may pass through
 them. A region without a pixel left does not exist. Pixels that only the prediction calls void form regions of
 label n: no class's, but parts of the partition.
-Source: S1 III-A (regions), Rosenfeld and Pfaltz 1966 (two passes over runs).
+Source: Zhang et al. 2021, section III-A (regions), Rosenfeld and Pfaltz 1966 (two passes over runs).
 """
 
 from __future__ import annotations

@@ -5,15 +5,15 @@ Conventions: ``compute(stats, definitions)`` makes the metric of statistics {nam
 and scores make them, NaN where undefined. How images are brought together is its ``join``:
 
     pooled       counts of all images are added, then divided: stats (..., C) are sums, the result is (...)
-    cells        mean over images of the mean over the classes defined there (S1 Table I): stats (I, ...),
-                 the result (I, C)
+    cells        mean over images of the mean over the classes defined there (Zhang et al. 2021, Table I):
+                 stats (I, ...), the result (I, C)
     images       mean over images: stats (I, ...), the result (I,)
 
 ``per_class`` gives (..., C) of pooled metrics, of the others (I, C), where a class has a number of its own.
 Pooled score metrics read {"score", "label"}, all pixels of a data set, label 1 anomalous (or wrong), 0 not,
 255 void; `measure` streams the same numbers where they are ``streamed``. Those of images read one image's
 pixels. Entries stand in the order in which measure.json has them.
-Source: S0, S1, S3, S4.
+Source: Yan et al. 2021, Zhang et al. 2021, Buchanan et al. 2022, Blum et al. 2021.
 """
 
 from __future__ import annotations

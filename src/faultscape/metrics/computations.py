@@ -44,7 +44,9 @@ def per(of: Callable[..., np.ndarray]) -> Compute:
 
 
 def precision(overlap: float | None) -> Compute:
-    """Return how an entry computes the average precision of regions at an overlap, or (None) at all of S1."""
+    """Return how an entry computes the average precision of regions at an overlap, or (None) at all of Zhang
+    et al. 2021.
+    """
     return lambda s, d: over_under.average_precision_of_regions(dict(s), overlap, absent=d.absent)
 
 

@@ -10,8 +10,8 @@ are even in relative doubt (`logit16`).
 ``probabilities`` are (C, H, W) and sum to 1 over the classes; ``logits`` are (C, H, W), before the softmax;
 ``temperature`` divides the logits; ``probability`` is an array of any shape, between 0 and 1.
 
-Source: S4 eq. 1 (entropy) and its softmax baseline; S3 (maximum softmax probability); Liu et al. 2020
-(energy); Hendrycks et al. 2022 (max logit).
+Source: Blum et al. 2021, eq. 1 (entropy) and its softmax baseline; Buchanan et al. 2022 (maximum softmax
+probability); Liu et al. 2020 (energy); Hendrycks et al. 2022 (max logit).
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def margin(probabilities: np.ndarray, *, axis: int = 0) -> np.ndarray:
 
 
 def entropy(probabilities: np.ndarray, *, axis: int = 0, normalised: bool = False) -> np.ndarray:
-    """Return -sum p log p in nats, (H, W) of (C, H, W), S4 eq. 1, with 0 log 0 = 0; ``normalised`` divides by
-    log C, so that 1 is the most.
+    """Return -sum p log p in nats, (H, W) of (C, H, W), Blum et al. 2021, eq. 1, with 0 log 0 = 0;
+    ``normalised`` divides by log C, so that 1 is the most.
 
     Of samples (T, C, H, W) take the mean over T first. MetricError for what are not probabilities.
 

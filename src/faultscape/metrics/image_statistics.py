@@ -4,7 +4,7 @@ share by class are computed from.
 Conventions: {name: array}, int64 counts and float64 sums, (C,) per class or () for the image. Counts of
 images add up in any order; sums of floats are added once, in corpus order (metrics.summary). Pixels void in
 the truth are in none of them. Doubt and anomaly scores have statistics of their own.
-Source: S0 4.1.3, S1 II and III.
+Source: Yan et al. 2021, section 4.1.3, Zhang et al. 2021, section II and III.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ def _in_pixels(width: float, shape: tuple[int, ...]) -> float:
 
 
 def _curve(table: Overlaps, classes: Classes, definitions: Definitions) -> Statistics:
-    """Return what the curves of S1 III-B need: the means over classes of ROM and RUM, and IoU's pixels, at
-    each threshold of confidence.
+    """Return what the curves of Zhang et al. 2021, section III-B need: the means over classes of ROM and RUM,
+    and IoU's pixels, at each threshold of confidence.
 
     The classes that have a value without a threshold stay in the mean: one whose regions are all unknown is
     neither torn nor merged, 0. Otherwise a curve would rise because easy classes leave it.

@@ -1,11 +1,11 @@
-"""Pixel metrics from counts: mIoU, FWIoU, MPA, pixel accuracy, Dice (S0 eq. 7-10).
+"""Pixel metrics from counts: mIoU, FWIoU, MPA, pixel accuracy, Dice (Yan et al. 2021, eq. 7-10).
 
 Conventions: ``both`` (..., C) pixels that reference and prediction call y; ``reference``, ``prediction``
 (..., C + 1) pixels that each calls y, the last being void: void is never a class, but a pixel that only one
 side calls void counts against the other's class. Results are float64 (...), larger is better, NaN where
-undefined. ``over`` says which classes a mean is over: ``union`` those either side has (what S0's code does),
-``all`` (eq. 7 as printed: absent counts 0), ``truth`` those of the reference.
-Source: S0 section 4.1.3 and 4.3. Eq. 9 as printed lacks the class frequency; here it has it.
+undefined. ``over`` says which classes a mean is over: ``union`` those either side has (what Yan et al. 2021's
+code does), ``all`` (eq. 7 as printed: absent counts 0), ``truth`` those of the reference.
+Source: Yan et al. 2021, section 4.1.3 and 4.3. Eq. 9 as printed lacks the class frequency; here it has it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ OVER = get_args(Over)
 def miou(
     both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: Over = "union"
 ) -> np.ndarray:
-    """Return the mean intersection over union (...), S0 eq. 7, from counts (..., C) and (..., C + 1);
-    OptionError for an unknown ``over``.
+    """Return the mean intersection over union (...), Yan et al. 2021, eq. 7, from counts (..., C) and (..., C
+    + 1); OptionError for an unknown ``over``.
 
     >>> miou(np.array([2, 1]), np.array([3, 1, 0]), np.array([2, 2, 0])).round(4)
     np.float64(0.5833)
@@ -42,8 +42,8 @@ def dice(
 def fwiou(
     both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: Over = "union"
 ) -> np.ndarray:
-    """Return the intersection over union weighted by the reference's class frequencies (...), S0 eq. 9 with
-    the frequency it lacks in print.
+    """Return the intersection over union weighted by the reference's class frequencies (...), Yan et al.
+    2021, eq. 9 with the frequency it lacks in print.
 
     OptionError for an unknown ``over``, which changes nothing here.
 
@@ -59,8 +59,8 @@ def fwiou(
 def mpa(
     both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: Over = "union"
 ) -> np.ndarray:
-    """Return the mean over classes of N_yy / N_y. (...), S0 eq. 10; a class absent from the reference has no
-    accuracy. OptionError for an unknown ``over``.
+    """Return the mean over classes of N_yy / N_y. (...), Yan et al. 2021, eq. 10; a class absent from the
+    reference has no accuracy. OptionError for an unknown ``over``.
 
     >>> mpa(np.array([2, 1]), np.array([3, 1, 0]), np.array([2, 2, 0])).round(4)
     np.float64(0.8333)

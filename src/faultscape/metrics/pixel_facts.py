@@ -9,7 +9,7 @@ next to 0 is added up from what is small, so that no two pixels tie that the sco
 
 ``scores`` (C, h, w) are what one network gives. ``members`` are the scores of each member.
 
-Source: S4 eq. 1 and 2; S3 (maximum softmax probability).
+Source: Blum et al. 2021, eq. 1 and 2; Buchanan et al. 2022 (maximum softmax probability).
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ class PixelFacts:
     """What the probabilities of each pixel say, (H, W) float32 each.
 
     ``winner`` is the largest probability, ``second`` the next, ``others`` the sum of all but the largest,
-    ``entropy`` in nats (S4 eq. 1). For logits, ``top`` is the largest and ``log_sum`` the logarithm of the
-    sum of their exponentials; None of what has none. Of several members ``labels`` is the class of the
-    largest mean probability, ``predictive`` the entropy of the mean, ``expected`` the mean of the members'
-    entropies and ``information`` the mutual information, predictive - expected (S4 eq. 2), made without a
-    difference. ``variance`` is that of the logits, of a network that says it (S3, Gaussian process).
+    ``entropy`` in nats (Blum et al. 2021, eq. 1). For logits, ``top`` is the largest and ``log_sum`` the
+    logarithm of the sum of their exponentials; None of what has none. Of several members ``labels`` is the
+    class of the largest mean probability, ``predictive`` the entropy of the mean, ``expected`` the mean of
+    the members' entropies and ``information`` the mutual information, predictive - expected (Blum et al.
+    2021, eq. 2), made without a difference. ``variance`` is that of the logits, of a network that says it
+    (Buchanan et al. 2022, Gaussian process).
     """
 
     winner: np.ndarray
@@ -78,7 +79,7 @@ def facts_of_members(
     members: Sequence[np.ndarray], size: tuple[int, int], *, marginal: Sequence[bool] | bool = False
 ) -> PixelFacts:
     """Return the facts of the mean of several members' probabilities, of their scores (C, h, w) of the same
-    classes, at ``size`` (width, height), S4 eq. 1 and 2.
+    classes, at ``size`` (width, height), Blum et al. 2021, eq. 1 and 2.
 
     Errors: MetricError for no member, or members of unequal numbers of classes.
 

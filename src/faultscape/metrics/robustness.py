@@ -2,11 +2,11 @@
 reference model, and the consistency that needs no labels.
 
 Conventions: a *condition* is a corruption at one severity; means are over severities first, then over
-corruptions, so that a corruption with fewer severities counts as much as another (S3; Hendrycks and
-Dietterich 2019). Numbers come with their slopes by unit: what is redrawn is a parent image, or a group of
-them, with all that was made of it, so that conditions of one set move together.
-Source: S3 Tables 2 and 3; Hendrycks and Dietterich 2019 (corruption error); Kamann and Rother 2020 (its form
-for segmentation); arXiv 2503.00450 (consistency).
+corruptions, so that a corruption with fewer severities counts as much as another (Buchanan et al. 2022;
+Hendrycks and Dietterich 2019). Numbers come with their slopes by unit: what is redrawn is a parent image, or
+a group of them, with all that was made of it, so that conditions of one set move together.
+Source: Buchanan et al. 2022, Tables 2 and 3; Hendrycks and Dietterich 2019 (corruption error); Kamann and
+Rother 2020 (its form for segmentation); arXiv 2503.00450 (consistency).
 """
 
 from __future__ import annotations
@@ -115,7 +115,8 @@ def mean_of(numbers: Sequence[Ratios]) -> Ratios:
 
 
 def mean_corrupted(conditions: Conditions) -> Ratios:
-    """Return the mean over severities, then over corruptions (the column Cityscapes-C of S3).
+    """Return the mean over severities, then over corruptions (the column Cityscapes-C of Buchanan et al.
+    2022).
 
     >>> at = lambda v: Ratios(Linear(np.array(v), np.zeros(1)), None)
     >>> round(mean_corrupted({("fog", 1): at(0.9), ("fog", 3): at(0.7), ("noise", 1): at(0.4)}).value, 4)

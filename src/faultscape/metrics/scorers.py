@@ -12,8 +12,8 @@ since a submission writes it (`scores.submissions` says how it is rounded).
 ``scorer`` is an entry of ``SCORERS``. ``facts`` are those of ``facts_of``. ``classes`` is the number of
 classes. ``name`` is a scorer's name, or ``file.py:NAME``.
 
-Source: S4 5.1, eq. 1 and 2; S3 3; Hendrycks and Gimpel 2017; Hendrycks et al. 2022 (max logit); Liu et al.
-2020 (energy).
+Source: Blum et al. 2021, section 5.1, eq. 1 and 2; Buchanan et al. 2022, section 3; Hendrycks and Gimpel
+2017; Hendrycks et al. 2022 (max logit); Liu et al. 2020 (energy).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Scorer:
     ``compute``, (H, W) float32 of the facts.
 
     ``most`` is the largest value that it can take of so many classes; without it the score has no ends.
-    ``tells_errors``: whether it may be asked which pixels are misclassified (S4, appendix A).
+    ``tells_errors``: whether it may be asked which pixels are misclassified (Blum et al. 2021, appendix A).
     """
 
     name: str

@@ -9,8 +9,8 @@ pixels that are covered and wrong. 0 is best for both areas.
 ``doubt`` is large where the model doubts. ``incorrect`` is 0 where the prediction is right and 1 where it
 is wrong. ``counts`` (..., 4) are those of ``window_counts``.
 
-Source: Geifman and El-Yaniv 2017 (AURC); Traub et al. 2024 (AUGRC); Mukhoti and Gal 2018 (PAvPU), S3 (windows
-of 2 x 2, thresholds .5).
+Source: Geifman and El-Yaniv 2017 (AURC); Traub et al. 2024 (AUGRC); Mukhoti and Gal 2018 (PAvPU), Buchanan et
+al. 2022 (windows of 2 x 2, thresholds .5).
 """
 
 from __future__ import annotations

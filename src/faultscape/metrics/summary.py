@@ -7,7 +7,7 @@ says which of them count. NaN where undefined. There are three ways to bring ima
 
 ``rom`` and ``rum`` (N,) are the values at each threshold.
 
-Source: S0, S1.
+Source: Yan et al. 2021, Zhang et al. 2021.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def of_images(
 
 def curves(stats: Stats, weights: np.ndarray) -> dict[str, np.ndarray]:
     """Return ROM, RUM, mIoU (B, T) of the images with confidence, when regions below each threshold are
-    unknown (S1 III-B).
+    unknown (Zhang et al. 2021, section III-B).
     """
     shape = (len(stats["both"]), len(CURVE), -1)
     both, predicted = stats["curve_both"].reshape(shape), stats["curve_predicted"].reshape(shape)
@@ -134,7 +134,7 @@ def curves(stats: Stats, weights: np.ndarray) -> dict[str, np.ndarray]:
 
 def rom_rum_area(rom: np.ndarray, rum: np.ndarray) -> float:
     """Return the area under RUM against ROM as the threshold moves, by trapezia, points sorted by ROM; less
-    is better (S1 Fig. 5).
+    is better (Zhang et al. 2021, Fig. 5).
 
     >>> round(rom_rum_area(np.array([0.4, 0.2, 0.0]), np.array([0.5, 0.3, 0.0])), 3)
     0.11

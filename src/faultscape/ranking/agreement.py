@@ -8,7 +8,7 @@ are tied. A rank change is positive when a model moved up: benchmark rank minus 
 ``first`` and ``second`` are the scores of two rankings. ``scores`` (J,) are those of the ranking in
 question; ``reference`` (J,) are the scores that it is compared with.
 
-Source: S0 Tables 3 and 4.
+Source: Yan et al. 2021, Tables 3 and 4.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def compare_selections(
     standings: Standings, other: Standings, images: Collection[str], other_images: Collection[str]
 ) -> OtherSelection:
     """Return how far the rankings agree in the standings of two selections, and the overlap of their images;
-    of the standings of two selections (S0 Table 4).
+    of the standings of two selections (Yan et al. 2021, Table 4).
 
     Only models of both count. RankingError when they have fewer than two in common.
     """
@@ -114,7 +114,7 @@ def compare_benchmark(
     level: float = LEVEL,
 ) -> Benchmark:
     """Return the benchmark's scores and ranks, and for every ranking the rank changes and Spearman [x, lo,
-    hi] (S0 Table 3).
+    hi] (Yan et al. 2021, Table 3).
 
     ``scores`` {ranking: (J,)}, ``replicates`` {ranking: (B, J)}; the interval is over the replicates that
     score every model that ``scores`` does, NaN where more than 2 % do not. Where a ranking has no score for a

@@ -107,8 +107,8 @@ class Ranking:
 
 
 def pair_ratios(counts: PairCounts, laplace: float) -> np.ndarray:
-    """Return B (B, J, J) of S2: how many times more often the row model is right than the column model, on
-    the images of their pair.
+    """Return B (B, J, J) of Wang et al. 2020: how many times more often the row model is right than the
+    column model, on the images of their pair.
     """
     return dominance(smoothed_accuracy(counts.correct, counts.total, laplace))
 

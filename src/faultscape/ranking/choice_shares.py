@@ -4,7 +4,7 @@ models.
 Conventions: ``Shares`` are {(image, model, other): (share of the choices for the model, number of choices)},
 each image and two models once, in either order. A share is between 0 and 1; choices that decide nothing count
 half for each.
-Source: S0 4.4.
+Source: Yan et al. 2021, section 4.4.
 """
 
 from __future__ import annotations

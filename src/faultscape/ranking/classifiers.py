@@ -5,7 +5,7 @@ Conventions: ``correct`` (J, I) is 1, 0 or NaN where the label does not decide. 
 Hodge, Bradley-Terry with ties, Rank Centrality, Borda) use each label only for the pairs that chose its
 image; *re-use* rankings let it score every model that it decides. The unit of the bootstrap is the image. A
 slot has ``model_a``, ``model_b``, ``image``; the pair is unordered.
-Source: S2 2.1, Algorithms 1 and 2, eq. 5, Table 1; the re-use of labels is ours.
+Source: Wang et al. 2020, section 2.1, Algorithms 1 and 2, eq. 5, Table 1; the re-use of labels is ours.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
 """Who wins, from the labels of a selection: four rankings of one set of models, with intervals, and what they
 rest on.
 
-Conventions: two *faithful* rankings (aggressiveness, resistance: S0 eq. 3-6) use each labelled image only for
-the duels that chose it; two *re-use* rankings (mean concordance, Bradley-Terry) let each labelled image score
-every model, on the images that every ranked model has. The unit of the bootstrap is the image; images outside
-the selection (``all_labels``) are drawn as a stratum of their own, so that they leave the faithful intervals
-alone. A pair of models compared in one direction only has no part in eq. 6: a lone ratio would always favour
-its row model.
+Conventions: two *faithful* rankings (aggressiveness, resistance: Yan et al. 2021, eq. 3-6) use each labelled
+image only for the duels that chose it; two *re-use* rankings (mean concordance, Bradley-Terry) let each
+labelled image score every model, on the images that every ranked model has. The unit of the bootstrap is the
+image; images outside the selection (``all_labels``) are drawn as a stratum of their own, so that they leave
+the faithful intervals alone. A pair of models compared in one direction only has no part in eq. 6: a lone
+ratio would always favour its row model.
 
 ``accuracy`` (J, I) is the concordance of each model with the truth, NaN where there is no label.
 ``class_names`` are the names of the classes. ``parents`` hold the names of the classes of each group.
 
-Source: S0 3.1.3, Tables 1 and 3; the re-use of labels is ours.
+Source: Yan et al. 2021, section 3.1.3, Tables 1 and 3; the re-use of labels is ours.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ is (..., J, J), row against column, ones on the diagonal, NaN where nothing was 
 zero without epsilon. Large = good for the row model. Both matrices hold the same ratios: R is the
 element-wise inverse of A transposed, r_ij = 1 / a_ji. The two rankings made from them differ only because eq.
 6 takes the ratios as weights.
-Source: S0 3.1.3.
+Source: Yan et al. 2021, section 3.1.3.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from faultscape.ranking.outcomes import ATTACKER, DEFENDER
 
 
 def aggressiveness(performance: np.ndarray, epsilon: float = 0.01) -> np.ndarray:
-    """Return A, a_ij = (P(f_i; S_ji) + epsilon) / (P(f_j; S_ji) + epsilon): how well i attacks j, S0 eq. 3.
+    """Return A, a_ij = (P(f_i; S_ji) + epsilon) / (P(f_j; S_ji) + epsilon): how well i attacks j, Yan et al.
+    2021, eq. 3.
 
     (..., J, J) from ``performance`` (..., 2, J, J). OptionError for a negative epsilon.
 
@@ -32,8 +33,8 @@ def aggressiveness(performance: np.ndarray, epsilon: float = 0.01) -> np.ndarray
 
 
 def resistance(performance: np.ndarray, epsilon: float = 0.01) -> np.ndarray:
-    """Return R, r_ij = (P(f_i; S_ij) + epsilon) / (P(f_j; S_ij) + epsilon): how well i stands against j, S0
-    eq. 5.
+    """Return R, r_ij = (P(f_i; S_ij) + epsilon) / (P(f_j; S_ij) + epsilon): how well i stands against j, Yan
+    et al. 2021 eq. 5.
 
     (..., J, J) from ``performance`` (..., 2, J, J). OptionError for a negative epsilon.
 

@@ -1,5 +1,5 @@
-"""What each side of a duel is worth on the images chosen for it: P of S0 eq. 4, for many bootstrap weights at
-once.
+"""What each side of a duel is worth on the images chosen for it: P of Yan et al. 2021, eq. 4, for many
+bootstrap weights at once.
 
 Conventions: J models, I images with labels, S slots, B sets of weights. A cell is (defender, attacker,
 class); the images of cell (d, a, y) are S_da^(y). ``performance[b, role, d, a]`` is the mean over the cells
@@ -8,7 +8,7 @@ attacker (role 1); NaN where nothing is known. A slot counts where its image has
 concordance, so that the two sides of a ratio are always taken over the same images; or, without a label,
 where people chose between the two (``worth``): then each side is worth the share of choices for it. Cells
 without weight are skipped.
-Source: S0 3.1.3, 4.4.
+Source: Yan et al. 2021, section 3.1.3, 4.4.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _CHUNK = 2_000_000  # numbers in the largest temporary array, 16 MB
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """P of S0 eq. 4 and what had to be skipped: cells never filled, cells without any label, slots without
-    label.
+    """P of Yan et al. 2021, eq. 4 and what had to be skipped: cells never filled, cells without any label,
+    slots without label.
     """
 
     performance: np.ndarray
@@ -49,7 +49,7 @@ def duel_outcomes(
     worth: np.ndarray | None = None,
     voices: np.ndarray | None = None,
 ) -> Outcomes:
-    """Return the performance of both sides on the images of every ordered pair, S0 eq. 4.
+    """Return the performance of both sides on the images of every ordered pair, Yan et al. 2021, eq. 4.
 
     ``defender``, ``attacker``, ``group``, ``image`` (S,) are places of models, classes and columns of
     ``accuracy``; image -1 has no label. ``accuracy`` (J, I) is the concordance of each model with the truth,

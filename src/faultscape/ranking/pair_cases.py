@@ -5,7 +5,7 @@ Conventions: J models, I images with labels, S slots, B sets of weights. A slot 
 image; ``correct`` (J, I) is 1, 0 or NaN (no label, or a partial label that does not decide). A slot counts
 where both of its models are decided, so that both sides of a ratio are taken over the same images. An image
 counts once for every pair that chose it.
-Source: S2 2.1; cases I (both right), II (one right), III (both wrong).
+Source: Wang et al. 2020, section 2.1; cases I (both right), II (one right), III (both wrong).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Conventions: ``score`` is a function from the slots that count, (S,) bool, to the scores (J,) that they give,
 large = good, NaN = no score: whatever the task and the ranking. Ranks are compared by Spearman's correlation
 of ranks with ties.
-Source: S2 Fig. 5; leaving out one model's images: Phang et al. 2021, who found rankings on images chosen
-against one model unstable.
+Source: Wang et al. 2020, Fig. 5; leaving out one model's images: Phang et al. 2021, who found rankings on
+images chosen against one model unstable.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ def leave_one_out(score: Score, models: Sequence[str], takes_part: np.ndarray) -
     """Return, for each model, how the others rank without the slots in which it takes part, beside how they
     ranked with them.
 
-    ``takes_part`` (J, S) says which slots go with which model: those that it attacked (S0), or both models of
-    an unordered pair (S2). The change is that of the rank among the others; NaN, and no name, where they
-    cannot be ranked without it. RankingError for a shape that does not fit the models.
+    ``takes_part`` (J, S) says which slots go with which model: those that it attacked (Yan et al. 2021), or
+    both models of an unordered pair (Wang et al. 2020). The change is that of the rank among the others; NaN,
+    and no name, where they cannot be ranked without it. RankingError for a shape that does not fit the
+    models.
 
     >>> of_slot = np.array([[3.0, 2, 1], [1, 2, 3]])  # two slots, each with an opinion
     >>> score = lambda keep: of_slot[keep].mean(0) if keep.any() else np.full(3, np.nan)
@@ -87,7 +88,7 @@ def against_places(
     score: Score, place: np.ndarray, values: Sequence[int] | np.ndarray | None = None
 ) -> np.ndarray:
     """Return (K,) Spearman's correlation of the ranking from places 1..k with that from all places, for k of
-    ``values`` (S2 Fig. 5).
+    ``values`` (Wang et al. 2020, Fig. 5).
 
     ``place`` (S,) is the place of a slot in its pair or cell, from 1; ``values`` are ``places_shown`` of the
     last place unless given. NaN where the first k places rank fewer than two models. RankingError for places

@@ -1,11 +1,11 @@
 """How far standings hang on single models and on how many images a cell has: stability of the faithful
 ranking that stands first, for both tasks.
 
-Conventions: leaving a model out drops the slots that it chose: those it attacked (S0: aggressiveness), or
-those of its pairs (S2: Perron). ``top_k`` are Spearman's correlations of the ranking from places 1..k with
-that from all places, k of ``top_k_places``: all places, or sixty of them where there are more. Numbers as
-``stability`` gives them.
-Source: S2 Fig. 5; Phang et al. 2021.
+Conventions: leaving a model out drops the slots that it chose: those it attacked (Yan et al. 2021:
+aggressiveness), or those of its pairs (Wang et al. 2020: Perron). ``top_k`` are Spearman's correlations of
+the ranking from places 1..k with that from all places, k of ``top_k_places``: all places, or sixty of them
+where there are more. Numbers as ``stability`` gives them.
+Source: Wang et al. 2020, Fig. 5; Phang et al. 2021.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ estimate, all ones; the others are draws of images with replacement, the images 
 others each as a stratum of their own, so that further labels leave the faithful intervals alone. Models that
 comparisons do not connect both ways have no score, nor has a replicate that fails to connect those that the
 point estimate does.
-Source: S0 3.1.3; the re-use of labels is ours.
+Source: Yan et al. 2021, section 3.1.3; the re-use of labels is ours.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""S4, "The Fishyscapes benchmark", top to bottom: FS Static and FS Web from a data set and cut-outs, every
-method of Table 1, and the table with its guards.
+"""Blum et al. 2021, "The Fishyscapes benchmark", top to bottom: FS Static and FS Web from a data set and
+cut-outs, every method of Table 1, and the table with its guards.
 
 Conventions: DATA is Cityscapes as its site hands it out, VOC a PASCAL VOC tree (FS Static), OBJECTS a folder
 of cut-outs with transparent backgrounds (FS Web), models are {name: source} of networks. An edition of FS Web
@@ -8,7 +8,7 @@ frames of FS Static; the paper's searches (Tables 4 to 9) are on the validation 
 (`recipes/fs_lost_and_found.py`). Its base is a DeepLabv3+ on Xception-71; ours is on ResNet-101. Run as
 ``python -m faultscape.recipes.fishyscapes STUDY DATA VOC OBJECTS EDITION [NAME=SOURCE ...]``; without models
 it trains its own, which takes days on one GPU.
-Source: Blum et al. 2021 (S4), 3.1, 3.3, 5.1, 5.2, Tables 1 and 3 to 9, Fig. 4, appendix B.
+Source: Blum et al. 2021, section 3.1, 3.3, 5.1, 5.2, Tables 1 and 3 to 9, Fig. 4, appendix B.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""S4, "The Fishyscapes benchmark", section 3.2: FS Lost and Found from the original Lost and Found tree, top
-to bottom.
+"""Blum et al. 2021, "The Fishyscapes benchmark", section 3.2: FS Lost and Found from the original Lost and
+Found tree, top to bottom.
 
 Conventions: LOST_AND_FOUND is the unpacked data set (leftImg8bit/ and gtCoarse/), LABELS the folder of the
 published Fishyscapes labels (DDDD_NAME_labels.png), where there is one. OUT/SPLIT/images holds a link to each
@@ -7,7 +7,7 @@ image (a copy where there are no links), OUT/SPLIT/labels-VARIANT its labels 0, 
 row an image. Without LABELS the variant is *on-road*: object 1, free space 0, all else 255. The authors
 labelled the background by hand, so that numbers of the two variants are not to be compared. Run as ``python
 -m faultscape.recipes.fs_lost_and_found LOST_AND_FOUND OUT [LABELS]``.
-Source: Blum et al. 2021 (S4).
+Source: Blum et al. 2021.
 """
 
 from __future__ import annotations

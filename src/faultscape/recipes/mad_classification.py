@@ -1,12 +1,12 @@
-"""S2, "MAD competition for comparing classifiers", top to bottom: Algorithm 1, then Algorithm 2, in lines of
-verbs.
+"""Wang et al. 2020, "MAD competition for comparing classifiers", top to bottom: Algorithm 1, then Algorithm
+2, in lines of verbs.
 
 Conventions: IMAGES is the large unlabelled set D (or a CSV file of ids, where only predictions exist), models
 are the set F as {name: source}. Between `algorithm_1_until_labels` and `algorithm_1_from_labels` people
 answer two yes/no questions an image. Run as ``python -m faultscape.recipes.mad_classification STUDY IMAGES
 CLASSES NAME=SOURCE NAME=SOURCE ...`` and again with ``answers=FILE.csv`` once there are answers.
 Source: Wang et al., "I am going MAD: maximum discrepancy competition for comparing classifiers adaptively"
-(S2).
+(Wang et al. 2020).
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""S0, "MAD for semantic segmentation", top to bottom: Algorithm 1, then Algorithm 2, in lines of verbs.
+"""Yan et al. 2021, "MAD for semantic segmentation", top to bottom: Algorithm 1, then Algorithm 2, in lines of
+verbs.
 
 Conventions: IMAGES is the large unlabelled set D, models are the set F as {name: source}, MASKS the training
 masks that the scale statistics come from. Between `algorithm_1_until_labels` and `algorithm_1_from_labels`
 people label what was exported. Run as ``python -m faultscape.recipes.mad_segmentation STUDY IMAGES MASKS
 CLASSES NAME=SOURCE ...`` and again once LABELS are there.
-Source: Yan et al., "Exposing semantic segmentation failures via maximum discrepancy competition" (S0).
+Source: Yan et al. 2021, "Exposing semantic segmentation failures via maximum discrepancy competition".
 """
 
 from __future__ import annotations

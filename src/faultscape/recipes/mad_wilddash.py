@@ -1,11 +1,11 @@
-"""S0 4.4, "Further testing on WildDash": four models are ranked by what two people choose between their maps,
-without a single mask.
+"""Yan et al. 2021, section 4.4, "Further testing on WildDash": four models are ranked by what two people
+choose between their maps, without a single mask.
 
 Conventions: IMAGES is the unlabelled set D of urban scenes, models are {name: source}, MASKS the training
 masks that the scale statistics come from. Between `until_choices` and `from_choices` two people answer in
 their browsers, forced to choose, until Ctrl-C; what was said is kept, and the line goes on where it was. Run
 as ``python -m faultscape.recipes.mad_wilddash STUDY IMAGES MASKS CLASSES NAME=SOURCE ...``.
-Source: Yan et al., "Exposing semantic segmentation failures via maximum discrepancy competition" (S0), Table
+Source: Yan et al. 2021, "Exposing semantic segmentation failures via maximum discrepancy competition", Table
 5.
 """
 

@@ -1,10 +1,10 @@
-"""S1, "Rethinking semantic segmentation evaluation for explainability and model selection", top to bottom, in
-lines of verbs and rooms.
+"""Zhang et al. 2021, "Rethinking semantic segmentation evaluation for explainability and model selection",
+top to bottom, in lines of verbs and rooms.
 
 Conventions: TRUTH is a folder of true maps, models are {name: folder of maps}, CONFIDENCE {name: folder of
 the winning probability} of those that have it. Run as ``python -m faultscape.recipes.over_under TRUTH CLASSES
 NAME=MAPS ... [confidence:NAME=FOLDER ...]``, or with one TOML list for all of Table I.
-Source: Zhang, Mehta and Caspi (S1).
+Source: Zhang et al. 2021.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TABLE_1 = (
 def equations(
     truth: np.ndarray, prediction: np.ndarray, classes: Any, **options: Any
 ) -> dict[str, np.ndarray]:
-    """Return every term of eq. 5 to 10 for each class of one image, by S1's signs."""
+    """Return every term of eq. 5 to 10 for each class of one image, by Zhang et al. 2021's signs."""
     found = fs.metrics.regions(truth, prediction, classes, **options)
     signs = {
         "N": "truth_regions", "M": "predicted_regions",

@@ -1,12 +1,12 @@
-"""S3, "Reliability benchmarks for image segmentation", top to bottom: two sets in distribution, three shifts,
-three tasks, in lines of verbs.
+"""Buchanan et al. 2022, "Reliability benchmarks for image segmentation", top to bottom: two sets in
+distribution, three shifts, three tasks, in lines of verbs.
 
 Conventions: DATA is Cityscapes or ADE20K as its site hands it out, models are {name: source} of networks.
 `cityscapes` makes the columns of Table 2, `ade20k` those of Table 3, and `rows` trains what the rows compare:
 one backbone with four heads. The paper's text and its released code differ: which corruptions, which classes
 are held out, how void counts; both are presets here (docs/explanation/errata.md). Run as ``python -m
 faultscape.recipes.reliability STUDY cityscapes|ade20k DATA NAME=SOURCE ...``.
-Source: Buchanan et al. 2022 (S3), Tables 1 to 3.
+Source: Buchanan et al. 2022, Tables 1 to 3.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Conventions: arrays are (H, W) at one size; labels of anomaly are 0 known, 1 ano
 known by its *place* among all float16 (metrics.scores.histogram), and drawn by the share of the set's known
 pixels that score as high: grey where more than 5 % do, blue where fewer do, the darker the fewer. So maps of
 different models and scorers mean the same. An object is missed where fewer than half of its pixels are among
-those. Misclassified pixels are black, void ones green, as S4 draws them.
-Source: S3 Fig. 1; S4 Figs. 2, 5 and 6.
+those. Misclassified pixels are black, void ones green, as Blum et al. 2021 draw them.
+Source: Buchanan et al. 2022, Fig. 1; Blum et al. 2021, Figs. 2, 5 and 6.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ scores are those of the ranking that the headline rests on, with its interval. T
 cannot be compared: each device has a chart. A model is on the Pareto front when no other is at least as fast
 and at least as good and better in one of the two. The axis of times is logarithmic where the slowest takes
 over ``_WIDE`` times as long as the fastest.
-Source: S0 4.1.2.
+Source: Yan et al. 2021, section 4.1.2.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def coded(text: str) -> Any:
 def cited(source: str) -> str:
     """Return where something is from as a page says it: papers by authors and year.
 
-    >>> cited("S0 eq. 3, 6"), cited("Bradley and Terry 1952")
+    >>> cited("Yan et al. 2021, eq. 3, 6"), cited("Bradley and Terry 1952")
     ('Yan et al. 2021, eq. 3, 6', 'Bradley and Terry 1952')
     """
     named = re.sub(r"\b(S[02])\b(?= )", lambda found: f"{_PAPERS[found[1]]},", source)

@@ -1,5 +1,5 @@
 """Maximum discrepancy competitions of classifiers: the images that two models put into classes farthest apart
-(S2 2.1, 3.1, Algorithm 1 lines 5-10).
+(Wang et al. 2020, section 2.1, 3.1, Algorithm 1 lines 5-10).
 
 Conventions: for every unordered pair of models the candidates are the images that they put into different
 classes, both with a probability of at least ``confidence`` (left out where a model says none). They are
@@ -57,15 +57,16 @@ def class_duels(
     keys: Sequence[str] | None = None,
     seed: int = 0,
 ) -> Slots:
-    """Return the slots of every unordered pair of models, S2 eq. 1 with the distance of classes, S2 eq. 4 for
-    the k largest.
+    """Return the slots of every unordered pair of models, Wang et al. 2020, eq. 1 with the distance of
+    classes, Wang et al. 2020, eq. 4 for the k largest.
 
     ``distances`` (C, C) between classes; ``allowed`` (C,) says which predicted labels count, all by default;
     ``families`` (I,) are near-duplicate groups, of which a pair takes the first alone. ``discrepancy``
-    "expected" orders by the distance to expect under what both models say of all classes they name (S2 4),
-    over all images; with ``temperatures`` {model: T} from their calibrated probabilities
-    (comparison.fit_temperature), of other models as they come. ``keys`` (I,) identify images whatever they
-    are called, such as the SHA-256 of the file, the id by default: with ``seed`` they decide between equals.
+    "expected" orders by the distance to expect under what both models say of all classes they name (Wang et
+    al. 2020, section 4), over all images; with ``temperatures`` {model: T} from their calibrated
+    probabilities (comparison.fit_temperature), of other models as they come. ``keys`` (I,) identify images
+    whatever they are called, such as the SHA-256 of the file, the id by default: with ``seed`` they decide
+    between equals.
     Errors: OptionError for options out of range, SelectionError for fewer than two models or where no image
     can be chosen.
 

@@ -1,11 +1,12 @@
-"""Maximum discrepancy competitions: the images on which two models agree least (S0 3.1.2-3.1.3, Algorithm 1
-lines 5-17).
+"""Maximum discrepancy competitions: the images on which two models agree least (Yan et al. 2021, section
+3.1.2-3.1.3, Algorithm 1 lines 5-17).
 
 Conventions: for every ordered pair (defender, attacker) and every class but the background, the candidates
 are the images in which the defender predicts the class; with ``class+scale`` its share of the defender's map
 must lie in the closed interval of the class's quartiles. The ``per_class`` lowest concordances are chosen,
 the ``spares`` next follow as replacements; equal ones in the order of ``faultscape.ties``. An image on which
-two maps are the same is not a candidate. ``none`` is S0 eq. 1: one cell an ordered pair, whatever the class.
+two maps are the same is not a candidate. ``none`` is Yan et al. 2021, eq. 1: one cell an ordered pair,
+whatever the class.
 
 ``concordance`` is a name of `metrics.CONCORDANCES`. ``constraints`` say which images a class's cell may
 take. ``scale`` holds the quartiles that the constraint on scale needs.
@@ -52,7 +53,7 @@ def duels(
     keys: Sequence[str] | None = None,
     seed: int = 0,
 ) -> Slots:
-    """Return the slots of every cell, S0 eq. 1 and 2, from the counts of all images at once.
+    """Return the slots of every cell, Yan et al. 2021, eq. 1 and 2, from the counts of all images at once.
 
     ``families`` (I,) are near-duplicate groups: of one only the best image stays in a cell. ``keys`` (I,) say
     what each image is whatever it is called, such as the SHA-256 of its file, its id by default: with

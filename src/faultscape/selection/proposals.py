@@ -12,8 +12,8 @@ say nothing of a ranking, and ``where`` leaves them out.
 ``temperature`` sharpens the draw: towards 0 the top images alone. ``scores`` (I,) say how much each image
 is wanted. ``images`` is their number I. ``floor`` is the share of uniform drawing that is mixed in.
 
-Source: Kossen et al. 2021, eq. 7 and 8 (expected loss); Matsuura and Hara 2023 (VMA); S2 eq. 2 and S0 eq. 1
-(MAD), sampled with a temperature by us.
+Source: Kossen et al. 2021, eq. 7 and 8 (expected loss); Matsuura and Hara 2023 (VMA); Wang et al. 2020, eq. 2
+and Yan et al. 2021, eq. 1 (MAD), sampled with a temperature by us.
 """
 
 from __future__ import annotations

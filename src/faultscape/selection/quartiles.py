@@ -1,5 +1,5 @@
-"""The scale statistics of a training set: first and third quartile of each class's share of pixels (S0
-3.1.2).
+"""The scale statistics of a training set: first and third quartile of each class's share of pixels (Yan et
+al. 2021, section 3.1.2).
 
 Conventions: a share is taken of all pixels of a mask, void included; a class's quartiles are linear
 percentiles (25, 75) over the masks that contain it; a class in no mask has NaN. The file form is

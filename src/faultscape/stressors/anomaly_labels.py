@@ -2,7 +2,7 @@
 
 Conventions: a pixel belongs to an object where its alpha is at least 1/2; a later object lies over an earlier
 one.
-Source: Blum et al. 2021 (S4) 3.1: void of the base is not evaluated; over it an object counts.
+Source: Blum et al. 2021, section 3.1: void of the base is not evaluated; over it an object counts.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ height; given numbers are for 1,024 rows.
 
 ``draw`` tells apart the frames that one base makes. ``text`` is the JSON of a plan.
 
-Source: Blum et al. 2021 (S4) 3.1; the ranges are ours, the authors published none.
+Source: Blum et al. 2021, section 3.1; the ranges are ours, the authors published none.
 """
 
 from __future__ import annotations

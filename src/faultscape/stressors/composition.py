@@ -5,7 +5,7 @@ objects and their glow keep their bytes, unless there is fog. All arithmetic is 
 
 ``plan`` is what `plan_blend` returned.
 
-Source: Blum et al. 2021 (S4) 3.1.
+Source: Blum et al. 2021, section 3.1.
 """
 
 from __future__ import annotations

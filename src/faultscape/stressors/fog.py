@@ -6,7 +6,7 @@ and 80 m above the horizon. The image is (H, W, 3) uint8.
 ``fog`` says how dense it is and which light it has. ``height`` is the number of rows; ``horizon`` is the
 row of the horizon.
 
-Source: Koschmieder 1924; Sakaridis, Dai and Van Gool 2018; Blum et al. 2021 (S4) 3.1 (on in-distribution
+Source: Koschmieder 1924; Sakaridis, Dai and Van Gool 2018; Blum et al. 2021, section 3.1 (on in-distribution
 pixels alone).
 """
 

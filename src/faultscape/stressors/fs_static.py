@@ -6,7 +6,7 @@ object of validation ever serves in test, nor a known object of it.
 
 ``bases`` are the keys of the images that objects are blended into.
 
-Source: Blum et al. 2021 (S4) 3.1. How bases and objects are divided is ours.
+Source: Blum et al. 2021, section 3.1. How bases and objects are divided is ours.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ anomaly: 1 withheld, 0 kept, 255 void. The kept classes have places 0..K-1 in th
 ``classes`` is the class list. ``names`` are the classes to hold out. ``training`` (H, W) is what
 ``training_labels`` returned. ``holdout`` is what ``hold_out`` returned.
 
-Source: S3 (Buchanan et al. 2022), ADE20k-Open: classes are dropped "by masking out the pixels corresponding
+Source: Buchanan et al. 2022, ADE20k-Open: classes are dropped "by masking out the pixels corresponding
 to these classes". The authors' code counts the ids of kept classes from 1 with 0 never used, so that the last
 is out of range; ours are 0..K-1.
 """
@@ -178,8 +178,8 @@ def ood_pixels(training: np.ndarray) -> np.ndarray:
 
 
 def open_labels(labels: np.ndarray, holdout: Holdout) -> np.ndarray:
-    """Return the test truth (H, W) uint8 of labels (H, W) of places: 1 withheld, 0 kept, 255 void (S3,
-    ADE20k-Open).
+    """Return the test truth (H, W) uint8 of labels (H, W) of places: 1 withheld, 0 kept, 255 void (Buchanan
+    et al. 2022, ADE20k-Open).
 
     Errors: LabelMapError for labels that are not places of the class list.
 

@@ -7,8 +7,8 @@ own, are chosen so (`is_free`).
 
 ``placed`` are objects with their places.
 
-Source: Blum et al. 2021 (S4) 3.1. The table of classes and the numbers are ours; the range of sizes gives FS
-Static's 4.5e7 anomalous pixels in 1,000 frames of 1024 x 2048, 2.15 % of all.
+Source: Blum et al. 2021, section 3.1. The table of classes and the numbers are ours; the range of sizes gives
+FS Static's 4.5e7 anomalous pixels in 1,000 frames of 1024 x 2048, 2.15 % of all.
 """
 
 from __future__ import annotations

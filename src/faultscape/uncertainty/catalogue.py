@@ -2,8 +2,8 @@
 
 Conventions: nothing registers itself, and reading this loads no torch: ``place`` names the class of a head,
 which is loaded when one is built. ``options`` are what it can be told, with their defaults; ``sweeps`` those
-of them that S3 searched, and where. ``brings`` says which scorers it makes possible beside those of
-probabilities.
+of them that Buchanan et al. 2022 searched, and where. ``brings`` says which scorers it makes possible beside
+those of probabilities.
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@ class probabilities.
 
 Conventions: logits are (N, C, ...), concentrations exp(logits). On known pixels the target is a sharp
 Dirichlet: smoothed labels times ``ALPHA0``, smoothed as Malinin and Gales do it, 1 - (C - 1) e for the class
-and e for each other, so that with S4's e = .01 and 100 the others have concentration 1, as in the flat
-Dirichlet, which is the target on pixels of no class. The divergence runs from the target to the network,
-KL(target || network), as Malinin and Gales 2018 have it; their paper of 2019 has the other direction, which
-is not offered. Logits are held below ``_MOST``, where exp stays finite in float32.
-Source: S4 5.1, eq. 3 and B.4 (both divergences weighted by .1); Malinin and Gales 2018, eq. 12 to 14. Our
-copy of S4 does not show eq. 3.
+and e for each other, so that with Blum et al. 2021's e = .01 and 100 the others have concentration 1, as in
+the flat Dirichlet, which is the target on pixels of no class. The divergence runs from the target to the
+network, KL(target || network), as Malinin and Gales 2018 have it; their paper of 2019 has the other
+direction, which is not offered. Logits are held below ``_MOST``, where exp stays finite in float32.
+Source: Blum et al. 2021, section 5.1, eq. 3 and B.4 (both divergences weighted by .1); Malinin and Gales
+2018, eq. 12 to 14. Our copy of Blum et al. 2021 do not show eq. 3.
 """
 
 from __future__ import annotations

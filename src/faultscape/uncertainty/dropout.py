@@ -4,7 +4,7 @@ Conventions: in training values are left out at random, as ever. In use the mask
 seed and the shape of what they are laid on, and are the same for every image, so that results depend neither
 on the batch nor on the machine; a member is a thinned network. What runs before the first of these layers
 runs once an image, and all else once a member: modules that were done by then give again what they gave.
-Source: Gal and Ghahramani 2016; S4 eq. 1 and 2. T = 8 is ours: the papers print none.
+Source: Gal and Ghahramani 2016; Blum et al. 2021, eq. 1 and 2. T = 8 is ours: the papers print none.
 """
 
 from __future__ import annotations

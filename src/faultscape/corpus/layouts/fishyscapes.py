@@ -1,4 +1,4 @@
-"""Fishyscapes' public validation data (Blum et al. 2021, S4): FS Static as overlays on Cityscapes, FS Lost
+"""Fishyscapes' public validation data (Blum et al. 2021): FS Static as overlays on Cityscapes, FS Lost
 and Found as labels of images of Lost and Found.
 
 Conventions: files are DDDD_BASE_labels.png (0 known, 1 anomaly, 255 void) and, of FS Static,

@@ -1,4 +1,5 @@
-"""S4 3.2: which frames of Lost and Found Fishyscapes takes, from the original tree and its labels.
+"""Blum et al. 2021, section 3.2: which frames of Lost and Found Fishyscapes takes, from the original tree and
+its labels.
 
 Conventions: the paper says: sequences whose hazards are children or bicycles are dropped, at least every
 sixth image is kept, images without objects are dropped, validation and test are disjoint in location. What it
@@ -7,7 +8,7 @@ doll of a child (26) and the toy cars (27-29) stay, as in SegmentMeIfYouCan's ow
 *Every sixth* counts the labelled frames of a sequence (they lie ten apart in time) from its first one; the
 published validation set has more frames towards the end of a sequence, where objects are near ("at least").
 *Locations* of validation are the three of the published labels; all others are test.
-Source: Blum et al. 2021 (S4) 3.2; the label table of Pinggera et al. 2016.
+Source: Blum et al. 2021, section 3.2; the label table of Pinggera et al. 2016.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ def choose(
     known: Collection[int] = CHILDREN_AND_BICYCLES,
     labels: Callable[[Frame], np.ndarray] = read_labels,
 ) -> Chosen:
-    """Return the frames of both splits that S4 3.2 takes, by id, each with its new split: ``validation`` or
-    ``test`` by location.
+    """Return the frames of both splits that Blum et al. 2021, section 3.2 takes, by id, each with its new
+    split: ``validation`` or ``test`` by location.
 
     ``labels`` returns (H, W) label ids of a frame. Errors: OptionError for ``every`` below 1, CorpusError for
     a frame without labels or of another name.

@@ -8,7 +8,7 @@ cut-outs stand in the order of their digests.
 
 ``place`` is the folder. ``say`` is told why others were left out.
 
-Source: Blum et al. 2021 (S4) 3.1 for which objects are dropped: those that their image's border cuts, and
+Source: Blum et al. 2021, section 3.1 for which objects are dropped: those that their image's border cuts, and
 small ones.
 """
 

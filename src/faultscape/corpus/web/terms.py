@@ -1,4 +1,5 @@
-"""Search terms of a class list: names, synonyms, hyponyms, and pairs of classes (S0 4.1.1: "person bicycle").
+"""Search terms of a class list: names, synonyms, hyponyms, and pairs of classes (Yan et al. 2021, section
+4.1.1: "person bicycle").
 
 Conventions: class by class in the order of the list, its name before other words for it, then all pairs; the
 background is not searched for. A query stands once, with all the classes it is for. A term is what
@@ -26,8 +27,8 @@ def terms(
     """Return the search terms of a class list, or of ``only`` some of its classes; ``senses`` maps queries to
     what WordNet says of them.
 
-    ``pairs`` of classes find crowded scenes; an image of one class, for classifiers, does without (S2 2.1:
-    single objects).
+    ``pairs`` of classes find crowded scenes; an image of one class, for classifiers, does without (Wang et
+    al. 2020, section 2.1: single objects).
 
     >>> pets = Classes(("cat", "dog"), (0, 1), ((0, 0, 0), (1, 1, 1)), synonyms={"dog": ("hound",)})
     >>> [term.query for term in terms(pets)]

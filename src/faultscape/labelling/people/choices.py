@@ -8,8 +8,8 @@ both are good, both are bad or the person was not sure; what was skipped is left
 on an image and pair: of several answers (repeated items) the mean counts, so that who chose f once and g once
 counts as one half. Repeated answers are alike where they count the same: both are f, both are g, or both are
 neither, whatever the reason. Intervals hold for a number of answers that was fixed beforehand.
-Source: S0 4.4 has people choose without a way out; the answers besides left and right, and what they count,
-are ours. The exact test is the binomial one, of one half, both tails.
+Source: Yan et al. 2021, section 4.4 has people choose without a way out; the answers besides left and right,
+and what they count, are ours. The exact test is the binomial one, of one half, both tails.
 """
 
 from __future__ import annotations

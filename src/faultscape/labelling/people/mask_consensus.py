@@ -10,8 +10,8 @@ Disputed is a pixel that not all annotators call the same.
 ``disputes`` are those of ``dispute``, one an image. ``share`` is the share of disputed pixels, and
 ``least_miou`` the mIoU, beyond which an image is discussed.
 
-Source: the vote is that of S2's annotators, here a pixel at a time; S0 4.1.4 has annotators discuss what they
-disagree on.
+Source: the vote is that of Wang et al. 2020's annotators, here a pixel at a time; Yan et al. 2021, section
+4.1.4 has annotators discuss what they disagree on.
 """
 
 from __future__ import annotations

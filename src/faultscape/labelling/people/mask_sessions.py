@@ -1,5 +1,5 @@
 """Who draws the masks of which images, and in which session: each image goes to as many people as asked, and
-everybody has about as many (S0 4.1.4).
+everybody has about as many (Yan et al. 2021, section 4.1.4).
 
 Conventions: only the seed decides: the order of the images, and who of those with the fewest images gets the
 next one. No two people's numbers of images differ by more than one.

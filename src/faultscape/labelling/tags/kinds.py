@@ -2,9 +2,9 @@
 
 Conventions: a study's own list (``tags`` in study.toml, name = key) takes the place of the default one as a
 whole. A key is one printable character without a space; upper and lower case are two keys.
-Source: S0 4.2 and Fig. 11 (novel appearance, viewpoint, scale, parts); S2 4.2 and Figs. 6 to 9 (background,
-relations between objects, low-level features, rare instances); light, blur and borders are what can be
-measured besides.
+Source: Yan et al. 2021, section 4.2 and Fig. 11 (novel appearance, viewpoint, scale, parts); Wang et al.
+2020, section 4.2 and Figs. 6 to 9 (background, relations between objects, low-level features, rare
+instances); light, blur and borders are what can be measured besides.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ proposal is never a tag by itself. What is dark, bright or blurred follows from 
 Sharpness is the variance of the Laplacian of the luminance relative to the variance of the luminance itself,
 so that it does not fall with contrast or light, at a longer side of at most 256, so that it does not hang on
 the number of pixels; NaN where the image is of one tone.
-Source: Pertuz, Puig and Garcia 2013 (variance of the Laplacian as a measure of focus); S0 3.1.2 (scale of a
-class); the rest is ours.
+Source: Pertuz, Puig and Garcia 2013 (variance of the Laplacian as a measure of focus); Yan et al. 2021,
+section 3.1.2 (scale of a class); the rest is ours.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Conventions: a table of overlaps is ``truth`` and ``prediction`` (K,), places of
 ``pixels`` (K,) float64 whole numbers above 0; a pair is listed once. A region may stay alone. Exact whatever
 the way: small tables are solved whole, of others first what is forced is taken away, and the rest goes to a
 sparse solver.
-Source: S1 [26] = Polak et al. 2009 for the use; Crouse 2016 and Jonker and Volgenant 1987 for the solvers,
-which are scipy's.
+Source: Zhang et al. 2021 [26] = Polak et al. 2009 for the use; Crouse 2016 and Jonker and Volgenant 1987 for
+the solvers, which are scipy's.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ over images.
 least pixels of a component, in the place of those of the track. ``counts`` are those of
 ``component_counts``, of one image or summed.
 
-Source: Chan et al. 2021 (SegmentMeIfYouCan) and its road-anomaly-benchmark; S4 for the setting.
+Source: Chan et al. 2021 (SegmentMeIfYouCan) and its road-anomaly-benchmark; Blum et al. 2021 for the setting.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Over- and under-segmentation from counts of regions: ROR, ROM, RUR, RUM (S1 eq. 5-10), and what S1 compares
-them with.
+"""Over- and under-segmentation from counts of regions: ROR, ROM, RUR, RUM (Zhang et al. 2021, eq. 5-10), and
+what Zhang et al. 2021 compare them with.
 
 Conventions: ``counts`` are those of region_counts, arrays of any one shape (..., C); results are float64 of
 that shape. All measures are errors, 0 best, but ``average_precision_of_regions`` and the panoptic qualities.
@@ -11,7 +11,7 @@ is how many regions of the other side touch each region. ``scale`` is ``tanh``, 
 ``per`` is ``truth`` or ``prediction``. ``absent`` is ``nan`` or ``zero``: what a class without a region on
 one side has.
 
-Source: S1 III-A; PE: Persello and Bruzzone 2009; PQ: Kirillov et al. 2019.
+Source: Zhang et al. 2021, section III-A; PE: Persello and Bruzzone 2009; PQ: Kirillov et al. 2019.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ PER = get_args(Per)
 
 
 def ror(counts: Counts, *, absent: Absent = "nan") -> np.ndarray:
-    """Return the region-wise over-segmentation ratio (..., C), |G_O| |S_O| / (N M), S1 eq. 5; OptionError for
-    an unknown ``absent``.
+    """Return the region-wise over-segmentation ratio (..., C), |G_O| |S_O| / (N M), Zhang et al. 2021, eq. 5;
+    OptionError for an unknown ``absent``.
 
     >>> panel_h = dict(truth_regions=2, predicted_regions=3, torn_truth=1, tearing_predictions=3)
     >>> ror({name: np.array(n) for name, n in panel_h.items()})  # 1 x 3 of 2 x 3
@@ -41,8 +41,8 @@ def ror(counts: Counts, *, absent: Absent = "nan") -> np.ndarray:
 
 
 def rur(counts: Counts, *, absent: Absent = "nan") -> np.ndarray:
-    """Return the region-wise under-segmentation ratio (..., C), |G_U| |S_U| / (N M), S1 eq. 8; OptionError
-    for an unknown ``absent``.
+    """Return the region-wise under-segmentation ratio (..., C), |G_U| |S_U| / (N M), Zhang et al. 2021, eq.
+    8; OptionError for an unknown ``absent``.
 
     >>> panel = dict(truth_regions=3, predicted_regions=2, merged_truth=3, merging_predictions=1)
     >>> rur({name: np.array(n) for name, n in panel.items()})
@@ -53,10 +53,10 @@ def rur(counts: Counts, *, absent: Absent = "nan") -> np.ndarray:
 
 def extra_pieces(touching: np.ndarray) -> int:
     """Return m_o, the sum over true regions of max(n - 1, 0), from the number n of predictions that touch
-    each, (N,), S1 eq. 6.
+    each, (N,), Zhang et al. 2021, eq. 6.
 
-    m_u of S1 eq. 9 is the same of the true regions that touch each prediction, (M,). MetricError for negative
-    numbers.
+    m_u of Zhang et al. 2021, eq. 9 is the same of the true regions that touch each prediction, (M,).
+    MetricError for negative numbers.
 
     >>> extra_pieces(np.array([3, 1, 0]))
     2
@@ -68,8 +68,8 @@ def extra_pieces(touching: np.ndarray) -> int:
 
 
 def rom(counts: Counts, *, absent: Absent = "nan", scale: RegionScale = "tanh") -> np.ndarray:
-    """Return the region-wise over-segmentation measure (..., C), tanh(ROR m_o), S1 eq. 7; ``scale`` names
-    another squashing, or ``none``.
+    """Return the region-wise over-segmentation measure (..., C), tanh(ROR m_o), Zhang et al. 2021, eq. 7;
+    ``scale`` names another squashing, or ``none``.
 
     OptionError for an unknown ``absent`` or ``scale``.
 
@@ -83,8 +83,8 @@ def rom(counts: Counts, *, absent: Absent = "nan", scale: RegionScale = "tanh") 
 
 
 def rum(counts: Counts, *, absent: Absent = "nan", scale: RegionScale = "tanh") -> np.ndarray:
-    """Return the region-wise under-segmentation measure (..., C), tanh(RUR m_u), S1 eq. 10; options and
-    errors as `rom`: OptionError for an unknown one.
+    """Return the region-wise under-segmentation measure (..., C), tanh(RUR m_u), Zhang et al. 2021, eq. 10;
+    options and errors as `rom`: OptionError for an unknown one.
 
     >>> panel = dict(
     ...     truth_regions=3, predicted_regions=2, merged_truth=3, merging_predictions=1, extra_merges=2
@@ -124,8 +124,8 @@ def pe_us(counts: Counts, *, per: Per = "truth") -> np.ndarray:
 def average_precision_of_regions(
     counts: Counts, overlap: float | None = None, *, absent: Absent = "nan"
 ) -> np.ndarray:
-    """Return TP / (TP + FP) of predicted regions at one overlap, or its mean over .50:.05:.95, as S1 uses it:
-    without scores, of one image and class.
+    """Return TP / (TP + FP) of predicted regions at one overlap, or its mean over .50:.05:.95, as Zhang et
+    al. 2021 use it: without scores, of one image and class.
     """
     if overlap is not None and overlap not in OVERLAPS:
         raise OptionError(

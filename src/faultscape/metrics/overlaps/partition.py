@@ -10,8 +10,9 @@ pixels, N all of them. Results are float64, 0 is best unless noted, NaN where th
 ``cells`` (..., R, S) are confusion matrices, rows = truth. ``pairs`` says which pairs of pixels count:
 ``distinct``, or ``all``, a pixel with itself too.
 
-Source: S1 eq. 1-2 and Martin et al. 2001 (GCE, LCE); S1 [26] = Polak et al. 2009 (partition distance); Meila
-2003 (variation of information); Rand 1971; Arganda-Carreras et al. 2015 (adapted Rand).
+Source: Zhang et al. 2021, eq. 1-2 and Martin et al. 2001 (GCE, LCE); Zhang et al. 2021 [26] = Polak et al.
+2009 (partition distance); Meila 2003 (variation of information); Rand 1971; Arganda-Carreras et al. 2015
+(adapted Rand).
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def refinement_errors(
     truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the local refinement error of a pixel of each pair of regions, truth against prediction and the
-    other way, (T,) each, S1 eq. 1.
+    other way, (T,) each, Zhang et al. 2021, eq. 1.
 
     ``truth``, ``prediction`` (T,) are the regions that a pixel has on either side, ``pixels`` (T,) how many
     have both; pairs without a pixel are dropped. MetricError for a table of unequal lengths or negative
@@ -93,7 +94,7 @@ def consistency_errors(truth: np.ndarray, prediction: np.ndarray, pixels: np.nda
 
 
 def gce(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
-    """Return the global consistency error: 0 where one partition refines the other, S1 eq. 2.
+    """Return the global consistency error: 0 where one partition refines the other, Zhang et al. 2021, eq. 2.
 
     Arguments (T,) and errors (MetricError) as `refinement_errors`.
 
@@ -135,7 +136,7 @@ def lce_cells(cells: np.ndarray) -> np.ndarray:
 
 def binary_cells(cells: np.ndarray) -> np.ndarray:
     """Return for each class the two-by-two matrix of rest and class, (..., R, 2, 2), from confusion matrices
-    (..., R, S), S >= R: S1 eq. 3 and 4, counted.
+    (..., R, S), S >= R: Zhang et al. 2021, eq. 3 and 4, counted.
 
     Classes stand at the same place of rows and columns; columns beyond (void in the prediction) belong to
     every class's rest. MetricError for fewer columns than rows.
@@ -168,7 +169,7 @@ def confusion_table(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 def partition_distance(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
     """Return the share of pixels that must move for the partitions to be the same: 1 - (best one-to-one
-    assignment's pixels) / N, S1 [26].
+    assignment's pixels) / N, Zhang et al. 2021 [26].
 
     >>> partition_distance(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]))
     0.25
@@ -283,8 +284,8 @@ def _consistency(table: _Table) -> tuple[float, float]:
 
 
 def _refinement_errors(table: _Table) -> tuple[np.ndarray, np.ndarray]:
-    """Return each pair's summed local refinement errors, truth against prediction and the other way, S1 eq.
-    1.
+    """Return each pair's summed local refinement errors, truth against prediction and the other way, Zhang et
+    al. 2021, eq. 1.
     """
     _, _, n, n_t, n_p = table
     return n * (n_t - n) / n_t, n * (n_p - n) / n_p  # S1 eq. 1

@@ -1,9 +1,9 @@
-"""What the region metrics are made of: counts of regions for each class, from one table of overlaps (S1
-III-A).
+"""What the region metrics are made of: counts of regions for each class, from one table of overlaps (Zhang et
+al. 2021, section III-A).
 
 Conventions: only regions of the same class can touch. Arrays are (C,) for one image, and (I, C) for many:
 they are whole numbers (int64) or sums over regions (float64), so images add up. N is ``truth_regions``, M
-``predicted_regions``, and with S1's signs
+``predicted_regions``, and with Zhang et al. 2021's signs
 
     torn_truth |G_O|     tearing_predictions |S_O|    extra_pieces m_o (eq. 6)
     merged_truth |G_U|   merging_predictions |S_U|    extra_merges m_u (eq. 9)
@@ -11,7 +11,8 @@ they are whole numbers (int64) or sums over regions (float64), so images add up.
 ``missed_truth`` and ``invented_predictions`` are regions that no region of their class touches on the other
 side. Of several equally large overlaps the one with the smaller region is the largest, so that nothing
 depends on the order of regions.
-Source: S1 III-A; Persello and Bruzzone 2009 (pe); S1 II (matched); Kirillov et al. 2019 (pq).
+Source: Zhang et al. 2021, section III-A; Persello and Bruzzone 2009 (pe); Zhang et al. 2021, section II
+(matched); Kirillov et al. 2019 (pq).
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ def count_matches(table: Overlaps, classes: int, *, match: Match = "iou") -> Cou
     """Return {matched_50 ... matched_95: (C,)}: predicted regions found at each overlap, one to one, the best
     overlaps first.
 
-    ``match`` is the overlap's measure: ``iou``, or ``dice``, which is what the numbers printed in S1 Fig. 3
-    follow.
+    ``match`` is the overlap's measure: ``iou``, or ``dice``, which is what the numbers printed in Zhang et
+    al. 2021, Fig. 3 follow.
     """
     if match not in MATCH:
         raise OptionError(f"match={match!r} is not known; use {', '.join(MATCH)}")
@@ -94,7 +95,7 @@ def count_above(
     """Return WHOLE counts {name: (T, C)} and the pixels (T, C) that both call a class, and that are
     predicted, when regions below a confidence are unknown.
 
-    ``table`` holds the regions' mean confidence; ``thresholds`` (T,) rise. S1 III-B.
+    ``table`` holds the regions' mean confidence; ``thresholds`` (T,) rise. Zhang et al. 2021, section III-B.
     """
     assert table.confidence is not None
     whole, pixel = (

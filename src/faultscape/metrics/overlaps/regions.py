@@ -1,9 +1,9 @@
 """All region metrics of maps in memory: `regions(truth, prediction, classes)`.
 
 Conventions: maps are (H, W) or (I, H, W) of the class list's ids. The headline numbers are means over images
-of the mean over the classes defined there (S1's Table I); ``per_image`` keeps every cell, ``counts`` what
-they are made of. Pixels void in the truth change nothing; the background forms no region.
-Source: S1.
+of the mean over the classes defined there (Zhang et al. 2021's Table I); ``per_image`` keeps every cell,
+``counts`` what they are made of. Pixels void in the truth change nothing; the background forms no region.
+Source: Zhang et al. 2021.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def regions(
     background: int | None = None,
     divisor: int | None = None,
 ) -> Regions:
-    """Return ROR, ROM, RUR, RUM (S1 eq. 5-10), PE-OS, PE-US, AP and PQ of predicted maps against true ones.
+    """Return ROR, ROM, RUR, RUM (Zhang et al. 2021, eq. 5-10), PE-OS, PE-US, AP and PQ of predicted maps
+    against true ones.
 
     Parameters
     ----------

@@ -8,13 +8,14 @@ positives are. Thresholds are "score >= threshold". Pixels with one score are on
 is assumed. Average precision is the step sum (no trapezoid, no interpolation), AUROC counts ties as half. The
 numbers do not depend on how the rows are cut into blocks: integers are summed exactly, and float64 terms in
 fixed groups of 4096 rows. ``fpr_rule`` "first": at the highest threshold whose recall is at least the one
-asked for (S3, S4, scikit-learn); "closest": of all thresholds, known pixels' scores included, up to the first
-with a recall of 1, at the one whose recall lies closest to it, of equals at the lowest (anomaly-seg, to the
-rounding of its float64).
+asked for (Buchanan et al. 2022, Blum et al. 2021, scikit-learn); "closest": of all thresholds, known pixels'
+scores included, up to the first with a recall of 1, at the one whose recall lies closest to it, of equals at
+the lowest (anomaly-seg, to the rounding of its float64).
 
 ``detection`` is what `detection` or `stream` returned; ``detections`` are those of single images.
 
-Source: S4 section 5 (all pixels pooled); Davis and Goadrich 2006 on why precision is not interpolated.
+Source: Blum et al. 2021, section 5 (all pixels pooled); Davis and Goadrich 2006 on why precision is not
+interpolated.
 """
 
 from __future__ import annotations
@@ -288,8 +289,8 @@ def roc(detection: Detection, points: int = 500) -> Curve:
 
 
 def per_image(detections: Sequence[Detection]) -> PerImage:
-    """Return the means over images, those without a value left out and counted (S4's other way; the default
-    pools all pixels).
+    """Return the means over images, those without a value left out and counted (Blum et al. 2021's other way;
+    the default pools all pixels).
 
     >>> one = summarise([Rows(np.array([0.9]), np.array([2]), np.array([1]), np.array([1]))], 2, 3)
     >>> per_image([one, summarise([], 0, 5)]).without_auroc

@@ -4,8 +4,8 @@ Conventions: those of ``scores`` and ``rank_counts``. The scores of the anomalou
 the sorted scores of all: NumPy sorts values several times faster than it finds the order of an array, and
 which pixel a score belongs to is never asked. float16 scores are counted by their bits instead
 (``score_histogram``), which is exact too.
-Source: S4 section 5; equal to scikit-learn's average_precision_score, roc_auc_score and the first point of
-roc_curve with enough recall.
+Source: Blum et al. 2021, section 5; equal to scikit-learn's average_precision_score, roc_auc_score and the
+first point of roc_curve with enough recall.
 """
 
 from __future__ import annotations

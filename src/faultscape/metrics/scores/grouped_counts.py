@@ -6,7 +6,7 @@ Conventions: a *place* is the rank of a float16 among all 65,536 (`histogram.VAL
 of anomaly, 4 + k the pixels of the k-th object, anomalous or known and pasted in, 65535 what counts for
 nothing. ``coarse`` keeps one place of 16 (4,096 in all), where nothing but right and wrong is asked. Counts
 are exact, so that they add up in any order.
-Source: own; S4 5 for what is asked.
+Source: own; Blum et al. 2021, section 5 for what is asked.
 """
 
 from __future__ import annotations
@@ -223,8 +223,8 @@ def of_pasted(counts: GroupedCounts) -> SparseHistogram:
 
 
 def with_void(counts: GroupedCounts) -> SparseHistogram:
-    """Return the histogram of anomalous pixels against all others, void ones too, as the released code of S3
-    counts them.
+    """Return the histogram of anomalous pixels against all others, void ones too, as the released code of
+    Buchanan et al. 2022 counts them.
     """
     return _against(added([counts.known, counts.rows[VOID]]), counts.anomalous)
 

@@ -4,8 +4,8 @@ Conventions: ``score`` has any shape and is float16, float32, float64, an intege
 anomalous; ``anomaly`` has the same shape and holds 0 (known), 1 (anomalous) and ``void`` (not judged), or is
 bool. Void pixels are left out before anything is looked at, so that their values, NaN included, changes
 nothing. ``where`` names the image in messages. Everything refused raises MetricError.
-Source: Fishyscapes (S4) for the three values; masked arrays are refused because libraries drop the mask
-without a word.
+Source: Fishyscapes (Blum et al. 2021) for the three values; masked arrays are refused because libraries drop
+the mask without a word.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ the anomalous pixels and half over the known ones: slopes of AP and AUROC are th
 loses without a unit (an image, or a group); the FPR, which moves in steps, is redrawn. An image without
 anomalies moves a number too, by its known pixels. Fewer than six units with anomalies, or with other pixels,
 carry no interval. NaN where the images together have no anomaly, or nothing else.
-Source: Tukey 1958 (jackknife); Efron 1979; S4 5.
+Source: Tukey 1958 (jackknife); Efron 1979; Blum et al. 2021, section 5.
 """
 
 from __future__ import annotations

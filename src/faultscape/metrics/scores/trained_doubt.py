@@ -3,8 +3,8 @@ entropy of a Dirichlet distribution.
 
 Conventions: logits are (C, h, w) float32 of any size, brought bilinearly to a size (width, height) before
 anything is made of them; the result is (H, W) float32, large = more anomalous.
-Source: S4 5.1 (void class; differential entropy, as Malinin and Gales 2018); Bevandic et al. 2019 (outlier
-head).
+Source: Blum et al. 2021, section 5.1 (void class; differential entropy, as Malinin and Gales 2018); Bevandic
+et al. 2019 (outlier head).
 """
 
 from __future__ import annotations

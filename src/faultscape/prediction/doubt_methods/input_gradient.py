@@ -2,7 +2,7 @@
 
 Conventions: a block is (N, 3, H, W), as the network is given it; each of its numbers moves by the method's
 epsilon, up or down. Images of a block do not depend on each other, so that they may be moved one at a time.
-Source: Liang et al. 2018 (ODIN); S4 5.2 and Table 9.
+Source: Liang et al. 2018 (ODIN); Blum et al. 2021, section 5.2 and Table 9.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Conventions: ``ensemble:MODEL,MODEL,...``. Each member sees images as it was told in its own right; all have
 the same classes in the same channels. They run image by image, one member after another, so that no more is
 held than the members' scores of one image. Labels are the classes of the largest mean probability.
-Source: S4 eq. 1 and 2; Lakshminarayanan et al. 2017.
+Source: Blum et al. 2021, eq. 1 and 2; Lakshminarayanan et al. 2017.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ and their bytes; the output is to hold ``0000_anomaly.npy`` and ``0000_segmentat
 of a segmentation are places of the class list, C is void; --labels says otherwise. Both are kept at the
 working size, taken by nearest neighbour as truth is; the score is kept beside the labels as doubt. The
 program runs once a shard, whose answers are yielded a few images at a time.
-Source: S4 3 (hidden test data) and its submission format.
+Source: Blum et al. 2021, section 3 (hidden test data) and its submission format.
 """
 
 from __future__ import annotations

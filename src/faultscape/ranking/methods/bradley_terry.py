@@ -8,7 +8,8 @@ would invent a comparison.
 ``pseudo_count`` is how many wins are added in both directions where two models met. ``scores`` (J, I) are
 those of each model on each image. ``weights`` (B, I) count the images.
 
-Source: Bradley and Terry 1952; the re-use of labels is ours (S0 scores a model only on its own duels).
+Source: Bradley and Terry 1952; the re-use of labels is ours (Yan et al. 2021 scores a model only on its own
+duels).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Bradley-Terry strengths when a comparison may end in a tie, and how readily it does.
 
 Conventions: ``wins`` (..., J, J), row over column; ``ties`` (..., J, J) symmetric, NaN is zero, diagonals are
-ignored. Strengths are natural logarithms with mean zero, large = good. For S2 case II is a win, cases I and
-III are ties.
+ignored. Strengths are natural logarithms with mean zero, large = good. For Wang et al. 2020 case II is a win,
+cases I and III are ties.
 Source: Davidson 1970. Of the two usual models it is taken, not Rao and Kupper 1967, because a tie is worth
 exactly half a win each: where all met all equally often, the order of the strengths is that of the points,
 and nu = 0 is Bradley-Terry.

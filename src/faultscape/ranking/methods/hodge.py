@@ -1,11 +1,12 @@
 """One score a model by least squares on a flow of pairwise differences, and how much of the flow no scores
 can explain.
 
-Conventions: ``flow`` (..., J, J) is skew-symmetric, y_ij = how far i lies above j (for S2 log b_ij), NaN
-where two models were not compared; ``weights`` (..., J, J) are symmetric, not negative, one by default; for
-S2 the number of images of the pair. Sizes of flows are sums over pairs of weight times square. Scores have
-mean zero, large = good; NaN for models that no comparison links to the largest group.
-Source: Jiang, Lim, Yao and Ye 2011 (HodgeRank), named in S2 2.1.
+Conventions: ``flow`` (..., J, J) is skew-symmetric, y_ij = how far i lies above j (for Wang et al. 2020 log
+b_ij), NaN where two models were not compared; ``weights`` (..., J, J) are symmetric, not negative, one by
+default; for Wang et al. 2020 the number of images of the pair. Sizes of flows are sums over pairs of weight
+times square. Scores have mean zero, large = good; NaN for models that no comparison links to the largest
+group.
+Source: Jiang, Lim, Yao and Ye 2011 (HodgeRank), named in Wang et al. 2020, section 2.1.
 """
 
 from __future__ import annotations

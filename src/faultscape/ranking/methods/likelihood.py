@@ -6,7 +6,8 @@ is ignored (its terms are constants). A finite maximum exists only among models 
 over j is an edge where w_ij > 0). Scores are given to the largest such component, NaN to the other models,
 and NaN to all when two components are largest: how far apart they are, nothing says. F is log-concave, hence
 the maximum is unique up to a shift and a damped Newton method finds it to rounding error.
-Source: S0 eq. 6 (F normal); Bradley and Terry 1952 (F logistic); the condition is that of Ford 1957.
+Source: Yan et al. 2021, eq. 6 (F normal); Bradley and Terry 1952 (F logistic); the condition is that of Ford
+1957.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""One score a model from pairwise accuracies: the matrices A and B of S2, the Perron rank, and how consistent
-B is.
+"""One score a model from pairwise accuracies: the matrices A and B of Wang et al. 2020, the Perron rank, and
+how consistent B is.
 
 Conventions: matrices are (..., J, J), row over column, NaN where two models were not compared; the diagonal
 of B is one. Large = good. A ratio with a zero is not a number to rank by: a matrix that holds one has no
 scores, hence the smoothing. Not compared is not equal: a missing ratio is left to the scores themselves
 (Harker 1987), and models that no comparison links to the largest group have no score.
-Source: S2 2.1 and eq. 5; Saaty and Vargas 1984; Harker 1987 for incomplete matrices; Saaty 1980 for the
-random index.
+Source: Wang et al. 2020, section 2.1 and eq. 5; Saaty and Vargas 1984; Harker 1987 for incomplete matrices;
+Saaty 1980 for the random index.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def dominance(accuracy: np.ndarray) -> np.ndarray:
 
 
 def perron(ratios: np.ndarray) -> np.ndarray:
-    """Return (..., J) the principal eigenvector of B that sums to one, the limit of S2 eq. 5.
+    """Return (..., J) the principal eigenvector of B that sums to one, the limit of Wang et al. 2020, eq. 5.
 
     ``ratios`` (..., J, J), NaN where two models were not compared; such an entry counts as the ratio of the
     two scores, which makes it 0 and adds 1 to the diagonal of its row (Harker 1987). NaN for models outside

@@ -1,10 +1,10 @@
-"""One score a model from a matrix of ratios: Thurstone's case V by maximum likelihood, as S0 makes its two
-global rankings.
+"""One score a model from a matrix of ratios: Thurstone's case V by maximum likelihood, as Yan et al. 2021
+make its two global rankings.
 
 Conventions: ``weights`` (..., J, J) are A or R, row over column; NaN is not a comparison. Scores sum to one,
 large = good. The ratios act as weights of pseudo-comparisons: only their proportion matters within a pair,
 their size matters between pairs.
-Source: S0 eq. 6; Tsukida and Gupta 2011.
+Source: Yan et al. 2021, eq. 6; Tsukida and Gupta 2011.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from faultscape.ranking.methods.likelihood import maximise
 
 
 def thurstone(weights: np.ndarray) -> np.ndarray:
-    """Return (..., J) scores that maximise L(mu) = sum_ij a_ij log Phi(mu_i - mu_j) under sum_i mu_i = 1, S0
-    eq. 6.
+    """Return (..., J) scores that maximise L(mu) = sum_ij a_ij log Phi(mu_i - mu_j) under sum_i mu_i = 1, Yan
+    et al. 2021 eq. 6.
 
     NaN for models outside the largest strongly connected component (see ``likelihood.connected``), whose
     maximum lies at infinity; the sum is over the models with a score. RankingError for negative or infinite

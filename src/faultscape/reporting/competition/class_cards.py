@@ -3,7 +3,7 @@ in the hierarchy between two answers.
 
 Conventions: a mark is right, wrong or undecided, '' without label. An image's pairs come with the greatest
 distance first; images of most pairs come first, draws in their order. A page shows at most ``MOST`` images.
-Source: S2 Figs. 4, 6 to 9.
+Source: Wang et al. 2020, Figs. 4, 6 to 9.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Conventions: the pair is the first two models of the ranking that the headline rests on, without standings the
 first two of the selection. Of a constraint's duels between the two, in both orders, the least concordant one
 on an image that no constraint before it has shown; equal ones by the image's place among equals.
-Source: S0 Fig. 3.
+Source: Yan et al. 2021, Fig. 3.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ near-duplicates and discards as the selection itself. The *class* of a slot is t
 without constraint, which has none, the largest class in the defender's map (background apart). Its *size* is
 that class's share of the defender's pixels. An image counts once for each defender and class it was chosen
 with.
-Source: S0 3.1.2, Fig. 3.
+Source: Yan et al. 2021, section 3.1.2, Fig. 3.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ much more a model loses where a tag is.
 Conventions: numbers are over the labelled chosen images; a model fails where its value lies below ``fails``,
 of classifiers where it is wrong, by choices where it lost most of them. Tags of chosen images without a label
 stand in the gallery alone. A page shows the ``MOST`` tags of most images.
-Source: S0 Fig. 11, S2 Figs. 7 to 9.
+Source: Yan et al. 2021, Fig. 11, Wang et al. 2020, Figs. 7 to 9.
 """
 
 from __future__ import annotations

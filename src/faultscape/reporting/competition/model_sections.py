@@ -6,7 +6,7 @@ prediction of void is not a confusion. A confusion is a true class and the class
 ``share`` is the part of the true class's pixels (of classifiers, images) that it takes. Only classes that are
 true on ``LEAST`` images or more are compared. Below ``LEAST`` labelled images nothing is said of a model. A
 box is (left, top, right, bottom) in pixels.
-Source: S1 III-A (kinds of error).
+Source: Zhang et al. 2021, section III-A (kinds of error).
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ class Confusion:
 
 @dataclass(frozen=True)
 class RegionErrors:
-    """Sums over images of regions with each kind of error, and ROM and RUM as S1's Table I has them."""
+    """Sums over images of regions with each kind of error, and ROM and RUM as Zhang et al. 2021's Table I has
+    them.
+    """
 
     rom: float
     rum: float

@@ -8,7 +8,7 @@ that both rank. A page warns of three things (the thresholds are ours; the liter
 leave-one-out change of ``MOVES`` ranks or more, a top-k curve below ``SETTLED`` in its last quarter, and a
 pair of models that a competition and random draws order differently, both conclusively by their simultaneous
 rank intervals.
-Source: S2 Fig. 5; Phang et al. 2021 (adversarially chosen sets rank unstably).
+Source: Wang et al. 2020, Fig. 5; Phang et al. 2021 (adversarially chosen sets rank unstably).
 """
 
 from __future__ import annotations

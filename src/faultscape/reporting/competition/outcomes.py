@@ -6,7 +6,8 @@ where unknown; unknown values are left out and never counted as failures. ``band
 on an edge belongs to the band above. A model *fails* on an image when its value lies below the lowest edge.
 The case of a duel: II when the two values differ by at least ``better``; otherwise I when neither fails;
 otherwise III.
-Source: S0 3.1.1 (the cases), Figs. 6-8; the thresholds are ours where the paper has only words.
+Source: Yan et al. 2021, section 3.1.1 (the cases), Figs. 6-8; the thresholds are ours where the paper has
+only words.
 """
 
 from __future__ import annotations
@@ -122,8 +123,8 @@ def box(values: np.ndarray) -> Box | None:
 def chosen_boxes(
     models: Sequence[str], chosen: Sequence[Slot], images: Sequence[str], accuracy: np.ndarray
 ) -> list[tuple[Box | None, Box | None]]:
-    """Return for each model the box over the images that it duelled on (U_i of S0 Fig. 7) and over the others
-    (V_i).
+    """Return for each model the box over the images that it duelled on (U_i of Yan et al. 2021, Fig. 7) and
+    over the others (V_i).
     """
     duelled = {(model, row.image) for row in chosen for model in (row.defender, row.attacker)}
     out = []
@@ -163,7 +164,9 @@ def cases(
 def transfer(
     models: Sequence[str], chosen: Sequence[Slot], images: Sequence[str], accuracy: np.ndarray, fail: float
 ) -> Transfer:
-    """Return how failures on chosen images carry over to the models that did not duel (S0 Fig. 8)."""
+    """Return how failures on chosen images carry over to the models that did not duel (Yan et al. 2021, Fig.
+    8).
+    """
     failing = (accuracy < fail).astype(int)  # NaN is not below anything
     known = ~np.isnan(accuracy)
     row, column = {m: j for j, m in enumerate(models)}, {image: i for i, image in enumerate(images)}

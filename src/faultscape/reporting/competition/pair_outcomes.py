@@ -4,7 +4,7 @@ the two are.
 Conventions: an image counts once for each pair that chose it, where the label decides for both models. Case
 I: both right; II: one is; III: neither. Accuracies are plain shares of right answers, without Laplace's
 smoothing.
-Source: S2 2.1 and 3.2 (similar accuracies on a pair's images come with low ones).
+Source: Wang et al. 2020, section 2.1 and 3.2 (similar accuracies on a pair's images come with low ones).
 """
 
 from __future__ import annotations

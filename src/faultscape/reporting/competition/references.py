@@ -1,4 +1,5 @@
-"""Benchmark images by class, to show next to the chosen ones (S0 Figs. 4 and 5; S2 Figs. 4 and 6).
+"""Benchmark images by class, to show next to the chosen ones (Yan et al. 2021, Figs. 4 and 5; Wang et al.
+2020, Figs. 4 and 6).
 
 Conventions: a folder either has one sub-folder a class, named as the class (``car/``, ``person/``) or its
 WordNet id (``n02123045/``), or ``images/`` with masks of the same names in ``labels/``. With masks, a class's

@@ -7,7 +7,7 @@ at all. ``tied_for_best`` and ``rank_interval`` are right for one comparison at 
 intervals: they are given no level, and claim nothing about other images. A headline rests on the rankings
 whose intervals speak of more, and on the first of these. A model without a score there was compared with no
 other: it is called unknown, and never worse than another.
-Source: S0 Tables 1 and 3; S2 Table 1 and Fig. 3.
+Source: Yan et al. 2021, Tables 1 and 3; Wang et al. 2020, Table 1 and Fig. 3.
 """
 
 from __future__ import annotations
@@ -337,7 +337,7 @@ def ratio_matrix(name: str, matrix: Any) -> dict[str, Any]:
 
 def accuracy_matrix(matrix: Any) -> list[list[tuple[float | None, str]]]:
     """Return a matrix of accuracies as cells (value, style), from dark where lowest to bright where highest
-    (S2 Fig. 3).
+    (Wang et al. 2020, Fig. 3).
 
     >>> accuracy_matrix([[None, 0.9], [0.1, None]])[0][1]
     (0.9, 'background:#fae296;color:#101418')

@@ -6,7 +6,7 @@ Conventions: numbers have 12 digits, undefined is null, intervals are 95 %. Two 
 stand is kept beside. A gap is one kind of region error of one class, averaged over the images where both
 models have it, of a model minus that of the best model (by mIoU); its share is of the sum of all positive
 gaps of that model.
-Source: S1 V (explaining where a model's error comes from).
+Source: Zhang et al. 2021, section V (explaining where a model's error comes from).
 """
 
 from __future__ import annotations

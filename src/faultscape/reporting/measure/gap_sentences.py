@@ -4,7 +4,7 @@ Conventions: a gap is one kind of region error of one class, of a model minus th
 mIoU); it speaks only when its whole interval lies above 0, and where no gap has an interval there is no
 sentence. Its share is of all that the model's regions lose to the best model, over classes and kinds. Names
 stand as the class list writes them.
-Source: S1 V (explaining where a model's error comes from).
+Source: Zhang et al. 2021, section V (explaining where a model's error comes from).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Conventions: as pages - templates, style and script lie beside this file and travel inside the page, Jinja2
 escapes whatever is inserted, unknown numbers are a dash, the same facts give the same bytes. Any part of a
 document may be missing; its section is then left out. Errors stand everywhere: 0 is best.
-Source: S1 Table I, Figs. 2, 5 and 7.
+Source: Zhang et al. 2021, Table I, Figs. 2, 5 and 7.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Conventions: maps (H, W) hold places 0..C-1 and C for void; regions are numbered
 none. Drawings are uint8 (h, w, 3). A region is torn when several predicted regions of its class lie upon it,
 joined when a predicted region lies upon several, missed when none of its class touches it, and invented, of
 the prediction, when it touches no true region of its class. Overlap of a pixel is enough.
-Source: S1 eq. 3, 8 and Figs. 2, 7.
+Source: Zhang et al. 2021, eq. 3, 8 and Figs. 2, 7.
 """
 
 from __future__ import annotations

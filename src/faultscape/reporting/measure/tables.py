@@ -1,11 +1,11 @@
 """The tables of errors: every model of every data set against the metrics, 0 best everywhere, the best of a
 column and its ties marked.
 
-Conventions: an error is 1 - value where large values are good, the value itself otherwise (S1 Table I). A
-model ties with the best of its data set, which `leaders` says, when the interval of their paired difference
-holds 0. Metrics whose definition says they cannot be compared between models have no best. Unknown = None, a
-dash.
-Source: S1 Table I.
+Conventions: an error is 1 - value where large values are good, the value itself otherwise (Zhang et al. 2021,
+Table I). A model ties with the best of its data set, which `leaders` says, when the interval of their paired
+difference holds 0. Metrics whose definition says they cannot be compared between models have no best. Unknown
+= None, a dash.
+Source: Zhang et al. 2021, Table I.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Conventions: a model beats another when it is at least as good in all three and better in at least one
 (Pareto), over what both have. Numbers are compared; the page adds whether the intervals of the paired
 differences confirm it. Models without one of the three take no part.
-Source: S1 Fig. 7 (models traded off in accuracy, tearing and merging).
+Source: Zhang et al. 2021, Fig. 7 (models traded off in accuracy, tearing and merging).
 """
 
 from __future__ import annotations

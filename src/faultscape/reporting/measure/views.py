@@ -4,7 +4,7 @@ bars, confusions, differences, curves.
 Conventions: errors everywhere, 0 best; unknown = None. A model's colour is its place among the data set's
 models. Confusions are shares of a true class's pixels, and what was measured void in the truth is in none of
 them. Parts that the document lacks give empty lists.
-Source: S1 Figs. 2, 5, 7.
+Source: Zhang et al. 2021, Figs. 2, 5, 7.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 against the errors that say most.
 
 Conventions: a line shows numbers as the field does, large is good; in the table of errors 0 is best in every
-column, as in S1's Table I. A star marks what the page shades, the best model of a column, which no other is
-ahead of where both have a value, and those that the intervals do not tell apart from it. Without intervals
-there is none.
+column, as in Zhang et al. 2021's Table I. A star marks what the page shades, the best model of a column,
+which no other is ahead of where both have a value, and those that the intervals do not tell apart from it.
+Without intervals there is none.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ of blended sets say, what others would count, and what is known of submissions.
 
 Conventions: as `views`. A finder is sooner where the sign test of the document says so at .05; else it is not
 decided.
-Source: S0 3 (disagreement); S4 4 and 5 (guards, submissions).
+Source: Yan et al. 2021, section 3 (disagreement); Blum et al. 2021, section 4 and 5 (guards, submissions).
 """
 
 from __future__ import annotations

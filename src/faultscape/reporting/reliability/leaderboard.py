@@ -1,11 +1,11 @@
-"""How methods do from one edition of a blended set to the next (S4 Fig. 4): the average precision of the best
-variant of each, those that were trained or tuned with unknown objects dashed.
+"""How methods do from one edition of a blended set to the next (Blum et al. 2021, Fig. 4): the average
+precision of the best variant of each, those that were trained or tuned with unknown objects dashed.
 
 Conventions: editions stand in the order of the card, in which they were made. A variant is a scorer of a
 model; the best is that of the highest mean AP over all editions on which the model was measured, the same one
 everywhere. Which is best is judged on the numbers that are shown. A model without an edition comes after all
 others. A gap in a line is an edition without a number.
-Source: S4 Fig. 4.
+Source: Blum et al. 2021, Fig. 4.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Conventions: as the page of measure - templates, style and script travel inside 
 whatever is inserted, unknown numbers are a dash, the same facts give the same bytes. Any part of a document
 may be missing; its section is then left out. Sentences claim only what paired intervals allow
 (`questions`).
-Source: S3 Fig. 1, Tables 2 and 3; S4 Figs. 2, 5 and 6, Tables 1 and 3.
+Source: Buchanan et al. 2022, Fig. 1, Tables 2 and 3; Blum et al. 2021, Figs. 2, 5 and 6, Tables 1 and 3.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The tables of the card, views of its cells: models in rows, sets in columns, as S3 and S4 print them;
-written as CSV, Markdown and LaTeX.
+"""The tables of the card, views of its cells: models in rows, sets in columns, as Buchanan et al. 2022 and
+Blum et al. 2021 print them; written as CSV, Markdown and LaTeX.
 
 Conventions: numbers have three digits in Markdown and LaTeX and twelve in CSV; an empty cell is a dash. The
 scorer of a model's own row is max probability where it was counted, else the first: none is chosen by the
 numbers that it is shown with. CSV has the ends of intervals too.
-Source: S3 Tables 2 and 3; S4 Tables 1 and 3.
+Source: Buchanan et al. 2022, Tables 2 and 3; Blum et al. 2021, Tables 1 and 3.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _corruptions(card: Card) -> View | None:
 
 
 def _table_of_s3(card: Card) -> View | None:
-    """The columns of S3 Tables 2 and 3."""
+    """The columns of Buchanan et al. 2022, Tables 2 and 3."""
     rows, clean = tuple((one["name"], "") for one in card["models"]), _clean(card)
     columns = [
         _of_maps(card, f"{clean} mIoU", clean, "miou"),
@@ -228,7 +228,7 @@ def _score_rows(card: Card) -> tuple[tuple[str, str], ...]:
 
 
 def _table_of_s4(card: Card) -> View | None:
-    """The columns of S4 Table 1: AP and FPR95 a set, then the mIoU that the method leaves."""
+    """The columns of Blum et al. 2021, Table 1: AP and FPR95 a set, then the mIoU that the method leaves."""
     rows, columns = ((RANDOM, RANDOM), *_score_rows(card)), list[Column]()
     for name in conditions_of(card, "anomaly"):
         columns += [
@@ -253,7 +253,7 @@ def _table_of_s4(card: Card) -> View | None:
 
 
 def _errors(card: Card) -> View | None:
-    """Misclassification detection, S4 appendix A."""
+    """Misclassification detection, Blum et al. 2021, appendix A."""
     rows, columns = _score_rows(card), list[Column]()
     for name in [*conditions_of(card, "clean", "misclassified", "natural"), CORRUPTED]:
         columns += [

@@ -3,7 +3,7 @@
 Conventions: the border stays where it was: alpha is 1/2 on it. Near and beyond it the colours are those of
 the object's pixels further inside: the outermost pixels of a mask hold some of what was behind the object in
 its own image.
-Source: Blum et al. 2021 (S4) 3.1, first step; the width is ours.
+Source: Blum et al. 2021, section 3.1, first step; the width is ours.
 """
 
 from __future__ import annotations

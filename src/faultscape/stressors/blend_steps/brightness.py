@@ -3,7 +3,7 @@
 Conventions: brightness is (77 R + 150 G + 29 B) / 256; means are weighted by alpha. Light multiplies, so
 colours are multiplied, by up to 1.5; what is brighter still is lifted towards white, as before an overexposed
 sky, since larger factors clip and make colours glare.
-Source: Blum et al. 2021 (S4) 3.1, second step; the strength and the way are ours.
+Source: Blum et al. 2021, section 3.1, second step; the strength and the way are ours.
 """
 
 from __future__ import annotations

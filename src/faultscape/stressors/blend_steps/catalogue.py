@@ -2,7 +2,7 @@
 
 Conventions: an entry applies its step to a layer with the numbers of a placement. Histogram matching is not
 a step of known objects.
-Source: Blum et al. 2021 (S4) 3.1: steps without a star are v1 (March 2019), all are v2 (June 2019), v3
+Source: Blum et al. 2021, section 3.1: steps without a star are v1 (March 2019), all are v2 (June 2019), v3
 (January 2020) adds known objects.
 """
 

@@ -2,7 +2,7 @@
 
 Conventions: how far an object is follows from the row it stands on: at the horizon and above it is farthest,
 at the frame's lower border nearest.
-Source: Blum et al. 2021 (S4) 3.1, fifth step; the horizon and the widths are ours.
+Source: Blum et al. 2021, section 3.1, fifth step; the horizon and the widths are ours.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ object over the frame around it. The frame's own glow is in its pixels already.
 
 ``strength`` is how bright the glow is.
 
-Source: Blum et al. 2021 (S4) 3.1, last step; the threshold, the width and the strength are ours.
+Source: Blum et al. 2021, section 3.1, last step; the threshold, the width and the strength are ours.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Conventions: each channel by itself; the object's histogram is weighted by alpha, the frame's is that of the
 object's box (and the few pixels that blurs reach beyond it). The whole image's, which a sky and shadows
 stretch, made objects easier to find than without the step (docs/how-to/blending.md).
-Source: Blum et al. 2021 (S4) 3.1, third step; the strength and the part are ours.
+Source: Blum et al. 2021, section 3.1, third step; the strength and the part are ours.
 """
 
 from __future__ import annotations

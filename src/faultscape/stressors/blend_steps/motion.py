@@ -4,7 +4,7 @@ Conventions: the longer the farther from that point (the focus), in proportion.
 
 ``focus`` (x, y) is that point of the frame.
 
-Source: Blum et al. 2021 (S4) 3.1, fourth step; the focus and the share are ours.
+Source: Blum et al. 2021, section 3.1, fourth step; the focus and the share are ours.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ the object has already is taken off: variances add.
 
 ``factor`` is how noisy the object becomes, 1 as the frame. ``colour`` (h, w, 3) are the pixels.
 
-Source: Blum et al. 2021 (S4) 3.1, sixth step; Immerkær 1996 (the estimate). That the variance follows the
+Source: Blum et al. 2021, section 3.1, sixth step; Immerkær 1996 (the estimate). That the variance follows the
 frame's is ours.
 """
 

@@ -9,7 +9,7 @@ data set has (a car, a person); an anomaly is not.
 ``image`` is the image that the object is cut out of. ``mask`` is true where the object is. ``name`` is that
 of the image. ``smallest`` is the least number of pixels of an object.
 
-Source: Blum et al. 2021 (S4) 3.1.
+Source: Blum et al. 2021, section 3.1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The second round: what people find wrong with each other's masks, and what became of it (S0 4.1.4).
+"""The second round: what people find wrong with each other's masks, and what became of it (Yan et al. 2021,
+section 4.1.4).
 
 Conventions: a check opens with a row whose ``of`` is 0: a position in pixels of the image (or none), a kind
 of error and a comment on the mask of an image in a truth. Later rows name it in ``of``, and comment on it,

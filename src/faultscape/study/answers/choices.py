@@ -1,4 +1,4 @@
-"""Which of two models' maps people find better: two-alternative choices (S0 4.4).
+"""Which of two models' maps people find better: two-alternative choices (Yan et al. 2021, section 4.4).
 
 Conventions: a choice is of an image and two models, whose order means nothing; ``chosen`` is `first`,
 `second`, `both good`, `both bad`, `not sure` or `skip`, and '' where it was taken back. The latest of a

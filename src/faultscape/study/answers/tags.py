@@ -1,5 +1,5 @@
 """Kinds of failure that people see: tags of an image, or of a region of it, or of what one model makes of
-either (S0 Fig. 11, S2 Figs. 7-9).
+either (Yan et al. 2021, Fig. 11, Wang et al. 2020, Figs. 7-9).
 
 Conventions: ``region`` is '' for the whole image, else `X,Y,WIDTH,HEIGHT` in pixels of the image; ``model``
 is '' where the tag is of the image itself. The latest row of an image, region, model, tag and annotator says

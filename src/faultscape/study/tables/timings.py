@@ -1,11 +1,11 @@
 """How long a model takes for one frame: the forward pass, with its labels and scores, and with loading and
-writing (S4, inference time).
+writing (Blum et al. 2021, inference time).
 
 Conventions: milliseconds a frame, median and quartiles over batches, each batch counted once for every frame
 in it; a batch that was the first its network saw (warm-up) is left out. Of a shard that was predicted again,
 by another network say, only the last time counts. Where some ran alone, batches of one frame count and no
-others, as S4 times them. Loading, the model and writing run side by side, so that a whole run takes less than
-their sum. Times lie outside every law.
+others, as Blum et al. 2021 time them. Loading, the model and writing run side by side, so that a whole run
+takes less than their sum. Times lie outside every law.
 """
 
 from __future__ import annotations

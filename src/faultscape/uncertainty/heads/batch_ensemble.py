@@ -4,8 +4,8 @@ Conventions: y_e = ((x * alpha_e) W^T) * gamma_e + b_e. The vectors alpha and ga
 they start as Normal(1, spread), or as random signs, of which the share ``spread`` is +1. Members are the
 channels of the head, and are averaged as probabilities after up-sampling; the loss is the mean of the
 members' losses.
-Source: Wen et al. 2020; S3 2. The authors' code writes the start as one number: -.5 is Normal(1, .5), +.5
-random signs.
+Source: Wen et al. 2020; Buchanan et al. 2022, section 2. The authors' code writes the start as one number:
+-.5 is Normal(1, .5), +.5 random signs.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Conventions: a head takes features (..., D) and returns channels (..., K): logit
 (T x C, member by member), then the variance (1), as far as the head has them. `Doubt` holds the same apart:
 logits (N, C, h, w), members (N, T, C, h, w), variance (N, h, w); of a network that gives an image one answer
 they lack h and w. Where members stand instead of logits, the prediction is the mean of their probabilities,
-taken after up-sampling: log-mean-exp of their log-softmax (S3, BatchEnsemble).
+taken after up-sampling: log-mean-exp of their log-softmax (Buchanan et al. 2022, BatchEnsemble).
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ counts (void, withheld, padding) say nothing of the weights: a cell of features 
 pixels that have one. Members that are drawn are linear layers beta_s ~ Normal(beta, ridge P^-1) of the same
 features, so that they differ smoothly over an image; theirs is the posterior's own variance, which m = pi / 8
 would stand for.
-Source: Liu et al. 2020; S3 2; with BatchEnsemble, S3 4 (left there for later work).
+Source: Liu et al. 2020; Buchanan et al. 2022, section 2; with BatchEnsemble, Buchanan et al. 2022, section 4
+(left there for later work).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ is that of the seed, so that an image gives the same whatever runs beside it. ``
 form: one number a draw for the whole diagonal, which cancels in the softmax where the diagonal is equal. Work
 goes in blocks of pixels, so that memory does not grow with the image; in training blocks are computed again
 in the backward pass.
-Source: Collier et al. 2021; S3 2.
+Source: Collier et al. 2021; Buchanan et al. 2022, section 2.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A plain linear head: the layer that a network has, or a new one of as many classes as are asked for.
 
-Source: S3 2 (the deterministic model).
+Source: Buchanan et al. 2022, section 2 (the deterministic model).
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def linear_parameters(
 ) -> tuple[nn.Parameter, nn.Parameter]:
     """Return a weight (C, D) and a bias (C,): those of a layer of the same size, else new ones.
 
-    New weights are Normal(0, sqrt(.02 / D)) cut at two standard deviations, as the authors of S3 draw those
-    of their decoder (variance scaling of .02 by fan-in), and biases 0.
+    New weights are Normal(0, sqrt(.02 / D)) cut at two standard deviations, as the authors of Buchanan et al.
+    2022 draw those of their decoder (variance scaling of .02 by fan-in), and biases 0.
     """
     if start is not None and tuple(start[0].shape) == (classes, dimensions):
         bias = start[1] if start[1] is not None else torch.zeros(classes)

@@ -4,10 +4,10 @@ images with the classes of their patches.
 Conventions: a grid is (N, D, h, w). What a layer gives is a grid already, or tokens (N, L, D) row by row,
 perhaps behind a few that stand for no place (class, distillation and register tokens). The patch of a place
 is the part of the image that it is the like share of: row r of H belongs to row r * h // H of h. A training
-embedding has all classes of its patch (S4 5.1). One whose patch holds a pixel that is withheld (IGNORED) is
-never drawn, since it would teach a method the very objects that it is to find; nor is one without a pixel of
-any class.
-Source: S4 5.1 and B.5.
+embedding has all classes of its patch (Blum et al. 2021, section 5.1). One whose patch holds a pixel that is
+withheld (IGNORED) is never drawn, since it would teach a method the very objects that it is to find; nor is
+one without a pixel of any class.
+Source: Blum et al. 2021, section 5.1 and B.5.
 """
 
 from __future__ import annotations

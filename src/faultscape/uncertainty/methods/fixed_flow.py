@@ -4,7 +4,7 @@ Conventions: features (n, D) in, the negative log-likelihood (n,) out; gradients
 each batch norm is worked into the coupling before it. On a processor features go through in blocks of
 ``_ROWS``, which its cache holds; on a GPU in blocks so large that starting kernels costs little. `RealNVP` is
 its plain twin.
-Source: S4 5.2, eq. 7.
+Source: Blum et al. 2021, section 5.2, eq. 7.
 """
 
 from __future__ import annotations

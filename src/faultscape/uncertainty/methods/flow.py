@@ -2,13 +2,13 @@
 is.
 
 Conventions: features (n, D) in, the latent vector (n, D) and log |det| (n,) out. A step is an affine
-coupling, a batch norm and a fixed permutation, as S4 has them; before the first stands a fixed affine map
-that brings the training features to mean 0 and variance 1. Couplings start as the identity. Logarithms of
-scales are held within ``LIMIT`` by a tanh, which the paper does not have: a coupling may otherwise overflow
-far from all training features, where it is asked most. In use features go through in blocks of ``_ROWS``,
-which a processor's cache holds.
-Source: S4 5.2, eq. 6 and 7, B.6; Dinh et al. 2017; Kingma and Dhariwal 2018 (identity start). Width and depth
-of the couplings are ours: the paper prints none.
+coupling, a batch norm and a fixed permutation, as Blum et al. 2021 have them; before the first stands a fixed
+affine map that brings the training features to mean 0 and variance 1. Couplings start as the identity.
+Logarithms of scales are held within ``LIMIT`` by a tanh, which the paper does not have: a coupling may
+otherwise overflow far from all training features, where it is asked most. In use features go through in
+blocks of ``_ROWS``, which a processor's cache holds.
+Source: Blum et al. 2021, section 5.2, eq. 6 and 7, B.6; Dinh et al. 2017; Kingma and Dhariwal 2018 (identity
+start). Width and depth of the couplings are ours: the paper prints none.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ class RealNVP(nn.Module):
     """A flow of so many blocks over vectors of ``dimensions``; its permutations follow from the seed.
 
     Called with features (n, D) it returns their latent vectors (n, D) and log |det| (n,); `nll` gives the
-    negative log-likelihood (n,) of S4 eq. 7. Errors: MetricError for features of another width.
+    negative log-likelihood (n,) of Blum et al. 2021, eq. 7. Errors: MetricError for features of another
+    width.
 
     >>> flow = RealNVP(4, blocks=2).eval()
     >>> flow.nll(torch.zeros(3, 4)).shape
@@ -155,7 +156,7 @@ class RealNVP(nn.Module):
         return values * self.spread + self.centre
 
     def nll(self, features: Tensor) -> Tensor:
-        """Return the negative log-likelihood (n,) of features (n, D), in nats (S4 eq. 7).
+        """Return the negative log-likelihood (n,) of features (n, D), in nats (Blum et al. 2021, eq. 7).
 
         >>> flow = RealNVP(2, blocks=2).eval()
         >>> bool(

@@ -4,8 +4,9 @@ Conventions: of each layer the NLL less its mean over the training embeddings (e
 as they are on average, divided by the number of features: layers of different widths then speak in one unit,
 nats a feature (the division is ours, and changes no order within a layer). Several layers are joined at the
 size of the image: by their minimum, or weighted by a logistic regression on a validation set with unknown
-objects. With ``epsilon`` the input is first moved against the gradient of the mean NLL (S4 Table 9).
-Source: S4 5.2, eq. 6 to 8, B.6.
+objects. With ``epsilon`` the input is first moved against the gradient of the mean NLL (Blum et al. 2021,
+Table 9).
+Source: Blum et al. 2021, section 5.2, eq. 6 to 8, B.6.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ choose the step, the next as many are reported, the rest is learnt. No unknown o
 Batches follow from the seed and the step, so that a run that was killed goes on from its last checkpoint to
 the same flow. A loss that is not finite stops it. Channels that are the same number in all that is learnt
 have no density, and are left out.
-Source: S4 5.2, eq. 6 and B.6 (2,000 embeddings for validation and testing, Adam, rate 1e-4, 200k steps).
-Batch size, width and depth are ours.
+Source: Blum et al. 2021, section 5.2, eq. 6 and B.6 (2,000 embeddings for validation and testing, Adam, rate
+1e-4, 200k steps). Batch size, width and depth are ours.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class TrainedFlow:
 
     @torch.no_grad()
     def normalised_nll(self, features: Tensor) -> Tensor:
-        """Return the NLL (n,) of features (n, K) less the mean of those that it learnt from, a feature (S4
-        eq. 8).
+        """Return the NLL (n,) of features (n, K) less the mean of those that it learnt from, a feature (Blum
+        et al. 2021 eq. 8).
         """
         return (self.flow.nll(features[:, self.channels]) - self.learnt) / self.flow.dimensions
 
@@ -73,8 +73,8 @@ def train_flow(
     device: str = "cpu",
     tick: Callable[[int], None] = lambda _: None,
 ) -> TrainedFlow:
-    """Return a flow trained by the negative log-likelihood of embeddings (n, D) (S4 eq. 6), with that
-    likelihood less its mean over them (S4 eq. 8).
+    """Return a flow trained by the negative log-likelihood of embeddings (n, D) (Blum et al. 2021, eq. 6),
+    with that likelihood less its mean over them (Blum et al. 2021, eq. 8).
 
     Checkpoints of this ``key`` go to a folder, and away when it is done. Errors: MetricError for too few
     embeddings, ModelError where the loss is not finite.

@@ -3,7 +3,7 @@ that has the predicted class.
 
 Conventions: see `neighbours`. The prediction is brought to the grid of the layer by the mean of the
 probabilities of each place's patch. Of knn-class a neighbour has all classes of its patch.
-Source: S4 5.1, eq. 4 and 5, B.5.
+Source: Blum et al. 2021, section 5.1, eq. 4 and 5, B.5.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class KnnDensity:
         return (score.reshape(len(grid), 1, *grid.shape[2:]),)
 
     def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
-        """Return the score at a size, bilinearly: S4 up-samples the density."""
+        """Return the score at a size, bilinearly: Blum et al. 2021 up-sample the density."""
         return np.array(enlarged(values[0], size)[0])
 
     def tensors(self) -> dict[str, Tensor]:

@@ -33,7 +33,7 @@ def penultimate(net: nn.Module) -> str:
 def before_activation(net: nn.Module, run: Callable[[], object], size: tuple[int, int]) -> str:
     """Return the last layer that gives a grid of features of either sign when ``run`` shows the network an
     image of ``size``, before what the last layer is given: behind an activation many features are the same
-    number, and have no density (S4 B.6).
+    number, and have no density (Blum et al. 2021, appendix B.6).
     """
     signed: set[str] = set()
 

@@ -4,7 +4,7 @@ anomalous or not.
 Conventions: scores are (n, L) and anomalous (n,) bool. The regression has an intercept, which orders nothing
 and is not returned, and a small penalty on its weights for standardised scores, so that scores that part the
 pixels wholly have finite weights.
-Source: S4 5.2 (as Lee et al. 2018).
+Source: Blum et al. 2021, section 5.2 (as Lee et al. 2018).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Conventions: features are (n, D); a feature counts for the one class that its wh
 is that within classes, with a small share of its mean variance added to its diagonal (``SHRINK``), so that it
 can be inverted where features are linearly dependent. Distances are squared, and to the nearest class mean;
 the method's score is sqrt(distance / D): the root mean square per feature, in standard deviations.
-Source: Lee et al. 2018, eq. 1 and 2; a baseline of S4's successors (SegmentMeIfYouCan).
+Source: Lee et al. 2018, eq. 1 and 2; a baseline of Blum et al. 2021's successors (SegmentMeIfYouCan).
 """
 
 from __future__ import annotations

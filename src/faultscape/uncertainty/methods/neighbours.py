@@ -9,7 +9,8 @@ largest for what is far. A density grows with nearness: here it is the mean of e
 the score its negative logarithm, from -1 (k features just like it) to 1. ``printed`` takes the mean of
 exp(-cos) as the score, as if eq. 5 were a distance; of one neighbour both order alike. In eq. 4 the class's
 share of the density is taken from 1; as printed the weights of near and far neighbours are swapped.
-Source: S4 5.1, eq. 4 and 5, B.5; Mandelbaum and Weinshall 2017; Papernot and McDaniel 2018 (cosine).
+Source: Blum et al. 2021, section 5.1, eq. 4 and 5, B.5; Mandelbaum and Weinshall 2017; Papernot and McDaniel
+2018 (cosine).
 """
 
 from __future__ import annotations
@@ -138,7 +139,8 @@ def _places(mask: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def density_score(cosines: Tensor, *, printed: bool = False) -> Tensor:
-    """Return the score (n,) of cosines (n, k) to the nearest neighbours, large = far from all (S4 eq. 5).
+    """Return the score (n,) of cosines (n, k) to the nearest neighbours, large = far from all (Blum et al.
+    2021, eq. 5).
     Errors: MetricError for cosines of another shape.
 
     >>> density_score(torch.tensor([[1.0, 1.0], [0.0, 0.0]])).round(decimals=4).tolist()
@@ -151,7 +153,7 @@ def density_score(cosines: Tensor, *, printed: bool = False) -> Tensor:
 
 def class_score(cosines: Tensor, has: Tensor, *, printed: bool = False) -> Tensor:
     """Return 1 - the share of the density (n,) that neighbours have whose patch holds the predicted class,
-    ``has`` (n, k) (S4 eq. 4). Errors: MetricError where shapes differ.
+    ``has`` (n, k) (Blum et al. 2021, eq. 4). Errors: MetricError where shapes differ.
 
     >>> class_score(torch.zeros(1, 4), torch.tensor([[True, True, True, False]])).tolist()
     [0.25]

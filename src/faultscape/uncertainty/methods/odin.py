@@ -3,8 +3,9 @@ towards what the network says of it.
 
 Conventions: each number of the network's input moves by ``epsilon`` against the gradient of the mean over
 pixels of -log max softmax(z / T). Nothing is fitted: temperature and epsilon are given, or searched on a
-validation set with unknown objects. S4 left both out of its benchmark (B.2: temperature helped little, and
-the gradient did not fit into memory), so that epsilon is 0 by default, which costs no second look.
+validation set with unknown objects. Blum et al. 2021 left both out of their benchmark (B.2: temperature
+helped little, and the gradient did not fit into memory), so that epsilon is 0 by default, which costs no
+second look.
 Source: Liang et al. 2018, eq. 1 and 2; SegmentMeIfYouCan takes epsilon 1e-4 and temperature 3.
 """
 

@@ -42,7 +42,8 @@ class Backbone:
 
     ``middle`` are the blocks of its encoder behind which MC dropout stands by default (`--dropout-at
     middle`): up to four, spread over a vision transformer, or over the stage before the last, which stands
-    for the middle flow of S4's encoder. ``any_crop``: it is trained on crops of any size, such as 513 x 513.
+    for the middle flow of Blum et al. 2021's encoder. ``any_crop``: it is trained on crops of any size, such
+    as 513 x 513.
     """
 
     name: str

@@ -2,9 +2,9 @@
 features, and a decoder that adds features of stride 4.
 
 Conventions: pixels (N, 3, H, W) to logits (N, K, H / 4, W / 4). The encoder is a ResNet of the transformers
-library whose last stage is dilated instead of strided. S4's own base has an Xception-71 and a dense
-prediction cell, of which no weights can be had for torch.
-Source: Chen et al. 2018; S4 B.1.
+library whose last stage is dilated instead of strided. Blum et al. 2021's own base has an Xception-71 and a
+dense prediction cell, of which no weights can be had for torch.
+Source: Chen et al. 2018; Blum et al. 2021, appendix B.1.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ need maps up-sample them bilinearly. The class token is dropped, and position em
 input's grid, bicubically. With ``member_blocks`` the last encoder blocks have BatchEnsemble's fast weights in
 their MLPs: their inputs are repeated for each member, and each member's tokens go through its own part of the
 head.
-Source: Strudel et al. 2021; S3 2, and its code for the blocks (22 and 23 of ViT-L).
+Source: Strudel et al. 2021; Buchanan et al. 2022, section 2, and its code for the blocks (22 and 23 of
+ViT-L).
 """
 
 from __future__ import annotations

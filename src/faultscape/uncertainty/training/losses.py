@@ -6,8 +6,8 @@ Conventions: logits are up-sampled bilinearly to the labels (N, H, W); pixels wh
 be of no class (``OUTSIDE``, -1: void from the start, never withheld), the void class takes them as a class of
 its own, the entropy loss asks for even probabilities there, an outlier head learns to tell them from all
 others, and a Dirichlet is to be flat there.
-Source: S3 2 and its code (mean of member losses); S4 5.1 and B.4 for void pixels; Bevandic et al. 2019
-(outlier head).
+Source: Buchanan et al. 2022, section 2 and its code (mean of member losses); Blum et al. 2021, section 5.1
+and B.4 for void pixels; Bevandic et al. 2019 (outlier head).
 """
 
 from __future__ import annotations
@@ -66,8 +66,9 @@ def loss(
     times the cross-entropy to even probabilities on void pixels), outlier-head (beside ce, ``outside_weight``
     times the binary cross-entropy of the outlier's logit, of known and of void pixels half each) or dirichlet
     (beside ce, .1 times the divergence from sharp Dirichlets on known pixels, and ``outside_weight`` times .1
-    times that from the flat one on void pixels: S4 eq. 3). ``of`` are the counts of the batch that these
-    images are a part of: the losses of its parts add up to its own. Errors: OptionError for another name.
+    times that from the flat one on void pixels: Blum et al. 2021, eq. 3). ``of`` are the counts of the batch
+    that these images are a part of: the losses of its parts add up to its own. Errors: OptionError for
+    another name.
 
     >>> said = Doubt(torch.zeros(1, 2, 2, 2))
     >>> round(float(loss(said, torch.tensor([[[0, 1], [IGNORED, 1]]]))), 4)

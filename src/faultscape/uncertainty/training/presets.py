@@ -1,10 +1,10 @@
 """PRESETS: plans of training, with what heads are told under them, each a complete entry.
 
-Conventions: a preset of S3 has the numbers of Cityscapes and those of ADE20K (150 classes), and a class list
-of a hundred or more takes the latter. ``heads`` are options that heads have under the preset and would not
-have by themselves. What the paper and its code leave open is ours: the optimiser's other constants, crops of
-images that were scaled by .5 to 2, flips.
-Source: S3 2 (s3-paper) and the code of its authors (s3-code), which differ.
+Conventions: a preset of Buchanan et al. 2022 has the numbers of Cityscapes and those of ADE20K (150 classes),
+and a class list of a hundred or more takes the latter. ``heads`` are options that heads have under the preset
+and would not have by themselves. What the paper and its code leave open is ours: the optimiser's other
+constants, crops of images that were scaled by .5 to 2, flips.
+Source: Buchanan et al. 2022, section 2 (s3-paper) and the code of its authors (s3-code), which differ.
 """
 
 from __future__ import annotations
