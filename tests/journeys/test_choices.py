@@ -234,7 +234,7 @@ def test_a_report_counts_images_by_choices_and_tags_among_those_whose_choices_a_
     page = Page(Path(fs.report(own).path).read_text(encoding="utf-8"))
     text = " ".join(" ".join(page.text).split())
     assert f"of these labelled {len(images)}, {len(images)} by choices" in text
-    assert f"Of {len(images)} images on which people chose between models" in text
+    assert f"of the {len(images)} images on which people chose between models" in text
     assert "failures (fewer than half of the choices won)" in text
     failed = {}
     for model in sorted(world[1].models):

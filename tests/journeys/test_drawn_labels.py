@@ -221,7 +221,7 @@ def test_the_page_says_how_many_images_of_the_pool_could_be_drawn_and_how_many_l
     assert 20 < could < 60
     assert f"<dt>of these could be drawn</dt><dd>{could}</dd>" in html
     assert (
-        "From 60 labelled images, 20 of them of the selection: only re-use rankings count the others. A dot"
+        "From 60 labelled images, 20 of them from this selection; only re-use rankings count the others. A dot"
         in html
     )
     assert '<span class="chip">pool drawn from</span>' in html

@@ -251,8 +251,8 @@ def test_a_metric_of_scores_stands_beside_the_others(
     assert of["gap_of_anomalies"]["low"] <= of["gap_of_anomalies"]["value"] < of["gap_of_anomalies"]["high"]
     assert of["gap_of_anomalies"]["definition"].startswith("difference of {mean} scores; mean over images")
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "<h4>Scores</h4>" in page
-    assert "<h4>Maps</h4>" not in page
+    assert "<h3>Scores</h3>" in page
+    assert "<h3>Maps</h3>" not in page
     assert "Gap error" in page
     table = pq.read_table(tmp_path / "out" / "per_image.parquet")
     assert np.allclose(table["gap_of_anomalies"], gaps)

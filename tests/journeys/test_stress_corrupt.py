@@ -303,7 +303,7 @@ def test_measures_of_sets_accumulate_from_line_to_line(
     said = capsys.readouterr().out
     assert "contrast-4:\n" in said
     assert "contrast-2:\n" not in said
-    assert "beside 1 set of earlier lines: contrast-2\n" in said
+    assert "kept from earlier calls: 1 set (contrast-2)\n" in said
     assert [*measured(holdout="few")] == ["labels.few", "contrast-4", "contrast-2"]
     # in another order, and not counted anew
     assert measured(set_=["contrast-2"])["contrast-2"] == first["contrast-2"]

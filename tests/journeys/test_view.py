@@ -598,7 +598,7 @@ def test_without_counts_images_are_shown_and_what_is_lacking_is_said(tmp_path: P
     assert "5 images have no up-to-date counts between models" in pages.get("/").text
     assert len(listed(pages, sort="-disagreement")) == 5
     assert listed(pages, low=0) == []
-    assert "Not counted" in pages.get("/image/0").text
+    assert "Not computed" in pages.get("/image/0").text
 
 
 def test_pages_of_classifiers_show_what_each_says_and_whether_that_is_right(tmp_path: Path) -> None:
