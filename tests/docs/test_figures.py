@@ -110,9 +110,25 @@ def test_a_table_that_is_not_there_is_an_error_that_names_its_columns() -> None:
 def test_every_figure_can_be_drawn(page: str, cell: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir((ROOT / "docs" / page).parent)
     *lines, last = cell.strip().splitlines()
-    names = {"gallery": load("gallery")} if page == "gallery.md" else {}
+    names = {name: load(name) for name in ("gallery", "report_views")} if page == "gallery.md" else {}
     exec("\n".join(lines), names)
     html = eval(last, names)._repr_html_()
-    assert "<svg" in html or "<img" in html
-    assert re.search(r'aria-label="[^"]{20,}"|alt="[^"]{10,}"', html)
+    assert "<svg" in html or "<img" in html or "<iframe" in html
+    assert re.search(r'aria-label="[^"]{20,}"|alt="[^"]{10,}"|<iframe title="[^"]{20,}"', html)
     assert len(re.findall(r' id="([^"]+)"', html)) == len(set(re.findall(r' id="([^"]+)"', html)))
+
+
+@drawn
+@pytest.mark.usefixtures("figures")
+def test_a_view_of_the_report_is_a_part_of_it_with_all_that_is_nested(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    views = load("report_views")
+    page = '<head></head><body><p id="a"><section id="b">1<section>2</section></section><section>3</section>'
+    assert views.part_of(page, "section", 'id="b"') == '<section id="b">1<section>2</section></section>'
+    with pytest.raises(LookupError, match='has no <section id="c">'):
+        views.part_of(page, "section", 'id="c"')
+    monkeypatch.setattr(views, "make_report", lambda: page)
+    shown = views.show_frame("A view of a report", views.part_of(page, "section", 'id="b"')).html
+    assert "&lt;section id=&quot;b&quot;&gt;1" in shown
+    assert "3" not in shown.partition("srcdoc=")[2].partition("&lt;main&gt;")[2].partition("&lt;/main&gt;")[0]
