@@ -24,13 +24,13 @@ def answers(tmp_path: Path) -> made_answers.Answers:
 @pytest.mark.parametrize(
     ("line", "meant"),
     [
-        (("selct", "study"), "there is no verb 'selct'. Did you mean 'select'? There are "),
+        (("selct", "study"), "unknown verb 'selct'. Did you mean 'select'? Available: "),
         (
             ("import", "study", "labels.csv"),
-            "there is no verb 'import'. Did you mean 'label import'? There are ",
+            "unknown verb 'import'. Did you mean 'label import'? Available: ",
         ),
-        (("exprot", "study"), "there is no verb 'exprot'. Did you mean 'label export'? There are "),
-        (("zebra",), "there is no verb 'zebra'. There are "),
+        (("exprot", "study"), "unknown verb 'exprot'. Did you mean 'label export'? Available: "),
+        (("zebra",), "unknown verb 'zebra'. Available: "),
     ],
 )
 def test_a_verb_that_there_is_not_names_the_nearest_and_all(line: tuple[str, ...], meant: str) -> None:
