@@ -39,7 +39,7 @@ def test_a_verb_that_there_is_not_names_the_nearest_and_all(line: tuple[str, ...
 
 
 def test_label_has_two_verbs_of_its_own() -> None:
-    assert "there is no 'label improt'. Did you mean 'import'? There are export, import" in refused_line(
+    assert "unknown command 'label improt'. Did you mean 'import'? Available: export, import" in refused_line(
         "label", "improt", "x"
     )
 
@@ -54,7 +54,7 @@ def test_label_has_two_verbs_of_its_own() -> None:
         (
             "select study --conkordance x",
             (
-                "select has no option --conkordance. Did you mean '--concordance'? `faultscape select --help`"
+                "select has no option --conkordance. Did you mean '--concordance'? See `faultscape select --help`"
                 " says"
             ),
         ),

@@ -94,7 +94,7 @@ def test_missing_words_are_named_as_they_are_typed_and_words_without_a_place_are
     assert (
         refused_line("predict") == "faultscape: predict: STUDY is missing; see `faultscape predict --help`\n"
     )
-    assert "label export: OUT is missing; `faultscape label export --help`" in refused_line(
+    assert "label export: OUT is missing; see `faultscape label export --help`" in refused_line(
         "label", "export", "s"
     )
     assert "label import: SOURCE is missing" in refused_line("label", "import", "s")

@@ -63,7 +63,7 @@ def misread_line(error: cyclopts.CycloptsError, given: Sequence[str]) -> str:
             if name[:2] == "--"
         }
         near = closest(word.lstrip("-"), tuple(known)).replace("mean '", "mean '--")
-        return plain_text(f"{chain} has no option {word}{f'.{near}{more[1:]}' if near else more}")
+        return plain_text(f"{chain} has no option {word}{f'.{near} See{more[5:]}' if near else more}")
     argument = error.argument
     if isinstance(error, cyclopts.MissingArgumentError) and argument is not None and error.keyword is None:
         asked = argument.field_info.kind is inspect.Parameter.KEYWORD_ONLY
@@ -100,7 +100,7 @@ def unknown_line(words: Sequence[str]) -> str:
     >>> unknown_line(["selct", "study"])
     "unknown verb 'selct'. Did you mean 'select'? Available: collect, predict, compare, scale, select,
     label, rank, plan, report, measure, stress, reliability, train, fit, run, status, show, view, demo"
-    >>> unknown_line(["import"])[:54]
+    >>> unknown_line(["import"])[:50]
     "unknown verb 'import'. Did you mean 'label import'"
     >>> unknown_line(["label", "exprot"])
     "unknown command 'label exprot'. Did you mean 'export'? Available: export, import, check, serve,
