@@ -54,8 +54,8 @@ def test_label_has_two_verbs_of_its_own() -> None:
         (
             "select study --conkordance x",
             (
-                "select has no option --conkordance. Did you mean '--concordance'? See `faultscape select --help`"
-                " says"
+                "select has no option --conkordance. Did you mean '--concordance'? See `faultscape select"
+                " --help`"
             ),
         ),
         ("rank study -x", "rank has no option -x; see `faultscape rank --help`"),
