@@ -127,7 +127,7 @@ def _check_words(arguments: cyclopts.ArgumentCollection) -> None:
             (token for token in argument.tokens if token.value and not _WHOLE.fullmatch(token.value)), None
         )
         if odd is not None and takes(argument, int):
-            raise OptionError(f"{odd.keyword} takes a whole number; got {odd.value!r}")
+            raise OptionError(f"{odd.keyword} must be a whole number; got {odd.value!r}")
 
 
 class _PlainStream:

@@ -136,7 +136,7 @@ def test_every_mistake_is_one_line_and_status_2(corpus: made.Corpus, tmp_path: P
     assert "there are no labels yet" in refused_line("rank", study)
     assert "no such file or folder" in refused_line("label", "import", study, tmp_path / "none")
     assert "format 'bmp'" in refused_line("label", "export", study, tmp_path / "out", "--format", "bmp")
-    assert "there is no verb 'selekt'. Did you mean 'select'? There are collect, predict" in refused_line(
+    assert "unknown verb 'selekt'. Did you mean 'select'? Available: collect, predict" in refused_line(
         "selekt", study
     )
     assert "selections" not in refused_line("select", study, "--nonsense", "1")

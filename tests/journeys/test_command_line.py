@@ -181,7 +181,7 @@ class TestVerbs:
     @pytest.mark.parametrize("word", REMOVALS[0])
     def test_who_wants_to_remove_something_is_told_what_does(self, word: str) -> None:
         said = refused_line(word, "study")
-        assert f"there is no verb '{word}'. What removes: collect --remove (images)" in said
+        assert f"unknown verb '{word}'. To remove something: collect --remove (images)" in said
         assert "label remove (labels, answers, discards)" in said
 
     def test_all_that_removes_is_named(self) -> None:

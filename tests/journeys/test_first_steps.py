@@ -24,13 +24,13 @@ def answers(tmp_path: Path) -> made_answers.Answers:
 @pytest.mark.parametrize(
     ("line", "meant"),
     [
-        (("selct", "study"), "there is no verb 'selct'. Did you mean 'select'? There are "),
+        (("selct", "study"), "unknown verb 'selct'. Did you mean 'select'? Available: "),
         (
             ("import", "study", "labels.csv"),
-            "there is no verb 'import'. Did you mean 'label import'? There are ",
+            "unknown verb 'import'. Did you mean 'label import'? Available: ",
         ),
-        (("exprot", "study"), "there is no verb 'exprot'. Did you mean 'label export'? There are "),
-        (("zebra",), "there is no verb 'zebra'. There are "),
+        (("exprot", "study"), "unknown verb 'exprot'. Did you mean 'label export'? Available: "),
+        (("zebra",), "unknown verb 'zebra'. Available: "),
     ],
 )
 def test_a_verb_that_there_is_not_names_the_nearest_and_all(line: tuple[str, ...], meant: str) -> None:
@@ -39,7 +39,7 @@ def test_a_verb_that_there_is_not_names_the_nearest_and_all(line: tuple[str, ...
 
 
 def test_label_has_two_verbs_of_its_own() -> None:
-    assert "there is no 'label improt'. Did you mean 'import'? There are export, import" in refused_line(
+    assert "unknown command 'label improt'. Did you mean 'import'? Available: export, import" in refused_line(
         "label", "improt", "x"
     )
 
@@ -54,8 +54,8 @@ def test_label_has_two_verbs_of_its_own() -> None:
         (
             "select study --conkordance x",
             (
-                "select has no option --conkordance. Did you mean '--concordance'? `faultscape select --help`"
-                " says"
+                "select has no option --conkordance. Did you mean '--concordance'? See `faultscape select"
+                " --help`"
             ),
         ),
         ("rank study -x", "rank has no option -x; see `faultscape rank --help`"),

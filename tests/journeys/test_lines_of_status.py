@@ -253,7 +253,7 @@ def test_where_no_line_can_help_the_words_say_what_a_person_could_do_and_nothing
         state = fs.status(study)
         assert (state.next, state.stuck) == ("", True)
         assert "all is done" not in repr(state)
-        assert "next: no line helps; what `faultscape status` says of what is not done" in repr(state)
+        assert "next: no command helps; `faultscape status` shows what to fix by hand" in repr(state)
 
 
 def test_labels_that_are_void_everywhere_are_said_to_tell_nothing_and_no_line_ranks_by_them(

@@ -401,7 +401,7 @@ def test_wrong_lines_are_refused_in_one_line(study: str, corpus: made.Corpus, tm
         "collect", study, str(corpus.photos), "--set", "contrast-2"
     )
     assert re.search(
-        r"there is no 'stress corupt'\. Did you mean 'corrupt'", refused_line("stress", "corupt", study)
+        r"unknown command 'stress corupt'\. Did you mean 'corrupt'", refused_line("stress", "corupt", study)
     )
 
 

@@ -151,7 +151,7 @@ def test_what_names_no_image_is_refused(study: str, tmp_path: Path) -> None:
     (tmp_path / "none.txt").write_text("\n")
     with refused(CorpusError, r"none\.txt: holds no image ids; expected one id per line"):
         fs.collect(study, remove=[str(tmp_path / "none.txt")])
-    with refused(OptionError, r"images takes text; got \['night/1'\]; a list is written \*LIST"):
+    with refused(OptionError, r"images must be text; got \['night/1'\]; a list is written \*LIST"):
         fs.label.remove(study, ["night/1"])  # type: ignore[arg-type]
     with refused(CorpusError, "expected image ids; got an empty one"):
         fs.label.remove(study, "")

@@ -94,7 +94,7 @@ def test_missing_words_are_named_as_they_are_typed_and_words_without_a_place_are
     assert (
         refused_line("predict") == "faultscape: predict: STUDY is missing; see `faultscape predict --help`\n"
     )
-    assert "label export: OUT is missing; `faultscape label export --help`" in refused_line(
+    assert "label export: OUT is missing; see `faultscape label export --help`" in refused_line(
         "label", "export", "s"
     )
     assert "label import: SOURCE is missing" in refused_line("label", "import", "s")
@@ -120,10 +120,10 @@ def test_options_that_take_numbers_say_so_and_round_nothing() -> None:
         (("measure", "t", "--ignore", "3", "--ignore", "2.5"), "--ignore", "2.5"),
         (("rank", "s", "--seed", "ten"), "--seed", "ten"),
     ):
-        assert refused_line(*line) == f"faultscape: {option} takes a whole number; got '{value}'\n"
+        assert refused_line(*line) == f"faultscape: {option} must be a whole number; got '{value}'\n"
     assert (
         refused_line("select", "s", "--temperature", "hot")
-        == "faultscape: --temperature takes a number; got 'hot'\n"
+        == "faultscape: --temperature must be a number; got 'hot'\n"
     )
     assert "whole" not in refused_line("select", "none", "--temperature", "0.5")
 
@@ -356,7 +356,9 @@ def test_a_value_that_begins_with_a_dash_is_told_how_to_be_written() -> None:
         "collect: --size needs a value, and '-5x10' looks like an option; if it is the value,"
         " write --size=-5x10"
     )
-    assert "begins as" not in refused_text("collect", "new", "photos", "--size", "--classes", "voc")
+    assert "looks like an option" not in refused_text(
+        "collect", "new", "photos", "--size", "--classes", "voc"
+    )
     assert "size '-5x10' is invalid" in refused_text(
         "collect", "new", ".", "--classes", "voc", "--size=-5x10"
     )

@@ -145,6 +145,6 @@ OPTION_GROUPS = [
 def test_options_that_belong_together_come_in_their_group(verb: str, name: str, group: str) -> None:
     assert len(OPTION_GROUPS) == 14
     with refused(
-        OptionError, rf"{name}= takes fs\.{group}\(\w+=\.\.\.(, \w+=\.\.\.)*\); got {{'option': 1}}"
+        OptionError, rf"{name} must be fs\.{group}\(\w+=\.\.\.(, \w+=\.\.\.)*\); got {{'option': 1}}"
     ):
         getattr(fs, verb)("nowhere", **{name: {"option": 1}})

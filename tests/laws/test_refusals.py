@@ -33,7 +33,7 @@ def test_a_refusal_is_one_line_of_the_right_error_with_the_right_words() -> None
 
 def test_a_line_that_is_done_is_not_refused_and_one_that_is_refused_is_not_done() -> None:
     assert any("collect" in line for line in told("--help"))
-    assert refused_line("selekt").startswith("faultscape: there is no verb 'selekt'")
+    assert refused_line("selekt").startswith("faultscape: unknown verb 'selekt'")
     with pytest.raises(AssertionError, match="status 0"):
         refused_line("--help")
     with pytest.raises(AssertionError, match="status 2"):

@@ -18,7 +18,7 @@ from faultscape.command_line.output_options import ROWS
 from faultscape.command_line.verb_list import GROUPS, SECTIONS
 
 ABOUT = (
-    "Choose between segmentation models or image classifiers, and learn how far to trust them, with few"
+    "Choose between segmentation models, or image classifiers, and learn how far to trust them, with few"
     " human labels."
 )
 WIDEST = 100  # columns, however wide the terminal is

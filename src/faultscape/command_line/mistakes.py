@@ -63,7 +63,7 @@ def misread_line(error: cyclopts.CycloptsError, given: Sequence[str]) -> str:
             if name[:2] == "--"
         }
         near = closest(word.lstrip("-"), tuple(known)).replace("mean '", "mean '--")
-        return plain_text(f"{chain} has no option {word}{f'.{near}{more[1:]}' if near else more}")
+        return plain_text(f"{chain} has no option {word}{f'.{near} See{more[5:]}' if near else more}")
     argument = error.argument
     if isinstance(error, cyclopts.MissingArgumentError) and argument is not None and error.keyword is None:
         asked = argument.field_info.kind is inspect.Parameter.KEYWORD_ONLY
@@ -90,7 +90,7 @@ def misread_line(error: cyclopts.CycloptsError, given: Sequence[str]) -> str:
             )
         for kind, words in ((int, "a whole number"), (float, "a number")):
             if takes(argument, kind):
-                return plain_text(f"{error.token.keyword} takes {words}; got {error.token.value!r}")
+                return plain_text(f"{error.token.keyword} must be {words}; got {error.token.value!r}")
     return plain_text(" ".join(str(error).split()).rstrip("."))
 
 
@@ -98,29 +98,29 @@ def unknown_line(words: Sequence[str]) -> str:
     """Return the message for an unknown verb, with the closest verb and a list of all.
 
     >>> unknown_line(["selct", "study"])
-    "there is no verb 'selct'. Did you mean 'select'? There are collect, predict, compare, scale, select,
+    "unknown verb 'selct'. Did you mean 'select'? Available: collect, predict, compare, scale, select,
     label, rank, plan, report, measure, stress, reliability, train, fit, run, status, show, view, demo"
-    >>> unknown_line(["import"])[:54]
-    "there is no verb 'import'. Did you mean 'label import'"
+    >>> unknown_line(["import"])[:50]
+    "unknown verb 'import'. Did you mean 'label import'"
     >>> unknown_line(["label", "exprot"])
-    "there is no 'label exprot'. Did you mean 'export'? There are export, import, check, serve, invite,
-    forget, answers, consensus, remove"
+    "unknown command 'label exprot'. Did you mean 'export'? Available: export, import, check, serve,
+    invite, forget, answers, consensus, remove"
     >>> unknown_line(["rm", "study"])
-    "there is no verb 'rm'. What removes: collect --remove (images), predict --remove (a model), select
+    "unknown verb 'rm'. To remove something: collect --remove (images), predict --remove (a model), select
     --remove (a selection), label remove (labels, answers, discards), label forget (an annotator), stress
     holdout --remove (a holdout)"
     """
     first, *rest = words
     if first in GROUPS and rest:
         return (
-            f"there is no '{first} {rest[0]}'.{closest(rest[0], tuple(GROUPS[first]))} There are"
+            f"unknown command '{first} {rest[0]}'.{closest(rest[0], tuple(GROUPS[first]))} Available:"
             f" {', '.join(GROUPS[first])}"
         )
     typed, removals = REMOVALS
     if first in typed:
-        return f"there is no verb {first!r}. What removes: {', '.join(removals)}"
+        return f"unknown verb {first!r}. To remove something: {', '.join(removals)}"
     whole = {name: f"{verb} {name}" for verb, names in GROUPS.items() for name in names} | {
         verb: verb for verb in VERBS
     }
     near = re.sub(r"mean '([^']+)'", lambda found: f"mean '{whole[found[1]]}'", closest(first, tuple(whole)))
-    return f"there is no verb {first!r}.{near} There are {', '.join(VERBS)}"
+    return f"unknown verb {first!r}.{near} Available: {', '.join(VERBS)}"

@@ -74,11 +74,11 @@ def refuse_no_group(name: str, group: Any, value: Any) -> None:
     >>> from faultscape.stages.collect.options import Grouping
     >>> refuse_no_group("grouping", Grouping(), {"block": 10})
     Traceback (most recent call last):
-    faultscape.errors.OptionError: grouping= takes fs.Grouping(group=..., block=...); got {'block': 10}
+    faultscape.errors.OptionError: grouping must be fs.Grouping(group=..., block=...); got {'block': 10}
     """
     if is_dataclass(group) and not isinstance(group, type) and not isinstance(value, type(group)):
         first = ", ".join(f"{field.name}=..." for field in fields(group)[:2])
-        raise OptionError(f"{name}= takes fs.{type(group).__name__}({first}); got {value!r}")
+        raise OptionError(f"{name} must be fs.{type(group).__name__}({first}); got {value!r}")
 
 
 def options_of(verb: Callable[..., Any]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def refuse_other_kinds(owner: type | Callable[..., Any], given: Mapping[str, obj
     >>> from faultscape.stages.select.options import SelectOptions
     >>> refuse_other_kinds(SelectOptions, {"per_class": "1"})
     Traceback (most recent call last):
-    faultscape.errors.OptionError: per_class takes a whole number; got '1'
+    faultscape.errors.OptionError: per_class must be a whole number; got '1'
     """
     hints = _hints(owner)
     for option, value in given.items():
@@ -109,7 +109,7 @@ def _refusal(option: str, value: Any, hint: Any) -> str:
         return _refusal(option, wrong, part) + (
             "; a list is written *LIST" if isinstance(wrong, list | tuple) else ""
         )
-    return f"{option} takes {_expected(hint)}; got {shown(value)}"
+    return f"{option} must be {_expected(hint)}; got {shown(value)}"
 
 
 def _is_list(value: Any) -> bool:
