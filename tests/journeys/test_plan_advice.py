@@ -148,9 +148,7 @@ def test_everything_fits_80_columns_and_nothing_exceeds_what_can_be_drawn(
                 )
     assert (found.recommended["budget"] or 0) <= disputed
     wide = [
-        text
-        for text in repr(found).splitlines()
-        if len(text) > 80 and not text.startswith("  faultscape ")
+        text for text in repr(found).splitlines() if len(text) > 80 and not text.startswith("  faultscape ")
     ]
     assert wide == []
 

@@ -22,7 +22,9 @@ def test_an_export_names_what_to_do_and_the_whole_line_that_follows() -> None:
 @pytest.mark.parametrize(
     "made",
     [
-        Exported("to-label", 240, "labelme", "segformer-b5-cityscapes", 60, THEN, differing=(1200, 9 * 10**6)),
+        Exported(
+            "to-label", 240, "labelme", "segformer-b5-cityscapes", 60, THEN, differing=(1200, 9 * 10**6)
+        ),
         Asked("questions.csv", 300, 100, 20, undecided=4, then=THEN),
         SessionsExported("out", (("ann", 8, 3), ("ben", 8, 3)), 12, 2, 2, "png", then=THEN, says="draw"),
         Consensus("labels", ("labels-ann", "labels-ben", "labels-eve"), 30, 4, 5, 0, (), ()),
