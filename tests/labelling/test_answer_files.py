@@ -243,7 +243,7 @@ def test_an_export_ends_with_the_line_that_goes_on_and_writes_nothing_where_noth
 
 def test_a_truth_that_there_is_not_is_refused_by_export(made: made_answers.Answers, tmp_path: Path) -> None:
     fs.select(made.study, top=2, sampling=fs.Sampling(spares=0))
-    with refused(LabellingError, r"there is no truth 'nope'; the study has no labels yet. Leave --truth out"):
+    with refused(LabellingError, r"there is no truth 'nope'; there are no labels yet. Leave --truth out"):
         fs.label.export(made.study, str(tmp_path / "q.csv"), truth="nope")
     made_answers.import_labels(made, made.images[:1])
     with refused(LabellingError, r"no truth 'lables'; there are labels. Did you mean 'labels'\?"):
