@@ -61,7 +61,7 @@ def test_the_same_source_by_another_path_or_moved_is_not_read_again(
     fs.predict(study, {"m": "./model-0"}, engine="local")
     shutil.move(corpus.models["model-0"], tmp_path / "moved")
     fs.predict(study, {"m": tmp_path / "moved"}, engine="local")
-    assert "done anew" not in capsys.readouterr().out
+    assert "predicted again" not in capsys.readouterr().out
 
 
 def test_run_goes_on_from_stored_maps_when_a_source_is_gone(corpus: made.Corpus, study: str) -> None:

@@ -165,6 +165,6 @@ def test_what_the_confidence_shuts_out_is_counted_where_pairs_are_short(
         "the two is below --confidence 0.8" in capsys.readouterr().out
     )
     fs.select(made.study, as_="all", classifiers=fs.ClassifierRules(confidence=0.0), top=30)
-    assert "less sure" not in capsys.readouterr().out
+    assert "below --confidence" not in capsys.readouterr().out
     fs.select(made.study, as_="few", top=1)
-    assert "less sure" not in capsys.readouterr().out
+    assert "below --confidence" not in capsys.readouterr().out

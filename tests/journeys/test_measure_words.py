@@ -292,7 +292,7 @@ def test_options_that_change_nothing_are_told(
         (("TRUTH", "m=MAPS"), "give --classes"),
         (("TRUTH", "m=MAPS", "--classes", "vox"), "built in are"),
         (("TRUTH", "m=nowhere", "--classes", "CLASSES"), "no such folder"),
-        (("TRUTH", "m=MAPS", "m=MAPS", "--classes", "CLASSES"), "stands twice"),
+        (("TRUTH", "m=MAPS", "m=MAPS", "--classes", "CLASSES"), "is given twice"),
         (("TRUTH", "MAPS", "--classes", "CLASSES"), "is not NAME=FOLDER"),
         (("m=MAPS", "--classes", "CLASSES"), "is in the place of the truth"),
         (("TRUTH", "m=MAPS", "--classes", "2"), "holds the value"),

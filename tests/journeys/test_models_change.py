@@ -78,7 +78,7 @@ def test_a_renamed_model_has_always_been_called_so(corpus: made.Corpus, study: s
     other = whole(tmp_path / "other", corpus, {"model-0": "model-0", "new": "model-1", "model-2": "model-2"})
     labels = made.bytes_under(Path(study), "truth")
     told = fs.predict(study, rename={"model-1": "new"})
-    assert "model-1 is called new now" in repr(told)
+    assert "model-1 is now called new" in repr(told)
     assert list(read_settings(Path(study)).models) == ["model-0", "new", "model-2"]
     assert made.bytes_under(Path(study), *COVERED) == made.bytes_under(other, *COVERED)
     assert {f.name for f in read_failures(Path(study))} == {"new"}

@@ -62,7 +62,7 @@ def test_masks_go_out_and_come_back_in_a_format_of_ones_own(
     own, out = f"{tmp_path / 'mine.py'}:GRID", tmp_path / "to label"
     assert main(["label", "export", study, str(out), "--format", own]) == 0
     printed = capsys.readouterr().out
-    assert f"{len(chosen)} images to label in {out} (grid)" in printed
+    assert f"{len(chosen)} images to label in {out} (grid)" in " ".join(printed.split())
     assert (
         "next: write the numbers of the classes (classes.txt), a line a row, then run\n  faultscape label"
         " import" in printed
@@ -135,18 +135,18 @@ def test_questions_go_out_and_answers_come_back_in_a_format_of_ones_own(
         ("[]", "read must return faultscape.labelling.Lines; got list"),
         (
             "Lines(answers=[(1, ('a', 'b'))])",
-            r"answers is a list of (line, (image, class, annotator, answer)); got (1, ('a', 'b'))",
+            r"answers must be a list of (line, (image, class, annotator, answer)); got (1, ('a', 'b'))",
         ),
         (
             "Lines(answers=[(4, ('set0/000', 'cat', 'ann', 'maybe'))])",
-            "an answer is yes, no, unsure; got 'maybe' in line 4",
+            "an answer must be yes, no, unsure; got 'maybe' in line 4",
         ),
         (
             "Lines(labels=((1, ('a', 'b')),))",
-            "labels is a list of (line, (image, labels joined by |)); got ((1, ('a', 'b')),)",
+            "labels must be a list of (line, (image, labels joined by |)); got ((1, ('a', 'b')),)",
         ),
-        ("Lines(discards=['a'])", "discards is a list of (image, reason); got 'a'"),
-        ("Lines(wrong=[('a', 'b')])", "wrong is a list of (line, image, what is wrong); got ('a', 'b')"),
+        ("Lines(discards=['a'])", "discards must be a list of (image, reason); got 'a'"),
+        ("Lines(wrong=[('a', 'b')])", "wrong must be a list of (line, image, what is wrong); got ('a', 'b')"),
         ("exit(3)", "SystemExit: 3"),
     ],
 )

@@ -162,7 +162,7 @@ def test_labels_of_draws_are_used_and_those_of_duels_are_not(maps: tuple[str, ma
     fs.label.import_(study, str(corpus.truth))
     duels = fs.plan(study, engine="local")
     assert duels.labels["used"] == 0
-    assert any("main" in note and "not drawn by chance" in note for note in duels.notes)
+    assert any("main" in note and "not drawn at random" in note for note in duels.notes)
     fs.select(study, selector="random", budget=16, engine="local")
     found = fs.plan(study, engine="local")
     assert found.labels == {"used": 16, "selection": "random", "selector": "random", "temperature": None}
@@ -237,7 +237,7 @@ def test_questions_cost_one_for_each_class_that_is_named(tmp_path: Path) -> None
         "why": why,
     }
     assert found.questions["scores"]["disputed"] == nothing
-    assert repr(found).count(f"none: {why}") == 1
+    assert " ".join(repr(found).split()).count(f"none: {why}") == 1
     for row in found.duels:
         assert row["bound"] == 3 * row["per_cell"]  # J (J - 1) / 2 k
         assert row["questions"] <= 2 * row["slots"]
@@ -268,9 +268,8 @@ def test_two_copies_alone_need_no_labels_at_all(tmp_path: Path) -> None:
     assert found.recommended is None
     assert len(found.notes) == 1
     assert "m0 and m1 give the same answer" in found.notes[0]
-    assert "No number of labels answers these questions: models that never differ cannot be compared" in repr(
-        found
-    )
+    why = "No number of labels answers these questions: models that never differ cannot be compared"
+    assert why in " ".join(repr(found).split())
     assert "faultscape" not in repr(found)
 
 

@@ -257,7 +257,7 @@ def test_wrong_lines_are_refused_in_one_line(study: str, corpus: made.Corpus, tm
     for words, said in (
         (("fishyscapes-v4",), "Did you mean 'fishyscapes-v"),
         (("fishyscapes-v2", "--overlay-only"), "needs --write DIR"),
-        (("fishyscapes-v2", "--version", "v1"), "of --preset fs-static alone"),
+        (("fishyscapes-v2", "--version", "v1"), "with --preset fs-static; got"),
         (("fishyscapes-v2", "--fog", "2"), "0 to 1"),
         (("fishyscapes-v2", "--objects-per-frame", "0"), "1 or more"),
         (("fishyscapes-v2", "--truth", "nobody"), "there is no truth 'nobody'"),

@@ -49,7 +49,7 @@ def test_what_cannot_be_trained_is_said_in_one_line(trained: Trained, tmp_path: 
         fs.train(study, "net", backbone=own, seed=10**20)
     with refused(OptionError, "--steps must be 1 or more; got 0"):
         fs.train(study, "net", backbone=own, schedules=fs.Schedules(steps=0))
-    with refused(OptionError, "'labels' is already the name of a truth (a set of labels)"):
+    with refused(OptionError, r"'labels' is already the name of a truth \(a set of labels\)"):
         fs.train(study, "labels", backbone=own)
     with refused(OptionError, "--init plain: a network cannot start from itself"):
         fs.train(study, "plain", init="plain", backbone=own)

@@ -267,7 +267,7 @@ def test_weights_that_a_loader_reads_from_elsewhere_are_part_of_the_model(
         fs.predict(str(study), {"net": f"{code}:load"}, engine="local")
         found.append(stored(study, "net"))
         said = capsys.readouterr().out
-        assert words in said if words else "done anew" not in said
+        assert words in said if words else "predicted again" not in said
     assert all((found[0][id_] == found[1][id_]).all() for id_ in found[0])
     assert any((found[0][id_] != found[2][id_]).any() for id_ in found[0])
 

@@ -130,7 +130,7 @@ def test_a_map_that_was_replaced_is_read_again_and_only_its_shard_is_done_anew(
     assert (compared.shards_counted, compared.parts_made) == (1, 3)
     capsys.readouterr()
     fs.predict(str(study), corpus.models, engine="local")
-    assert "done anew" not in capsys.readouterr().out
+    assert "predicted again" not in capsys.readouterr().out
 
 
 def test_a_map_that_comes_later_is_taken_in_and_its_failure_forgotten(

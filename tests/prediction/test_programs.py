@@ -135,7 +135,7 @@ def test_a_program_that_changed_is_run_again(
     run(study, f"{program} plain")
     capsys.readouterr()
     run(study, f"{program} plain")
-    assert "done anew" not in capsys.readouterr().out
+    assert "predicted again" not in capsys.readouterr().out
     (tmp_path / "segment.py").write_text(PROGRAM.replace("> 127", "> 150"))
     run(study, f"{program} plain")
     assert "1 of 1 shards are predicted again" in capsys.readouterr().out

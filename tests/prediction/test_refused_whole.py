@@ -92,7 +92,7 @@ def test_the_study_is_as_it_was(
             **group_options(fs.predict, {"engine": "local", **options}),
         )
     assert files(study) == before
-    assert "done anew" not in capsys.readouterr().out
+    assert "predicted again" not in capsys.readouterr().out
 
 
 def test_a_network_that_gives_nan_for_an_empty_picture_alone_is_taken(study: Path, code: Path) -> None:

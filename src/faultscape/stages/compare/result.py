@@ -34,7 +34,7 @@ class Compared:
                 f"{self.study}: {counted(self.pairs, 'pair')} of {self.models} classifiers; nothing to "
                 "count: their answers are compared directly"
             )
-        truths = f", each against {', '.join(self.truths)}" if self.truths else ""
+        truths = f", each also against truth {', '.join(self.truths)}" if self.truths else ""
         made = (
             f"; {counted(self.parts_made, 'part')} counted in {counted(self.shards_counted, 'shard')}"
             if self.parts_made

@@ -43,7 +43,7 @@ def idle_costs(cost: Costs | None, task: str) -> list[str]:
     """Return what to say of costs that were given of work that this task has none of.
 
     >>> idle_costs("question=2,mask=60", "segmentation")
-    ['--cost question changes nothing for label maps: their work is mask, choice']
+    ['--cost question has no effect on label maps, whose costs are: mask, choice']
     """
     works = ("question",) if task == "classification" else ("mask", "choice")
     idle = [name for name, _ in _costs_given(cost) if name not in works]

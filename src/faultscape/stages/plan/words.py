@@ -154,7 +154,7 @@ def _question(found: LabelPlan, name: str) -> list[str]:
                 *(("" if tested is None else f"{tested:,}",) if proved else ()),
             )
         )
-    lines = table((*head, *(("proved by tests with",) if proved else ())), cells)
+    lines = table((*head, *(("significant with",) if proved else ())), cells)
     said = [f"none: {why}" for why in whys]
     if any(row["predictable"] is False for row in rows.values()):
         used = found.labels["used"]

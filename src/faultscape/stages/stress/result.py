@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from faultscape.errors import counted
+from faultscape.terminal_lines import wrapped
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,12 @@ class Blends(Stressed):
         lines = [super().__repr__()]
         for name, (anomalous, known, void) in self.pixels.items():
             share = anomalous / (anomalous + known) if anomalous + known else float("nan")
-            lines.append(
-                f"  {name}: {anomalous:,} anomalous and {known:,} known pixels ({100 * share:.2f} %"
-                f" anomalous), {void:,} void"
+            beside = f", {void:,} void" if void else ""
+            lines += wrapped(
+                f"{name}: {anomalous:,} anomalous and {known:,} known pixels"
+                f" ({100 * share:.2f} % anomalous){beside}",
+                "  ",
+                "    ",
             )
         return "\n".join(lines)
 
@@ -66,11 +70,14 @@ class Reviewed:
     objects: int
 
     def __repr__(self) -> str:
-        return (
-            f"{self.study}: {counted(self.objects, 'object')} on {self.page}\nnext: open it, switch off "
-            "what is occluded or cut, save switched-off.csv, then run the same line with --without "
-            "switched-off.csv instead of --review"
-        )
+        lines = [
+            f"{self.study}: {counted(self.objects, 'object')} on {self.page}",
+            *wrapped(
+                "next: open it, switch off what is occluded or cut, save switched-off.csv, then run the"
+                " same line with `--without switched-off.csv` instead of `--review`"
+            ),
+        ]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,7 @@ class HeldOut:
         lines += (
             [f"written  truth of {counted(self.written, 'image')} to {self.folder}"] if self.folder else []
         )
-        return "\n".join([*lines, f"next: faultscape measure {self.study} --holdout {self.name}"])
+        return "\n".join([*lines, f"next     faultscape measure {self.study} --holdout {self.name}"])
 
 
 @dataclass(frozen=True)
