@@ -311,7 +311,7 @@ def test_a_file_that_changed_replaces_its_own_label_alone_and_what_a_person_said
         1,
         13,
     ]
-    assert "1 label that differs is kept in truth/labels/removed" in capsys.readouterr().out
+    assert "1 changed label is kept in truth/labels/removed" in capsys.readouterr().out
     kept = label_maps.read_stored(label_maps.truth(study, "labels") / "removed", 0)
     assert [one.id for one in kept if (runs.decode(one.runs) == 5).all()] == ["ulm/ulm_000001_000019"]
 
