@@ -298,7 +298,7 @@ def test_a_study_stays_what_it_is_about(tmp_path: Path) -> None:
 def test_a_network_has_nothing_to_look_at_where_there_are_no_pictures(tmp_path: Path) -> None:
     at = study(tmp_path)
     (tmp_path / "net.py").write_text("def load():\n    return lambda pixels: 0\n")
-    with refused(FaultscapeError, "picture"):
+    with refused(FaultscapeError, "the image cannot be resized"):
         fs.predict(at, f"net={tmp_path / 'net.py'}:load", engine="local")
 
 

@@ -216,7 +216,7 @@ def test_what_cannot_be_read_is_said_and_the_others_are_kept(
         np.full((48, 96), 77, np.uint8),
     )
     fs.collect(str(tmp_path / "study"), str(root), known=fs.KnownData(layout="cityscapes", split="train"))
-    assert "1 truth could not be read" in capsys.readouterr().out
+    assert "1 truth file could not be read" in capsys.readouterr().out
     assert [(f.stage, f.image) for f in read_failures(tmp_path / "study")] == [
         ("label", "ulm/ulm_000000_000019")
     ]
@@ -311,7 +311,7 @@ def test_a_file_that_changed_replaces_its_own_label_alone_and_what_a_person_said
         1,
         13,
     ]
-    assert "1 label that differs is kept in truth/labels/removed" in capsys.readouterr().out
+    assert "1 changed label is kept in truth/labels/removed" in capsys.readouterr().out
     kept = label_maps.read_stored(label_maps.truth(study, "labels") / "removed", 0)
     assert [one.id for one in kept if (runs.decode(one.runs) == 5).all()] == ["ulm/ulm_000001_000019"]
 
@@ -321,7 +321,7 @@ def test_a_truth_of_another_size_than_its_image_is_a_failure(tmp_path: Path) -> 
     made.write(labels_file(root, 0), np.full((24, 48), 7, np.uint8))
     fs.collect(str(tmp_path / "study"), str(root), known=fs.KnownData(layout="cityscapes", split="train"))
     (failure,) = read_failures(tmp_path / "study")
-    assert "is 48 x 24 pixels, its image 96 x 48" in failure.reason
+    assert "is 48 x 24 pixels, but its image is 96 x 48" in failure.reason
     assert list(truth_of(tmp_path / "study", "labels")) == ["ulm/ulm_000001_000019"]
 
 

@@ -214,7 +214,7 @@ def test_masks_come_back_as_a_truth_of_each_and_training_is_compared(
     whole = plain_miou([drawn(corpus, "ben", image) for image in images], [known[image] for image in images])
     worst = min(plain, key=lambda image: (plain[image], image))
     assert (
-        f"  training: mIoU {whole:.3f} with the known labels of 2 images, least {plain[worst]:.3f} on {worst}"
+        f"  training: mIoU {whole:.3f} with the known labels of 2 images, lowest {plain[worst]:.3f} on {worst}"
         in lines
     )
     label(corpus, out)

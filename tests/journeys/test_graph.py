@@ -208,7 +208,7 @@ def test_run_goes_on_beside_a_selection_that_must_be_made_anew(
     capsys.readouterr()
     assert states(study)["selection", "main"] == ("done", ())
     kept = next(name for name in Snapshot(Path(study)).selections if name.startswith("main-"))
-    assert "main took its place" in graph.node(Snapshot(Path(study)), SELECTION, kept).words
+    assert "replaced by main" in graph.node(Snapshot(Path(study)), SELECTION, kept).words
     lines = 0
     while (line := fs.status(study).next) and lines < 5:
         lines += 1

@@ -144,8 +144,8 @@ def test_photos_that_changed_make_what_shows_or_orders_them_stale_and_leave_sele
         Image.fromarray(255 - np.asarray(Image.open(path))).save(path)
     fs.collect(maps, str(corpus.photos))
     assert stale(maps, "standings", "main") == ("files of labelled images changed",)
-    assert stale(maps, "plan")[0] == "photos changed"
-    assert stale(maps, "measures") == ("photos changed",)
+    assert stale(maps, "plan")[0] == "image files changed"
+    assert stale(maps, "measures") == ("image files changed",)
     assert "images that it shows changed" in stale(maps, "report", "main")
     assert anew.states(maps)["selection", "main"] == "done"  # who is chosen among equals fell once
     follow(maps)

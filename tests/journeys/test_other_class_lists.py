@@ -261,4 +261,4 @@ def test_a_list_is_told_where_selections_outlive_their_models(
         }
 
     fs.collect(study, classes=classes_of(corpus, tmp_path, renamed))
-    assert "class 'road' is called 'lane' now" in capsys.readouterr().out
+    assert "class 'road' is now called 'lane'" in capsys.readouterr().out

@@ -91,8 +91,8 @@ def test_a_class_that_is_called_something_else_costs_nothing(
     capsys.readouterr()
     fs.collect(study, classes=class_file(tmp_path / "renamed.json", NEW, wnids))
     printed = capsys.readouterr().out
-    assert "class 'dog' is called 'hound' now" in printed
-    assert "nothing is counted again" in printed
+    assert "class 'dog' is now called 'hound'" in printed
+    assert "no counts become stale" in printed
     # a WordNet id says that it is the same
     assert ("give a different class its own id" in printed) == (wnids is None)
     assert [states(study)[stage] for stage in ("predict", "select", "label")] == ["done"] * 3

@@ -186,7 +186,7 @@ def test_after_a_model_was_added_the_next_line_draws_anew_and_every_next_line_wo
     assert [word.split()[1] for word in lines] == ["select", "rank", "report"]
     assert line_of(made.study, "select", name)[0] == "done"
     kept = next(words for _, _, words in fs.status(made.study).stages if words.startswith(f"{name}-20"))
-    assert kept.endswith(f"; {name} took its place; models were added since")
+    assert kept.endswith(f"; replaced by {name}; models were added since")
     capsys.readouterr()
 
 

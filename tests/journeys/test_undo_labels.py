@@ -77,7 +77,7 @@ def test_labels_that_others_replace_are_kept(
     for again in (corpus.truth, corpus.models["model-0"], corpus.models["model-0"], corpus.truth):
         capsys.readouterr()
         fs.label.import_(study, str(again))
-    assert "6 labels that differ are kept in truth/labels/removed" in capsys.readouterr().out
+    assert "6 changed labels are kept in truth/labels/removed" in capsys.readouterr().out
     assert [row for n in (0, 1, 2) for row in label_maps.read_stored(where, n)] == right
     kept = [row for n in (0, 1, 2) for row in label_maps.read_stored(where / "removed", n)]
     assert len(kept) == 12  # what people drew, and the maps, each once

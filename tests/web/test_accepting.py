@@ -46,7 +46,7 @@ def test_accepted_pictures_enter_as_the_set_web(
         decided(tmp_path, "id,decision\np0,accept\np1,reject\np2,accept\n"),
     ]
     assert main(words) == 0
-    assert "2 pictures accepted, 1 rejected, 1 left undecided" in capsys.readouterr().out
+    assert "2 images accepted, 1 rejected, 1 left undecided" in capsys.readouterr().out
     assert ids(reviewed) == ["web/p0", "web/p2"]
     assert {image.set for image in read_corpus(reviewed)} == {"web"}
     before = (reviewed / "corpus.parquet").read_bytes()
@@ -67,7 +67,7 @@ def test_later_decisions_join_earlier_ones(
     assert ids(reviewed) == ["web/p0", "web/p1", "web/p3"]
     capsys.readouterr()
     fs.collect(str(reviewed), web=fs.WebImages(accept=decided(tmp_path, "id,decision\np0,reject\np3,\n")))
-    assert "1 picture accepted, 1 rejected, 2 left undecided" in (out := capsys.readouterr().out)
+    assert "1 image accepted, 1 rejected, 2 left undecided" in (out := capsys.readouterr().out)
     assert "1 of the rejected images are already in the study and stay" in out
     assert read_decisions(reviewed / "web" / "accept.csv") == {"p0": "reject", "p1": "accept"}
     assert 'const KNOWN = {"p0": "reject", "p1": "accept"};' in (reviewed / "web" / "review.html").read_text()
@@ -109,5 +109,5 @@ def test_decisions_that_cannot_be_are_told_and_nothing_enters(
 
 def test_a_picture_that_is_gone_is_told(reviewed: Path, tmp_path: Path) -> None:
     (reviewed / "web" / "pictures" / "p0.png").unlink()
-    with refused(CorpusError, r"p0\.png is gone \(1 such\); download again"):
+    with refused(CorpusError, r"p0\.png is missing \(1 such\); download again"):
         fs.collect(str(reviewed), web=fs.WebImages(accept=decided(tmp_path, "id,decision\np0,accept\n")))

@@ -180,8 +180,7 @@ def enter_truths(
         failures += wrong
         if replaced:
             print(
-                f"{counted(replaced, 'label that differs is', 'labels that differ are')} kept in"
-                f" truth/{name}/removed"
+                f"{counted(replaced, 'changed label is', 'changed labels are')} kept in truth/{name}/removed"
             )
         read = {id_ for job in jobs for id_, _ in job.images}
         still = [

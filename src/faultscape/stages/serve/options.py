@@ -101,7 +101,8 @@ def origin_of(address: str) -> str:
         or "@" in parts.netloc
     ):
         raise OptionError(
-            f"--address {address}: not an address that people can open; expected https://NAME, without a path"
+            f"--address {address}: is not an address that people can open; expected https://NAME, without a"
+            " path"
         )
     host = f"[{name}]" if ":" in name else name
     return f"{parts.scheme}://{host}" + ("" if port in (None, usual) else f":{port}")
