@@ -137,18 +137,17 @@ class Standings:
                 else ""
             )
             lines.append(f"  {name}{f', intervals {of}' if of else ''}")
+            best = could_be_best(ranking)
             for place, model in enumerate(ranking.order, 1):
                 low, high = ranking.score_interval.get(model, (float("nan"), float("nan")))
                 spread = f"  [{_number(low, 4)}, {_number(high, 4)}]" if not math.isnan(low) else ""
-                ranks = rank_words(ranking.rank_interval, model, to="-")
+                # the report's first table has the same notion of rank: for all models at once
+                ranges = ranking.simultaneous_rank_interval or ranking.rank_interval
+                ranks = rank_words(ranges, model, to="-")
                 spread += f"  rank {ranks}" if ranks else ""
-                tied = (
-                    "  tied for best"
-                    if model in ranking.tied_for_best and len(ranking.tied_for_best) > 1
-                    else ""
-                )
+                open_ = "  could be best" if model in best and len(best) > 1 else ""
                 lines.append(
-                    f"    {place:>3}  {model:<24} {_number(ranking.scores[model], 4):>8}{spread}{tied}"
+                    f"    {place:>3}  {model:<24} {_number(ranking.scores[model], 4):>8}{spread}{open_}"
                 )
         for name, other in self.against.items():
             said = ", ".join(f"{ranking} {_number(value)}" for ranking, value in other.spearman.items())
@@ -163,6 +162,17 @@ class Standings:
             lines.append(f"  against the benchmark: Spearman {said}")
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
+
+
+def could_be_best(ranking: ModelRanking) -> list[str]:
+    """Return the models that could be the best, corrected for multiple comparisons, in the ranking's order;
+    of standings that do not say so, those tied for best.
+
+    >>> could_be_best(ModelRanking(order=["b", "a"], tied_for_best=["b"], best_set=["a", "b"]))
+    ['b', 'a']
+    """
+    found = {*ranking.best_set, *ranking.tied_for_best}
+    return [m for m in ranking.order if m in found] + sorted(found - set(ranking.order))
 
 
 def labelled_words(labels: Mapping[str, int]) -> str:

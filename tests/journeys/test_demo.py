@@ -66,7 +66,7 @@ def test_the_duels_stand_under_their_caveat_and_the_drawn_images_say_who_is_bett
     root, said = demo
     duels, drawn = (json.loads((root / f"standings{name}.json").read_text()) for name in ("", "-drawn"))
     assert said.index(CAVEAT) < said.index(
-        f"On them: {', '.join(next(iter(duels['rankings'].values()))['order'])}."
+        f"Worst first: {', '.join(next(iter(duels['rankings'].values()))['order'])}."
     )
     first, ranking = next(iter(drawn["rankings"].items()))
     for model in MODELS:
@@ -85,7 +85,7 @@ def test_the_drawn_images_put_all_networks_in_order_that_are_not_nearly_equal(de
     pairs, duels, drawn = map(int, numbers)
     assert duels <= drawn == pairs == 9
     assert re.search(
-        r"fcn and segformer lie 0\.\d points apart: the drawn images leave open which is better", said
+        r"fcn and segformer are 0\.\d points apart: the drawn images leave open which is better", said
     )
 
 

@@ -298,11 +298,11 @@ def test_a_budget_that_is_all_there_is_says_so() -> None:
     found = advised(numbers(information=85), POOLS, RECOMMENDED)
     assert (found["budget"], found["why"].partition(". ")[0]) == (
         90,
-        "90 images is the maximum: all images on which models differ",
+        "90 images are all that can be drawn (near-duplicates count once, and only images on which models differ)",
     )
     random = advised(numbers(random=200), POOLS, Drawn("random", "random"))
-    assert random["why"].startswith("200 images is the maximum: all images. ")
-    assert "is the maximum" not in advised(numbers(information=75), POOLS, RECOMMENDED)["why"]
+    assert random["why"].startswith("200 images are all that can be drawn (near-duplicates count once). ")
+    assert "all that can be drawn" not in advised(numbers(information=75), POOLS, RECOMMENDED)["why"]
 
 
 def test_costs_of_work_that_there_is_none_of_are_told(answers: made_answers.Answers) -> None:

@@ -92,7 +92,13 @@ def test_ranks_that_may_be_any_are_open_on_the_terminal_and_in_tables_and_no_num
     assert "nan" not in repr(Ranked.of(found))
     assert "  against other: overlap of images 0.500; Spearman reuse_mean –" in lines
     assert "  against the benchmark: Spearman reuse_mean 0.500" in lines
-    at_once = replace(said, simultaneous_rank_interval={m: [1, 3] for m in "abc"})
+    at_once = replace(
+        said, simultaneous_rank_interval={m: [1, 3] for m in "abc"}, tied_for_best=["b"], best_set=["a", "b"]
+    )
+    # the terminal has the ranks of the report's first table
+    told = repr(Ranked.of(standings(reuse_mean=at_once))).splitlines()
+    assert [line.split("rank ")[1].split()[0] for line in told if "  rank " in line] == ["open"] * 3
+    assert ["could be best" in line for line in told if "  rank " in line] == [True, True, False]
     rows = ranking_rows("reuse_mean", at_once, MODELS)["rows"]
     assert [row["ranks"] for row in rows] == ["open", "2", "2–3"]
     assert {row["at_once"] for row in rows} == {"open"}

@@ -24,7 +24,7 @@ from faultscape.ranking.agreement import spearman
 from faultscape.ranking.catalogue import RANKINGS, UNBIASED
 from faultscape.ranking.replicates import CHOSEN, FEW, FUTURE, POOL
 from faultscape.reporting import figures
-from faultscape.standings import ModelRanking, Standings, labelled_words, rank_words
+from faultscape.standings import ModelRanking, Standings, could_be_best, labelled_words, rank_words
 
 SPEAKS_OF = {POOL: "this pool", FUTURE: "data to come", CHOSEN: "the chosen images"}
 CAVEAT = (
@@ -123,17 +123,6 @@ def recommended(standings: Standings) -> str:
     """
     found = claiming(standings)
     return next((name for name, said in found.items() if said.tied_for_best), next(iter(found), ""))
-
-
-def could_be_best(ranking: ModelRanking) -> list[str]:
-    """Return the models that could be the best, corrected for multiple comparisons, in the ranking's order;
-    of standings that do not say so, those tied for best.
-
-    >>> could_be_best(ModelRanking(order=["b", "a"], tied_for_best=["b"], best_set=["a", "b"]))
-    ['b', 'a']
-    """
-    found = {*ranking.best_set, *ranking.tied_for_best}
-    return [m for m in ranking.order if m in found] + sorted(found - set(ranking.order))
 
 
 def verdict(standings: Standings) -> tuple[str, str]:

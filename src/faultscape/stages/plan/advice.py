@@ -67,13 +67,14 @@ def reservations(drawn: Drawn, task: str, asked: str | None) -> list[str]:
 
 
 def rounded(labels: int, pool: int) -> int:
-    """Return a number of labels as a budget: up to the next ten, fifty or five hundred and so on, at most the
-    pool.
+    """Return a number of labels as a budget: up to the next ten, fifty or five hundred and so on, where the
+    pool has as many, else up to the next ten, at most the pool.
 
-    >>> [rounded(n, 5509) for n in (2, 14, 100, 134, 613, 4149, 5300)]
-    [10, 20, 100, 150, 650, 4500, 5500]
+    >>> [rounded(n, 5509) for n in (2, 14, 100, 134, 613, 4149, 5300)], rounded(151, 193)
+    ([10, 20, 100, 150, 650, 4500, 5500], 160)
     """
-    step = 10 if labels <= 100 else 5 * 10 ** (int(math.log10(labels)) - 1)
+    coarse = 10 if labels <= 100 else 5 * 10 ** (int(math.log10(labels)) - 1)
+    step = coarse if coarse * math.ceil(labels / coarse) <= pool else 10
     return min(step * math.ceil(labels / step), pool)
 
 
@@ -100,8 +101,8 @@ def advice(questions: Questions, pools: dict[str, int], drawn: Drawn, goal: str)
     )
     why = _why(verb, number, drawn, asked) if predictable else _why_not(verb, row, drawn, asked)
     if verb == "select" and not learns and budget == pools[drawn.selector]:
-        differ = "" if find_selector(drawn.selector).even else " on which models differ"
-        why = f"{budget:,} images is the maximum: all images{differ}. {why}"
+        differ = "" if find_selector(drawn.selector).even else ", and only images on which models differ"
+        why = f"{budget:,} images are all that can be drawn (near-duplicates count once{differ}). {why}"
     return {
         "verb": verb,
         "question": goal,
