@@ -80,6 +80,7 @@ def test_ranks_that_may_be_any_are_open_on_the_terminal_and_in_tables_and_no_num
     said = replace(
         ranking("abc"),
         rank_interval={"a": [1, 3], "b": [2, 2], "c": [2, 3]},
+        simultaneous_rank_interval={},
         scores={"a": 0.5, "b": 0.25, "c": nan},
     )
     found = replace(
