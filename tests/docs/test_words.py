@@ -195,7 +195,7 @@ def test_code_and_tables_of_catalogues_are_no_prose() -> None:
     assert re.findall(r"photo|picture", prose(page)) == ["photo"]  # a link's own text
     source = '"""A docstring."""\nx = "name"\nraise Error(f"no {x} here")\n'
     assert list(spoken(source)) == ["A docstring.", "no {} here"]
-    assert uncoded("A ``photo`` of:\n>>> photo(1)\n... photo(2)\n'photo'") == "A ```` of:\n\n\n'photo'"
+    assert uncoded("A ``photo`` of:\n>>> photo(1)\n... photo(2)\n'photo'") == "A `` of:\n\n\n'photo'"
 
 
 def test_of_a_template_all_that_is_shown_is_read_and_no_code() -> None:
