@@ -201,7 +201,9 @@ def test_the_index_of_the_guides_lists_every_page_once_in_the_order_of_the_sideb
     pages = {path.stem for path in (DOCS / "how-to").glob("*.md")} - {"index"}
     listed = re.findall(r"\]\(([\w-]+)\.md\)", text)
     assert sorted(listed) == sorted(pages)
-    assert listed == re.findall(r"^([\w-]+)$", toctree, re.MULTILINE)
+    ordered = re.findall(r"^([\w-]+)$", toctree, re.MULTILINE)
+    assert listed[: len(ordered)] == ordered
+    assert len(ordered) < len(listed)  # a pattern that finds no page is a warning of Sphinx
     assert listed[0] == "which-line"
 
 
