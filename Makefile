@@ -78,7 +78,7 @@ bench: .venv/.bench-ready  ## measured ratios against named peers, which it inst
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/measure.py
 
-benchmark-heads: .venv/.test-ready  ## heads that know doubt on CamVid, four hours of resumable jobs; needs FAULTSCAPE_DATA
+benchmark-heads: .venv/.test-ready  ## heads that estimate uncertainty on CamVid, four hours of resumable jobs; needs FAULTSCAPE_DATA
 	$(BIN)/python benchmarks/heads.py run build/heads
 	$(BIN)/python benchmarks/heads.py table build/heads
 

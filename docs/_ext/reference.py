@@ -40,7 +40,7 @@ ROOMS = {
     "stressors": "Corrupted images, blended objects, held-out classes",
     "testing": "Checks for what you add",
     "ties": "What decides among equals",
-    "uncertainty": "Heads and methods that know doubt; needs the extra `torch`",
+    "uncertainty": "Heads and methods that estimate uncertainty; needs the extra `torch`",
 }
 
 

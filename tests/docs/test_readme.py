@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -77,14 +78,27 @@ def test_papers_are_named_by_authors_and_year_and_their_titles_once() -> None:
 
 
 def test_two_lines_set_everything_up_and_make_knows_them() -> None:
-    assert CONSOLE[:2] == ["make demo", "make test"]
+    assert CONSOLE[0].startswith("git clone ")
+    assert CONSOLE[1:3] == ["make demo", "make test"]
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in ("demo", "test"):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)
 
 
 def test_lines_are_of_make_or_of_faultscape() -> None:
-    assert {line.split()[0] for line in CONSOLE} == {"make", "faultscape", "."}
+    assert {line.split()[0] for line in CONSOLE} == {"git", "make", "faultscape", "."}
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/how-to/install.md"])
+def test_the_repository_that_is_cloned_is_that_of_the_package(page: str) -> None:
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
+    assert f"$ git clone {urls['Repository']}" in (ROOT / page).read_text(encoding="utf-8")
+
+
+def test_the_guide_to_installing_names_every_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / "docs" / "how-to" / "install.md").read_text(encoding="utf-8")
+    assert {extra for extra in project["optional-dependencies"] if f"`{extra}`" not in page} == set()
 
 
 @pytest.mark.parametrize("line", commands(README))

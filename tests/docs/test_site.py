@@ -196,6 +196,17 @@ def test_the_index_of_the_reference_lists_every_page_once() -> None:
     assert text.count(":hidden:") == text.count("{toctree}")
 
 
+def test_the_index_of_the_guides_lists_every_page_once_in_the_order_of_the_sidebar() -> None:
+    text, _, toctree = (DOCS / "how-to" / "index.md").read_text(encoding="utf-8").partition("```{toctree}")
+    pages = {path.stem for path in (DOCS / "how-to").glob("*.md")} - {"index"}
+    listed = re.findall(r"\]\(([\w-]+)\.md\)", text)
+    assert sorted(listed) == sorted(pages)
+    ordered = re.findall(r"^([\w-]+)$", toctree, re.MULTILINE)
+    assert listed[: len(ordered)] == ordered
+    assert len(ordered) < len(listed)  # a pattern that finds no page is a warning of Sphinx
+    assert listed[0] == "which-line"
+
+
 def test_every_page_of_a_verb_says_where_the_options_of_every_verb_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
