@@ -82,6 +82,15 @@ def test_a_value_on_an_edge_belongs_above() -> None:
     assert counts.tolist() == [[1, 1, 1]]
 
 
+def test_other_bands_are_proposed_only_where_these_tell_nothing_apart() -> None:
+    values = np.linspace(0.2, 0.5, 31)[None]
+    assert outcomes.telling_bands(values, outcomes.BANDS) == (0.3, 0.4)
+    assert outcomes.telling_bands(values, (0.3, 0.4)) == ()
+    assert outcomes.telling_bands(values + 0.45, (0.1, 0.2)) == (0.75, 0.85)
+    assert outcomes.telling_bands(np.full((2, 5), 0.3), outcomes.BANDS) == ()  # no edges tell equals apart
+    assert outcomes.telling_bands(np.full((2, 5), np.nan), outcomes.BANDS) == ()
+
+
 @given(st.lists(st.floats(-1e6, 1e6) | st.none(), max_size=8))
 def test_an_axis_holds_its_values_between_few_ticks(values: list[float | None]) -> None:
     on = figures.axis(values)

@@ -22,6 +22,7 @@ from faultscape.errors import OptionError
 from faultscape.nouns import Slot
 
 BANDS = (0.6, 0.8)
+CROWDED = 0.95  # share of values in one band above which other edges are proposed
 BETTER = 0.1
 BETTER = 0.1
 
@@ -109,6 +110,22 @@ def band_counts(accuracy: np.ndarray, bands: Sequence[float]) -> np.ndarray:
     place = np.digitize(accuracy, bands)
     known = ~np.isnan(accuracy)
     return np.stack([((place == k) & known).sum(1) for k in range(len(bands) + 1)], axis=1)
+
+
+def telling_bands(accuracy: np.ndarray, bands: Sequence[float]) -> tuple[float, ...]:
+    """Return edges that cut the known values into thirds, where nearly all of them lie in one of ``bands``;
+    () where the bands tell them apart, or no two edges do.
+
+    >>> telling_bands(np.array([[0.1, 0.2, 0.3, 0.4]]), (0.6, 0.8))
+    (0.2, 0.3)
+    >>> telling_bands(np.array([[0.1, 0.7, 0.9]]), (0.6, 0.8))
+    ()
+    """
+    counts = band_counts(accuracy, bands).sum(0)
+    if counts.max() < CROWDED * counts.sum() or not counts.sum():
+        return ()
+    low, high = (float(round(x, 2)) for x in np.nanquantile(accuracy, (1 / 3, 2 / 3)))
+    return (low, high) if 0 < low < high < 1 else ()
 
 
 def box(values: np.ndarray) -> Box | None:

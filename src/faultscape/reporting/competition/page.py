@@ -377,6 +377,7 @@ def _bands(facts: Facts, bands: tuple[float, ...]) -> dict[str, Any]:
             (m, row.tolist(), int(row.sum())) for m, row in zip(facts.slots.models, counts, strict=True)
         ],
         "band_total": counts.sum(0).tolist(),
+        "band_line": " ".join(f"--bands {edge:g}" for edge in outcomes.telling_bands(facts.values, bands)),
     }
 
 
