@@ -6,7 +6,7 @@ from faultscape.classes.class_lists import table
 from faultscape.errors import counted
 from faultscape.maps import runs
 from faultscape.stages.artefact import Artefact
-from faultscape.stages.artefacts.selection import is_replaced, is_stale
+from faultscape.stages.artefacts.selection import in_order, is_replaced, is_stale
 from faultscape.stages.evidence import LABELS
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
@@ -85,7 +85,7 @@ LABELS_OF_SELECTION = Artefact(
     inputs=("selection", "answers", "discards"),
     options=("truth",),
     reasons={},
-    instances=lambda snapshot: list(snapshot.selections),
+    instances=in_order,
     made_from=_made_from,
     made_from_now=lambda _snapshot, _name: {},
     describe=_describe,
