@@ -28,7 +28,7 @@ class Ran:
 
 
 _WANTED = {
-    "order": "to order the models, the same number of images drawn for all of them works better:",
+    "order": "to order the models, images drawn for all of them work better:",
     "best": "to find the best model, images drawn for that goal need fewer labels:",
 }
 
@@ -184,6 +184,7 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
     from faultscape.stages.artefacts.selection import can_grow, options_again
     from faultscape.stages.evidence import labelled_among
     from faultscape.stages.given_options import call_again, option_words
+    from faultscape.stages.more_images import budget_like
     from faultscape.stages.snapshot import Snapshot
     from faultscape.study.tables.selections import MAIN
     from faultscape.verbs.select import select
@@ -209,7 +210,7 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
         return [repr(slots)]
     line = (
         f"faultscape select {shlex.quote(study)} --goal"
-        f" {goal}{'' if goal == 'best' else f' --budget {len(slots.images)}'}"
+        f" {goal}{'' if goal == 'best' else f' --budget {budget_like(len(slots.images))}'}"
     )
     return [repr(slots), f"these show where models fail; {_WANTED[goal]} {line}"]
 

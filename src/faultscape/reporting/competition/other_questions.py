@@ -121,8 +121,8 @@ def _drawn_by(selector: str, table: Standings) -> str:
 
 
 def better_answered(standings: Mapping[str, Standings], selection: str) -> tuple[str, str] | None:
-    """Return which other selection says which model is better, and what it says, for the page of a competition;
-    None for the page of images drawn for all models, or where no such draws are ranked.
+    """Return which other selection says which model is better, and what it says, for the page of a
+    competition; None for the page of images drawn for all models, or where no such draws are ranked.
 
     >>> from faultscape.standings import ModelRanking
     >>> drawn = ModelRanking(order=["a", "b"], tied_for_best=["a"], best_set=["a"])
