@@ -15,7 +15,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, TextIO, cast
 
@@ -26,7 +26,7 @@ from faultscape.command_line.commands import SHORT, read_docstring
 from faultscape.command_line.completion import completion_script
 from faultscape.command_line.help_page import group_page, help_text
 from faultscape.command_line.mistakes import error_line, misread_line, plain_text, takes, unknown_line
-from faultscape.command_line.output_options import OutputOptions, split
+from faultscape.command_line.output_options import OutputOptions, split, without_notes
 from faultscape.command_line.result_json import result_json
 from faultscape.command_line.verb_list import GROUPS, VERBS
 from faultscape.errors import FaultscapeError, OptionError, write_cure
@@ -192,21 +192,24 @@ def _run(words: list[str], output: OutputOptions) -> int:
         return _refused(f"{first} needs a command: {', '.join(GROUPS[first])}")
     command, bound, _ = build(words).parse_args(words, exit_on_error=False, print_error=False)
     line = (first, second) if first in GROUPS else (first,)
-    with redirect_stdout(cast("Any", _PlainStream(_stream_of_notes(output, " ".join(line))))):
+    notes, warnings = _streams_of_notes(output, " ".join(line))
+    with redirect_stdout(cast("Any", _PlainStream(notes))), redirect_stderr(warnings):
         result = command(*bound.args, **bound.kwargs)
     if output.json:
         _printed(result_json(line, result))
     elif result is not None:
         full = getattr(result, "full_text", None) if output.verbose else None
-        _printed(full() if full is not None else repr(result))
+        text = full() if full is not None else repr(result)
+        _printed(without_notes(text) if output.quiet else text)
     return getattr(result, "exit_status", 0)
 
 
-def _stream_of_notes(output: OutputOptions, line: str) -> TextIO:
-    """Return the stream for messages that a verb prints while it runs."""
-    if output.json:
-        return sys.stderr
-    return io.StringIO() if output.quiet and line not in _SERVERS else sys.stdout
+def _streams_of_notes(output: OutputOptions, line: str) -> tuple[TextIO, TextIO]:
+    """Return the streams for messages and for warnings that a verb prints while it runs."""
+    if output.quiet and line not in _SERVERS:
+        nowhere = io.StringIO()
+        return nowhere, nowhere
+    return (sys.stderr if output.json else sys.stdout), sys.stderr
 
 
 def _printed(text: str) -> int:

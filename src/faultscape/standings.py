@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 from faultscape.errors import counted
 from faultscape.nouns import JsonObject
 
+# fewer labelled images carry no interval and tell no models apart
+FEW = 10
+
 
 @dataclass(frozen=True)
 class ModelRanking:

@@ -28,7 +28,6 @@ from faultscape.study.tables.corpus import read_corpus
 
 pytest.importorskip("fastapi")
 
-from faultscape.ranking.replicates import FEW
 from faultscape.reporting.template import template
 from faultscape.stages.asked_items import ChoiceItem, choice_items
 from faultscape.stages.evidence import current
@@ -37,7 +36,7 @@ from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.options import CampaignRules, ServeOptions
 from faultscape.stages.serve.people_facts import people_rows
 from faultscape.stages.serve.result_facts import ResultFacts, results
-from faultscape.standings import Standings
+from faultscape.standings import FEW, Standings
 
 DUELS = "main"
 MODELS = ("model-0", "model-1", "model-2")

@@ -289,6 +289,53 @@ class TestWhatIsPrinted:
         assert re.fullmatch(r"\d+ images? to label \(.*\)\n", again[1])
         assert again[2] == ""
 
+    def test_quiet_leaves_out_notes_and_warnings_beside_an_object_and_a_list_too(self, ready: str) -> None:
+        line = ("select", ready, "--engine", "local")
+        assert "constraints: " in run(*line, "--as", "loud", "--json")[2]
+        status, out, err = run(*line, "--as", "quiet3", "--json", "-q")
+        assert (status, err) == (0, "")
+        assert json.loads(out)["verb"] == "select"
+        assert run(*line, "--as", "quiet4", "--list", "-q")[2] == ""
+
+    def test_quiet_keeps_errors(self, tmp_path: Path) -> None:
+        status, out, err = run("status", tmp_path / "none", "-q")
+        assert (status, out) == (2, "")
+        assert err.startswith("faultscape: ")
+
+    def test_quiet_leaves_notes_out_of_results(self, ready: str, tmp_path: Path) -> None:
+        line = ("measure", ready, "--engine", "local", "-o", tmp_path / "out")
+        loud = run(*line)[1]
+        assert "; -v prints every error" in loud
+        quiet = run(*line, "-q")[1].splitlines()
+        assert quiet == [one for one in loud.splitlines() if "note: " not in one and "; -v prints" not in one]
+        assert quiet[0].startswith("model-0 ")
+        assert "note: " in run("rank", ready, "--engine", "local")[1]
+        assert "note: " not in run("rank", ready, "--engine", "local", "-q")[1]
+
+    def test_measure_names_the_files_that_it_wrote(self, ready: str, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        last = run("measure", ready, "--engine", "local", "-o", out)[1].splitlines()[-1]
+        assert last.startswith(f"{out}/report.html; beside it measure.json and per_image.parquet")
+
+    def test_measure_says_that_it_replaces_another_measurement(self, tmp_path: Path) -> None:
+        corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
+        line = ["measure", str(corpus.truth), "--classes", str(corpus.classes), "--engine", "local"]
+        line += ["-o", str(tmp_path / "out")]
+        models = [f"{name}={path}" for name, path in corpus.models.items()]
+        said = re.compile(r"^note: replaces the measurement of \d{4}-\d\d-\d\d in ", re.MULTILINE)
+        assert not said.search(run(*line, models[0])[1])
+        assert not said.search(run(*line, models[0])[1])  # it is the same
+        assert said.search(run(*line, models[1])[1])
+
+    def test_an_object_says_where_masks_go_without_a_placeholder(self, tmp_path: Path) -> None:
+        corpus, study = made.corpus(tmp_path / "corpus", images=6, models=2), tmp_path / "study"
+        fs.run(str(study), str(corpus.photos), corpus.models, classes=str(corpus.classes), engine="local")
+        out = tmp_path / "to-label"
+        line = ("label", "export", study, out, "--json")
+        assert json.loads(run(*line)[1])["says"] == f"put each mask into {out}/labels, named as its image"
+        line = ("label", "export", study, tmp_path / "parted", "--annotators", "ann,ben", "--json")
+        assert "{" not in json.loads(run(*line)[1])["says"]
+
     def test_quiet_and_verbose_contradict_each_other(self) -> None:
         assert "--quiet and --verbose contradict each other" in refused_line("status", "s", "-q", "-v")
 

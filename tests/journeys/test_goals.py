@@ -259,7 +259,10 @@ def test_plan_goes_for_the_best_model_in_rounds_with_labels_in_between(tmp_path:
     assert "--budget" not in advised()
     drawn = fs.select(answers.study, goal="best")
     assert len(drawn.images) == 10
-    assert f"faultscape label export {answers.study} OUT --format csv --selection best" in advised()
+    assert (
+        f"faultscape label export {answers.study} questions-best.csv --format csv --selection best"
+        in advised()
+    )
     made_answers.import_labels(answers, list(drawn.images))
     assert f"faultscape select {answers.study} --as best --more 10" in advised()
 

@@ -100,7 +100,7 @@ def test_run_goes_up_to_the_labels_and_later_on_from_them(corpus: made.Corpus, t
     study = tmp_path / "study"
     models = [f"{name}={path}" for name, path in corpus.models.items()]
     ran = fs.run(str(study), str(corpus.photos), *models[:2], classes=str(corpus.classes), engine="local")
-    assert ran.status.next == f"faultscape label export {study} OUT --format png"
+    assert ran.status.next == f"faultscape label export {study} to-label/ --format png"
     assert repr(ran.status).endswith(f"\nnext: {ran.status.next}\nor:   faultscape label serve {study}")
     assert not (study / "standings.json").exists()
     fs.label.import_(str(study), str(corpus.truth))

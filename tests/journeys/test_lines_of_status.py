@@ -322,7 +322,7 @@ def test_status_names_the_page_that_asks_where_there_is_something_to_ask(tmp_pat
     it = made_answers.study(tmp_path / "made", images=20)
     fs.select(it.study, as_="few", selector="random", budget=4, engine="local")
     state = fs.status(it.study)
-    assert state.next == f"faultscape label export {it.study} OUT --format csv --selection few"
+    assert state.next == f"faultscape label export {it.study} questions-few.csv --format csv --selection few"
     assert state.instead == f"faultscape label serve {it.study} --selection few"
     import_labels(it, it.images)
     assert fs.status(it.study).instead == ""
@@ -331,5 +331,5 @@ def test_status_names_the_page_that_asks_where_there_is_something_to_ask(tmp_pat
     fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
     fs.compare(study, engine="local")
     fs.select(study, selector="random", budget=3, engine="local")
-    assert fs.status(study).next.startswith(f"faultscape label export {study} OUT")
+    assert fs.status(study).next.startswith(f"faultscape label export {study} to-label/")
     assert "or:" not in repr(fs.status(study))  # drawn for all models: there is no pair to choose between

@@ -59,7 +59,9 @@ def test_the_recommended_line_can_be_pasted_from_the_start_to_the_ranking(
     assert line(start) == f"faultscape select {quoted} {SELECTION} --budget {rounded(need, 200)}"
     assert main(shlex.split(line(start))[1:]) == 0
     drawn = fs.plan(study)
-    assert line(drawn) == f"faultscape label export {quoted} OUT --format csv --selection order"
+    assert (
+        line(drawn) == f"faultscape label export {quoted} questions-order.csv --format csv --selection order"
+    )
     assert f"{rounded(need, 200)} images are drawn and 0 of them are labelled" in " ".join(
         repr(drawn).split()
     )
@@ -209,7 +211,8 @@ def test_labels_are_asked_for_under_the_truth_that_the_plan_was_made_by(
     fs.label.remove(answers.study, all_=True, truth="labels")
     told = line(fs.plan(answers.study, truth="gt"))
     assert (
-        told == f"faultscape label export {shlex.quote(answers.study)} OUT --format csv --selection order"
+        told
+        == f"faultscape label export {shlex.quote(answers.study)} questions-order.csv --format csv --selection order"
         " --truth gt"
     )
 

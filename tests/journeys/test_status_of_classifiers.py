@@ -135,7 +135,10 @@ def test_when_everybody_answered_and_a_tie_is_left_the_next_line_asks_again(
     answer(made.study, tmp_path / "b.csv", [(slot.image, slot.label_a)], "yes", who="bob")
     fs.rank(made.study, resamples=10)
     assert fs.report(made.study)
-    assert fs.status(made.study).next == f"faultscape label export {made.study} OUT --format csv --again"
+    assert (
+        fs.status(made.study).next
+        == f"faultscape label export {made.study} questions-again.csv --format csv --again"
+    )
 
 
 def test_labels_of_another_selection_do_not_make_a_draw_ready_to_be_ranked(
@@ -145,7 +148,7 @@ def test_labels_of_another_selection_do_not_make_a_draw_ready_to_be_ranked(
     made_answers.import_labels(made, list(drawn[:3]))
     assert (
         fs.status(made.study).next
-        == f"faultscape label export {made.study} OUT --format csv --selection random"
+        == f"faultscape label export {made.study} questions-random.csv --format csv --selection random"
     )
     made_answers.import_labels(made, list(drawn[:10]))
     assert fs.status(made.study).next == f"faultscape rank {made.study} --selection random"

@@ -15,7 +15,8 @@ from scipy import stats
 
 from faultscape.ranking.classifiers import classifier_rankings
 from faultscape.ranking.intervals import bootstrap_weights, percentile_interval, share_intervals
-from faultscape.ranking.replicates import FEW, lost_share, ranking
+from faultscape.ranking.replicates import lost_share, ranking
+from faultscape.standings import FEW
 
 
 def ranked(correct: np.ndarray, **options: object):

@@ -13,7 +13,7 @@ from faultscape.progress import STYLES
 
 ROWS = (  # how each is spelt, and what it does
     ("--json", "Print the result as one JSON object; messages go to standard error."),
-    ("-q, --quiet", "Print the result alone: no progress, no notes."),
+    ("-q, --quiet", "Print the result alone: no progress, no notes, no warnings."),
     ("-v, --verbose", "Print more: formulas, zeros, every table and every file."),
     ("--progress STYLE", "auto (default), bar, lines (one every 30 s) or off."),
     ("-h, --help", "Print this page."),
@@ -67,6 +67,24 @@ def split(words: Sequence[str]) -> tuple[list[str], OutputOptions]:
     if options.quiet and options.verbose:
         raise OptionError("--quiet and --verbose contradict each other; give one of them")
     return rest, options
+
+
+def without_notes(text: str) -> str:
+    r"""Return the text of a result without its notes, wrapped or not, and without lines that say what -v
+    prints.
+
+    >>> without_notes("a  .9\n  note: few\n    images\n  note: b\nothers: c; -v prints them\nd  .8")
+    'a  .9\nd  .8'
+    """
+    kept, note = list[str](), -1  # how far the note is indented whose lines are left out
+    for line in text.split("\n"):
+        indent = len(line) - len(line.lstrip())
+        if note >= 0 and line.strip() and indent > note:
+            continue
+        note = indent if line.lstrip().startswith("note: ") else -1
+        if note < 0 and "; -v prints " not in line:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def _style(word: str) -> str:

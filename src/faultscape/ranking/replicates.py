@@ -31,12 +31,10 @@ from faultscape.ranking.methods.likelihood import PSEUDO_COUNT, connected
 from faultscape.ranking.methods.mean import mean_scores
 from faultscape.ranking.methods.sandwich import reuse_games, standard_errors
 from faultscape.ranking.simultaneous_ranks import rank_sets, replicate_p_values, single_rank_sets
-from faultscape.standings import ModelRanking
+from faultscape.standings import FEW, ModelRanking
 from faultscape.ties import DECIMALS, tie_order
 
-# fewer images carry no interval and tell no models apart; of whole groups, whose intervals are Student's,
-# LEAST do
-FEW = 10
+# fewer images than FEW carry no interval; of whole groups, whose intervals are Student's, LEAST do
 # what intervals speak of: the pool that was drawn from, or data to come like it, or they describe the chosen
 # images
 POOL, FUTURE, CHOSEN = "pool", "future", "chosen"

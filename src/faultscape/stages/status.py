@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from faultscape.errors import StudyChangedError
+from faultscape.errors import StudyChangedError, counted
 from faultscape.stages.artefacts.labels import LABELS_OF_SELECTION
+from faultscape.stages.artefacts.standings import STANDINGS
 from faultscape.stages.evidence import LABELS
 from faultscape.stages.given_options import option_words
 from faultscape.stages.graph import Node, is_stuck, next_line, nodes
+from faultscape.stages.more_images import line_for_more
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.lock import unfinished
 from faultscape.study.tables.selections import MAIN
@@ -20,9 +22,13 @@ Row = tuple[str, str, str]  # verb, state, words
 _UNSHOWN = ("discards", "answers")  # they are never to be made
 
 
-def read_status(root: Path, place: str) -> tuple[tuple[Row, ...], str, bool, str]:
+Read = tuple[tuple[Row, ...], str, bool, str, str, str]
+
+
+def read_status(root: Path, place: str) -> Read:
     """Return the rows of a study, what to run next, whether someone must fix something first if that is
-    empty, and an alternative command or ''; ``place`` is how the command names the study.
+    empty, an alternative command or '', if nothing is next the command that adds images where too few are
+    labelled, and what is to be said about the command; ``place`` is how the command names the study.
     """
     for _ in range(TRIES):  # nobody holds the study for this: another faultscape may be writing to it
         with suppress(StudyChangedError):
@@ -30,22 +36,60 @@ def read_status(root: Path, place: str) -> tuple[tuple[Row, ...], str, bool, str
     return _read_status(root, place)
 
 
-def _read_status(root: Path, place: str) -> tuple[tuple[Row, ...], str, bool, str]:
+def _read_status(root: Path, place: str) -> Read:
     if line := unfinished(root):  # meanwhile its files may say one thing and another
-        return (("predict", "stale", "a change of models was interrupted; finish it first"),), line, False, ""
+        return (
+            (("predict", "stale", "a change of models was interrupted; finish it first"),),
+            line,
+            False,
+            "",
+            "",
+            "",
+        )
     found = nodes(snapshot := Snapshot(root, place))
     line = next_line(found)
     rows = tuple(_row(node) for node in found if node.artefact not in _UNSHOWN)
-    return rows, line, is_stuck(found), _instead(snapshot, found, line)
+    stuck = is_stuck(found)
+    more, why = ("", "") if line or stuck else line_for_more(snapshot)
+    return rows, line, stuck, _instead(snapshot, found, line), more, why or _about(snapshot, found, line)
+
+
+def _labels_asked(found: Iterable[Node], line: str) -> str | None:
+    """Return the selection whose images the next command asks labels for, or None."""
+    return next(
+        (
+            node.name
+            for node in found
+            if line and node.artefact == LABELS_OF_SELECTION.name and node.line == line
+        ),
+        None,
+    )
+
+
+def _about(snapshot: Snapshot, found: Iterable[Node], line: str) -> str:
+    """Return what to say about a command that asks for labels of duels although images drawn for all models
+    are ranked: that they answer another question.
+    """
+    name = _labels_asked(found, line)
+    ranked = next(
+        (node.name for node in found if node.artefact == STANDINGS.name and node.state == "done"), ""
+    )
+    if name is None or not ranked or snapshot.selections[name][0].draws:
+        return ""
+    if not snapshot.selections[ranked][0].draws:
+        return ""
+    left = len(snapshot.current(name).images) - snapshot.label_count(name).labelled
+    return (
+        f"{counted(left, 'more image')} of {name} {'shows' if left == 1 else 'show'} where models fail; which"
+        f" is better is answered by selection {ranked}"
+    )
 
 
 def _instead(snapshot: Snapshot, found: Iterable[Node], line: str) -> str:
     """Return the command that asks people in their browsers, if the next one would write files for a
     labelling tool and there are questions.
     """
-    name = next(
-        (node.name for node in found if node.artefact == LABELS_OF_SELECTION.name and node.line == line), None
-    )
+    name = _labels_asked(found, line)
     if name is None or not (snapshot.settings.classifies or snapshot.current(name).duels):
         return ""
     options = {

@@ -28,7 +28,7 @@ class Ran:
 
 
 _WANTED = {
-    "order": "to order the models, the same number of images drawn for all of them works better:",
+    "order": "to order the models, images drawn for all of them work better:",
     "best": "to find the best model, images drawn for that goal need fewer labels:",
 }
 
@@ -184,6 +184,7 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
     from faultscape.stages.artefacts.selection import can_grow, options_again
     from faultscape.stages.evidence import labelled_among
     from faultscape.stages.given_options import call_again, option_words
+    from faultscape.stages.more_images import budget_like
     from faultscape.stages.snapshot import Snapshot
     from faultscape.study.tables.selections import MAIN
     from faultscape.verbs.select import select
@@ -209,14 +210,14 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
         return [repr(slots)]
     line = (
         f"faultscape select {shlex.quote(study)} --goal"
-        f" {goal}{'' if goal == 'best' else f' --budget {len(slots.images)}'}"
+        f" {goal}{'' if goal == 'best' else f' --budget {budget_like(len(slots.images))}'}"
     )
     return [repr(slots), f"these show where models fail; {_WANTED[goal]} {line}"]
 
 
 def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
     """Rank every selection that can be ranked and is not ranked yet, with the options given before."""
-    from faultscape.stages.artefacts import labels, standings
+    from faultscape.stages.artefacts import labels, selection, standings
     from faultscape.stages.evidence import find_truth
     from faultscape.stages.given_options import call_again
     from faultscape.stages.snapshot import Snapshot
@@ -224,7 +225,8 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
 
     done, snapshot = [], Snapshot(Path(study))
     names = [node.name for node in _undone(Path(study), "standings")]
-    for name, (slots, _) in snapshot.selections.items():
+    for name in selection.in_order(snapshot):
+        slots = snapshot.selections[name][0]
         held = standings.provenance(snapshot, name)
         before = (held or {}).get("truth")
         if name in names or (truth is not None and held and before != truth and snapshot.knows(slots.models)):
@@ -238,9 +240,10 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
             if why_not := how.in_the_way or few:
                 done.append(f"standings of {name}: {why_not}")
             elif counts:
-                done.append(
-                    repr(call_again(rank, study, how.options, selection=name, truth=counts, engine=engine))
-                )
+                table = call_again(rank, study, how.options, selection=name, truth=counts, engine=engine)
+                question = "which is better" if slots.draws else "where they fail"
+                several = len(snapshot.selections) > 1
+                done.append(f"{name} ({question}): {table!r}" if several else repr(table))
             else:
                 done.append(
                     f"standings of {name}: there are several truths ({', '.join(snapshot.truths)}); choose"

@@ -26,6 +26,7 @@ from faultscape.reporting.competition.standing_tables import (
     firsts,
     known,
     listed,
+    verdict,
     words_of,
 )
 from faultscape.selection.definitions import draws_evenly, may_duel
@@ -117,6 +118,26 @@ def _drawn_by(selector: str, table: Standings) -> str:
     if may_duel({"selector": selector}):
         return f"{selector}, duels"
     return f"{selector}, for --goal {goal}" if (goal := table.definitions.get("goal")) else selector
+
+
+def better_answered(standings: Mapping[str, Standings], selection: str) -> tuple[str, str] | None:
+    """Return which other selection says which model is better, and what it says, for the page of a
+    competition; None for the page of images drawn for all models, or where no such draws are ranked.
+
+    >>> from faultscape.standings import ModelRanking
+    >>> drawn = ModelRanking(order=["a", "b"], tied_for_best=["a"], best_set=["a"])
+    >>> held = {"order": Standings(("a", "b"), {"used": 30}, {}, {"lure": drawn}, {})}
+    >>> better_answered({"main": Standings(("a", "b"), {"used": 12}, {}, {}, {}), **held}, "main")
+    ('order', 'a leads')
+    """
+    drawn = [
+        name
+        for name, table in standings.items()
+        if any(words_of(r)["kind"] == UNBIASED for r in table.rankings)
+    ]
+    if selection in drawn or not drawn:
+        return None
+    return drawn[0], verdict(standings[drawn[0]])[0]
 
 
 def correlations(found: Sequence[Question]) -> list[list[float | None]]:

@@ -199,6 +199,7 @@ def _context(facts: Facts) -> dict[str, Any]:
             else []
         ),
         "questions": found if len({one.selection for one in found}) > 1 else [],
+        "better_answered": other_questions.better_answered(facts.others, facts.selection),
         "question_models": list(dict.fromkeys(m for one in found for m in (*one.order, *one.scores))),
         "correlations": other_questions.correlations(found),
         "warned": warned,

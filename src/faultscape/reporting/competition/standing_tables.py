@@ -22,9 +22,9 @@ from faultscape.errors import counted as counted_words
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.agreement import spearman
 from faultscape.ranking.catalogue import RANKINGS, UNBIASED
-from faultscape.ranking.replicates import CHOSEN, FEW, FUTURE, POOL
+from faultscape.ranking.replicates import CHOSEN, FUTURE, POOL
 from faultscape.reporting import figures
-from faultscape.standings import ModelRanking, Standings, could_be_best, labelled_words, rank_words
+from faultscape.standings import FEW, ModelRanking, Standings, could_be_best, labelled_words, rank_words
 
 SPEAKS_OF = {POOL: "this pool", FUTURE: "data to come", CHOSEN: "the chosen images"}
 CAVEAT = (

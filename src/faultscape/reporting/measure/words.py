@@ -10,6 +10,7 @@ Without intervals there is none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from faultscape.errors import counted
@@ -56,8 +57,17 @@ def summary(path: str, document: Document) -> str:
     small = f" (lower is better: {', '.join(low)})" if low else ""
     lines += ["* best, or not significantly worse than the best"] if starred else []
     lines += _beside(document)
-    lines.append(f"{path}: report.html, measure.json, per_image.parquet; -v prints every error{small}")
+    lines.append(f"{written_files(path)}; -v prints every error{small}")
     return "\n".join(lines)
+
+
+def written_files(path: str) -> str:
+    """Return what `measure` wrote: the page, and what lies beside it.
+
+    >>> written_files("measured")
+    'measured/report.html; beside it measure.json and per_image.parquet'
+    """
+    return f"{Path(path) / 'report.html'}; beside it measure.json and per_image.parquet"
 
 
 def _beside(document: Document) -> list[str]:
@@ -136,7 +146,7 @@ def told(path: str, document: Document) -> str:
     stars = any(standings(one, m) for one in sets.values() for m, _ in COLUMNS)
     said = "0 is best, * marks the best and all that are not significantly worse" if stars else "0 is best"
     lines += _beside(document)
-    lines.append(f"{path}: measure.json, per_image.parquet, report.html (errors: {said})")
+    lines.append(f"{written_files(path)} (errors: {said})")
     return "\n".join(lines)
 
 

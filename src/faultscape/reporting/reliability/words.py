@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from faultscape.errors import counted
@@ -56,8 +57,8 @@ def card_text(path: str, card: Card) -> str:
         lines += [f"  {gap['line']}"] if gap["line"] else []
     number = len(card["conditions"])
     lines += wrapped(
-        f"{path}: report.html, reliability.json, cells.csv and tables ({counted(number, 'condition')},"
-        f" {counted(len(card['models']), 'model')})"
+        f"{Path(path) / 'report.html'}; beside it reliability.json, cells.csv and tables"
+        f" ({counted(number, 'condition')}, {counted(len(card['models']), 'model')})"
     )
     return "\n".join(lines)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+
 from faultscape.classes.class_lists import table
 from faultscape.errors import counted
 from faultscape.maps import runs
 from faultscape.stages.artefact import Artefact
-from faultscape.stages.artefacts.selection import is_replaced, is_stale
+from faultscape.stages.artefacts.selection import in_order, is_replaced, is_stale
 from faultscape.stages.evidence import LABELS
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
@@ -67,16 +69,31 @@ def _describe(snapshot: Snapshot, name: str) -> str:
     return f"{name}: {count.labelled} of {counted(number, 'image')} labelled{partly} (truth {snapshot.truth})"
 
 
+def export_target(name: str, *, classifies: bool, again: bool = False) -> str:
+    """Return where a suggested `label export` of a selection writes: a folder, which may serve several
+    selections, or a file of questions of its own, since one that is filled in is never overwritten.
+
+    >>> export_target("order", classifies=False), export_target("order", classifies=True)
+    ('to-label/', 'questions-order.csv')
+    """
+    if not classifies:
+        return "to-label/"
+    words = ["questions", *([] if name == MAIN else [name]), *(["again"] if again else [])]
+    return shlex.quote("-".join(words) + ".csv")
+
+
 def _line(snapshot: Snapshot, name: str) -> str:
     if is_stale(snapshot, name) or is_replaced(snapshot, name):
         return ""
+    undecided = snapshot.label_count(name).undecided
+    target = export_target(name, classifies=snapshot.settings.classifies, again=undecided)
     options = {
         "format": "csv" if snapshot.settings.classifies else "png",
         "selection": None if name == MAIN else name,
         "truth": None if snapshot.truth == LABELS else snapshot.truth,
-        "again": snapshot.label_count(name).undecided or None,
+        "again": undecided or None,
     }
-    return " ".join([f"faultscape label export {snapshot.place} OUT", *option_words(options)])
+    return " ".join([f"faultscape label export {snapshot.place} {target}", *option_words(options)])
 
 
 LABELS_OF_SELECTION = Artefact(
@@ -85,7 +102,7 @@ LABELS_OF_SELECTION = Artefact(
     inputs=("selection", "answers", "discards"),
     options=("truth",),
     reasons={},
-    instances=lambda snapshot: list(snapshot.selections),
+    instances=in_order,
     made_from=_made_from,
     made_from_now=lambda _snapshot, _name: {},
     describe=_describe,

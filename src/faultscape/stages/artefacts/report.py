@@ -22,7 +22,7 @@ from faultscape.study.store import is_address
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_columns
 
-METHOD_NUMBER = 5  # raised when the page shows something else
+METHOD_NUMBER = 6  # raised when the page shows something else
 META = "faultscape-made-from"
 _HEAD = 65536  # bytes in which the note stands
 _OF_DUELS = (
@@ -154,14 +154,18 @@ def page(snapshot: Snapshot, name: str) -> Path:
 
 
 def _instances(snapshot: Snapshot) -> list[str]:
-    """Return the selection whose page is due, and every other that has a page. Due is main; without it, or
-    where others are ranked and it is not, the first that is ranked, else the first.
+    """Return the selections whose pages are due, and those that have a page. Due is each that is ranked,
+    except replaced ones; where none is, main, or without it the first.
     """
-    names = list(snapshot.selections)
-    ranked = [name for name in names if standings.provenance(snapshot, name) is not None]
-    some = ranked or names
-    due = selections.MAIN if selections.MAIN in some or not some else some[0]
-    return [due] + [name for name in names if name != due and page(snapshot, name).exists()]
+    names = selection.in_order(snapshot)
+    due = [
+        name
+        for name in names
+        if standings.provenance(snapshot, name) is not None and not selection.is_replaced(snapshot, name)
+    ]
+    if not due:
+        due = [selections.MAIN if selections.MAIN in names or not names else names[0]]
+    return [name for name in names if name in due or page(snapshot, name).exists()] or due
 
 
 def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:

@@ -63,6 +63,16 @@ def is_replaced(snapshot: Snapshot, name: str) -> bool:
     return snapshot.selections[name][0].definition.get(REPLACED_BY) in snapshot.selections
 
 
+def in_order(snapshot: Snapshot) -> list[str]:
+    """Return the selections in the order in which they are ranked and reported: first those drawn for all
+    models, which show which model is better, then those that show where models fail, then replaced ones.
+    """
+    return sorted(
+        snapshot.selections,
+        key=lambda name: (is_replaced(snapshot, name), not snapshot.selections[name][0].draws),
+    )
+
+
 def is_superseded(snapshot: Snapshot, name: str) -> bool:
     """Whether nothing is left to do for a selection because another replaced it."""
     slots, drawn_from = snapshot.selections[name]

@@ -133,7 +133,7 @@ def _instances(snapshot: Snapshot) -> list[str]:
     """Return the selections that have standings, or should; replaced selections need none."""
     return [
         name
-        for name in snapshot.selections
+        for name in selection.in_order(snapshot)
         if not selection.is_replaced(snapshot, name) or _made_from(snapshot, name) is not None
     ]
 

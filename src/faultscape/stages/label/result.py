@@ -57,6 +57,10 @@ class Exported:
     differing: tuple[int, int] | None = None  # pixels of outlines that differ from the maps, and of how many
     what: str = "image"
 
+    def __post_init__(self) -> None:
+        masks = str(Path(self.folder) / "labels")
+        object.__setattr__(self, "says", self.says.replace("{folder}", masks))
+
     def __repr__(self) -> str:
         if not self.images:
             if self.what == "choice":
@@ -67,7 +71,6 @@ class Exported:
         already = f"; {self.labelled} already labelled" if self.labelled else ""
         if self.what == "choice":
             filled, already = "", (f"; {self.labelled} already made" if self.labelled else "")
-        draw = self.says.replace("{folder}", str(Path(self.folder) / "labels"))
         off = self.differing
         lines = wrapped(
             f"{counted(self.images, self.what)} to {'make' if self.what == 'choice' else 'label'} in"
@@ -76,7 +79,7 @@ class Exported:
         if off is not None and off[0]:
             share = f"{100 * off[0] / max(off[1], 1):.2f} %"
             lines += wrapped(f"outlines differ from the maps on {off[0]:,} of {off[1]:,} pixels ({share})")
-        return "\n".join([*lines, *next_lines(draw, self.then)])
+        return "\n".join([*lines, *next_lines(self.says, self.then)])
 
 
 @dataclass(frozen=True)

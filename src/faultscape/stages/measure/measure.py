@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -133,6 +134,13 @@ def _make_share(
     )
 
 
+def _tell_replaced(file: Path, data: bytes) -> None:
+    """Print that another measurement, which the folder holds, is replaced; nothing if it is the same."""
+    if file.exists() and file.read_bytes() != data:
+        day = datetime.fromtimestamp(file.stat().st_mtime, UTC).date()
+        print(f"note: replaces the measurement of {day} in {file.parent}; --output FOLDER keeps both")
+
+
 def _make_document(
     held: Path,
     out: Path,
@@ -150,7 +158,10 @@ def _make_document(
         found[data.name] = _summarise(out, data, definitions, options)
     document = _document(sets, found, definitions, options)
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    put(out / "measure.json", text.encode("utf-8", "surrogateescape"))
+    data = text.encode("utf-8", "surrogateescape")
+    if held == out:  # a study measures again what it holds
+        _tell_replaced(out / "measure.json", data)
+    put(out / "measure.json", data)
     metrics = sorted({metric for one in found.values() for of in one.images.values() for metric in of})
     put_per_image(out / "per_image.parquet", _per_image(out, sets, found), metrics, COUNTS)
     page = pictures.page(out, sets, found, document, definitions, options.worst)

@@ -23,7 +23,6 @@ from faultscape.labelling.people.estimated_accuracy import likely_yes
 from faultscape.metrics.intervals.units import LEAST, LEVEL
 from faultscape.nouns import Slots
 from faultscape.ranking.catalogue import entry
-from faultscape.ranking.replicates import FEW
 from faultscape.stages import evidence
 from faultscape.stages.asked_items import CHOICES, ChoiceItem, choice_items
 from faultscape.stages.choice_evidence import WORTH, counting, shares
@@ -31,7 +30,7 @@ from faultscape.stages.label_counts import questions
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.people_facts import ANSWER_CODES, NONE
 from faultscape.stages.snapshot import Snapshot
-from faultscape.standings import Standings
+from faultscape.standings import FEW, Standings
 from faultscape.study.answers.choices import Choice
 from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import read_settings

@@ -35,6 +35,10 @@ class SessionsExported:
     then: str = ""
     says: str = ""
 
+    def __post_init__(self) -> None:
+        masks = "labels, in the folder of each session"
+        object.__setattr__(self, "says", self.says.replace("{folder}", masks))
+
     def __repr__(self) -> str:
         if not self.images:
             return f"no images to label; nothing was written{already_labelled(self.labelled)}"
@@ -46,8 +50,7 @@ class SessionsExported:
         ]
         if self.training:
             lines.append(f"  training for everyone first: {counted(self.training, 'labelled image')}")
-        todo = self.says.replace("{folder}", "labels, in the folder of each session")
-        return "\n".join([*lines, *next_lines(todo, self.then)])
+        return "\n".join([*lines, *next_lines(self.says, self.then)])
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,90 @@
+"""What to say where fewer images are chosen, or labelled, than a ranking needs, and which command adds some.
+
+Conventions: a ranking needs `FEW` labelled images (faultscape.standings); nothing is suggested for a pool
+that holds fewer.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from faultscape.errors import counted
+from faultscape.nouns import Slots
+from faultscape.stages.artefacts import selection
+from faultscape.stages.given_options import option_words
+from faultscape.stages.snapshot import Snapshot
+from faultscape.standings import FEW
+from faultscape.study.tables import selections
+from faultscape.study.tables.pool import read_pool
+
+ENOUGH = 2 * FEW  # images to draw where nothing else says how many
+
+
+def budget_like(images: int) -> int:
+    """Return how many images to draw for all models instead of a number of ``images``: as many, if that is
+    enough to rank.
+
+    >>> budget_like(45), budget_like(2)
+    (45, 20)
+    """
+    return images if images >= FEW else ENOUGH
+
+
+def few_note(slots: Slots, pool: int) -> str:
+    """Return a note on duels that chose fewer images than a ranking needs from a ``pool`` that has enough,
+    and on what gives more; '' if they chose enough.
+    """
+    images = len(slots.images)
+    if images >= FEW or pool < FEW or slots.draws or not slots.rows:
+        return ""
+    option = "--top" if slots.pairs else "--per-class"
+    deepest = max(row.place for row in slots.rows)
+    given = {k: len({row.image for row in slots.rows if row.place <= k}) for k in range(1, deepest + 1)}
+    deeper = next((k for k, number in given.items() if number >= FEW), 0)
+    more = (
+        f"{option} {deeper} gives about {given[deeper]}"
+        if deeper
+        else f"`select --goal order --budget {min(ENOUGH, pool)}` draws more"
+    )
+    are = "is" if images == 1 else "are"
+    return f"note: {counted(images, 'image')} {are} fewer than the {FEW} that a ranking needs; {more}"
+
+
+def pool_size(root: Path) -> int:
+    """Return how many images of a study can be drawn, near-duplicates counted once."""
+    return len(set(read_pool(root).families.tolist()))
+
+
+def line_for_more(snapshot: Snapshot) -> tuple[str, str]:
+    """Return the command that adds images, and why, for a study whose rankings all rest on too few; ('', '')
+    if one rests on enough, nothing is ranked, or the pool has no more.
+    """
+    used = {
+        name: number
+        for name in selection.in_order(snapshot)
+        if (number := _used(snapshot, name)) is not None and not selection.is_replaced(snapshot, name)
+    }
+    if not used or max(used.values()) >= FEW or (pool := pool_size(snapshot.root)) < FEW:
+        return "", ""
+    drawn = next((name for name in used if snapshot.selections[name][0].draws), "")
+    have = len(snapshot.selections[drawn][0].rows) if drawn else 0
+    if have >= pool or (drawn and selection.is_stale(snapshot, drawn)):
+        return "", ""
+    options = (
+        {"as": drawn, "more": min(ENOUGH, pool) - have if have < FEW else min(FEW, pool - have)}
+        if drawn
+        else {"goal": "order", "budget": min(ENOUGH, pool)}
+    )
+    labelled = counted(max(used.values()), "labelled image")
+    return (
+        " ".join([f"faultscape select {snapshot.place}", *option_words(options)]),
+        f"{labelled} cannot rank the models, at least {FEW} can; this draws more",
+    )
+
+
+def _used(snapshot: Snapshot, name: str) -> int | None:
+    """Return how many labelled images the standings of a selection rest on, or None if there are none."""
+    held = snapshot.document(selections.path(snapshot.root, name, "json", stem="standings"))
+    labels = held.get("labels") if held is not None else None
+    used = labels.get("used") if isinstance(labels, dict) else None
+    return used if isinstance(used, int) else None
