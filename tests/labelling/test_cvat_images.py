@@ -4,9 +4,11 @@ what CVAT would refuse is told before it is uploaded.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import re
+import zipfile
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -19,6 +21,7 @@ import faultscape as fs
 from faultscape.errors import LabellingError
 from faultscape.formats.label_tools import cvat_images, cvat_shapes
 from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
+from faultscape.labelling.catalogue import FORMATS, BundleFormat
 from faultscape.nouns import Classes
 from refusals import refused
 
@@ -277,6 +280,22 @@ def test_an_export_of_a_job_is_read_as_cvat_draws_it(tmp_path: Path) -> None:
     assert cvat_images.check(tmp_path / "a.xml") == []
 
 
+def test_the_zip_that_cvat_exports_is_read_as_it_is(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "export.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("images/a/1.jpg", b"not read")
+        archive.writestr("annotations.xml", EXPORTED)
+    labels = cvat_images.read(tmp_path / "export.zip")
+    plain = read_text(tmp_path, EXPORTED)
+    assert [one.image for one in labels] == [one.image for one in plain]
+    assert all((one.read(ROAD) == other.read(ROAD)).all() for one, other in zip(labels, plain, strict=True))
+    assert cvat_images.check(tmp_path / "export.zip") == []
+    assert [
+        form.name
+        for form in FORMATS
+        if isinstance(form, BundleFormat) and form.recognise(tmp_path / "export.zip")
+    ] == ["cvat"]
+
+
 def image(*shapes: str, size: str = 'width="6" height="5"') -> str:
     return (
         '<annotations><version>1.1</version><meta/><image id="0" name="a.jpg"'
@@ -353,12 +372,21 @@ def test_every_encoding_that_xml_declares_is_read(tmp_path: Path, encoding: str)
     ]
 
 
+def zipped(name: str) -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        archive.writestr(name, b"")
+    return held.getvalue()
+
+
 def test_other_files_are_not_taken_for_cvat(tmp_path: Path) -> None:
     for name, data in {
         "a": b"",
         "b": b"\x00\xff",
         "c": b"<annotation><folder/></annotation>",
         "d": b'{"a": "<annotations><version>"}',
+        "e": b"PK\x03\x04 and no more",
+        "f": zipped("labelmap.txt"),
     }.items():
         (tmp_path / name).write_bytes(data)
         assert not cvat_images.recognise(tmp_path / name)

@@ -26,7 +26,8 @@ import numpy as np
 from faultscape.errors import LabellingError
 from faultscape.formats.guard import MAX_PIXELS, decoding
 from faultscape.formats.label_tools import cvat_shapes as shapes
-from faultscape.formats.label_tools.cvat_xml import SaidImage, parsed
+from faultscape.formats.label_tools.archive import is_zip, opened
+from faultscape.formats.label_tools.cvat_xml import NAME, SaidImage, parsed
 from faultscape.formats.label_tools.named_ids import (
     covered,
     distinct_colours,
@@ -40,8 +41,6 @@ from faultscape.formats.label_tools.outlines import nested_outlines
 from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
 from faultscape.formats.photos_beside import PhotosBeside
 from faultscape.nouns import Classes
-
-NAME = "annotations.xml"
 
 
 def write(
@@ -82,13 +81,17 @@ def labels_json(classes: Classes) -> bytes:
 
 
 def recognise(path: Path) -> bool:
-    """Whether a file is CVAT's XML: it begins as XML, and <annotations> with a <version> comes first."""
+    """Whether a file is CVAT's XML, or a zip that holds annotations.xml: it begins as XML, and <annotations>
+    with a <version> comes first.
+    """
     try:
+        if is_zip(path):
+            return NAME in opened(path, NAME, LabellingError).names
         if not os.path.isfile(path):
             return False
         with open(path, "rb") as file:
             start = file.read(4096).replace(b"\0", b"")  # of UTF-16 too
-    except OSError:
+    except (LabellingError, OSError):
         return False
     return (
         start.lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n").startswith(b"<")

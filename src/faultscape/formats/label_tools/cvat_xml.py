@@ -8,13 +8,18 @@ Source: the documentation of CVAT's XML format, version 1.1.
 
 from __future__ import annotations
 
+import io
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
 from xml.parsers import expat
 
 from faultscape.errors import LabellingError
+from faultscape.formats.label_tools.archive import is_zip, opened
 from faultscape.formats.label_tools.cvat_shapes import AREAS, KEYS, NO_AREAS
 
+NAME = "annotations.xml"  # of the file in the zip that CVAT exports
 MOST_BYTES = 512 << 20  # of a file
 MOST_IMAGES = 100_000
 MOST_SHAPES = 500_000  # of a file
@@ -59,8 +64,8 @@ class SaidFile:
 
 
 def parsed(path: str | os.PathLike[str]) -> SaidFile:
-    """Return what a file says; LabellingError where it is not XML of CVAT for images, or larger than is
-    read.
+    """Return what a file says, or the zip that CVAT exports; LabellingError where it is not XML of CVAT for
+    images, or larger than is read.
     """
     try:
         if os.path.exists(path) and not os.path.isfile(path):
@@ -70,7 +75,7 @@ def parsed(path: str | os.PathLike[str]) -> SaidFile:
                 f"{path}: has {size:,} bytes; at most {MOST_BYTES:,} are read; export fewer images at once"
             )
         reader = _Reader(path)
-        with open(path, "rb") as file:
+        with _xml(path) as file:
             fed = 0
             while chunk := file.read(_CHUNK):
                 fed += len(chunk)
@@ -84,6 +89,12 @@ def parsed(path: str | os.PathLike[str]) -> SaidFile:
         text = " ".join(str(fault).split())[:200] or "it does not fit into memory"
         raise LabellingError(f"{path}: is not valid XML: {text}") from None
     return reader.file()
+
+
+def _xml(path: str | os.PathLike[str]) -> BinaryIO:
+    if is_zip(Path(path)):
+        return io.BytesIO(opened(path, NAME, LabellingError).read(NAME, MOST_BYTES))
+    return open(path, "rb")
 
 
 class _Reader:
