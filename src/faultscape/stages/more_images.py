@@ -30,12 +30,12 @@ def budget_like(images: int) -> int:
     return images if images >= FEW else ENOUGH
 
 
-def few_note(slots: Slots, pool: int) -> str:
-    """Return a note on duels that chose fewer images than a ranking needs from a ``pool`` that has enough,
+def few_note(slots: Slots, root: Path) -> str:
+    """Return a note on duels that chose fewer images than a ranking needs from a pool that has enough,
     and on what gives more; '' if they chose enough.
     """
     images = len(slots.images)
-    if images >= FEW or pool < FEW or slots.draws or not slots.rows:
+    if images >= FEW or slots.draws or not slots.rows or (pool := pool_size(root)) < FEW:
         return ""
     option = "--top" if slots.pairs else "--per-class"
     deepest = max(row.place for row in slots.rows)

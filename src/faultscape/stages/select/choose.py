@@ -20,7 +20,7 @@ from faultscape.stages.chosen_images import chosen_images
 from faultscape.stages.chosen_result import ChosenImages
 from faultscape.stages.consequences import became_stale, change
 from faultscape.stages.graph import nodes
-from faultscape.stages.more_images import few_note, pool_size
+from faultscape.stages.more_images import few_note
 from faultscape.stages.select import replacement
 from faultscape.stages.select.draws import draw
 from faultscape.stages.select.duels import duels
@@ -123,7 +123,7 @@ def _choose(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
         slots = pairs(root, name, given, anew=asked.replace)
     else:
         slots = duels(root, name, asked)
-    if note := few_note(slots, pool_size(root)) if not draws else "":
+    if note := few_note(slots, root):
         print(note)
     agreement.tell_warnings(root)
     return name, slots
