@@ -22,6 +22,7 @@ from faultscape.stages.select.options import SelectOptions
 from faultscape.stages.select.options import given as given_by
 from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
+from faultscape.stages.select.too_few_models import too_few_models
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
@@ -49,6 +50,8 @@ def duels(
     with writing(root):
         settings = read_settings(root)
         classes, models = resolve(settings.class_list), tuple(settings.models)
+        if len(models) < 2:
+            raise SelectionError(too_few_models(root, models))
         quartiles = scale if isinstance(scale, Scale) else read_scale(scale, classes) if scale else None
         if quartiles is not None and constraints not in (None, "class+scale"):
             raise OptionError(f"--scale is for --constraints class+scale; got {constraints}")
