@@ -137,6 +137,7 @@ class Standings:
                 else ""
             )
             lines.append(f"  {name}{f', intervals {of}' if of else ''}")
+            lines += [f"    score: {unit}"] if (unit := self._score_words(name)) else []
             for place, model in enumerate(ranking.order, 1):
                 low, high = ranking.score_interval.get(model, (float("nan"), float("nan")))
                 spread = f"  [{_number(low, 4)}, {_number(high, 4)}]" if not math.isnan(low) else ""
@@ -163,6 +164,11 @@ class Standings:
             lines.append(f"  against the benchmark: Spearman {said}")
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
+
+    def _score_words(self, name: str) -> str:
+        """Return what a score of a ranking is; '' where that is not known here."""
+        del name
+        return ""
 
 
 def labelled_words(labels: Mapping[str, int]) -> str:

@@ -76,8 +76,6 @@ def duels(
             define = duel.definition(
                 classes, constraints=constraints, scale=quartiles, **{**duel.DEFAULTS, **given}
             )
-            if constraints is None:
-                print(f"constraints: {define['constraints']}" + ("" if quartiles else " (no --scale given)"))
         else:
             define = _extended(name, old[0].definition, given, constraints, quartiles)
             # earlier versions left those of before a renaming
@@ -117,9 +115,9 @@ def _tell_piles(slots: Slots) -> None:
     if slots.definition["constraints"] == "class" and piles:
         share = sum(held[image] for image in piles) / len(slots.chosen)
         print(
-            f"note: {counted(len(piles), 'image')} hold{'s' * (len(piles) == 1)} more than {PILE} slots "
-            f"each, {share:.0%} of all (most: {piles[0]}, {held[piles[0]]}); --scale (the usual size of "
-            "each class) spreads them over more images"
+            f"note: {counted(len(piles), 'image')} of {len(held)} answer{'s' * (len(piles) == 1)} for more"
+            f" than {PILE} duels each, {share:.0%} of all duels (most: {piles[0]}, {held[piles[0]]});"
+            " --scale, a file that `faultscape scale` makes from old masks, spreads duels over more images"
         )
 
 
