@@ -362,7 +362,7 @@ def _slots_text(slots: Slots) -> str:
             else ""
         )
         return (
-            f"{counted(len(draws), 'image')} to label, drawn by"
+            f"{counted(len(draws), 'image')} to label, drawn by the selector"
             f" {slots.definition['selector']}{rounds}{all_}{more}"
         )
     spares = f", {counted(slots.spares, 'spare')}" if slots.spares else ""
