@@ -177,7 +177,10 @@ def test_a_clean_sweep_is_finite_and_said():
     table = ranked(models, rows, accuracy, images)
     assert scores(table, "reuse_bradley_terry")[3] < 10
     assert table.rankings["reuse_bradley_terry"].tied_for_best == [models[3]]
-    assert any(note.startswith("reuse_bradley_terry: model-3 always wins; how far") for note in table.notes)
+    assert any(
+        note.startswith("reuse_bradley_terry: model-3 always wins; the distance between their")
+        for note in table.notes
+    )
 
 
 def test_epsilon_pulls_the_ratios_to_one():
