@@ -16,7 +16,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Annotated, Any, TextIO, cast
 
 import cyclopts
@@ -178,6 +178,8 @@ def _refused(line: str) -> int:
 
 def _run(words: list[str], output: OutputOptions) -> int:
     """Run a command after its output options were removed, and return its exit status."""
+    if words[:1] == ["help"]:
+        words, output = words[1:], replace(output, help=True)
     first, second = [*words, "", ""][:2]
     if first in GROUPS and second and second not in GROUPS[first] and not second.startswith("-"):
         return _refused(unknown_line(words))

@@ -113,8 +113,8 @@ class RankingError(FaultscapeError):
 
 
 class MetricError(FaultscapeError):
-    """What is to be measured cannot be: scores that are not finite, of another size than their truth, or
-    masked.
+    """What is to be measured cannot be: scores that are not finite, differ in size from their
+    truth, or are masked.
     """
 
 

@@ -362,7 +362,7 @@ def _slots_text(slots: Slots) -> str:
             else ""
         )
         return (
-            f"{counted(len(draws), 'image')} to label, drawn by"
+            f"{counted(len(draws), 'image')} to label, drawn by the selector"
             f" {slots.definition['selector']}{rounds}{all_}{more}"
         )
     spares = f", {counted(slots.spares, 'spare')}" if slots.spares else ""
@@ -385,5 +385,6 @@ def _bound_text(slots: Slots) -> list[str]:
     cells, full = j * (j - 1) * groups, len({row.cell for row in slots.duels})
     return [
         f"at most J(J-1)|Y|K = {j} x {j - 1} x {groups} x {slots.depth} = {cells * slots.depth} slots",
-        f"{cells - full} of {cells} cells are empty",
+        f"{cells - full} of {cells} cells (defender, attacker, class) are empty",
+        f"constraints: {slots.definition['constraints']}",
     ]

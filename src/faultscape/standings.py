@@ -140,6 +140,7 @@ class Standings:
                 else ""
             )
             lines.append(f"  {name}{f', intervals {of}' if of else ''}")
+            lines += [f"    score: {unit}"] if (unit := self._score_words(name)) else []
             best = could_be_best(ranking)
             for place, model in enumerate(ranking.order, 1):
                 low, high = ranking.score_interval.get(model, (float("nan"), float("nan")))
@@ -165,6 +166,11 @@ class Standings:
             lines.append(f"  against the benchmark: Spearman {said}")
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
+
+    def _score_words(self, name: str) -> str:
+        """Return what a score of a ranking is; '' where that is not known here."""
+        del name
+        return ""
 
 
 def could_be_best(ranking: ModelRanking) -> list[str]:

@@ -114,7 +114,7 @@ def test_another_file_of_the_same_id_is_refused_while_the_first_is_there(
 ) -> None:
     other = tmp_path / "other"
     made.write(other / f"{corpus.ids[0]}.png", np.zeros((36, 48, 3), np.uint8))
-    with refused(CorpusError, r"two files have the id 'part0/photo 000'.*which the study has"):
+    with refused(CorpusError, r"two files have the id 'part0/photo 000'.*which is in the study"):
         fs.collect(study, str(other))
     shutil.rmtree(corpus.photos)
     assert fs.collect(study, str(other)).images == 6

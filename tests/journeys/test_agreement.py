@@ -76,8 +76,8 @@ def test_two_models_that_agree_everywhere_are_told_and_have_no_slot(
     held = {image: sum(row.image == image for row in slots.chosen) for image in slots.images}
     piles = [image for image, number in held.items() if number > 10]
     assert piles
-    assert f"note: {len(piles)} image{'s' * (len(piles) != 1)} hold" in told
-    assert "more than 10 slots each" in told
+    assert f"note: {len(piles)} image{'s' * (len(piles) != 1)} of {len(held)} answer" in told
+    assert "for more than 10 duels each" in told
     assert f"{max(held.values())})" in told
 
 

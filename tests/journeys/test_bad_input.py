@@ -103,7 +103,7 @@ def test_every_mistake_is_one_line_and_status_2(corpus: made.Corpus, tmp_path: P
         "collect", study, tmp_path / "empty", "--classes", corpus.classes
     )
     assert "Did you mean 'camvid'" in refused_line("collect", study, corpus.photos, "--classes", "camvit")
-    assert "needs --classes" in refused_line("collect", study, corpus.photos)
+    assert "needs its class list" in refused_line("collect", study, corpus.photos)
     assert "is invalid" in refused_line(
         "collect", study, corpus.photos, "--classes", corpus.classes, "--size", "big"
     )

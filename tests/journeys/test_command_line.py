@@ -278,13 +278,14 @@ class TestWhatIsPrinted:
         assert "J(J-1)" not in run(*line)[1]
         said = run(*line, "-v")[1]
         assert re.search(
-            r"at most J\(J-1\)\|Y\|K = 3 x 2 x \d+ x 1 = \d+ slots\n\d+ of \d+ cells are empty", said
+            r"at most J\(J-1\)\|Y\|K = 3 x 2 x \d+ x 1 = \d+ slots\n\d+ of \d+ cells \(defender, attacker, class\) are empty",
+            said,
         )
 
     def test_quiet_prints_the_result_alone(self, ready: str) -> None:
         line = ("select", ready, "--as", "quiet", "--engine", "local")
         loud = run(*line)[1]
-        assert loud.startswith("constraints: ")
+        assert loud.startswith("note: 1 image of 2 answers for more than 10 duels each")
         again = run("select", ready, "--as", "quiet2", "--engine", "local", "-q")
         assert re.fullmatch(r"\d+ images? to label \(.*\)\n", again[1])
         assert again[2] == ""
@@ -369,7 +370,7 @@ class TestWhatIsPrinted:
     def test_chosen_images_are_listed_one_a_line_and_can_be_piped(self, ready: str) -> None:
         status, out, err = run("select", ready, "--as", "listed", "--engine", "local", "--list")
         assert status == 0
-        assert err.startswith("constraints: ")
+        assert err.startswith("note: 1 image of 2 answers for more than 10 duels each")
         rows = [line.split("\t") for line in out.splitlines()]
         assert {len(row) for row in rows} == {3}
         assert all(Path(path).is_file() for path, _, _ in rows)

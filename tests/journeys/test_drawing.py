@@ -157,7 +157,7 @@ def test_unbiased_scores_come_with_the_labels_of_draws(answers: made_answers.Ans
     exact = {name: float((said == answers.truth).mean()) for name, said in answers.labels.items()}
     for ranking in ("lure", "prediction_powered", "reuse_mean"):
         assert found.rankings[ranking].scores == pytest.approx(exact)
-    assert "scores of this pool are of all 60 images that could be drawn" in found.notes
+    assert "scores describe the whole pool: all 60 images that could be drawn" in found.notes
 
 
 def test_labels_are_shared_by_all_selections(answers: made_answers.Answers) -> None:

@@ -186,7 +186,7 @@ def test_two_models_leave_nothing_to_fit_and_are_drawn_all_the_same(tmp_path: Pa
 def test_labels_to_learn_from_are_of_a_truth_that_is_there(tmp_path: Path) -> None:
     answers = made_answers.study(tmp_path)
     made_answers.import_labels(answers, answers.images[:3])
-    with refused(SelectionError, r"there is no truth 'labells'; there are labels\. Did you mean 'labels'\?"):
+    with refused(SelectionError, r"there is no truth 'labells'; available: labels\. Did you mean 'labels'\?"):
         fs.select(answers.study, selector="vma", as_="learnt", budget=4, truth="labells")
     assert not (Path(answers.study) / "selection-learnt.csv").exists()
     fs.select(answers.study, selector="vma", as_="learnt", budget=4, truth="labels")

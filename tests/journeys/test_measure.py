@@ -550,7 +550,7 @@ def test_a_study_measures_what_it_holds_and_status_knows_when_that_is_old(tmp_pa
     again = fs.measure(study, resamples=20)
     assert again.models["model-1"]["miou"]["value"] > found.models["model-1"]["miou"]["value"]
     assert made.states(study)["measure"] == "done"
-    assert "there are labels. Did you mean 'labels'?" in refused_line("measure", study, "--truth", "label")
+    assert "available: labels. Did you mean 'labels'?" in refused_line("measure", study, "--truth", "label")
     assert "is a study" in refused_line("measure", study, f"x={corpus.models['model-0']}")
 
 

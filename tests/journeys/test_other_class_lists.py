@@ -42,7 +42,7 @@ def test_a_class_list_of_another_study_is_refused(study: str, corpus: made.Corpu
     before, classes = digest(study), classes_of(corpus, tmp_path, others)
     with refused(
         ClassesError,
-        r"shares no name with the study's \(sky, road, car \.\.\.\).*anyway with --replace-classes",
+        r"shares no name with the study's \(sky, road, car \.\.\.\).*anyway: .*--replace-classes",
     ):
         fs.collect(study, classes=classes)
     assert digest(study) == before
@@ -59,7 +59,7 @@ def test_a_class_or_two_in_common_make_no_list_of_the_same_study(
     foreign.write_text("\n".join(["car", *(f"other {k}" for k in range(len(names) + 3))]) + "\n")
     with refused(
         ClassesError,
-        rf"shares 1 of {len(names)} names with .*check that this is the right list, or use it anyway with --replace-classes",
+        rf"shares 1 of {len(names)} names with .*check that this is the right list, or use it anyway: .*--replace-classes",
     ):
         fs.collect(study, classes=str(foreign))
     assert digest(study) == before

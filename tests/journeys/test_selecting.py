@@ -203,7 +203,7 @@ def test_asking_for_less_later_takes_nothing_away(twins: made.Corpus, tmp_path: 
     assert (tmp_path / "study" / "selection.csv").read_bytes() == csv
 
 
-def test_the_constraints_are_said_when_nobody_chose_them(
+def test_the_constraints_are_told_with_the_formulas_alone(
     twins: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study, scale = competition(tmp_path / "study", twins), str(tmp_path / "scale.json")
@@ -215,8 +215,7 @@ def test_the_constraints_are_said_when_nobody_chose_them(
         "chosen": {"constraints": "class"},
     }.items():
         capsys.readouterr()
-        fs.select(study, as_=name, **group_options(fs.select, options))
-        said[name] = capsys.readouterr().out
-    assert "constraints: class (no --scale given)" in said["plain"]
-    assert "constraints: class+scale" in said["scaled"]
-    assert "constraints" not in said["chosen"]
+        slots = fs.select(study, as_=name, **group_options(fs.select, options))
+        assert "constraints" not in capsys.readouterr().out + repr(slots)
+        said[name] = slots.full_text().splitlines()[-1]
+    assert said == {name: f"constraints: class{'+scale' * (name == 'scaled')}" for name in said}

@@ -59,7 +59,7 @@ def test_label_maps_one_rule_and_one_message_in_every_verb(
             "there are several truths (one, two), and none is called 'labels'; choose one with --truth"
             in told
         ), words
-        assert "there is no truth 'tow'; there are one, two. Did you mean 'two'?" in refused_line(
+        assert "there is no truth 'tow'; available: one, two. Did you mean 'two'?" in refused_line(
             *words, "--truth", "tow"
         ), words
     assert fs.rank(study, truth="two", resamples=0).provenance["truth"] == "two"
@@ -100,7 +100,7 @@ def test_run_refuses_a_truth_that_there_is_not_before_it_does_anything(tmp_path:
     study, corpus = study_of_maps(tmp_path)
     fs.run(study, truth="everything")  # before there are labels it says which are to count
     fs.label.import_(study, str(corpus.truth))
-    with refused(StudyError, "there is no truth 'typo'; there are labels."):
+    with refused(StudyError, "there is no truth 'typo'; available: labels."):
         fs.run(study, truth="typo")
     assert not (Path(study) / "standings.json").exists()
 

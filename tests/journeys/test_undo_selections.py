@@ -189,7 +189,7 @@ def test_options_that_do_not_go_with_replacing_and_removing(study: str) -> None:
     with refused(OptionError, "--more adds to a selection, and --replace starts over"):
         fs.select(study, selector="random", as_="random", more=2, replace=True)
     with refused(
-        SelectionError, r"there is no selection 'mian' to remove; there are main. Did you mean 'main'\?"
+        SelectionError, r"there is no selection 'mian' to remove; available: main. Did you mean 'main'\?"
     ):
         fs.select(study, remove="mian")
 
@@ -257,7 +257,7 @@ def test_a_name_that_no_selection_has_is_told_where_one_is_replaced(
         said = fs.select(study, as_="mian", replace=True, dry_run=dry_run, engine="local")
         told = capsys.readouterr().out + repr(said)
         assert (
-            "there was no selection mian to replace; it was drawn; there are main. Did you mean 'main'?"
+            "there was no selection mian to replace; it was drawn; selections of this study: main. Did you mean 'main'?"
             in told
         )
     assert selections.names(Path(study)) == ["main", "mian"]

@@ -147,11 +147,11 @@ def test_two_selections_are_set_beside_each_other_on_the_part_alone(answers: mad
         (("--where", "tga=night"), "'tga' is not known; use tag, group, set, condition. Did you mean 'tag'?"),
         (
             ("--where", "tag=nihgt"),
-            "no image has the tag 'nihgt'; there are any, fog, night. Did you mean 'night'?",
+            "no image has the tag 'nihgt'; available: any, fog, night. Did you mean 'night'?",
         ),
         (("--where", "tag=background bias"), "describes predictions of single models, not images"),
         (("--where", "group=a"), "no image of the study has a group"),
-        (("--where", "set=mian"), "no image has the set 'mian'; there are main. Did you mean 'main'?"),
+        (("--where", "set=mian"), "no image has the set 'mian'; available: main. Did you mean 'main'?"),
         (
             ("--where", "tag=night", "--where", "tag=fog"),
             "no image of the study meets all of these conditions",

@@ -243,7 +243,7 @@ def test_a_truth_that_there_is_not_is_refused_by_export(made: made_answers.Answe
     with refused(LabellingError, r"there is no truth 'nope'; there are no labels yet. Remove --truth"):
         fs.label.export(made.study, str(tmp_path / "q.csv"), truth="nope")
     made_answers.import_labels(made, made.images[:1])
-    with refused(LabellingError, r"no truth 'lables'; there are labels. Did you mean 'labels'\?"):
+    with refused(LabellingError, r"no truth 'lables'; available: labels. Did you mean 'labels'\?"):
         fs.label.export(made.study, str(tmp_path / "q.csv"), truth="lables")
     assert not (tmp_path / "q.csv").exists()
 

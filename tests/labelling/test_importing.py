@@ -180,7 +180,7 @@ def test_an_export_that_cannot_be_written_is_one_sentence_and_leaves_no_torn_pic
     for picture in (tmp_path / "out" / "images").rglob("*.png"):
         with Image.open(picture) as photo:
             photo.load()
-    with refused(LabellingError, "contains neither masks"):
+    with refused(LabellingError, "labels: is empty; first draw a mask for each image"):
         fs.label.import_(study, str(tmp_path / "out"))
     assert json.loads((tmp_path / "out" / "classes.json").read_text())["classes"]
 

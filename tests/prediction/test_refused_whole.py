@@ -158,7 +158,7 @@ def test_a_new_model_of_which_no_map_can_be_used_is_not_taken_and_selections_sta
     with refused(FaultscapeError) as said:
         fs.predict(str(study), {"bad": tmp_path / "maps"}, engine="local")
     told = str(said.value)
-    assert told.startswith(f"no map could be used, so that bad is not taken; {corpus.ids[3]}: ")
+    assert told.startswith(f"no map could be used, so bad was not added; {corpus.ids[3]}: ")
     assert "holds the value 77" in told
     assert told.endswith(f"; {len(corpus.ids)} reasons in failures.csv")
     assert ([stage[:2] for stage in fs.status(str(study)).stages], read_settings(study)) == before

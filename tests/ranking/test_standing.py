@@ -74,7 +74,7 @@ def test_labels_are_counted_and_coverage_is_said():
     table = ranked(models, rows, accuracy[:, keep], [images[k] for k in keep], discarded=3)
     assert table.labels == {"used": len(chosen) - 7, "slots": len(rows), "discarded": 3, "missing": 7}
     assert f"{len(chosen) - 7} of {len(chosen)} chosen images are labelled" in table.notes
-    assert any("element-wise inverse" in note for note in table.notes)
+    assert any("r_ij = 1 / a_ji" in note for note in table.notes)
 
 
 def test_reuse_leaves_out_images_that_a_model_lacks():
@@ -177,7 +177,10 @@ def test_a_clean_sweep_is_finite_and_said():
     table = ranked(models, rows, accuracy, images)
     assert scores(table, "reuse_bradley_terry")[3] < 10
     assert table.rankings["reuse_bradley_terry"].tied_for_best == [models[3]]
-    assert any(note.startswith("reuse_bradley_terry: model-3 always wins; how far") for note in table.notes)
+    assert any(
+        note.startswith("reuse_bradley_terry: model-3 always wins; the distance between their")
+        for note in table.notes
+    )
 
 
 def test_epsilon_pulls_the_ratios_to_one():

@@ -56,6 +56,7 @@ def test_duels_lead_on_the_chosen_images_and_without_a_level() -> None:
         "Corrected for multiple comparisons, only a could be best by Perron rank; only a by Mean over all labels."
     )
     terminal = repr(Ranked.of(found))
+    assert "\n    score: mean of per-image accuracy\n" in Ranked.of(found).full_text()
     assert "95 %" not in terminal
     assert "  perron, intervals descriptive\n" in terminal
     assert terminal.index(CAVEAT) < terminal.index("perron")
@@ -68,7 +69,7 @@ def test_of_drawn_images_the_headline_rests_on_what_speaks_of_the_pool() -> None
     assert list(claiming(found)) == ["margins"]
     assert verdict(found) == (
         "a or b could be best",
-        "Corrected for multiple comparisons (95 %), a or b could be best by Margins.",
+        "By Margins, corrected for multiple comparisons (95 %).",
     )
     assert "c by" not in best_at_once(found)
     assert "  margins, intervals of this pool\n" in repr(found)
@@ -157,7 +158,7 @@ def test_a_model_that_comparisons_do_not_link_to_the_others_is_unknown_and_not_w
         reuse_mean=ranking("ab", speaks_of="chosen"),
     )
     assert verdict(two)[1].endswith(
-        "a or b could be best by Perron rank. c has no score by Perron rank, and may be better."
+        "By Perron rank, corrected for multiple comparisons. c has no score by Perron rank, and may be better."
     )
     assert (
         best_at_once(two)

@@ -26,7 +26,7 @@ from faultscape.nouns import UNKNOWN, Classes
 
 MAX_CLASSES = 65_534
 MAX_LABEL = 65_535
-_FORMS = "a .txt file with one class per line, or a JSON or TOML file of classes"
+FORMS = "a .txt file with one class per line, or a JSON or TOML file of classes"
 _KEYS = ("classes", "ignore_index", "void", "background", "parents", "synonyms")
 
 
@@ -66,17 +66,17 @@ def read(path: Path) -> Classes:
     try:
         text = path.read_text(encoding="utf-8")
         if not text.strip():
-            raise ClassesError(f"{path}: is empty; expected {_FORMS}")
+            raise ClassesError(f"{path}: is empty; expected {FORMS}")
         if path.suffix.lower() == ".txt":
             return parse([line.strip() for line in text.splitlines() if line.strip()], str(path))
         raw = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
     except UnicodeDecodeError:
-        raise ClassesError(f"{path}: is not text in UTF-8; expected {_FORMS}") from None
+        raise ClassesError(f"{path}: is not text in UTF-8; expected {FORMS}") from None
     except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
         form = "TOML" if path.suffix.lower() == ".toml" else "JSON"
         place = f" ({error})" if path.suffix.lower() in (".toml", ".json") else ""
         raise ClassesError(
-            f"{path}: cannot be read as a class list: it is not {form}{place}; expected {_FORMS}"
+            f"{path}: cannot be read as a class list: it is not {form}{place}; expected {FORMS}"
         ) from None
     except (OSError, ValueError, RecursionError) as error:
         raise ClassesError(f"{path}: cannot be read as a class list: {reason(error)}") from None

@@ -15,9 +15,11 @@ from typing import Literal, get_args, get_origin
 
 import cyclopts
 
+from faultscape.command_line.output_options import NAMES
 from faultscape.command_line.verb_list import GROUPS, REMOVALS, VERBS
 from faultscape.errors import closest
 
+_ALONE = ("--version", "--completion")  # options that need no verb
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -105,12 +107,20 @@ def unknown_line(words: Sequence[str]) -> str:
     >>> unknown_line(["label", "exprot"])
     "unknown command 'label exprot'. Did you mean 'export'? Available: export, import, check, serve,
     invite, forget, answers, consensus, remove"
+    >>> unknown_line(["--versoin"])
+    "there is no option --versoin. Did you mean '--version'? See `faultscape --help`"
     >>> unknown_line(["rm", "study"])
     "unknown verb 'rm'. To remove something: collect --remove (images), predict --remove (a model), select
     --remove (a selection), label remove (labels, answers, discards), label forget (an annotator), stress
     holdout --remove (a holdout)"
     """
     first, *rest = words
+    if first.startswith("-"):
+        near = closest(first.lstrip("-"), [name[2:] for name in (*NAMES, *_ALONE) if name[:2] == "--"])
+        return f"there is no option {first}.{near}".replace("mean '", "mean '--") + " See `faultscape --help`"
+    if first == "completion":
+        shell = rest[0] if rest else "SHELL"
+        return f"unknown verb 'completion'. Did you mean `faultscape --completion {shell}`?"
     if first in GROUPS and rest:
         return (
             f"unknown command '{first} {rest[0]}'.{closest(rest[0], tuple(GROUPS[first]))} Available:"

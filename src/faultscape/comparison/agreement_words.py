@@ -17,6 +17,8 @@ _BELOW = (
     "no order of images explains that; one errs where others are right, the images were chosen because models"
     " differ, or classes are exchanged"
 )
+_MANY_UNSEEN = 5  # classes that no model predicts, and more than a third of all
+_FEWEST_IMAGES = 20  # and no fewer images than classes
 _NAMED = 3  # classes of a mix-up that are told
 
 
@@ -30,6 +32,22 @@ def warnings(found: Agreement, misplaced: Sequence[Finding], classes: Classes) -
             " and their duel has no slot"
         )
     return words
+
+
+def unseen_words(unseen: Sequence[str], classes: int, images: int) -> list[str]:
+    """Return a warning where so many classes occur in no map that the class list may be the wrong one; none
+    for so few images that many classes cannot be expected.
+
+    >>> unseen_words(["boat", "cow", "dog", "sheep", "train", "bus", "bottle", "sofa"], 21, 30)
+    ['8 of 21 classes occur in no map of any model (boat, cow, dog ...): is this the right class list?']
+    >>> unseen_words(["boat", "cow", "dog", "sheep", "train", "bus", "bottle", "sofa"], 21, 19)
+    []
+    """
+    if len(unseen) < _MANY_UNSEEN or 3 * len(unseen) <= classes or images < max(_FEWEST_IMAGES, classes):
+        return []
+    some = f"{', '.join(unseen[:3])}{' ...' if len(unseen) > 3 else ''}"
+    said = f"{len(unseen)} of {classes} classes occur in no map of any model ({some})"
+    return [f"{said}: is this the right class list?"]
 
 
 def misplaced_words(f: Finding, models: Sequence[str], classes: Classes, concordance: str = "miou") -> str:

@@ -28,6 +28,7 @@ IMAGE_ENDINGS = frozenset(
     [".jpg", ".jpeg", ".jpe", ".png", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".gif", ".jp2"]
 )
 MAP_ENDINGS = frozenset([".png", ".npy", ".bmp", ".tif", ".tiff", ".pgm", ".gif"])
+_JPEG = frozenset([".jpg", ".jpeg", ".jpe"])
 # of a column of images
 HEADS = (
     "image",
@@ -95,8 +96,10 @@ def find(
         if not files and some_or_none:
             continue
         if not files:
+            what = "images" if ".jpg" in endings else "label maps"
+            jpegs = jpegs_instead(argument, what) if ".jpg" not in endings else ""
             raise CorpusError(
-                f"{argument}: no images found; expected files ending in {' '.join(sorted(endings))}"
+                f"{argument}: {jpegs or f'no {what} found; expected files ending in {_listed(endings)}'}"
             )
         relative = [_relative(path, folder) for path in files]
         if not stores and (remote := next(filter(store.is_address, files), None)):
@@ -140,9 +143,40 @@ def find(
         if one.id == other.id and absolute(one.path) != absolute(other.path):
             raise CorpusError(
                 f"two files have the id {one.id!r}: {one.path} and {other.path}; rename one, or collect them"
-                " as two sets"
+                f" as two sets{named_as_models(arguments[1:]) if stores else ''}"
             )
     return found
+
+
+def holds_images(folder: str | os.PathLike[str]) -> bool:
+    """Whether a folder, or a folder in it, contains an image."""
+    files = _walk(os.fspath(folder), []) if os.path.isdir(folder) else ()
+    return any(path.suffix.lower() in IMAGE_ENDINGS for path in files)
+
+
+def _listed(endings: Iterable[str]) -> str:
+    return " ".join(sorted(endings))
+
+
+def jpegs_instead(place: str | os.PathLike[str], wanted: str) -> str:
+    """Return what is wrong with a folder of JPEG files where label maps or masks are ``wanted``; '' if it
+    holds none.
+    """
+    files = _walk(os.fspath(place), []) if os.path.isdir(place) else ()
+    count = sum(path.suffix.lower() in _JPEG for path in files)
+    held = f"contains {counted(count, 'JPEG file')} and no {wanted}"
+    return f"{held}; JPEG changes class ids, so save {wanted} as PNG" if count else ""
+
+
+def named_as_models(arguments: Sequence[str | os.PathLike[str]]) -> str:
+    """Return the advice to give folders as models, in case that is what they are; '' without a folder.
+
+    >>> named_as_models(["."])
+    ''
+    """
+    folders = [os.path.normpath(os.fspath(word)) for word in arguments if os.path.isdir(word)]
+    words = [f"{os.path.basename(folder)}={folder}" for folder in folders if os.path.basename(folder) != "."]
+    return f"; if these are label maps, name the models: {' '.join(words)}" if words else ""
 
 
 def absolute(path: str) -> str:

@@ -73,6 +73,7 @@ class Ranking:
     - "choices": ``compute(games (I, J, J), weights (B, I)) -> (B, J)``, of what people chose between two
       models (`choice_shares.choice_games`).
 
+    ``score`` says what one number is, with ``{metric}`` for the metric of a label; '' where it has no unit.
     ``bounds``: "share" scores lie in 0..1, "difference" within 1 - 1/J of 0, "none" anywhere. ``interval``:
     "bootstrap" over images, "wilson" of shares, "student" t.
     """
@@ -88,6 +89,7 @@ class Ranking:
     bounds: Literal["share", "difference", "none"] = "none"
     interval: Literal["bootstrap", "wilson", "student"] = "bootstrap"
     matrix: Callable[..., np.ndarray] | None = None
+    score: str = ""
 
     def span(self, models: int) -> tuple[float, float]:
         """Return the range of the scores of J models, within which intervals lie.
@@ -123,6 +125,9 @@ def pair_points(counts: PairCounts) -> np.ndarray:
     """Return the points of the row model against the column model: wins, and half a point for a tie."""
     return counts.wins + counts.ties / 2
 
+
+_PER_IMAGE = "mean of per-image {metric}"
+_LOG_ODDS = "log-odds of winning {what} against a model of average strength (0)"
 
 RANKINGS: tuple[Ranking, ...] = (
     Ranking(
@@ -177,6 +182,7 @@ RANKINGS: tuple[Ranking, ...] = (
         FAITHFUL,
         "counts",
         lambda counts, _: bradley_terry_ties(counts.wins, counts.ties, PSEUDO_COUNT)[0],
+        score=_LOG_ODDS.replace("{what}", "an image"),
     ),
     Ranking(
         "rank_centrality",
@@ -204,25 +210,27 @@ RANKINGS: tuple[Ranking, ...] = (
         "margins",
         "Margins",
         "Margins",
-        "how far a model lies above the mean of all, with what the models themselves say of the rest",
+        "how far a model is above the average model; unlabelled images count by what the models predict",
         "ours",
         UNBIASED,
         "draws",
         estimates.margins,
         "difference",
         "student",
+        score=_PER_IMAGE + " over all images that could be drawn, less the average model, estimated",
     ),
     Ranking(
         "prediction_powered",
         "Prediction-powered",
         "Pred.-p.",
-        "LURE, with what the models themselves say of the images without label",
+        "LURE; unlabelled images count by what the models predict",
         "Angelopoulos et al. 2023",
         UNBIASED,
         "draws",
         estimates.prediction_powered,
         "share",
         "wilson",
+        score=_PER_IMAGE + " over all images that could be drawn, estimated",
     ),
     Ranking(
         "lure",
@@ -235,6 +243,7 @@ RANKINGS: tuple[Ranking, ...] = (
         estimates.lure,
         "share",
         "wilson",
+        score=_PER_IMAGE + " over all images that could be drawn, estimated",
     ),
     Ranking(
         "corpus",
@@ -248,6 +257,7 @@ RANKINGS: tuple[Ranking, ...] = (
         estimates.combined,
         "share",
         "wilson",
+        score=_PER_IMAGE + " over all images, estimated",
     ),
     Ranking(
         "reuse_margins",
@@ -259,6 +269,7 @@ RANKINGS: tuple[Ranking, ...] = (
         "draws",
         estimates.margins,
         "difference",
+        score=_PER_IMAGE + ", less the average model",
     ),
     Ranking(
         "reuse_mean",
@@ -271,6 +282,7 @@ RANKINGS: tuple[Ranking, ...] = (
         mean_scores,
         "share",
         "wilson",
+        score=_PER_IMAGE,
     ),
     Ranking(
         "reuse_bradley_terry",
@@ -281,6 +293,7 @@ RANKINGS: tuple[Ranking, ...] = (
         REUSE,
         "scores",
         reuse_strengths,
+        score=_LOG_ODDS.replace("{what}", "a labelled image"),
     ),
     Ranking(
         "choices_bradley_terry",
@@ -291,6 +304,7 @@ RANKINGS: tuple[Ranking, ...] = (
         REUSE,
         "choices",
         choice_strengths,
+        score=_LOG_ODDS.replace("{what}", "a choice"),
     ),
 )
 _CALLED_WITH = {  # what a person's own ranking is given, and gives
@@ -301,6 +315,15 @@ _CALLED_WITH = {  # what a person's own ranking is given, and gives
     ),
 }
 _NAMED = {ranking.name: ranking for ranking in RANKINGS}
+
+
+def score_words(name: str, metric: str) -> str:
+    """Return what a score of a ranking is; '' where it has no unit, or the ranking is a person's own.
+
+    >>> score_words("reuse_mean", "mIoU"), score_words("perron", "mIoU")
+    ('mean of per-image mIoU', '')
+    """
+    return _NAMED[name].score.replace("{metric}", metric) if name in _NAMED else ""
 
 
 def entry(name: str, extra: Sequence[Ranking] = ()) -> Ranking:

@@ -39,8 +39,8 @@ from faultscape.standings import ParentStandings, Standings
 __all__ = ["from_json", "rank_accuracies", "standings", "to_json"]
 
 INVERSE = (
-    "resistance is the element-wise inverse of aggressiveness transposed: the two rankings differ only"
-    " through eq. 6"
+    "resistance and aggressiveness come from the same numbers (r_ij = 1 / a_ji), so that they agree"
+    " confirms nothing; they differ only through the fit of Yan et al. 2021, eq. 6"
 )
 
 

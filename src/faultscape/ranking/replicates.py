@@ -201,7 +201,8 @@ def reuse(
     joined = connected(smoothed(games[0], PSEUDO_COUNT))
     strengths, notes = one_footing(models, joined, linked_strengths(games))
     if said := one_sided(models, games[0], np.flatnonzero(joined & ~connected(games[0]))):
-        notes.append(f"{said}; how far apart is up to the pseudo-count of {PSEUDO_COUNT}")
+        distance = f"the distance between their scores depends on the pseudo-count ({PSEUDO_COUNT})"
+        notes.append(f"{said}; {distance}, not on the labels")
     error = standard_errors(reuse_games(accuracy), strengths[0])
     scores = {"reuse_mean": mean, "reuse_bradley_terry": strengths} | others
     return scores, {"reuse_bradley_terry": error}, {"reuse_bradley_terry": notes}

@@ -42,8 +42,8 @@ def algorithm_1_until_labels(
 
 
 def algorithm_1_from_labels(study: str, labels: str) -> Standings:
-    """Do lines 18 to 20 of Algorithm 1: take the labels in, compute A and R (eq. 3-5), and both rankings (eq.
-    6).
+    """Run lines 18 to 20 of Algorithm 1: import the labels, compute A and R (eq. 3-5), and both rankings
+    (eq. 6).
     """
     fs.label.import_(study, labels)  # line 18
     standings = fs.rank(study)  # lines 19 and 20

@@ -7,6 +7,7 @@ classes or the pool change.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 
 from faultscape.comparison import agreement_words
 from faultscape.comparison.agreement import mean_agreement
-from faultscape.nouns import Agreement
+from faultscape.nouns import Agreement, Pairs
 from faultscape.stages import agreement_sample
 from faultscape.stages.classifier_answers import read_predictions
 from faultscape.stages.pairs import corpus_key, read_block, read_manifests
@@ -27,7 +28,7 @@ from faultscape.study.tables.corpus import each_shard, pool
 from faultscape.study.tables.pool import read_pool
 
 FILE = "agreement.json"
-_RULES = 2  # raised when what is computed changes
+_RULES = 3  # raised when what is computed changes
 
 
 def agreement(root: Path, settings: Settings, *, keep: bool = True) -> Agreement | None:
@@ -68,17 +69,28 @@ def _found(root: Path, settings: Settings) -> Agreement | None:
     models, drawn = tuple(settings.models), read_pool(root)
     if not len(drawn.ids):
         return None
+    unseen: tuple[str, ...] = ()
     if settings.classifies:
         said = read_predictions(root, settings, models, drawn.ids, top=False)
         found, misplaced = mean_agreement(said), agreement_sample.misplaced_classifiers(said)
     else:
         rows = (pool(images) for _, images in each_shard(root))
         held = read_manifests(root, settings)
-        found = mean_agreement(
-            read_block(root, settings, images, models, held=held) for images in rows if images
-        )
+        seen = np.zeros(len(settings.class_list), bool)
+        blocks = (read_block(root, settings, images, models, held=held) for images in rows if images)
+        found = mean_agreement(_noting(blocks, seen))
+        unseen = tuple(np.array(settings.class_list.names)[~seen].tolist())
         misplaced = agreement_sample.misplaced_maps(root, settings, models, drawn)
-    return replace(found, warnings=tuple(agreement_words.warnings(found, misplaced, settings.class_list)))
+    words = agreement_words.warnings(found, misplaced, settings.class_list)
+    words += agreement_words.unseen_words(unseen, len(settings.class_list), len(drawn.ids))
+    return replace(found, warnings=tuple(words))
+
+
+def _noting(blocks: Iterable[Pairs], seen: np.ndarray) -> Iterator[Pairs]:
+    """Yield blocks of counts, and note in ``seen`` (C,) which classes any map of any model has."""
+    for block in blocks:
+        seen |= block.totals[..., :-1].any((0, 1))
+        yield block
 
 
 def _to_json(found: Agreement) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def choose_truth(root: Path, asked: str | None = None) -> str:
             f"there are several truths ({', '.join(known)}), and none is called {LABELS!r}; choose one with"
             " --truth"
         )
-    raise StudyError(f"there is no truth {asked!r}; there are {', '.join(known)}.{closest(asked, known)}")
+    raise StudyError(f"there is no truth {asked!r}; available: {', '.join(known)}.{closest(asked, known)}")
 
 
 def scores(

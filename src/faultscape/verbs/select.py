@@ -141,7 +141,7 @@ def select(
     sampling
         How images are taken: `Sampling(spares=...)`.
     printing
-        What is printed: `Printing(list_=...)`.
+        Printed output: `Printing(list_=...)`.
     """
     from faultscape.stages.select.choose import choose
 

@@ -35,6 +35,7 @@ from faultscape.study.tables.corpus import Image
 
 OPTIONS = ("pattern", "resize_maps")
 _BATCH = 64
+_VOID = 255  # what most data sets write for void
 
 
 class FolderModel:
@@ -99,7 +100,10 @@ def check_values(path: str, values: np.ndarray, places: np.ndarray, words: str) 
     """LabelMapError when a map holds a value that means nothing."""
     bad = values[places[values] == UNKNOWN]
     if len(bad):
-        raise LabelMapError(f"{path}: holds the value {int(bad[0])}; allowed are {words}")
+        hint = f"; if {_VOID} is void, add it to `void` in study.toml" if _VOID in bad else ""
+        raise LabelMapError(
+            f"{path}: holds the value {_VOID if hint else int(bad[0])}; allowed are {words}{hint}"
+        )
 
 
 def coded_by_colour(files: Sequence[str]) -> bool:

@@ -166,7 +166,7 @@ def _parted(source: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _refuse_lost_classes(name: str, mapping: dict[str, str], settings: Settings) -> None:
-    """ClassesError for a mapping that names a class which the study has no more."""
+    """ClassesError for a mapping that names a class that is no longer in the study."""
     if lost := next(
         (word for word, n in mapping.items() if n not in (*settings.classes.names, "void")), None
     ):

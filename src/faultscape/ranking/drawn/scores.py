@@ -142,7 +142,7 @@ def unbiased(
             found,
             even,
             reused,
-            [*notes, f"scores of this pool are of all {size:,} images that could be drawn"],
+            [*notes, f"scores describe the whole pool: all {size:,} images that could be drawn"],
         )
     scores, agreed = rest
     whole = size + agreed

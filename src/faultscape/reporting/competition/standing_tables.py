@@ -145,7 +145,10 @@ def verdict(standings: Standings) -> tuple[str, str]:
     tests = "Corrected for multiple comparisons" if counted[name].best_set else "One pair at a time"
     who = f"only {best[0]}" if len(best) == 1 else _any_of(best, standings)
     title = words_of(name, standings.definitions)["title"]
-    said = [*([above] if above else []), f"{tests}{at}, {who} could be best by {title}."]
+    # the headline has named several already
+    tested = f"By {title}, {tests[0].lower()}{tests[1:]}{at}."
+    tested = tested if len(tied) > 1 else f"{tests}{at}, {who} could be best by {title}."
+    said = [*([above] if above else []), tested]
     others = {m for ranking in counted.values() for m in could_be_best(ranking)} - set(best)
     if others:
         named = _named([m for m in standings.models if m in others], "or")

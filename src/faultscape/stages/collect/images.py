@@ -7,7 +7,9 @@ it is collected again.
 
 from __future__ import annotations
 
+import glob
 import os
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +20,7 @@ from faultscape.corpus import id_lists, photos
 from faultscape.corpus.layouts.layout import Frame
 from faultscape.corpus.mixtures import Part as MixturePart
 from faultscape.corpus.parquet_rows import row_of
-from faultscape.corpus.sources import Found, absolute, find
+from faultscape.corpus.sources import Found, absolute, find, holds_images, named_as_models
 from faultscape.errors import CorpusError, OptionError, StudyError, counted
 from faultscape.formats.pictures import Picture
 from faultscape.nouns import Classes
@@ -63,6 +65,7 @@ def _collect_images(
     root = local(options.study)
     if root.exists() and not root.is_dir():
         raise StudyError(f"{root} is a file; give a folder for the study")
+    _refuse_swapped(root, options.images)
     is_new, data = not (root / "study.toml").exists(), find_known(options, part)
     if data is not None and is_new and options.classes is None and data.layout.classes:
         options = replace(options, classes=data.layout.classes)
@@ -97,6 +100,19 @@ def _collect_images(
     photos.forget()
     with writing(root):
         return _collect(root, options, set_name, classes, named, data)
+
+
+def _refuse_swapped(root: Path, images: Sequence[str]) -> None:
+    """StudyError where the folder of images stands in the place of the study."""
+    if not images or (root / "study.toml").exists() or not holds_images(root):
+        return
+    first = Path(images[0])
+    what = "is a study" if (first / "study.toml").is_file() else "does not exist"
+    if what == "is a study" or not (first.exists() or glob.has_magic(images[0]) or is_address(images[0])):
+        raise StudyError(
+            f"{root} contains images, and {first} {what}; the study comes first, then its images: did you"
+            f" mean {shlex.quote(str(first))} {shlex.quote(str(root))}?"
+        )
 
 
 @dataclass(frozen=True)
@@ -326,7 +342,7 @@ def _gather(
     _print_gone(pictures.gone(held, found, set_name))
     for f, picture in probed:
         earlier = known.get(f.id)
-        _refuse_another_file(earlier, f, picture)
+        _refuse_another_file(earlier, f, picture, options.images)
         if (near := banned.near(picture.dhash)) is not None:
             failures.append(
                 Failure("collect", set_name, f.path, f"near-duplicate of {near}, which --not-in excludes")
@@ -391,7 +407,7 @@ def _print_gone(images: Sequence[Image]) -> None:
         )
 
 
-def _refuse_another_file(held: Image | None, found: Found, picture: Picture) -> None:
+def _refuse_another_file(held: Image | None, found: Found, picture: Picture, given: Sequence[str]) -> None:
     """CorpusError when an id of the corpus is taken by another file while the first is still there."""
     if held is None or held.source == absolute(found.path) or held.digest == picture.digest:
         return
@@ -399,4 +415,14 @@ def _refuse_another_file(held: Image | None, found: Found, picture: Picture) -> 
         raise CorpusError(
             f"two files have the id {found.id!r}: {held.source}, which is in the study, and {found.path};"
             " rename one, or collect it into another --set"
+            f"{named_as_models([place for place in given if _lies_in(found.path, place)])}"
         )
+
+
+def _lies_in(path: str, place: str) -> bool:
+    """Whether a file is in a folder, or below it.
+
+    >>> _lies_in("maps/unet/a.png", "maps/unet/"), _lies_in("maps/unet2/a.png", "maps/unet")
+    (True, False)
+    """
+    return path.startswith(os.path.join(place, ""))

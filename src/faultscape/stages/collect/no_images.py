@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from faultscape.classes.class_lists import resolve
+from faultscape.classes.built_in import BUILT_IN
+from faultscape.classes.class_lists import FORMS, resolve
 from faultscape.corpus.groups import describe_groups
 from faultscape.errors import CorpusError, counted
 from faultscape.metrics.intervals.units import LEAST, units_of
@@ -54,9 +55,9 @@ def given_classes(options: CollectOptions, task: str, *, is_new: bool) -> Classe
     """Return the classes that were given; CorpusError if a study needs some, or if these cannot be drawn."""
     classes = resolve(options.classes) if options.classes is not None else None
     if classes is None and is_new:
-        more = ", imagenet1k" if task == toml.CLASSIFICATION else ""
         raise CorpusError(
-            f"a new study needs --classes FILE or a built-in name: ade20k, camvid, cityscapes, voc{more}"
+            f"a new study needs its class list: --classes with a file ({FORMS}) or a built-in name"
+            f" ({', '.join(sorted(BUILT_IN))})"
         )
     if classes is not None and task != toml.CLASSIFICATION and not classes.colours:
         raise CorpusError(

@@ -5,6 +5,7 @@ Conventions: it reports what a change makes stale, and removes nothing.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -126,10 +127,12 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
     foreign = (2 * shared < fewer and not vouched) or (not shared and not (vouched and new.wnids))
     if (settings.models or labelled) and not options.replace_classes and foreign:
         held = f"{', '.join(old.names[:3])}{' ...' if len(old.names) > 3 else ''}"
+        listed = str(options.classes) if isinstance(options.classes, str | Path) else "FILE"
+        line = f"faultscape collect {shlex.quote(options.study)} --classes {shlex.quote(listed)}"
         raise ClassesError(
             f"the class list shares {f'{shared} of {fewer} names' if shared else 'no name'} with the study's"
             f" ({held}), so its models and labels would change meaning; check that this is the right list, or"
-            " use it anyway with --replace-classes"
+            f" use it anyway: `{line} --replace-classes`"
         )
     if not (settings.models or labelled or selections.names(root) or Answers(root).there):
         # nothing follows from the list yet

@@ -73,7 +73,7 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked | Sess
         options = replace(options, truth=evidence.choose_truth(root) if known else evidence.LABELS)
     if (truth := options.truth) is not None and truth not in (*known, evidence.LABELS):
         have = (
-            f"there are {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
+            f"available: {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
         )
         raise LabellingError(
             f"there is no truth {truth!r}; {have} Remove --truth to write all images without a label"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from faultscape.corpus.sources import jpegs_instead
 from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
 from faultscape.labelling import discards
 from faultscape.labelling.catalogue import FORMATS, BundleFormat, MaskFormat
@@ -91,10 +92,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             )
             print(f"{what} not labelled yet: {'nothing is drawn on them' if found else kinds}")
         if not labels and not thrown and not empty:
-            kinds = (
-                "neither masks, nor LabelMe files, nor" if form is None else f"neither {form.title} files nor"
-            )
-            raise NothingThereError(f"{source}: contains {kinds} a discard.csv for images of this study")
+            raise NothingThereError(options.named(_why_nothing(path, form)))
         say_both({id_ for mine in labels.values() for id_ in mine} & dict(thrown).keys())
         names = {who: truth_of(truth, who) for who in labels} or {"": truth}
         if len(set(names.values())) < len(names):
@@ -158,6 +156,18 @@ class Kept:
     def __init__(self) -> None:
         self.new = self.replaced = self.others = 0
         self.failures: list[Failure] = []
+
+
+def _why_nothing(path: Path, form: MaskFormat | BundleFormat | None) -> str:
+    """Return why a folder contains no label: masks saved as JPEG, none drawn yet, or other files."""
+    masks = path / "labels" if (path / "labels").is_dir() else path
+    if why := jpegs_instead(masks, "masks"):
+        return f"{masks}: {why}"
+    images = path / "images"
+    if masks is not path and images.is_dir() and not any(masks.iterdir()):
+        return f"{masks}: is empty; first draw a mask for each image in {images}, with the image's name"
+    kinds = "neither masks, nor LabelMe files, nor" if form is None else f"neither {form.title} files nor"
+    return f"{path}: contains {kinds} a discard.csv for images of this study"
 
 
 def keep_labels(

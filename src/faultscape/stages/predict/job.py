@@ -55,7 +55,7 @@ class Made:
     """A finished part that does not count yet: its checksum, what failed, what was kept beside it, and how
     long it took.
 
-    ``resized`` of its maps have another size than their images, ``example`` (width, height) of one of them
+    ``resized`` of its maps differ in size from their images, ``example`` (width, height) of one of them
     and of its image. ``statistics`` are those made beside it.
     """
 

@@ -289,7 +289,7 @@ def _unusable_text(root: Path, given: Mapping[str, str], fresh: list[str], what:
         (row for row in rows if row.reason not in (NO_MAP, NO_ROW, NO_LABEL)), rows[0] if rows else None
     )
     why = f"; {first.image}: {first.reason}; {counted(len(rows), 'reason')} in failures.csv" if first else ""
-    gone = f", so that {', '.join(fresh)} {'is' if len(fresh) == 1 else 'are'} not taken" if fresh else ""
+    gone = f", so {', '.join(fresh)} {'was' if len(fresh) == 1 else 'were'} not added" if fresh else ""
     return f"no {what} could be used{gone}{why}"
 
 

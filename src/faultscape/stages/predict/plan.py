@@ -6,6 +6,7 @@ Conventions: whatever cannot work is said before the study learns of it.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -160,6 +161,12 @@ def plan(
             f"{name}: its source, options or images changed; {len(changed)} of {len(sizes)} shards are "
             f"predicted again, and {'selections drawn' if settings.classifies else 'pairs made'} from "
             "them become stale; the old predictions stay until all are done"
+        )
+    if changed and before is not None and before.source != kept_at:
+        back = shlex.quote(f"{name}={before.source}")
+        print(
+            f"note: {name} was {before.source}; if you did not mean to replace it, go back with `faultscape"
+            f" predict {shlex.quote(str(root))} {back}`"
         )
 
     def kinds_of(shard_: int) -> list[str]:

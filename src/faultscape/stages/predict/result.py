@@ -9,8 +9,8 @@ from faultscape.errors import counted
 
 @dataclass(frozen=True)
 class Predicted:
-    """What `predict` stored: {model: (maps, images without one)}; of how many images it counted maps that it
-    did not keep, {model: number}; which models it renamed {old: new} and removed.
+    """What `predict` stored: {model: (maps, images without a map)}; of how many images it counted maps that
+    it did not keep, {model: number}; which models it renamed {old: new} and removed.
     """
 
     study: str

@@ -256,7 +256,7 @@ def _timings(job: Job, made: Made) -> Iterator[Timing]:
 
 
 def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
-    """Write a model's failures where people look, and return (maps, images without one)."""
+    """Write a model's failures where people look, and return (maps, images without a map)."""
     manifest = read_manifest(label_maps.predictions(root, name))
     entries = [manifest[part_name(n)] for n in numbers if part_name(n) in manifest]
     removed = removed_by_shard(root)

@@ -21,13 +21,25 @@ class Ranked(Standings):
 
     def __repr__(self) -> str:
         from faultscape.ranking.catalogue import RANKINGS
+        from faultscape.ranking.duel_standings import INVERSE
 
         known = {ranking.name for ranking in RANKINGS}
         names = [name for place, name in enumerate(self.rankings) if not place or name not in known]
         first = {name: self.rankings[name] for name in names}  # and those of a person's own
         others = [name for name in self.rankings if name not in first]
         more = [f"other rankings: {', '.join(others)}; -v prints them"] if others else []
-        return "\n".join([self._headed(Standings.__repr__(replace(self, rankings=first))), *more])
+        aside = {INVERSE} if {"aggressiveness", "resistance"} & {*others} else set()
+        notes = tuple(note for note in self.notes if note not in aside)
+        shown = replace(self, rankings=first, notes=notes)
+        return "\n".join([self._headed(Standings.__repr__(shown)), *more])
+
+    def _score_words(self, name: str) -> str:
+        from faultscape.metrics.catalogue import METRICS
+        from faultscape.ranking.catalogue import score_words
+
+        metric = str(self.definitions.get("concordance", "accuracy"))
+        titles = {one.name: one.title.removesuffix(" error") for one in METRICS}
+        return score_words(name, titles.get(metric, metric))
 
     def full_text(self) -> str:
         """Return what ``-v`` prints: every ranking."""

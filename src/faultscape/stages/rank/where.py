@@ -90,13 +90,13 @@ def _none(key: str, value: str, known: Sequence[str]) -> str:
     """Return what to say of a word that no image of the study has.
 
     >>> _none("tag", "nihgt", ["night", "rain"])
-    "no image has the tag 'nihgt'; there are night, rain. Did you mean 'night'?"
+    "no image has the tag 'nihgt'; available: night, rain. Did you mean 'night'?"
     """
     if not known:
         return f"no image of the study has a {key}"
     more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
     near = closest(value, list(known))
     return (
-        f"no image has the {key} {value!r}; there are"
+        f"no image has the {key} {value!r}; available:"
         f" {', '.join(known[:_SHOWN])}{more}{'.' if near else ''}{near}"
     )

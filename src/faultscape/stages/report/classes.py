@@ -67,7 +67,7 @@ def class_facts(root: Path, common: Facts, options: ReportOptions, *, pairs: boo
 
 
 def _filled(said: Predictions, models: tuple[str, ...]) -> Predictions:
-    """Return answers of all models, none of those that the study has no more."""
+    """Return answers of all models, without models that are no longer in the study."""
     row = [said.models.index(m) if m in said.models else -1 for m in models]
     labels = np.vstack([said.labels, np.full((1, len(said.images)), -1, said.labels.dtype)])[row]
     sure = np.vstack([said.probabilities, np.full((1, len(said.images)), np.nan, said.probabilities.dtype)])[

@@ -176,7 +176,7 @@ def _check_truth(root: Path, truth: str) -> None:
     known = evidence.truths(root)
     if truth not in (*known, evidence.LABELS):
         have = (
-            f"there are {', '.join(known)}.{closest(truth, known)}"
+            f"available: {', '.join(known)}.{closest(truth, known)}"
             if known
             else "the study has no labels yet."
         )

@@ -22,6 +22,7 @@ from faultscape.stages.select.options import SelectOptions
 from faultscape.stages.select.options import given as given_by
 from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
+from faultscape.stages.select.too_few_models import too_few_models
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
@@ -49,6 +50,8 @@ def duels(
     with writing(root):
         settings = read_settings(root)
         classes, models = resolve(settings.class_list), tuple(settings.models)
+        if len(models) < 2:
+            raise SelectionError(too_few_models(root, models))
         quartiles = scale if isinstance(scale, Scale) else read_scale(scale, classes) if scale else None
         if quartiles is not None and constraints not in (None, "class+scale"):
             raise OptionError(f"--scale is for --constraints class+scale; got {constraints}")
@@ -73,8 +76,6 @@ def duels(
             define = duel.definition(
                 classes, constraints=constraints, scale=quartiles, **{**duel.DEFAULTS, **given}
             )
-            if constraints is None:
-                print(f"constraints: {define['constraints']}" + ("" if quartiles else " (no --scale given)"))
         else:
             define = _extended(name, old[0].definition, given, constraints, quartiles)
             # earlier versions left those of before a renaming
@@ -114,9 +115,9 @@ def _tell_piles(slots: Slots) -> None:
     if slots.definition["constraints"] == "class" and piles:
         share = sum(held[image] for image in piles) / len(slots.chosen)
         print(
-            f"note: {counted(len(piles), 'image')} hold{'s' * (len(piles) == 1)} more than {PILE} slots "
-            f"each, {share:.0%} of all (most: {piles[0]}, {held[piles[0]]}); --scale (the usual size of "
-            "each class) spreads them over more images"
+            f"note: {counted(len(piles), 'image')} of {len(held)} answer{'s' * (len(piles) == 1)} for more"
+            f" than {PILE} duels each, {share:.0%} of all duels (most: {piles[0]}, {held[piles[0]]});"
+            " --scale, a file that `faultscape scale` makes from old masks, spreads duels over more images"
         )
 
 

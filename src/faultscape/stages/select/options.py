@@ -96,7 +96,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Printing:
-    """What is printed.
+    """Printed output.
 
     Parameters
     ----------

@@ -27,6 +27,7 @@ from faultscape.stages.evidence import LABELS
 from faultscape.stages.pairs import corpus_key
 from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
+from faultscape.stages.select.too_few_models import too_few_models
 from faultscape.study.answers.labels import Answers
 from faultscape.study.lock import writing
 from faultscape.study.settings import Settings, read_settings
@@ -49,10 +50,7 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
         settings = read_settings(root)
         classes, models = settings.class_list, tuple(settings.models)
         if len(models) < 2:
-            raise ModelError(
-                f"a duel needs two models; the study has {', '.join(models) or 'none'}; add more with"
-                " `faultscape predict`"
-            )
+            raise ModelError(too_few_models(root, models))
         asked = {
             key: value for key, value in given.items() if key not in ("distance", "hierarchy", "without")
         }

@@ -58,7 +58,7 @@ def remove(root: Path, place: str, name: str, *, dry_run: bool) -> Changed:
     """
     known = selections.names(root)
     if name not in known:
-        have = f"there are {', '.join(known)}.{closest(name, known)}" if known else "the study has none."
+        have = f"available: {', '.join(known)}.{closest(name, known)}" if known else "the study has none."
         raise SelectionError(f"there is no selection {name!r} to remove; {have}")
     try:
         slots, _ = selections.read_selection(root, name)
@@ -188,7 +188,7 @@ def _nothing_to_replace(name: str, known: Sequence[str]) -> str:
     """Say that a selection is a new one: no error, since a line that was killed between the old and the new
     is run again; but a mistyped name is seen.
     """
-    held = f"; there are {', '.join(known)}.{closest(name, [*known])}" if known else ""
+    held = f"; selections of this study: {', '.join(known)}.{closest(name, [*known])}" if known else ""
     return f"there was no selection {name} to replace; it was drawn{held}"
 
 

@@ -72,7 +72,7 @@ def read_selection(root: Path, name: str = MAIN, *, seen: bool = False) -> tuple
         raise SelectionError(
             f"there is no selection {name!r}; "
             + (
-                f"there are {', '.join(known)}.{closest(name, known)}"
+                f"available: {', '.join(known)}.{closest(name, known)}"
                 if known
                 else f"make one with `faultscape select {root}`"
             )
