@@ -39,7 +39,7 @@ def test_a_model_taken_out_of_study_toml_is_said(corpus: made.Corpus, study: str
     fs.select(study)
     toml = Path(study) / "study.toml"
     toml.write_text(toml.read_text().split("[models.model-2]")[0])
-    with refused(SelectionError, "drawn with 'model-2', which the study has no more"):
+    with refused(SelectionError, "drawn with 'model-2', which is no longer in the study"):
         fs.select(study)
 
 
