@@ -171,7 +171,7 @@ def test_near_duplicates_of_an_image_outside_the_pool_are_one_family(tmp_path: P
 
 def test_a_model_cannot_be_named_like_a_truth(corpus: made.Corpus, study: str) -> None:
     fs.label.import_(study, str(corpus.truth))
-    with refused(ModelError, "'labels' is the name of a truth"):
+    with refused(ModelError, "'labels' is already the name of a truth"):
         fs.predict(study, {"labels": corpus.models["model-0"]}, engine="local")
 
 

@@ -90,7 +90,7 @@ def test_maps_of_another_size_than_the_photos_are_counted(
         Image.open(path).resize((24, 18), Image.Resampling.NEAREST).save(path)
     study = str(made.collected(corpus, tmp_path / "study", 2))
     fs.predict(study, corpus.models)
-    told = [line for line in capsys.readouterr().out.splitlines() if "another size" in line]
+    told = [line for line in capsys.readouterr().out.splitlines() if "differ in size" in line]
     assert told == [
         (
             "note: model-1: 2 of 5 maps differ in size from their images (24 x 18 for 48 x 36); they are"

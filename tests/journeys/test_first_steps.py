@@ -117,7 +117,7 @@ def test_a_model_is_not_called_as_labels_are_or_will_be(answers: made_answers.An
     path = Path(answers.study).parent / "l.csv"
     path.write_text(f"image,label\n{answers.images[0]},cat\n")
     fs.label.import_(answers.study, str(path), truth="gold")
-    assert "'gold' is the name of a truth" in refused_line("predict", answers.study, f"gold={table}")
+    assert "'gold' is already the name of a truth" in refused_line("predict", answers.study, f"gold={table}")
 
 
 def test_one_model_and_one_image_are_counted_in_the_singular(

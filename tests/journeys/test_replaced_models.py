@@ -100,13 +100,13 @@ def refused_maps(folder: Path, corpus: made.Corpus) -> str:
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        ("nowhere", "m=nowhere: there is no such folder or file; m keeps its maps of .*model-0"),
-        ("cannot open", "net.onnx.*; m keeps its maps of .*model-0"),
-        ("first batch", "net.onnx: its files changed while this line ran.*; m keeps its maps of .*model-0"),
+        ("nowhere", "m=nowhere: there is no such folder or file; m keeps its maps from .*model-0"),
+        ("cannot open", "net.onnx.*; m keeps its maps from .*model-0"),
+        ("first batch", "net.onnx: its files changed while this line ran.*; m keeps its maps from .*model-0"),
         (
             "every image",
             (
-                "no map of m=.*bad could be used: 8 images without one; part.*77.*; m keeps its maps of"
+                "no map of m=.*bad could be used: 8 images without one; part.*77.*; m keeps its maps from"
                 " .*model-0"
             ),
         ),
@@ -139,7 +139,7 @@ def test_a_source_that_fails_leaves_the_maps_and_says_so(
 
 def test_a_model_beside_one_that_fails_is_stored(study: Path, corpus: made.Corpus, tmp_path: Path) -> None:
     line = {"m": refused_maps(tmp_path / "bad", corpus), "third": str(corpus.models["model-2"])}
-    with refused(ModelError, r"no map of m=.*m keeps its maps of"):
+    with refused(ModelError, r"no map of m=.*m keeps its maps from"):
         fs.predict(str(study), line, engine="local")
     assert fs.predict(str(study), {"third": corpus.models["model-2"]}, engine="local").models == {
         "third": (8, 0)
@@ -212,7 +212,7 @@ def test_jobs_of_an_array_take_over_with_the_first_that_is_done(
 ) -> None:
     bad = refused_maps(tmp_path / "bad", corpus)
     before = counting(study)
-    with refused(ModelError, "m keeps its maps of"):
+    with refused(ModelError, "m keeps its maps from"):
         fs.predict(str(study), {"m": bad}, shard="1/2", engine="local")
     assert counting(study) == before
     fs.predict(str(study), {"m": corpus.models["model-2"]}, shard="1/2", engine="local")

@@ -71,7 +71,7 @@ def test_a_labelled_selection_is_not_made_anew_for_an_option_and_run_says_how(
     fs.collect(done, remove=[corpus.ids[0]])
     with refused(
         SelectionError,
-        "selection main is labelled and stale.*choose anew with --per-class 3: `faultscape select"
+        "selection main is labelled and stale.*to choose again with --per-class 3: `faultscape select"
         " .*--replace`",
     ):
         fs.run(done, per_class=3, engine="local")
@@ -85,7 +85,7 @@ def test_an_option_that_a_verb_no_longer_has_is_named(done: str) -> None:
     path.write_text(json.dumps(held))
     with refused(
         OptionError,
-        "rank has no option 'nope', which is recorded as given; run `faultscape rank .*` with the options",
+        "rank no longer has the recorded option 'nope'; run `faultscape rank .*` with the options",
     ):
         fs.run(done, engine="local")
 

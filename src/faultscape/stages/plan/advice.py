@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import cast
 
+from faultscape.errors import counted
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import ROUND
 from faultscape.stages.plan.result import Needed, Questions, Recommended
@@ -102,7 +103,8 @@ def advice(questions: Questions, pools: dict[str, int], drawn: Drawn, goal: str)
     why = _why(verb, number, drawn, asked) if predictable else _why_not(verb, row, drawn, asked)
     if verb == "select" and not learns and budget == pools[drawn.selector]:
         differ = "" if find_selector(drawn.selector).even else ", and only images on which models differ"
-        why = f"{budget:,} images are all that can be drawn (near-duplicates count once{differ}). {why}"
+        all_ = f"{counted(budget, 'image is', 'images are')} all that can be drawn"
+        why = f"{all_} (near-duplicates count once{differ}). {why}"
     return {
         "verb": verb,
         "question": goal,
