@@ -296,7 +296,7 @@ def test_consecutive_frames_that_are_alike_are_told_where_intervals_speak_of_dat
 
     def told(population: str) -> list[str]:
         notes = fs.rank(study, population=population, **options).notes
-        return [note for note in notes if "consecutive images are alike" in note]
+        return [note for note in notes if "consecutive images are similar" in note]
 
     assert told("pool") == []
     (note,) = told("future")

@@ -231,7 +231,7 @@ def test_a_benchmark_file_is_set_beside(
         assert change == {m: standings.benchmark.rank[m] - place[m] for m in standings.models}
     (tmp_path / "closed.csv").write_text("model-0,.5\n")
     capsys.readouterr()
-    assert "says nothing of 'model-1'" in refused_line(
+    assert "has no scores for 'model-1'" in refused_line(
         "rank", study, "--benchmark", str(tmp_path / "closed.csv")
     )
 

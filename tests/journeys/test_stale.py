@@ -28,7 +28,7 @@ def test_a_class_that_maps_hold_and_the_list_no_longer_is_named_with_model_and_i
     corpus.classes.write_text(json.dumps({"ignore_index": 255, "classes": raw["classes"][:3]}))
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     with refused(
-        StudyError, r"model-0, image part\d/photo 00\d: holds the label [34].*classes know 0-2, 255 \(void\)"
+        StudyError, r"model-0, image part\d/photo 00\d: holds the label [34].*classes allow 0-2, 255 \(void\)"
     ):
         fs.compare(study, engine="local")
 
