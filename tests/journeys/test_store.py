@@ -192,7 +192,7 @@ def test_what_must_be_local_is_refused_elsewhere_with_a_sentence(
         lambda: fs.collect("s3://some/study", str(corpus.photos), classes="voc"),
         lambda: fs.status("gs://some/study"),
     ):
-        with refused(StudyError, r"a study is a folder of this machine; .*--store s3://BUCKET/PREFIX"):
+        with refused(StudyError, r"a study is a local folder; .*--store s3://BUCKET/PREFIX"):
             elsewhere()
     with refused(ModelError, r"a=s3://b/maps: .*copy it here first"):
         fs.predict(study, {"a": "s3://b/maps"})
@@ -205,8 +205,8 @@ def test_what_must_be_local_is_refused_elsewhere_with_a_sentence(
 @pytest.mark.parametrize(
     ("uri", "words"),
     [
-        ("s3://", "is not an address of a store"),
-        ("http://bucket/x", "is not an address of a store"),
+        ("s3://", "is not a store address"),
+        ("http://bucket/x", "is not a store address"),
         ("s3://key:secret@bucket/x", "credentials must not be part of an address"),
         ("s3://no-such-bucket-here/x", "bucket 'no-such-bucket-here' does not exist"),
         ("s3://bucket/x?endpoint_override=127.0.0.1:9&scheme=http", "the store cannot be reached"),

@@ -283,7 +283,7 @@ def test_a_spool_that_somebody_else_cut_is_one_sentence(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool", "key")
     spool.append(bytes(100))
     os.truncate(tmp_path / "spool", 60)
-    with refused(StudyError, r"spool: ends within a record.*run the same line again$"):
+    with refused(StudyError, r"spool: ends within a record.*run the same command again$"):
         list(spool)
     spool.close()
 
