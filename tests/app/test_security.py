@@ -451,7 +451,7 @@ def test_parts_that_lead_out_of_the_study_are_not_shown(
             answer = person.get(path)
             assert answer.status_code == 404, path
             assert "this map cannot be shown" in answer.text
-        assert "leads out of the study, so it is not shown" in capsys.readouterr().err
+        assert "is a link out of the study, so it is not shown" in capsys.readouterr().err
         link = entrance.root / "predictions" / "again"
         link.symlink_to(entrance.root)  # a link that stays within leads nowhere new
         assert ann.get(item["photo"]).status_code == 200

@@ -265,7 +265,7 @@ def test_an_image_of_training_cannot_be_discarded_and_is_asked_again(
     first = page.get_attribute("#work", "data-item")
     page.keyboard.press("x")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#feedback:has-text('images of training stay')")
+    page.wait_for_selector("#feedback:has-text('training images cannot be discarded')")
     for _ in range(12):
         if page.get_attribute("#work", "data-item") == first:
             break

@@ -217,7 +217,7 @@ def test_objects_are_reviewed_and_switched_off(study: str, cutouts: Path, tmp_pa
         "objects"
     ] == [digests[3]]
     (tmp_path / "switched-off.csv").write_text("object\nnone\n")
-    assert "1 object of it is not among these" in refused_line(
+    assert "1 object in it is not among these objects" in refused_line(
         "stress",
         "blend",
         study,

@@ -292,7 +292,7 @@ class TestWhatIsPrinted:
 
     def test_quiet_leaves_out_notes_and_warnings_beside_an_object_and_a_list_too(self, ready: str) -> None:
         line = ("select", ready, "--engine", "local")
-        assert "constraints: " in run(*line, "--as", "loud", "--json")[2]
+        assert "note: 1 image of 2 answers" in run(*line, "--as", "loud", "--json")[2]
         status, out, err = run(*line, "--as", "quiet3", "--json", "-q")
         assert (status, err) == (0, "")
         assert json.loads(out)["verb"] == "select"

@@ -175,7 +175,7 @@ def test_what_is_searched_is_what_is_fitted_and_what_is_given_stays(predicted: T
         "odin-epsilon-0.01, temperature",
     ]
     with refused(
-        OptionError, "has labels of anomaly, and a method must not learn what unknown objects look like"
+        OptionError, "has anomaly labels, and a method must not learn what unknown objects look like"
     ):
         fitted(predicted, "knn", data=fs.FitData(set_=["train", blended]))
 

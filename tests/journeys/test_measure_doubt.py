@@ -128,7 +128,7 @@ def test_doubt_goes_before_confidence_and_8_bits_are_warned_of(maps: Any, tmp_pa
     assert "ece" in entropy["models"]["model-1"]
     assert "confidence" in entropy["curves"]["model-1"]
     coarse = of_maps(corpus, tmp_path, "--confidence", f"model-1={tmp_path / 'sure8'}")
-    assert any("8 bits" in note and "ties" in note for note in coarse["notes"])
+    assert any("8-bit images" in note and "ties" in note for note in coarse["notes"])
     fine = of_maps(corpus, tmp_path, "--confidence", f"model-1={tmp_path / 'sure'}")
     assert fine["models"]["model-1"]["calibration_auroc"]["value"] == pytest.approx(
         coarse["models"]["model-1"]["calibration_auroc"]["value"], abs=0.01
