@@ -76,9 +76,7 @@ def test_measures_without_a_class_are_those_of_a_class_list_without_it(
     ]
     found = measured["models"]
     assert [*found] == ["dark"]
-    assert any(
-        note.startswith("folder: no map of set contrast-5; left out") for note in measured["notes"]
-    )
+    assert any(note.startswith("folder: no map of set contrast-5; left out") for note in measured["notes"])
     hard = found["dark"]
     for id_ in corpus.ids:
         photo = pixels(tmp_path / "images" / "contrast" / "5" / f"{id_}.png")
@@ -118,7 +116,9 @@ def test_written_truth_withholds_the_class_in_training_and_makes_it_the_anomaly_
 def test_wrong_holdouts_are_refused_in_one_line(study: str) -> None:
     line = ("stress", "holdout", study)
     assert "give the classes to hold out" in refused_line(*line)
-    assert "with either --classes a,b or --preset" in refused_line(*line, "--classes", OUT, "--preset", "s3-paper")
+    assert "with either --classes a,b or --preset" in refused_line(
+        *line, "--classes", OUT, "--preset", "s3-paper"
+    )
     assert "Did you mean" in refused_line(*line, "--classes", OUT + "e")
     assert "which is not a class of the study" in refused_line(*line, "--preset", "s3-paper")
     assert "keep one or more" in refused_line(

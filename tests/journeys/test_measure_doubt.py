@@ -59,7 +59,9 @@ def test_probabilities_that_name_another_class_than_the_map_are_told_with_their_
     """
     corpus, p = maps
     words = ("--probabilities", f"model-1={tmp_path / 'probabilities'}")
-    assert not any("another class" in note for note in of_maps(corpus, tmp_path, *words)["notes"])
+    assert not any(
+        "differs from the most probable class" in note for note in of_maps(corpus, tmp_path, *words)["notes"]
+    )
     other = judged = 0
     for id_, values in p.items():
         turned = values[[1, 0, 2, 3, 4]]
@@ -69,7 +71,11 @@ def test_probabilities_that_name_another_class_than_the_map_are_told_with_their_
         label = corpus.maps["model-1"][k]
         other += int((kept & (turned.argmax(0) != label)).sum())
         judged += int(kept.sum())
-    told = [note for note in of_maps(corpus, tmp_path, *words)["notes"] if "another class" in note]
+    told = [
+        note
+        for note in of_maps(corpus, tmp_path, *words)["notes"]
+        if "differs from the most probable class" in note
+    ]
     assert len(told) == 1
     assert (
         f"in {100 * other / judged:.1f} % of the pixels; check that their channels are in the order"
