@@ -16,6 +16,7 @@ from faultscape.nouns import JsonObject
 
 # fewer labelled images carry no interval and tell no models apart
 FEW = 10
+ENOUGH = 2 * FEW  # images to draw where nothing else says how many
 
 
 @dataclass(frozen=True)
@@ -171,6 +172,16 @@ class Standings:
         """Return what a score of a ranking is; '' where that is not known here."""
         del name
         return ""
+
+
+def budget_like(images: int) -> int:
+    """Return how many images to draw for all models instead of a number of ``images``: as many, if that is
+    enough to rank.
+
+    >>> budget_like(45), budget_like(2)
+    (45, 20)
+    """
+    return images if images >= FEW else ENOUGH
 
 
 def could_be_best(ranking: ModelRanking) -> list[str]:

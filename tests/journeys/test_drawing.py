@@ -459,7 +459,7 @@ def test_what_is_for_label_maps_says_so_of_classifiers(answers: made_answers.Ans
 
 def test_run_plan_and_report_recommend_what_was_measured(tmp_path: Path) -> None:
     from faultscape.ranking.catalogue import CHANCE, FIRST, SELECTION
-    from faultscape.stages.more_images import budget_like
+    from faultscape.standings import budget_like
 
     answers = made_answers.study(tmp_path, images=40)
     made_answers.import_labels(answers)

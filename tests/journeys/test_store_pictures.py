@@ -201,7 +201,7 @@ def test_compare_names_a_picture_of_which_two_networks_saw_different_bytes(
     first = label_maps.read_stored(where, 0)[0]
     assert first.photo == "bb"
     fs.compare(far, engine="local")
-    said = [line for line in capsys.readouterr().out.splitlines() if "different bytes" in line]
+    said = [line for line in capsys.readouterr().out.splitlines() if "different versions" in line]
     assert len(said) == 1
     assert said[0].startswith(f"{first.id}: model-0 and model-1 read different versions")
 

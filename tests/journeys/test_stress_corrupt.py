@@ -160,7 +160,7 @@ def test_a_parent_that_changed_is_never_read_in_silence(corpus: made.Corpus, tmp
     fs.predict(study, {"dark": f"{corpus.root / 'mine.py'}:dark"}, engine="local")
     said = {f.image: f.reason for f in read_failures(Path(study)) if f.stage == "predict"}
     assert len(said) == 5  # the parent, and what was made of it
-    assert "changed since images were made of it" in said[f"contrast-2/{corpus.ids[0]}"]
+    assert "changed since images were made from it" in said[f"contrast-2/{corpus.ids[0]}"]
     fs.collect(study, str(tmp_path / "photos"))
     assert states(study)["stress"] == "stale"
     assert corrupted(study).changed == 4
@@ -382,7 +382,7 @@ def test_wrong_lines_are_refused_in_one_line(study: str, corpus: made.Corpus, tm
         (("--preset", "hendricks15"), "Did you mean 'hendrycks15'"),
         (("--corruption", "fogg"), "Did you mean 'fog'"),
         (("--set", "mian"), "Did you mean 'main'"),
-        (("--preset", "s3-data", "--corruption", "fog"), "give one of both"),
+        (("--preset", "s3-data", "--corruption", "fog"), "give one of the two"),
         (("--seed", "-1"), "0 or more"),
         (
             ("--frost-textures", str(tmp_path / "none"), "--corruption", "frost"),

@@ -95,7 +95,7 @@ def test_objects_that_a_set_has_are_not_switched_off_in_silence(
     )
     without = ("--without", str(tmp_path / "off.csv"))
     said = refused_line(*line, *without)
-    assert "1 object of it is in the set, which was made before" in said
+    assert "1 object in it is part of" in said
     assert main([*line, *without, "--edition", "2"]) == 0
     assert said.strip().endswith(f"faultscape collect {study} --remove 'fishyscapes-v2/*'")
     assert main(["collect", study, "--remove", "fishyscapes-v2/*"]) == 0
@@ -202,7 +202,7 @@ def test_a_model_without_maps_of_a_set_is_left_out_and_where_all_lack_them_predi
     ).document["datasets"]
     assert list(measured["contrast-1"]["models"]) == ["dark"]
     assert any(
-        note.startswith("folder: no map of set contrast-1, and left out")
+        note.startswith("folder: no map of set contrast-1; left out")
         for note in measured["contrast-1"]["notes"]
     )
     assert sorted(measured["main"]["models"]) == ["dark", "folder"]
@@ -219,7 +219,7 @@ def test_options_that_would_be_passed_over_are_refused_or_said(
         ((*corrupt, "--truth", "labels"), "give both"),
         ((*corrupt, "--engine", "foo"), "engine 'foo' is not known"),
         ((*corrupt, "--workers", "0"), "workers must be 1 or more; got 0"),
-        ((*corrupt, "--seed", "-1"), "--seed is a whole number"),
+        ((*corrupt, "--seed", "-1"), "--seed must be a whole number, 0 or more"),
         (("fog", "--engine", "foo"), "engine 'foo' is not known"),
         (
             (*blend, "--known", "main"),
@@ -232,7 +232,10 @@ def test_options_that_would_be_passed_over_are_refused_or_said(
             ("blend", "--preset", "fishyscapes-v3", "--known", "mian"),
             "--known mian: no set of this name was collected; there is main. Did you mean 'main'?",
         ),
-        (("holdout", "--classes", "car", "--truth", "labels"), "needs --write DIR"),
+        (
+            ("holdout", "--classes", "car", "--truth", "labels"),
+            "--truth names the labels that --write writes; give both",
+        ),
         ((*corrupt, "--write", str(corpus.classes)), "File exists; choose a folder"),
     ):
         assert says in refused_line("stress", words[0], study, *words[1:]), words
@@ -282,7 +285,7 @@ def test_images_are_not_written_into_the_study_nor_left_among_those_of_another_l
         ("blend", "--preset", "fishyscapes-v2"),
         ("holdout", "--classes", "car"),
     ):
-        assert "lies in the study" in refused_line(
+        assert "is inside the study" in refused_line(
             "stress", kind, study, *words, "--write", f"{study}/stress"
         )
     blended(study, frames=7, write=str(tmp_path / "out"))
@@ -290,4 +293,4 @@ def test_images_are_not_written_into_the_study_nor_left_among_those_of_another_l
     blended(study, frames=5, write=str(tmp_path / "out"))
     said = capsys.readouterr().out
     assert f"{tmp_path}/out/fishyscapes-v2: 4 files of an earlier run do not belong to the set" in said
-    assert "-draw1.png the first)" in said
+    assert "-draw1.png)" in said

@@ -244,7 +244,7 @@ def test_fog_of_blended_images_has_the_depth_of_their_bases(tmp_path: Path) -> N
     assert steps["b"].depth == ""  # of which fog follows from place
     foggy = read_photo(rows["fishyscapes-v2/a"])[0]
     np.save(tmp_path / "depth" / "a.npy", np.full((96, 128), 1, np.float32))
-    with refused(says="the depth changed since images were made of it"):
+    with refused(says="the depth changed since images were made from it"):
         read_photo(rows["fishyscapes-v2/a"])
     fs.stress.blend(study, preset="fishyscapes-v2", blending=how, engine="local")
     nearer = read_photo(next(image for image in read_corpus(Path(study)) if image.id == "fishyscapes-v2/a"))[
@@ -283,7 +283,7 @@ def test_images_that_were_written_are_written_again_when_they_are_others(tmp_pat
     assert contrast(study, write=str(tmp_path / "out")).written == 1
     after = made.bytes_under(tmp_path / "out", "contrast")
     assert [name for name in after if after[name] != before[name]] == ["contrast/2/a.png"]
-    with refused(says="leads out of"):
+    with refused(says="is outside"):
         write_png(tmp_path / "out", "../a.png", read_corpus(Path(study))[0])
     assert not (tmp_path / "a.png").exists()
 
@@ -414,7 +414,7 @@ def test_made_sets_of_a_study_in_a_store_are_those_of_a_local_one(
     image = next(image for image in read_corpus(tmp_path / "far") if image.set == "contrast-3")
     assert read_photo(image)[0].shape == (36, 48, 3)
     bucket.put(f"photos/{image.parent}.png", (corpus.models["model-0"] / f"{image.parent}.png").read_bytes())
-    with refused(says="changed since images were made of it"):
+    with refused(says="changed since images were made from it"):
         read_photo(image)
 
 
@@ -436,7 +436,7 @@ def test_what_was_made_of_made_images_leaves_and_comes_back_with_what_all_was_ma
     ("more", "said"),
     [
         ({"light": -1}, "a gray level from 0 to 255"),
-        ({"light": 256}, "a grey level"),
+        ({"light": 256}, "a gray level"),
         ({"beta": [0.0]}, "above 0"),
         ({"beta": [1.5]}, "at most 1"),
     ],

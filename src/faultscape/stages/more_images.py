@@ -13,21 +13,9 @@ from faultscape.nouns import Slots
 from faultscape.stages.artefacts import selection
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
-from faultscape.standings import FEW
+from faultscape.standings import ENOUGH, FEW
 from faultscape.study.tables import selections
 from faultscape.study.tables.pool import read_pool
-
-ENOUGH = 2 * FEW  # images to draw where nothing else says how many
-
-
-def budget_like(images: int) -> int:
-    """Return how many images to draw for all models instead of a number of ``images``: as many, if that is
-    enough to rank.
-
-    >>> budget_like(45), budget_like(2)
-    (45, 20)
-    """
-    return images if images >= FEW else ENOUGH
 
 
 def few_note(slots: Slots, root: Path) -> str:

@@ -184,8 +184,8 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
     from faultscape.stages.artefacts.selection import can_grow, options_again
     from faultscape.stages.evidence import labelled_among
     from faultscape.stages.given_options import call_again, option_words
-    from faultscape.stages.more_images import budget_like
     from faultscape.stages.snapshot import Snapshot
+    from faultscape.standings import budget_like
     from faultscape.study.tables.selections import MAIN
     from faultscape.verbs.select import select
 

@@ -28,7 +28,7 @@ from faultscape.reporting.competition.failure_kinds import FailureKinds
 from faultscape.reporting.competition.gallery import Card
 from faultscape.reporting.competition.model_sections import ModelSections
 from faultscape.reporting.template import template
-from faultscape.standings import Standings, labelled_words
+from faultscape.standings import Standings, budget_like, labelled_words
 from faultscape.study.tables.timings import FrameTimes
 
 CALLED = {metric.name: metric.called for metric in METRICS if metric.of_pair}
@@ -190,7 +190,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         "kinds": catalogue.KINDS,
         "titles": {words["name"]: words["title"] for words in words_of_rankings},
         "shorts": {words["name"]: words["short"] for words in words_of_rankings},
-        "recommended": catalogue.SELECTION,
+        "recommended": f"{catalogue.SELECTION} --budget {budget_like(len(facts.slots.images))}",
         "stability": standings.stability if standings else None,
         "settled": other_questions.SETTLED,
         "tail": (
