@@ -215,7 +215,7 @@ IMAGES = (
         lambda folder: (folder / "image.png").write_bytes(
             b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nquit\n"
         ),
-        "EPS is a drawing",
+        "EPS is a vector format",
     ),
     _of_image(
         "floats that are not finite",
@@ -567,7 +567,7 @@ NAMES = (
         "names: a label and a discard",
         _discarded_too,
         lambda folder: told("label", "import", folder / "study", folder / "masks")[0],
-        r"^1 image has a label and a discard: the discard counts, .*part1/photo 001$",
+        r"^1 image has both a label and a discard: the discard counts, .*part1/photo 001$",
     ),
 )
 
@@ -831,12 +831,12 @@ OBJECTS = (
     _of_objects(
         "twelve million lists",
         _coco("[]", more="[" + "[]," * 12_000_000 + "[]]"),
-        r"instances\.json: holds some 12,000,0.. values",
+        r"instances\.json: holds about 12,000,0.. values",
     ),
     _of_objects(
         "a hundred million numbers",
         _coco("[]", more="[" + "1," * 100_000_001 + "1]"),
-        r"instances\.json: holds some 100,000,0.. values",
+        r"instances\.json: holds about 100,000,0.. values",
     ),
     _of_objects(
         "run lengths of more pixels than the image has",

@@ -168,10 +168,10 @@ STUDIO = (
     _of_studio(
         "three million lists",
         lambda: "[" + "[]," * 3_000_000 + "[]]",
-        r"holds some 3,000,000 values in 3,000,002 lists",
+        r"holds about 3,000,000 values in 3,000,002 lists",
     ),
     _of_studio(
-        "sixty million numbers", lambda: "[" + "1," * 60_000_000 + "1]", r"holds some 60,000,000 values"
+        "sixty million numbers", lambda: "[" + "1," * 60_000_000 + "1]", r"holds about 60,000,000 values"
     ),
     _of_studio(
         "a number of 5,000 digits",
@@ -377,17 +377,17 @@ CHOICES = (
     _of_pairs(
         "a choice that is a table",
         _pair([{"type": "choices", "value": {"choices": [{"a": [1]}]}}], META),
-        "is none of left, right",
+        "is not one of left, right",
     ),
     _of_pairs(
         "a choice of a million letters",
         _pair([{"type": "choices", "value": {"choices": ["x" * 1_000_000]}}], META),
-        "'x{40}' is none of",
+        "'x{40}' is not one of",
     ),
     _of_pairs(
         "a side that is a list",
         _pair([{"type": "pairwise", "value": {"selected": ["left"]}}], META),
-        "is none of left, right",
+        "is not one of left, right",
     ),
     _of_pairs(
         "a meta that is a list",
@@ -415,7 +415,7 @@ def _of_coco(name: str, text: str | Callable[[], str], says: str) -> Case:
 COCO = (
     _of_coco("lists within lists", DEEP, "is not a COCO file"),
     _of_coco(
-        "three million lists", lambda: '{"a": [' + "[]," * 3_000_000 + "[]]}", "holds some 3,000,000 values"
+        "three million lists", lambda: '{"a": [' + "[]," * 3_000_000 + "[]]}", "holds about 3,000,000 values"
     ),
     _of_coco(
         "an image of 10^12 pixels",
@@ -528,7 +528,7 @@ def _looked_through(folder: Path) -> str:
 
 
 PANOPTIC = (
-    _of_panoptic("lists within lists", partial(_write, DEEP), "is not a panoptic file of COCO"),
+    _of_panoptic("lists within lists", partial(_write, DEEP), "is not a COCO panoptic file"),
     _of_panoptic(
         "a PNG of 10^10 pixels",
         partial(_segments, (100_000, 100_000), []),
@@ -543,7 +543,9 @@ PANOPTIC = (
         "a PNG of the largest image", partial(_segments, (SIZE, SIZE), []), "has more than 67,108,864 pixels"
     ),
     smaller(
-        _of_panoptic("a PNG that unpacks to 50 MB", partial(_segments, (4096, 4096), []), "not found in"),
+        _of_panoptic(
+            "a PNG that unpacks to 50 MB", partial(_segments, (4096, 4096), []), "not found beside it or in"
+        ),
         4,
         "formats.label_tools.coco_panoptic.MOST_MASK_PIXELS",
     ),

@@ -90,10 +90,10 @@ class Pairs:
 
     ``pairs`` (P, 2): places in ``names`` = models + truths of (reference, prediction); a model pair is
     (earlier, later), a truth is always the reference. ``both`` (P, I, C): pixels that both call y, N_yy of
-    Yan et al. 2021 eq. 8. ``rows``, ``columns`` (P, I, C + 1): pixels that the reference, the prediction call
-    y; the last is void. Pixels void in a *truth* are left out of all three. ``totals`` (J, I, C + 1): each
-    model's own histogram. ``present`` (P, I): False where a map of the pair is missing. ``cells`` (P, I, C +
-    1, C + 1), row = reference, or None when only intersections and marginals were counted.
+    Yan et al. 2021, eq. 8. ``rows``, ``columns`` (P, I, C + 1): pixels that the reference, the prediction
+    call y; the last is void. Pixels void in a *truth* are left out of all three. ``totals`` (J, I, C + 1):
+    each model's own histogram. ``present`` (P, I): False where a map of the pair is missing. ``cells`` (P, I,
+    C + 1, C + 1), row = reference, or None when only intersections and marginals were counted.
     """
 
     classes: Classes

@@ -129,7 +129,7 @@ def test_wrong_holdouts_are_refused_in_one_line(study: str) -> None:
     fs.stress.holdout(study, classes=[OUT])
     with refused(says=f"the study has a holdout 'holdout' of {OUT}; name this one"):
         fs.stress.holdout(study, classes=[made.NAMES[0]])
-    assert "no such holdout; there are holdout" in refused_line("measure", study, "--holdout", "none")
+    assert "no such holdout; it has holdout" in refused_line("measure", study, "--holdout", "none")
     assert "--remove only removes a holdout" in refused_line(*line, "--remove", "holdout", "--classes", OUT)
     assert "no holdout 'holdou'" in refused_line(*line, "--remove", "holdou")
     assert fs.stress.holdout(study, remove="holdout").classes == (OUT,)

@@ -21,6 +21,12 @@ from refusals import refused
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "equations.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| (S\d) eq\. (\d+) \| `(\w+)\.(\w+)` \|", PAGE, re.MULTILINE)
 NUMBERED = {"S0": range(1, 11), "S1": range(1, 11), "S2": range(1, 6), "S4": range(1, 9)}
+PAPERS = {
+    "S0": "Yan et al. 2021",
+    "S1": "Zhang et al. 2021",
+    "S2": "Wang et al. 2020",
+    "S4": "Blum et al. 2021",
+}
 
 
 def test_the_page_lists_every_equation_once() -> None:
@@ -42,12 +48,8 @@ def test_each_is_public_and_says_shapes_errors_and_an_example(room: str, name: s
 @pytest.mark.parametrize(("paper", "number", "room", "name"), ROWS)
 def test_each_is_named_in_its_docstring(paper: str, number: str, room: str, name: str) -> None:
     said = " ".join(getattr(getattr(fs, room), name).__doc__.split())
-    named = {
-        (of, n)
-        for of, first, second in re.findall(r"(S\d) eq\. (\d+)(?: and (\d+))?", said)
-        for n in (first, second)
-    }
-    assert (paper, number) in named
+    cited = re.findall(r"(\w+ et al\. \d{4}), eq\. (\d+)(?: and (\d+))?", said)
+    assert (PAPERS[paper], number) in {(of, n) for of, *numbers in cited for n in numbers}
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -158,7 +158,7 @@ def test_a_label_of_another_size_than_its_photo_is_refused(
 ) -> None:
     classes = fs.classes.resolve("voc")
     label = written(form, tmp_path, "m", np.full((4, 3), 3, np.uint16), classes)
-    with refused(LabelMapError, f"is 3 x 4 pixels, its photo {photo[0]} x {photo[1]}"):
+    with refused(LabelMapError, f"is 3 x 4 pixels, its image {photo[0]} x {photo[1]}"):
         read_label(form, str(label), classes, photo)
 
 

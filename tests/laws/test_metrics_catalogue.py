@@ -192,7 +192,7 @@ def test_an_entry_is_complete(metric: Metric) -> None:
 def test_names_and_places_are_each_ones_own() -> None:
     assert len(named()) == len(METRICS)
     assert len({(metric.group, metric.place) for metric in METRICS}) == len(METRICS)
-    with refused(MetricError, "there is one of this name"):
+    with refused(MetricError, "this name is already taken"):
         named([replace(METRICS[0])])
 
 

@@ -34,7 +34,7 @@ def aggressiveness(performance: np.ndarray, epsilon: float = 0.01) -> np.ndarray
 
 def resistance(performance: np.ndarray, epsilon: float = 0.01) -> np.ndarray:
     """Return R, r_ij = (P(f_i; S_ij) + epsilon) / (P(f_j; S_ij) + epsilon): how well i stands against j, Yan
-    et al. 2021 eq. 5.
+    et al. 2021, eq. 5.
 
     (..., J, J) from ``performance`` (..., 2, J, J). OptionError for a negative epsilon.
 

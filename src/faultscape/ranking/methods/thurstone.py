@@ -17,7 +17,7 @@ from faultscape.ranking.methods.likelihood import maximise
 
 def thurstone(weights: np.ndarray) -> np.ndarray:
     """Return (..., J) scores that maximise L(mu) = sum_ij a_ij log Phi(mu_i - mu_j) under sum_i mu_i = 1, Yan
-    et al. 2021 eq. 6.
+    et al. 2021, eq. 6.
 
     NaN for models outside the largest strongly connected component (see ``likelihood.connected``), whose
     maximum lies at infinity; the sum is over the models with a score. RankingError for negative or infinite

@@ -60,7 +60,7 @@ class TrainedFlow:
     @torch.no_grad()
     def normalised_nll(self, features: Tensor) -> Tensor:
         """Return the NLL (n,) of features (n, K) less the mean of those that it learnt from, a feature (Blum
-        et al. 2021 eq. 8).
+        et al. 2021, eq. 8).
         """
         return (self.flow.nll(features[:, self.channels]) - self.learnt) / self.flow.dimensions
 
