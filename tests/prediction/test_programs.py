@@ -68,7 +68,7 @@ def test_a_program_reads_one_folder_and_writes_the_other(
     study: Path, program: str, folders: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(study, f"{program} plain{folders}") == (4, 0)
-    assert "which is yours to trust" in capsys.readouterr().out
+    assert "make sure you trust it" in capsys.readouterr().out
     maps = stored(study, "prog")
     assert all((maps[id_] == want).all() for id_, want in red(study).items())
     assert len(maps) == 4

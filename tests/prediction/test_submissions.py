@@ -321,7 +321,7 @@ def test_a_part_that_was_good_goes_with_one_that_is_refused_and_what_it_was_to_r
     assert not read_settings(study).models
     assert predicted(study, command) == (4, 0)  # its fourth run and those after
     before = made.bytes_under(study, "predictions", "study.toml")
-    with refused(RefusedError, "status 5.*; sub keeps its maps of submission:"):
+    with refused(RefusedError, "status 5.*; sub keeps its maps from submission:"):
         predicted(study, writes(tmp_path / "other", f"{ANSWERS}if len(shown) > 1: sys.exit(5)\n"))
     assert made.bytes_under(study, "predictions", "study.toml") == before
 

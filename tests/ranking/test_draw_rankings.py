@@ -93,7 +93,7 @@ def test_draws_behind_the_last_label_are_steps_not_made_yet() -> None:
     assert scores(rows, correct) == pytest.approx(scores(rows[:2]))
     said = draw_rankings(["x", "y"], rows, correct, list(WEIGHTS), resamples=0, learns=False).notes
     assert "2 draws after the last label: they change nothing yet" in said
-    assert any("of all 4 images that could be drawn" in note for note in said)
+    assert any("all 4 images that could be drawn" in note for note in said)
 
 
 def test_two_labels_claim_no_rank() -> None:

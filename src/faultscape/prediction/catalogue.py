@@ -135,7 +135,7 @@ SOURCES: tuple[Source, ...] = (
         digest=programs.digest,
         tasks=("segmentation",),
         own_sizes=True,
-        own_code="runs the command {0}, which is yours to trust",
+        own_code="runs the command {0}; make sure you trust it",
     ),
     Source(
         "submission",
@@ -150,7 +150,7 @@ SOURCES: tuple[Source, ...] = (
         origin=submissions.origin,
         options=submissions.OPTIONS,
         tasks=("segmentation",),
-        own_code="runs the command {0}, which is yours to trust",
+        own_code="runs the command {0}; make sure you trust it",
         whole=True,
     ),
     Source(
@@ -164,7 +164,7 @@ SOURCES: tuple[Source, ...] = (
         there=own.there,
         digest=own.digest,
         own_sizes=True,
-        own_code="runs the code of {0}, which is yours to trust",
+        own_code="runs the code of {0}; make sure you trust it",
     ),
     Source(
         "table",
@@ -200,7 +200,7 @@ SOURCES: tuple[Source, ...] = (
         kept_as=functions.kept_as,
         there=functions.there,
         digest=functions.digest,
-        own_code="runs the code of {0}, which is yours to trust",
+        own_code="runs the code of {0}; make sure you trust it",
     ),
     _network(
         "transformers", "a folder of the transformers library", networks.load_transformers, _is_transformers

@@ -102,5 +102,5 @@ def open_trained(source: str, options: ModelOptions, device: str = "cpu") -> Tor
     network = of_module(net, source, options, device)
     network.weights = ""  # they are files of its source
     if function:
-        network.notes = (f"note: runs the code of {folder / OWN}, which is yours to trust",)
+        network.notes = (f"note: runs the code of {folder / OWN}; make sure you trust it",)
     return network
