@@ -27,7 +27,8 @@ SET = {  # as the page names it: as the data do
     "camvid-zoo, 3 x 3 crops": "crops",
 }
 drawn = pytest.mark.skipif(
-    importlib.util.find_spec("matplotlib") is None, reason="matplotlib is of the documentation"
+    importlib.util.find_spec("matplotlib") is None,
+    reason="needs matplotlib, which the documentation installs",
 )
 
 

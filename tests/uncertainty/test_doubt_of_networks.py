@@ -154,7 +154,7 @@ def test_what_a_network_does_not_give_is_said_before_anything_is_scored() -> Non
     ).predict([photo()], [SIZE])
     assert (
         "--scorer variance needs the variance of logits (a network with the head gp), which this model does"
-        " not give" in output.problem
+        " not provide" in output.problem
     )
     (output,) = Inference(Made(own=False, members=2, variance=False), None, Keep(logits=True)).predict(
         [photo()], [SIZE]

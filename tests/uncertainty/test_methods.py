@@ -270,7 +270,7 @@ def test_the_mahalanobis_distance_is_that_to_the_nearest_class(torch) -> None:
         rtol=1e-2,
         atol=1e-3,
     )
-    with refused(MetricError, "no training embedding lies in a patch of one class"):
+    with refused(MetricError, "no training embedding lies in a patch of a single class"):
         class_gaussians(values, torch.full((1200,), -1))
 
 

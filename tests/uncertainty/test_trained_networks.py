@@ -129,7 +129,7 @@ def test_no_spelling_of_a_folder_names_the_code_in_it(
             fs.prediction.open_model(folder)
         assert network_folder.kept_as(folder) == str(tmp_path / "m")
     assert network_folder.kept_as("./m/backbone.py:net") == f"{tmp_path / 'm'}/backbone.py:net"
-    with refused(ModelError, "its backbone is net.py:net; name it as m/backbone.py:net"):
+    with refused(ModelError, "its backbone is net.py:net; pass it as m/backbone.py:net"):
         fs.prediction.open_model("m/backbone.py:other")
 
 
