@@ -22,7 +22,14 @@ author = "The Faultscape developers"
 copyright = "2026, the Faultscape developers"  # noqa: A001 - Sphinx's name
 version = release = faultscape.__version__
 
-extensions = ["myst_nb", "sphinx.ext.mathjax", "sphinx_copybutton", "sphinx_design", "reference"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "reference",
+    "reading_order",
+]
 exclude_patterns = ["_build", "jupyter_execute", "_ext", "**.ipynb_checkpoints"]
 root_doc = "index"
 default_role = "literal"
@@ -97,26 +104,6 @@ nb_execution_timeout = 240
 nb_merge_streams = True
 
 
-def spread(pages: list[str], notebooks: set[str]) -> list[str]:
-    """Return pages in the order in which they are read: every so many a notebook, tutorials first.
-
-    Sphinx reads runs of pages in parallel. In order of names one process would execute all tutorials, last.
-    """
-    long = sorted(notebooks & set(pages), key=lambda page: (not page.startswith("tutorials/"), page))
-    short = [page for page in pages if page not in notebooks]
-    step = len(short) // max(len(long), 1)
-    parts = [(page, *short[k * step : (k + 1) * step]) for k, page in enumerate(long)]
-    return [page for part in parts for page in part] + short[len(long) * step :]
-
-
-def _read_in_order(_app: Any, env: Any, pages: list[str]) -> None:
-    pages[:] = spread(
-        pages,
-        {page for page in pages if "{code-cell}" in Path(env.doc2path(page)).read_text(encoding="utf-8")},
-    )
-
-
 def setup(app: Any) -> None:
     """Read all pages again when the package changed."""
     app.add_config_value("code_digest", digest(), "env")
-    app.connect("env-before-read-docs", _read_in_order)

@@ -38,6 +38,7 @@ public = loaded(DOCS / "_ext" / "public_names.py")
 docstrings = loaded(DOCS / "_ext" / "docstring_sections.py")
 formulas = loaded(DOCS / "_ext" / "metric_formulas.py")
 pictures = loaded(DOCS / "_ext" / "metric_pictures.py")
+reading = loaded(DOCS / "_ext" / "reading_order.py")
 check_site = loaded(ROOT / "scripts" / "check_site.py")
 
 
@@ -224,3 +225,14 @@ def test_every_page_of_a_verb_says_where_the_options_of_every_verb_are(
         source = ["# A page\n"]
         reference.link_output_options(None, page, source)
         assert source == ["# A page\n"]
+
+
+def test_every_run_of_pages_that_a_process_reads_has_notebooks_the_longest_first() -> None:
+    pages = [f"reference/api/{k:03}" for k in range(200)]
+    notebooks = {f"tutorials/{k}" for k in "abcd"} | {f"benchmarks/{k}" for k in range(13)} | {"gallery"}
+    found = reading.spread(sorted([*pages, *notebooks]), notebooks)
+    assert sorted(found) == sorted([*pages, *notebooks])
+    assert [page for page in found if page in notebooks][:4] == [f"tutorials/{k}" for k in "abcd"]
+    runs = [found[k : k + 30] for k in range(0, len(found) - 30, 30)]
+    assert {len(notebooks & set(run)) for run in runs} <= {2, 3}
+    assert reading.spread(pages, notebooks) == pages  # none of them changed
