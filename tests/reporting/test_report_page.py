@@ -8,6 +8,7 @@ import base64
 import io
 import re
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -283,6 +284,18 @@ def test_a_wide_table_fades_where_more_lies_behind_its_edge(opened: Any) -> None
     page.wait_for_function(f"parseFloat(({faded})(document.querySelector('#matrices .scroll'))) > 30")
     matrix.evaluate("one => one.scrollTo(1000, 0)")
     page.wait_for_function(f"parseFloat(({faded})(document.querySelector('#matrices .scroll'))) < 1")
+
+
+def test_a_wide_table_is_printed_whole(browser: Any) -> None:
+    css = resources.files("faultscape.reporting").joinpath("templates", "report.css").read_text("utf-8")
+    cells = "<td style='white-space: nowrap'>0.123 [.1, .9]</td>" * 9
+    page = browser.new_page(viewport={"width": 718, "height": 900})
+    page.set_content(f"<style>{css}</style><div class='scroll'><table><tr>{cells}</tr></table></div>")
+    beyond = "one => one.scrollWidth - one.clientWidth"
+    assert page.locator(".scroll").evaluate(beyond) > 0
+    page.emulate_media(media="print")
+    assert page.locator(".scroll").evaluate(beyond) == 0
+    page.close()
 
 
 def test_one_notion_of_rank_stands_first_and_the_other_is_folded(opened: Any) -> None:
