@@ -100,7 +100,7 @@ def read_depth(path: str, digest: str, shape: tuple[int, ...]) -> np.ndarray:
     """
     if digest and depth_digest(path) != digest:
         raise ImageError(
-            f"{path}: the depth changed since images were made of it; put it back, or run the line of"
+            f"{path}: the depth changed since images were made from it; put it back, or run the line of"
             " `faultscape stress` again"
         )
     try:
