@@ -8,7 +8,7 @@ interval is [low, high]. ``tied_for_best`` and ``rank_interval`` are right for o
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from faultscape.errors import counted
@@ -116,62 +116,60 @@ class Standings:
     provenance: JsonObject = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        truth = self.provenance.get("truth", "labels")
-        lines = [
-            (
-                f"Standings of {len(self.models)} models from"
-                f" {labelled_words(self.labels)}{f' of truth {truth}' if truth != 'labels' else ''}"
-            )
-        ]
-        if "of_selection" in self.labels:
-            lines[0] += (
-                f", {self.labels['of_selection']} of them of the selection: only re-use rankings count the"
-                " others"
-            )
-        for name, ranking in self.rankings.items():
-            if why := ranking.unusable:
-                lines.append(f"  {name}: cannot be used: {why}")
-                continue
-            there = any(not math.isnan(low) for low, _ in ranking.score_interval.values())
-            of = (
-                {"chosen": "descriptive", "pool": "of this pool", "future": "of data to come"}.get(
-                    ranking.speaks_of
-                )
-                if there
-                else ""
-            )
-            lines.append(f"  {name}{f', intervals {of}' if of else ''}")
-            lines += [f"    score: {unit}"] if (unit := self._score_words(name)) else []
-            best = could_be_best(ranking)
-            for place, model in enumerate(ranking.order, 1):
-                low, high = ranking.score_interval.get(model, (float("nan"), float("nan")))
-                spread = f"  [{_number(low, 4)}, {_number(high, 4)}]" if not math.isnan(low) else ""
-                # the report's first table has the same notion of rank: for all models at once
-                ranges = ranking.simultaneous_rank_interval or ranking.rank_interval
-                ranks = rank_words(ranges, model, to="-")
-                spread += f"  rank {ranks}" if ranks else ""
-                open_ = "  could be best" if model in best and len(best) > 1 else ""
-                lines.append(
-                    f"    {place:>3}  {model:<24} {_number(ranking.scores[model], 4):>8}{spread}{open_}"
-                )
-        for name, other in self.against.items():
-            said = ", ".join(f"{ranking} {_number(value)}" for ranking, value in other.spearman.items())
-            lines.append(
-                f"  against {name}: overlap of images {_number(other.image_overlap)}; Spearman {said}"
-            )
-        if self.benchmark:
-            said = ", ".join(
-                f"{ranking} {_number(x)}" + ("" if math.isnan(a) else f" [{_number(a)}, {_number(b)}]")
-                for ranking, (x, a, b) in self.benchmark.spearman.items()
-            )
-            lines.append(f"  against the benchmark: Spearman {said}")
-        lines += [f"  note: {note}" for note in self.notes]
-        return "\n".join(lines)
+        return standings_text(self)
 
-    def _score_words(self, name: str) -> str:
-        """Return what a score of a ranking is; '' where that is not known here."""
-        del name
-        return ""
+
+def standings_text(standings: Standings, describe_score: Callable[[str], str] = lambda _: "") -> str:
+    """Return standings as they are printed; ``describe_score`` says of a ranking's name what its scores are,
+    '' where nothing is to be said.
+    """
+    truth = standings.provenance.get("truth", "labels")
+    lines = [
+        (
+            f"Standings of {len(standings.models)} models from"
+            f" {labelled_words(standings.labels)}{f' of truth {truth}' if truth != 'labels' else ''}"
+        )
+    ]
+    if "of_selection" in standings.labels:
+        lines[0] += (
+            f", {standings.labels['of_selection']} of them of the selection: only re-use rankings count the"
+            " others"
+        )
+    for name, ranking in standings.rankings.items():
+        if why := ranking.unusable:
+            lines.append(f"  {name}: cannot be used: {why}")
+            continue
+        there = any(not math.isnan(low) for low, _ in ranking.score_interval.values())
+        of = (
+            {"chosen": "descriptive", "pool": "of this pool", "future": "of data to come"}.get(
+                ranking.speaks_of
+            )
+            if there
+            else ""
+        )
+        lines.append(f"  {name}{f', intervals {of}' if of else ''}")
+        lines += [f"    score: {unit}"] if (unit := describe_score(name)) else []
+        best = could_be_best(ranking)
+        for place, model in enumerate(ranking.order, 1):
+            low, high = ranking.score_interval.get(model, (float("nan"), float("nan")))
+            spread = f"  [{_number(low, 4)}, {_number(high, 4)}]" if not math.isnan(low) else ""
+            # the report's first table has the same notion of rank: for all models at once
+            ranges = ranking.simultaneous_rank_interval or ranking.rank_interval
+            ranks = rank_words(ranges, model, to="-")
+            spread += f"  rank {ranks}" if ranks else ""
+            open_ = "  could be best" if model in best and len(best) > 1 else ""
+            lines.append(f"    {place:>3}  {model:<24} {_number(ranking.scores[model], 4):>8}{spread}{open_}")
+    for name, other in standings.against.items():
+        said = ", ".join(f"{ranking} {_number(value)}" for ranking, value in other.spearman.items())
+        lines.append(f"  against {name}: overlap of images {_number(other.image_overlap)}; Spearman {said}")
+    if standings.benchmark:
+        said = ", ".join(
+            f"{ranking} {_number(x)}" + ("" if math.isnan(a) else f" [{_number(a)}, {_number(b)}]")
+            for ranking, (x, a, b) in standings.benchmark.spearman.items()
+        )
+        lines.append(f"  against the benchmark: Spearman {said}")
+    lines += [f"  note: {note}" for note in standings.notes]
+    return "\n".join(lines)
 
 
 def budget_like(images: int) -> int:

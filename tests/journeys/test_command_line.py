@@ -308,7 +308,8 @@ class TestWhatIsPrinted:
         loud = run(*line)[1]
         assert "; -v prints every error" in loud
         quiet = run(*line, "-q")[1].splitlines()
-        assert quiet == [one for one in loud.splitlines() if "note: " not in one and "; -v prints" not in one]
+        assert quiet == [one.partition("; -v prints")[0] for one in loud.splitlines() if "note: " not in one]
+        assert quiet[-1].startswith(f"{tmp_path / 'out' / 'report.html'}; beside it ")
         assert quiet[0].startswith("model-0 ")
         assert "note: " in run("rank", ready, "--engine", "local")[1]
         assert "note: " not in run("rank", ready, "--engine", "local", "-q")[1]

@@ -160,7 +160,13 @@ def test_a_class_list_that_no_map_uses_is_questioned(
         made.write(tmp_path / "photos" / f"{k}.png", photo)
         for model in "ab":
             made.write(tmp_path / model / f"{k}.png", (photo[..., 0] % (8 if model == "a" else 9)))
-    for name, told in (("voc", "warning: 12 of 21 classes occur in no map of any model"), ("9", "")):
+    for name, told in (
+        (
+            "voc",
+            "warning: the last 12 of 21 classes (chair, cow, diningtable ...) occur in no map of any model",
+        ),
+        ("9", ""),
+    ):
         classes = name
         if name == "9":
             classes = str(tmp_path / "nine.txt")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html as markup
 import json
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 import faultscape as fs
 import made
+from faultscape.cli import main
 from faultscape.errors import CorpusError, OptionError, SelectionError, StudyError
 from faultscape.reporting.competition.page import number
 from faultscape.verbs.collect import collect
@@ -120,6 +123,20 @@ def test_cases_and_bands_add_up(studies: dict[str, Path], html: str) -> None:
     assert one + two + three == total == standings["labels"]["slots"]
     low, values = map(int, re.search(r"(\d+) of (\d+) values", words).groups())
     assert low <= values == standings["labels"]["used"] * 4
+
+
+def test_bands_that_tell_nothing_apart_come_with_the_line_of_others(
+    studies: dict[str, Path], tmp_path: Path
+) -> None:
+    study = shutil.copytree(studies["ranked"], tmp_path / "of mine")
+    report(str(study), bands=[0.01, 0.02], output=str(tmp_path / "crowded.html"))
+    crowded = (tmp_path / "crowded.html").read_text()
+    line = re.search(r"<code>(faultscape report [^<]*--bands[^<]*)</code> cuts them into thirds", crowded)
+    assert line is not None
+    words = shlex.split(markup.unescape(line[1]))
+    assert words[2] == "of mine"
+    assert main([*words[1:2], str(study), *words[3:], "--output", str(tmp_path / "again.html")]) == 0
+    assert "cuts them into thirds" not in (tmp_path / "again.html").read_text()
 
 
 def test_a_tie_is_no_victory(studies: dict[str, Path], tmp_path: Path) -> None:

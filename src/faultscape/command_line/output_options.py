@@ -70,11 +70,10 @@ def split(words: Sequence[str]) -> tuple[list[str], OutputOptions]:
 
 
 def without_notes(text: str) -> str:
-    r"""Return the text of a result without its notes, wrapped or not, and without lines that say what -v
-    prints.
+    r"""Return the text of a result without its notes, wrapped or not, and without what it says of -v.
 
     >>> without_notes("a  .9\n  note: few\n    images\n  note: b\nothers: c; -v prints them\nd  .8")
-    'a  .9\nd  .8'
+    'a  .9\nothers: c\nd  .8'
     """
     kept, note = list[str](), -1  # how far the note is indented whose lines are left out
     for line in text.split("\n"):
@@ -82,8 +81,8 @@ def without_notes(text: str) -> str:
         if note >= 0 and line.strip() and indent > note:
             continue
         note = indent if line.lstrip().startswith("note: ") else -1
-        if note < 0 and "; -v prints " not in line:
-            kept.append(line)
+        if note < 0:
+            kept.append(line.partition("; -v prints ")[0])
     return "\n".join(kept)
 
 

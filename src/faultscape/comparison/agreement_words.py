@@ -34,19 +34,27 @@ def warnings(found: Agreement, misplaced: Sequence[Finding], classes: Classes) -
     return words
 
 
-def unseen_words(unseen: Sequence[str], classes: int, images: int) -> list[str]:
-    """Return a warning where so many classes occur in no map that the class list may be the wrong one; none
-    for so few images that many classes cannot be expected.
+def unseen_words(names: Sequence[str], seen: Sequence[bool], images: int) -> list[str]:
+    """Return a warning where all maps use only the first ids of a longer class list, as maps of another list
+    do; none where classes in between are missing too, which rare classes explain, or for so few images that
+    many classes cannot be expected.
 
-    >>> unseen_words(["boat", "cow", "dog", "sheep", "train", "bus", "bottle", "sofa"], 21, 30)
-    ['8 of 21 classes occur in no map of any model (boat, cow, dog ...): is this the right class list?']
-    >>> unseen_words(["boat", "cow", "dog", "sheep", "train", "bus", "bottle", "sofa"], 21, 19)
+    >>> unseen_words(["sky", "road", "car", *"abcdefg"], [True] * 3 + [False] * 7, 30)
+    ['the last 7 of 10 classes (a, b, c ...) occur in no map of any model: is this the right class list?']
+    >>> unseen_words(["sky", "road", "car", *"abcdefg"], [True, False] * 5, 30)
     []
     """
-    if len(unseen) < _MANY_UNSEEN or 3 * len(unseen) <= classes or images < max(_FEWEST_IMAGES, classes):
+    used = 1 + max((k for k, one in enumerate(seen) if one), default=-1)
+    last = names[used:]
+    if (
+        not all(seen[:used])
+        or len(last) < _MANY_UNSEEN
+        or 3 * len(last) <= len(names)
+        or images < max(_FEWEST_IMAGES, len(names))
+    ):
         return []
-    some = f"{', '.join(unseen[:3])}{' ...' if len(unseen) > 3 else ''}"
-    said = f"{len(unseen)} of {classes} classes occur in no map of any model ({some})"
+    some = f"{', '.join(last[:3])}{' ...' if len(last) > 3 else ''}"
+    said = f"the last {len(last)} of {len(names)} classes ({some}) occur in no map of any model"
     return [f"{said}: is this the right class list?"]
 
 

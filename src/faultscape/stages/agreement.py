@@ -69,7 +69,7 @@ def _found(root: Path, settings: Settings) -> Agreement | None:
     models, drawn = tuple(settings.models), read_pool(root)
     if not len(drawn.ids):
         return None
-    unseen: tuple[str, ...] = ()
+    seen = np.ones(len(settings.class_list), bool)
     if settings.classifies:
         said = read_predictions(root, settings, models, drawn.ids, top=False)
         found, misplaced = mean_agreement(said), agreement_sample.misplaced_classifiers(said)
@@ -79,10 +79,9 @@ def _found(root: Path, settings: Settings) -> Agreement | None:
         seen = np.zeros(len(settings.class_list), bool)
         blocks = (read_block(root, settings, images, models, held=held) for images in rows if images)
         found = mean_agreement(_noting(blocks, seen))
-        unseen = tuple(np.array(settings.class_list.names)[~seen].tolist())
         misplaced = agreement_sample.misplaced_maps(root, settings, models, drawn)
     words = agreement_words.warnings(found, misplaced, settings.class_list)
-    words += agreement_words.unseen_words(unseen, len(settings.class_list), len(drawn.ids))
+    words += agreement_words.unseen_words(settings.class_list.names, seen.tolist(), len(drawn.ids))
     return replace(found, warnings=tuple(words))
 
 

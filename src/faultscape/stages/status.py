@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from faultscape.errors import StudyChangedError, counted
 from faultscape.stages.artefacts.labels import LABELS_OF_SELECTION
@@ -22,36 +23,38 @@ Row = tuple[str, str, str]  # verb, state, words
 _UNSHOWN = ("discards", "answers")  # they are never to be made
 
 
-Read = tuple[tuple[Row, ...], str, bool, str, str, str]
-
-
-def read_status(root: Path, place: str) -> Read:
-    """Return the rows of a study, what to run next, whether someone must fix something first if that is
-    empty, an alternative command or '', if nothing is next the command that adds images where too few are
-    labelled, and what is to be said about the command; ``place`` is how the command names the study.
+class Progress(NamedTuple):
+    """How far a study is: its rows, the next command, and, if that is '', whether someone must fix something
+    first; an alternative command; where nothing is next, the command that adds images because too few are
+    labelled; and what the command is for, if that needs words.
     """
+
+    rows: tuple[Row, ...]
+    next: str
+    stuck: bool = False
+    instead: str = ""
+    more: str = ""
+    about: str = ""
+
+
+def read_status(root: Path, place: str) -> Progress:
+    """Return how far a study is; ``place`` is how its commands name it."""
     for _ in range(TRIES):  # nobody holds the study for this: another faultscape may be writing to it
         with suppress(StudyChangedError):
             return _read_status(root, place)
     return _read_status(root, place)
 
 
-def _read_status(root: Path, place: str) -> Read:
+def _read_status(root: Path, place: str) -> Progress:
     if line := unfinished(root):  # meanwhile its files may say one thing and another
-        return (
-            (("predict", "stale", "a change of models was interrupted; finish it first"),),
-            line,
-            False,
-            "",
-            "",
-            "",
-        )
+        return Progress((("predict", "stale", "a change of models was interrupted; finish it first"),), line)
     found = nodes(snapshot := Snapshot(root, place))
     line = next_line(found)
     rows = tuple(_row(node) for node in found if node.artefact not in _UNSHOWN)
     stuck = is_stuck(found)
     more, why = ("", "") if line or stuck else line_for_more(snapshot)
-    return rows, line, stuck, _instead(snapshot, found, line), more, why or _about(snapshot, found, line)
+    about = why or _about(snapshot, found, line)
+    return Progress(rows, line, stuck, _instead(snapshot, found, line), more, about)
 
 
 def _labels_asked(found: Iterable[Node], line: str) -> str | None:

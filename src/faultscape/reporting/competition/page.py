@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -29,6 +30,7 @@ from faultscape.reporting.competition.gallery import Card
 from faultscape.reporting.competition.model_sections import ModelSections
 from faultscape.reporting.template import template
 from faultscape.standings import Standings, budget_like, labelled_words
+from faultscape.study.tables.selections import MAIN
 from faultscape.study.tables.timings import FrameTimes
 
 CALLED = {metric.name: metric.called for metric in METRICS if metric.of_pair}
@@ -378,8 +380,17 @@ def _bands(facts: Facts, bands: tuple[float, ...]) -> dict[str, Any]:
             (m, row.tolist(), int(row.sum())) for m, row in zip(facts.slots.models, counts, strict=True)
         ],
         "band_total": counts.sum(0).tolist(),
-        "band_line": " ".join(f"--bands {edge:g}" for edge in outcomes.telling_bands(facts.values, bands)),
+        "band_line": _line_of_bands(facts, outcomes.telling_bands(facts.values, bands)),
     }
+
+
+def _line_of_bands(facts: Facts, edges: Sequence[float]) -> str:
+    """Return the command that makes the page with other bands; '' without edges."""
+    if not edges:
+        return ""
+    words = [] if facts.selection == MAIN else ["--selection", facts.selection]
+    words += [word for edge in edges for word in ("--bands", f"{edge:g}")]
+    return shlex.join(["faultscape", "report", facts.study, *words])
 
 
 def _colours(classes: Classes) -> list[tuple[str, str]]:

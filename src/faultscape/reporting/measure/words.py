@@ -54,10 +54,10 @@ def summary(path: str, document: Document) -> str:
             ]
             lines.append(f"{model:<{width}}  {'  '.join(cells)}".rstrip())
         lines += [f"note: {note}" for note in one.get("notes", ())]
-    small = f" (lower is better: {', '.join(low)})" if low else ""
     lines += ["* best, or not significantly worse than the best"] if starred else []
     lines += _beside(document)
-    lines.append(f"{written_files(path)}; -v prints every error{small}")
+    lines += [f"lower is better: {', '.join(low)}"] if low else []
+    lines.append(f"{written_files(path)}; -v prints every error")
     return "\n".join(lines)
 
 

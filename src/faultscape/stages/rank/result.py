@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from faultscape.errors import counted
-from faultscape.standings import Standings
+from faultscape.standings import Standings, standings_text
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,7 +31,7 @@ class Ranked(Standings):
         aside = {INVERSE} if {"aggressiveness", "resistance"} & {*others} else set()
         notes = tuple(note for note in self.notes if note not in aside)
         shown = replace(self, rankings=first, notes=notes)
-        return "\n".join([self._headed(Standings.__repr__(shown)), *more])
+        return "\n".join([self._headed(standings_text(shown, self._score_words)), *more])
 
     def _score_words(self, name: str) -> str:
         from faultscape.metrics.catalogue import METRICS
@@ -43,7 +43,7 @@ class Ranked(Standings):
 
     def full_text(self) -> str:
         """Return what ``-v`` prints: every ranking."""
-        return self._headed(Standings.__repr__(self))
+        return self._headed(standings_text(self, self._score_words))
 
     def _headed(self, standings: str) -> str:
         from faultscape.reporting.competition.standing_tables import verdict
