@@ -60,8 +60,8 @@ def rank(
         Also use labelled images outside the selection in the rankings that score every model on each labelled
         image (mean, Bradley-Terry).
     population
-        What the intervals of drawn images describe: this pool, or future: data to come, of which the pool's
-        images, or their groups (`collect --group`), are a sample.
+        What the intervals of drawn images describe: pool (the images of this study) or future (data to come,
+        if the pool's images, or their groups, `collect --group`, are a sample of it).
     ranking
         file.py:name, a ranking of your own: a function that maps scores (J, I) and weights (B, I) to scores
         (B, J), or a faultscape Ranking. Repeatable.

@@ -56,8 +56,8 @@ def run(
     study
         The study folder.
     arguments
-        Folders, globs or list files of images, and models as NAME=SOURCE (in Python also a dict). Without
-        any, run continues with what the study has.
+        Folders, globs or list files of images, and models as NAME=SOURCE; in Python also a dict. Without any,
+        run continues with what the study has.
     task
         segmentation (default) or classification, for a new study.
     classes
