@@ -62,7 +62,7 @@ def test_depth_that_changed_is_refused_and_where_it_lies_is_no_part_of_what_is_m
     assert elsewhere.made_digest == recipe.made_digest
     assert replace(recipe, step=replace(recipe.step, depth_digest="0")).made_digest != recipe.made_digest
     np.save(file, depth + 1)
-    with refused(ImageError, "the depth changed since images were made of it"):
+    with refused(ImageError, "the depth changed since images were made from it"):
         read_photo(image_of(recipe))
 
 
