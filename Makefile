@@ -35,7 +35,7 @@ demo: .venv/.run-ready  ## draw street scenes, let five networks compete, write 
 	$(BIN)/faultscape demo demo-study
 
 test: .venv/.test-ready  ## all tests; ends with what was skipped and why
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 10 --durations-min 20
 
 lint: .venv/.test-ready  ## style
 	$(BIN)/ruff check src tests benchmarks examples scripts docs
