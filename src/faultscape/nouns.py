@@ -31,23 +31,19 @@ class Classes:
     """The classes of a study: one name, id and colour each, with void ids, the background id and parent
     groups.
 
-    ``ids`` are the pixel values of the class list (C of them, any order, not necessarily 0..C-1); ``void``
-    are pixel values that are not classes; ``background`` is the id of a class that forms no category group,
-    or None; ``parents`` maps the name of a parent group to the names of its classes (Yan et al. 2021, Table
-    1); ``synonyms`` maps the name of a class to other words for it. Classes to recognise, rather than to
-    draw, may do without colours; ``wnids`` are their WordNet synsets (all of them or none), ``glosses`` what
-    they mean in words.
+    Classes to recognise, rather than to draw, may do without colours. Parent groups are those of Yan et al.
+    2021, Table 1.
     """
 
-    names: tuple[str, ...]
-    ids: tuple[int, ...]
-    colours: tuple[tuple[int, int, int], ...]
-    void: tuple[int, ...] = ()
-    background: int | None = None
-    parents: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    synonyms: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    wnids: tuple[str, ...] = ()
-    glosses: dict[str, str] = field(default_factory=dict)
+    names: tuple[str, ...]  # C of them, in the order of ids
+    ids: tuple[int, ...]  # pixel values in label maps, in any order, not necessarily 0..C-1
+    colours: tuple[tuple[int, int, int], ...]  # (red, green, blue), 0..255 each; () for classes to recognise
+    void: tuple[int, ...] = ()  # pixel values that are not classes
+    background: int | None = None  # id of the class that forms no category group; None: each forms one
+    parents: dict[str, tuple[str, ...]] = field(default_factory=dict)  # {group: names of its classes}
+    synonyms: dict[str, tuple[str, ...]] = field(default_factory=dict)  # {class: other words for it}
+    wnids: tuple[str, ...] = ()  # WordNet synsets (n and eight digits) of all classes, or ()
+    glosses: dict[str, str] = field(default_factory=dict)  # {class: what it means in words}
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -71,10 +67,10 @@ class Scale:
     al. 2021).
     """
 
-    names: tuple[str, ...]
-    n_images: tuple[int, ...]
-    t_min: tuple[float, ...]
-    t_max: tuple[float, ...]
+    names: tuple[str, ...]  # of the classes, in the order of the class list
+    n_images: tuple[int, ...]  # how many masks contain each class
+    t_min: tuple[float, ...]  # first quartiles, as shares of all pixels of a mask; NaN for a class in no mask
+    t_max: tuple[float, ...]  # third quartiles, as t_min
 
     def __repr__(self) -> str:
         rows = "\n".join(
@@ -96,10 +92,10 @@ class Pairs:
     C + 1, C + 1), row = reference, or None when only intersections and marginals were counted.
     """
 
-    classes: Classes
-    models: tuple[str, ...]
-    truths: tuple[str, ...]
-    images: tuple[str, ...]
+    classes: Classes  # whose order is that of C
+    models: tuple[str, ...]  # J names, in the order of ``totals``
+    truths: tuple[str, ...]  # names of the truths that models are compared with; () for none
+    images: tuple[str, ...]  # I ids, in the order of the second axis of all counts
     pairs: np.ndarray
     both: np.ndarray
     rows: np.ndarray
@@ -118,19 +114,14 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """How far J models agree before any label: ``mean`` (J, J), NaN on the diagonal and for two models
-    without an image in common; ``images`` (J, J) counted, ``alike`` (J, J) on how many the two are identical.
+    """How far J models agree before any label, pair by pair."""
 
-    ``concordance`` names the measure (0-1 for classifiers); ``warnings`` are sentences about models that
-    disagree with all others, or agree everywhere.
-    """
-
-    models: tuple[str, ...]
-    concordance: str
-    mean: np.ndarray
-    images: np.ndarray
-    alike: np.ndarray
-    warnings: tuple[str, ...] = ()
+    models: tuple[str, ...]  # J names, in the order of rows and columns
+    concordance: str  # the measure: one of METRICS, file.py:NAME, or 0-1 for classifiers
+    mean: np.ndarray  # (J, J), NaN on the diagonal and for two models without an image in common
+    images: np.ndarray  # (J, J), how many images both models have
+    alike: np.ndarray  # (J, J), how many of these both models answer identically
+    warnings: tuple[str, ...] = ()  # sentences about models that disagree with all others or agree everywhere
 
     def __repr__(self) -> str:
         return (
@@ -145,17 +136,17 @@ class Slot:
     selection.csv).
     """
 
-    selector: str
-    round: int
-    step: int
-    defender: str
-    attacker: str
-    class_: str
-    place: int
-    image: str
-    concordance: float
-    probability: float
-    pool: int
+    selector: str  # mad, the only one that makes duels
+    round: int  # 1 for the first draw, one more each time the selection was extended
+    step: int  # number of the row within its round, from 1
+    defender: str  # the model whose map puts the image into this class
+    attacker: str  # the model that its map is compared with
+    class_: str  # name of the class; '' with constraints none
+    place: int  # rank in its cell, from 1; places beyond ``per_class`` are spares
+    image: str  # id of the image
+    concordance: float  # of both maps on this image; the smaller, the more they differ
+    probability: float  # always 1: duels leave nothing to chance
+    pool: int  # how many images could have had a place in this cell
 
     @property
     def cell(self) -> tuple[str, ...]:
@@ -169,19 +160,19 @@ class PairSlot:
     these, and the lower of both confidences.
     """
 
-    selector: str
-    round: int
-    step: int
-    model_a: str
-    model_b: str
-    label_a: str
-    label_b: str
-    place: int
-    image: str
-    distance: float
-    confidence: float
-    probability: float
-    pool: int
+    selector: str  # mad, the only one that makes pairs
+    round: int  # 1 for the first draw, one more each time the selection was extended
+    step: int  # number of the row within its round, from 1
+    model_a: str  # the one that comes first in the study
+    model_b: str  # the one that comes later in the study
+    label_a: str  # name of the class that model_a predicts
+    label_b: str  # name of the class that model_b predicts
+    place: int  # rank in its pair, from 1; places beyond ``top`` are spares
+    image: str  # id of the image
+    distance: float  # between the two labels, or the one to expect; the larger, the more they contradict
+    confidence: float  # the lower one of both models, 0 to 1; NaN if neither gives one
+    probability: float  # always 1: pairs leave nothing to chance
+    pool: int  # how many images could have had a place in this pair
 
     @property
     def cell(self) -> tuple[str, ...]:
@@ -192,18 +183,18 @@ class PairSlot:
 @dataclass(frozen=True)
 class Draw:
     """One image that a selector drew for all models at once: its score, the probability of drawing it from
-    what was left at this step, and the initial size of the ``pool``.
+    what was left at this step, and the initial size of the pool.
 
     A selector that does not draw at random has probability NaN.
     """
 
-    selector: str
-    round: int
-    step: int
-    image: str
-    score: float
-    probability: float
-    pool: int
+    selector: str  # name of the selector
+    round: int  # 1 for the first draw, one more each time the selection was extended
+    step: int  # number of the draw, from 1, over all rounds
+    image: str  # id of the image
+    score: float  # the selector's weight or preference; with model-picker the belief in the best model
+    probability: float  # of this image among those left at this step; NaN if not drawn at random
+    pool: int  # how many images could be drawn before the first was
     place = 1  # of its own cell: every drawn image is chosen
 
     @property
@@ -224,9 +215,9 @@ class Predictions:
     names fewer; None if models name only one.
     """
 
-    classes: Classes
-    models: tuple[str, ...]
-    images: tuple[str, ...]
+    classes: Classes  # whose places ``labels`` and ``top`` hold
+    models: tuple[str, ...]  # J names, in the order of the rows of ``labels``
+    images: tuple[str, ...]  # I ids, in the order of its columns
     labels: np.ndarray
     probabilities: np.ndarray
     top: tuple[np.ndarray, np.ndarray] | None = None
@@ -240,9 +231,9 @@ class Predictions:
 class ScaleEntry(TypedDict):
     """A class's quartiles as a scale file stores them, None if no mask contains the class."""
 
-    n_images: int
-    t_min: float | None
-    t_max: float | None
+    n_images: int  # masks that contain the class
+    t_min: float | None  # first quartile of its share of all pixels of a mask
+    t_max: float | None  # third quartile of its share
 
 
 class Definition(TypedDict, total=False):
@@ -250,38 +241,38 @@ class Definition(TypedDict, total=False):
     own, and files of earlier versions lack some.
     """
 
-    selector: Required[str]
-    selector_file: str
-    seed: int
-    ties: str
-    spares: int
-    keep_duplicates: bool
-    concordance: str
-    concordance_file: str
-    over: Over
-    constraints: Constraints
-    groups: list[str]
-    scale: dict[str, ScaleEntry] | None
-    per_class: int
-    discrepancy: Discrepancy
-    temperatures: dict[str, float | str]
-    top: int
-    confidence: float
-    cap: int
-    cap_rule: CapRule
-    distance: str
-    hierarchy: str | None
-    distances: str
-    only: list[str]
-    without: list[str]
-    goal: Goal
-    stream: str
-    votes: str
-    temperature: float
-    sharpness: float
-    epsilon: float
-    made: str
-    replaced_by: str
+    selector: Required[str]  # a name of SELECTORS, or file.py:NAME
+    selector_file: str  # digest of the file of your own selector, by which a change is detected
+    seed: int  # of the draws, and of the order among equally good images
+    ties: str  # digest: equals in an order that the seed decides; missing: in the order of ids
+    spares: int  # how many places follow the chosen ones in each cell or pair
+    keep_duplicates: bool  # whether near-duplicates count as images of their own
+    concordance: str  # for label maps: a name of METRICS, or file.py:function
+    concordance_file: str  # digest of the file of your own concordance
+    over: Over  # for label maps: the classes that a mean is over
+    constraints: Constraints  # for duels: which images a cell may take
+    groups: list[str]  # for duels: names of the classes that have cells; [''] with constraints none
+    scale: dict[str, ScaleEntry] | None  # {class: quartiles} with constraints class+scale, else None
+    per_class: int  # images chosen for each defender, attacker and class
+    discrepancy: Discrepancy  # for pairs: top1, between the most likely classes, or expected, over all
+    temperatures: dict[str, float | str]  # {model: temperature, or uncalibrated}, with discrepancy expected
+    top: int  # images chosen for each pair of classifiers
+    confidence: float  # for pairs: the least probability of both predictions, 0 to 1
+    cap: int  # for pairs: at most this many images with the same predicted label of a model
+    cap_rule: CapRule  # for pairs: whether the cap counts images taken, or all that were scanned
+    distance: str  # for classifiers: wordnet, path, hops, 01, or the absolute path of a file
+    hierarchy: str | None  # path of a table or WordNet folder; None: the bundled one, or not needed
+    distances: str  # digest of the distances between classes, by which a change is detected
+    only: list[str]  # for pairs: names of the classes that the study asks about; [] for all
+    without: list[str]  # for pairs: names of the classes whose predictions are left out
+    goal: Goal  # for draws: what --goal asked for; missing where a selector was named
+    stream: str  # definition: goal and options also seed the draws; missing: the seed and selector alone
+    votes: str  # weighed: models count by how right the labels so far show them to be
+    temperature: float  # mad draws in proportion to discrepancy^(1 / temperature)
+    sharpness: float  # how closely answers are expected to follow the best model
+    epsilon: float  # for model-picker: the chance that the best model errs on an image
+    made: str  # not written by this version
+    replaced_by: str  # name of the selection that replaced this one
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,12 +281,10 @@ class Slots:
     spares.
     """
 
-    models: tuple[str, ...]
-    definition: Definition
+    models: tuple[str, ...]  # in the order of the study when the selection was made or last extended
+    definition: Definition  # as selection.json holds it
     rows: tuple[Row, ...]  # all of one kind
-    # how many of the slots chosen just now ties decided: an image that was left out is as good; no file holds
-    # it
-    tied: int = 0
+    tied: int = 0  # chosen slots that had other, equally good images; in no file, 0 once read from one
 
     @property
     def depth(self) -> int:

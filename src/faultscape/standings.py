@@ -25,16 +25,16 @@ class ModelRanking:
     (``unusable``).
     """
 
-    scores: dict[str, float] = field(default_factory=dict)
+    scores: dict[str, float] = field(default_factory=dict)  # {model: score}, NaN where it has none
     order: list[str] = field(default_factory=list)  # best first
-    score_interval: dict[str, list[float]] = field(default_factory=dict)
-    rank_interval: dict[str, list[float]] = field(default_factory=dict)
+    score_interval: dict[str, list[float]] = field(default_factory=dict)  # 95 %, NaN where unknown
+    rank_interval: dict[str, list[float]] = field(default_factory=dict)  # one model at a time
     simultaneous_rank_interval: dict[str, list[float]] = field(default_factory=dict)
-    tied_for_best: list[str] = field(default_factory=list)
-    best_set: list[str] = field(default_factory=list)
-    sandwich_error: dict[str, float] | None = None
+    tied_for_best: list[str] = field(default_factory=list)  # none is shown to be better, pair by pair
+    best_set: list[str] = field(default_factory=list)  # simultaneous rank interval contains rank 1
+    sandwich_error: dict[str, float] | None = None  # {model: standard error of its score}
     effective_labels: float | None = None  # labels drawn evenly that would say as much
-    unusable: str = ""
+    unusable: str = ""  # why it cannot be used; '' where it can
     speaks_of: str = ""  # what its intervals are about: pool, future, or only the chosen images
     consistency_ratio: float | None = None  # of perron
     shares: dict[str, float] | None = None  # of hodge: gradient, curl, harmonic
@@ -101,19 +101,24 @@ class Benchmark:
 class Standings:
     """Who wins: matrices, rankings with intervals, how many labels were used (the content of
     standings.json).
+
+    ``labels`` counts images: ``used``, ``discarded``, ``missing`` (chosen, but without a label), and where it
+    applies others, such as ``partly`` (decided in part); ``slots`` are rows of the selection. ``matrices``
+    {name: J rows of J} compare row models with column models, NaN where unknown; {} for images drawn for all
+    models at once.
     """
 
-    models: tuple[str, ...]
+    models: tuple[str, ...]  # in the order of rows and columns of ``matrices``
     labels: dict[str, int]
     matrices: dict[str, list[list[float]]]
-    rankings: dict[str, ModelRanking]
-    definitions: JsonObject
-    against: dict[str, OtherSelection] = field(default_factory=dict)
-    benchmark: Benchmark | None = None
-    parents: dict[str, ParentStandings] = field(default_factory=dict)
-    stability: Stability | None = None
-    notes: tuple[str, ...] = ()
-    provenance: JsonObject = field(default_factory=dict)
+    rankings: dict[str, ModelRanking]  # by name, the recommended one first
+    definitions: JsonObject  # the selection's definition and the options of the ranking
+    against: dict[str, OtherSelection] = field(default_factory=dict)  # {name of the other selection: ...}
+    benchmark: Benchmark | None = None  # None where none was given
+    parents: dict[str, ParentStandings] = field(default_factory=dict)  # {name of the parent group: ...}
+    stability: Stability | None = None  # None for images drawn for all models at once
+    notes: tuple[str, ...] = ()  # sentences that are printed below the tables
+    provenance: JsonObject = field(default_factory=dict)  # options, and digests of all inputs
 
     def __repr__(self) -> str:
         return standings_text(self)

@@ -41,9 +41,9 @@ class Hierarchy:
     Hierarchy(2 nodes under thing)
     """
 
-    nodes: tuple[str, ...]
-    words: tuple[str, ...]
-    parents: tuple[tuple[int, ...], ...]
+    nodes: tuple[str, ...]  # keys: WordNet ids, or the names in a table of parents
+    words: tuple[str, ...]  # what each node is called; its key where it has no other name
+    parents: tuple[tuple[int, ...], ...]  # places in ``nodes`` of the parents of each node; () for the root
 
     def __len__(self) -> int:
         return len(self.nodes)

@@ -14,9 +14,9 @@ class ChosenImage:
     """An image to label: its id, its path, how many duels or pairs it was chosen for, and why."""
 
     image: str
-    path: str
-    duels: int
-    why: str
+    path: str  # '' for an image without a file here
+    duels: int  # 0 for an image drawn for all models
+    why: str  # the models that differ on it, or the selector
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class ChosenImages:
     """The images of a selection, in its order; printed one per line, separated by tabs."""
 
     study: str
-    selection: str
-    chosen: tuple[ChosenImage, ...]
+    selection: str  # its name
+    chosen: tuple[ChosenImage, ...]  # without discarded images, with the spares that replace them
 
     def __repr__(self) -> str:
         return "\n".join(f"{one.path}\t{one.duels}\t{one.why}" for one in self.chosen)
