@@ -67,7 +67,7 @@ class Scale:
     al. 2021).
     """
 
-    names: tuple[str, ...]  # of the classes, in the order of the class list
+    names: tuple[str, ...]  # the classes, in the order of the class list
     n_images: tuple[int, ...]  # how many masks contain each class
     t_min: tuple[float, ...]  # first quartiles, as shares of all pixels of a mask; NaN for a class in no mask
     t_max: tuple[float, ...]  # third quartiles, as t_min
@@ -86,16 +86,17 @@ class Pairs:
 
     ``pairs`` (P, 2): places in ``names`` = models + truths of (reference, prediction); a model pair is
     (earlier, later), a truth is always the reference. ``both`` (P, I, C): pixels that both call y, N_yy of
-    Yan et al. 2021, eq. 8. ``rows``, ``columns`` (P, I, C + 1): pixels that the reference, the prediction
-    call y; the last is void. Pixels void in a *truth* are left out of all three. ``totals`` (J, I, C + 1):
-    each model's own histogram. ``present`` (P, I): False where a map of the pair is missing. ``cells`` (P, I,
-    C + 1, C + 1), row = reference, or None when only intersections and marginals were counted.
+    Yan et al. 2021, eq. 8. ``rows`` (P, I, C + 1): pixels that the reference calls y; the last y is void.
+    ``columns`` (P, I, C + 1): the same for the prediction. Pixels void in a *truth* are left out of all
+    three. ``totals`` (J, I, C + 1): each model's own histogram. ``present`` (P, I): False where a map of the
+    pair is missing. ``cells`` (P, I, C + 1, C + 1), row = reference, or None when only intersections and
+    marginals were counted.
     """
 
-    classes: Classes  # whose order is that of C
+    classes: Classes  # the classes, in the order of the axis C
     models: tuple[str, ...]  # J names, in the order of ``totals``
     truths: tuple[str, ...]  # names of the truths that models are compared with; () for none
-    images: tuple[str, ...]  # I ids, in the order of the second axis of all counts
+    images: tuple[str, ...]  # ids, in the order of the axis I
     pairs: np.ndarray
     both: np.ndarray
     rows: np.ndarray
@@ -136,15 +137,15 @@ class Slot:
     selection.csv).
     """
 
-    selector: str  # mad, the only one that makes duels
+    selector: str  # always ``mad``
     round: int  # 1 for the first draw, one more each time the selection was extended
     step: int  # number of the row within its round, from 1
-    defender: str  # the model whose map puts the image into this class
+    defender: str  # the model whose map must contain the class
     attacker: str  # the model that its map is compared with
     class_: str  # name of the class; '' with constraints none
     place: int  # rank in its cell, from 1; places beyond ``per_class`` are spares
     image: str  # id of the image
-    concordance: float  # of both maps on this image; the smaller, the more they differ
+    concordance: float  # concordance of both maps on this image; the lower, the more they differ
     probability: float  # always 1: duels leave nothing to chance
     pool: int  # how many images could have had a place in this cell
 
@@ -160,7 +161,7 @@ class PairSlot:
     these, and the lower of both confidences.
     """
 
-    selector: str  # mad, the only one that makes pairs
+    selector: str  # always ``mad``
     round: int  # 1 for the first draw, one more each time the selection was extended
     step: int  # number of the row within its round, from 1
     model_a: str  # the one that comes first in the study
@@ -169,8 +170,8 @@ class PairSlot:
     label_b: str  # name of the class that model_b predicts
     place: int  # rank in its pair, from 1; places beyond ``top`` are spares
     image: str  # id of the image
-    distance: float  # between the two labels, or the one to expect; the larger, the more they contradict
-    confidence: float  # the lower one of both models, 0 to 1; NaN if neither gives one
+    distance: float  # distance of the two labels, or the one to expect
+    confidence: float  # the lower probability of both models, 0 to 1; NaN if neither gives one
     probability: float  # always 1: pairs leave nothing to chance
     pool: int  # how many images could have had a place in this pair
 
@@ -193,7 +194,7 @@ class Draw:
     step: int  # number of the draw, from 1, over all rounds
     image: str  # id of the image
     score: float  # the selector's weight or preference; with model-picker the belief in the best model
-    probability: float  # of this image among those left at this step; NaN if not drawn at random
+    probability: float  # its chance among the images left at this step; NaN if not drawn at random
     pool: int  # how many images could be drawn before the first was
     place = 1  # of its own cell: every drawn image is chosen
 
@@ -208,14 +209,14 @@ Row = Slot | PairSlot | Draw
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Predictions of J classifiers for I images: ``labels`` (J, I) places of classes, -1 for none;
-    ``probabilities`` (J, I), NaN if a model gives none.
+    """Predictions of J classifiers for I images.
 
+    ``labels`` (J, I), places of classes, -1 for none. ``probabilities`` (J, I), NaN if a model gives none.
     ``top`` are the K most likely places and their probabilities, (J, I, K) each, -1 and NaN where a model
     names fewer; None if models name only one.
     """
 
-    classes: Classes  # whose places ``labels`` and ``top`` hold
+    classes: Classes  # the classes whose places ``labels`` and ``top`` hold
     models: tuple[str, ...]  # J names, in the order of the rows of ``labels``
     images: tuple[str, ...]  # I ids, in the order of its columns
     labels: np.ndarray
@@ -243,8 +244,8 @@ class Definition(TypedDict, total=False):
 
     selector: Required[str]  # a name of SELECTORS, or file.py:NAME
     selector_file: str  # digest of the file of your own selector, by which a change is detected
-    seed: int  # of the draws, and of the order among equally good images
-    ties: str  # digest: equals in an order that the seed decides; missing: in the order of ids
+    seed: int  # seed of the draws, and of the order among equally good images
+    ties: str  # ``digest``: the seed decides the order of equals; missing: their ids do
     spares: int  # how many places follow the chosen ones in each cell or pair
     keep_duplicates: bool  # whether near-duplicates count as images of their own
     concordance: str  # for label maps: a name of METRICS, or file.py:function
@@ -254,24 +255,24 @@ class Definition(TypedDict, total=False):
     groups: list[str]  # for duels: names of the classes that have cells; [''] with constraints none
     scale: dict[str, ScaleEntry] | None  # {class: quartiles} with constraints class+scale, else None
     per_class: int  # images chosen for each defender, attacker and class
-    discrepancy: Discrepancy  # for pairs: top1, between the most likely classes, or expected, over all
+    discrepancy: Discrepancy  # for pairs: between the most likely classes (top1) or over all
     temperatures: dict[str, float | str]  # {model: temperature, or uncalibrated}, with discrepancy expected
     top: int  # images chosen for each pair of classifiers
-    confidence: float  # for pairs: the least probability of both predictions, 0 to 1
+    confidence: float  # for pairs: how confident both models must be at least, 0 to 1
     cap: int  # for pairs: at most this many images with the same predicted label of a model
-    cap_rule: CapRule  # for pairs: whether the cap counts images taken, or all that were scanned
+    cap_rule: CapRule  # for pairs: whether the cap counts the images taken, or all that were scanned
     distance: str  # for classifiers: wordnet, path, hops, 01, or the absolute path of a file
     hierarchy: str | None  # path of a table or WordNet folder; None: the bundled one, or not needed
     distances: str  # digest of the distances between classes, by which a change is detected
     only: list[str]  # for pairs: names of the classes that the study asks about; [] for all
     without: list[str]  # for pairs: names of the classes whose predictions are left out
     goal: Goal  # for draws: what --goal asked for; missing where a selector was named
-    stream: str  # definition: goal and options also seed the draws; missing: the seed and selector alone
-    votes: str  # weighed: models count by how right the labels so far show them to be
-    temperature: float  # mad draws in proportion to discrepancy^(1 / temperature)
+    stream: str  # ``definition``: goal and options also seed the draws; missing: seed and selector alone
+    votes: str  # ``weighed``: labels so far decide how much each model counts; missing: all count alike
+    temperature: float  # ``mad`` draws in proportion to discrepancy^(1 / temperature)
     sharpness: float  # how closely answers are expected to follow the best model
     epsilon: float  # for model-picker: the chance that the best model errs on an image
-    made: str  # not written by this version
+    made: str  # unused; no file of this version holds it
     replaced_by: str  # name of the selection that replaced this one
 
 
@@ -281,9 +282,9 @@ class Slots:
     spares.
     """
 
-    models: tuple[str, ...]  # in the order of the study when the selection was made or last extended
-    definition: Definition  # as selection.json holds it
-    rows: tuple[Row, ...]  # all of one kind
+    models: tuple[str, ...]  # names, in the order of the study when the selection was made or last extended
+    definition: Definition  # what fixes which images are chosen, as its JSON file holds it
+    rows: tuple[Row, ...]  # one a place of a cell, all of one kind
     tied: int = 0  # chosen slots that had other, equally good images; in no file, 0 once read from one
 
     @property

@@ -105,20 +105,21 @@ class Standings:
     ``labels`` counts images: ``used``, ``discarded``, ``missing`` (chosen, but without a label), and where it
     applies others, such as ``partly`` (decided in part); ``slots`` are rows of the selection. ``matrices``
     {name: J rows of J} compare row models with column models, NaN where unknown; {} for images drawn for all
-    models at once.
+    models at once. ``against`` says by name of another selection how far its rankings agree. ``parents`` are
+    the standings within each parent group of classes, by its name.
     """
 
-    models: tuple[str, ...]  # in the order of rows and columns of ``matrices``
+    models: tuple[str, ...]  # names, in the order of the rows and columns of ``matrices``
     labels: dict[str, int]
     matrices: dict[str, list[list[float]]]
-    rankings: dict[str, ModelRanking]  # by name, the recommended one first
+    rankings: dict[str, ModelRanking]  # {name: ranking}, the recommended one first
     definitions: JsonObject  # the selection's definition and the options of the ranking
-    against: dict[str, OtherSelection] = field(default_factory=dict)  # {name of the other selection: ...}
-    benchmark: Benchmark | None = None  # None where none was given
-    parents: dict[str, ParentStandings] = field(default_factory=dict)  # {name of the parent group: ...}
-    stability: Stability | None = None  # None for images drawn for all models at once
+    against: dict[str, OtherSelection] = field(default_factory=dict)
+    benchmark: Benchmark | None = None  # comparison with a closed benchmark; None where none was given
+    parents: dict[str, ParentStandings] = field(default_factory=dict)
+    stability: Stability | None = None  # how robust the first faithful ranking is; None for drawn images
     notes: tuple[str, ...] = ()  # sentences that are printed below the tables
-    provenance: JsonObject = field(default_factory=dict)  # options, and digests of all inputs
+    provenance: JsonObject = field(default_factory=dict)  # the options, and digests of the inputs
 
     def __repr__(self) -> str:
         return standings_text(self)

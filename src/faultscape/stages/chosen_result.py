@@ -24,8 +24,8 @@ class ChosenImages:
     """The images of a selection, in its order; printed one per line, separated by tabs."""
 
     study: str
-    selection: str  # its name
-    chosen: tuple[ChosenImage, ...]  # without discarded images, with the spares that replace them
+    selection: str  # name of the selection
+    chosen: tuple[ChosenImage, ...]  # discarded ones left out, with the spares that replace them
 
     def __repr__(self) -> str:
         return "\n".join(f"{one.path}\t{one.duels}\t{one.why}" for one in self.chosen)

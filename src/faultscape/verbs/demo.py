@@ -34,18 +34,18 @@ APART = 0.01  # of the mean score: networks that are closer are no matter of rig
 
 @dataclass(frozen=True, eq=False)
 class Demonstrated:
-    """What the demo found in its two acts, and how well each agrees with the mean score of each network over
-    all images (``truth``).
+    """What the demo found in its acts, and how well the first two agree with the mean score of each network
+    over all images.
     """
 
-    study: str
-    duels: Standings
-    drawn: Standings
-    truth: dict[str, float]
-    images: int
-    seconds: float
-    stages: dict[str, float] = field(default_factory=dict)
-    card: Reliability | None = None
+    study: str  # the folder that the demo made
+    duels: Standings  # standings of the first act, selection main
+    drawn: Standings  # standings of the second act, selection drawn
+    truth: dict[str, float]  # {network: mean concordance with the truth of all images}
+    images: int  # scenes that were drawn for the first two acts
+    seconds: float  # how long this run took, in all
+    stages: dict[str, float] = field(default_factory=dict)  # {stage: seconds}, in order
+    card: Reliability | None = None  # reliability card of the third act
 
     @property
     def in_order(self) -> dict[str, tuple[int, int]]:

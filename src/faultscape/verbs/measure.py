@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class Measured:
     """What `measure` found: the folder it wrote to, and the document of measure.json."""
 
-    path: str
-    document: Document = field(repr=False)
+    path: str  # the folder with measure.json, per_image.parquet and report.html
+    document: Document = field(repr=False)  # the content of measure.json
 
     @property
     def models(self) -> dict[str, dict[str, MetricEntry]]:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Reliability:
     """The card of a study: its folder, and the document of reliability.json."""
 
-    path: str
-    document: Card
+    path: str  # the folder with reliability.json, report.html and the tables
+    document: Card  # the content of reliability.json
 
     @property
     def file(self) -> str:

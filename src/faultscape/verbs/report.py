@@ -12,9 +12,9 @@ from faultscape.errors import OptionError, counted
 class Reported:
     """What `report` wrote: the file, its size in bytes, and how many chosen images it shows."""
 
-    path: str
-    size: int
-    images: int
+    path: str  # the HTML file
+    size: int  # bytes of the file
+    images: int  # chosen images that the report is about
 
     def __repr__(self) -> str:
         return (

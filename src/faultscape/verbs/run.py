@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Ran:
     """What `run` did, stage by stage, and where the study stands now."""
 
-    done: tuple[str, ...]
-    status: Status
+    done: tuple[str, ...]  # what each stage printed, in order; () where nothing was to do
+    status: Status  # status of the study afterwards
 
     def __repr__(self) -> str:
         return "\n".join([*self.done, repr(self.status)])

@@ -18,10 +18,10 @@ ROWS = 20
 class Table:
     """A table: its columns, the first rows, and how many there are."""
 
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    total: int
+    title: str  # name of the file, or what the table holds
+    columns: tuple[str, ...]  # names of the columns
+    rows: tuple[tuple[Any, ...], ...]  # the first rows, --rows of them, a value for each column
+    total: int  # how many rows the file has
 
     def __repr__(self) -> str:
         cells = [[_cell(value) for value in row] for row in self.rows]

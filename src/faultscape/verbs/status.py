@@ -11,19 +11,20 @@ from faultscape.terminal_lines import wrapped
 
 @dataclass(frozen=True)
 class Status:
-    """Each stage with its state and a sentence, and the next command: '' when all is done, or, if ``stuck``,
-    when someone must fix something first, as the sentences explain. ``instead`` is an alternative command, or
-    ''; ``more``, where nothing is next, the command that adds images because too few are labelled to rank the
-    models, or ''; ``about`` says what the command is for, if that needs words.
+    """How far a study is: each stage with its state and a sentence, and the next command.
+
+    ``next`` is '' when all is done, or, if stuck, when someone must fix something first, as the sentences
+    explain. ``more``, where nothing is next, is the command that adds images because too few are labelled to
+    rank the models; else ''.
     """
 
-    study: str
-    stages: tuple[tuple[str, str, str], ...]
+    study: str  # the study folder, as it was given
+    stages: tuple[tuple[str, str, str], ...]  # (verb, state, sentence); states: done, stale, missing
     next: str
-    stuck: bool = False
-    instead: str = ""
+    stuck: bool = False  # whether someone must fix something first
+    instead: str = ""  # an alternative to the next command, or ''
     more: str = ""
-    about: str = ""
+    about: str = ""  # what the next command is for, or ''
 
     def __repr__(self) -> str:
         lines = [f"{self.study}"]

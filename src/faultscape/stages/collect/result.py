@@ -12,15 +12,15 @@ class Collected:
     """What `collect` found and stored."""
 
     study: str
-    images: int
-    new: int
-    shards: int
-    near_duplicates: int
-    failures: int
-    classes: str
-    size: str
-    groups: str = ""
-    truths: str = ""
+    images: int  # images in the whole study, without those that `stress` made
+    new: int  # images that this line added
+    shards: int  # parts in which these images are processed
+    near_duplicates: int  # images so similar to an earlier one that they count as the same
+    failures: int  # files that cannot be used; failures.csv says why
+    classes: str  # their number and first names, void and background, in words
+    size: str  # the size at which maps are compared, WIDTHxHEIGHT or own, in words
+    groups: str = ""  # how many groups of how many images, in words; '' without groups
+    truths: str = ""  # names of the labels stored, each with its images; '' for images alone
 
     def __repr__(self) -> str:
         images = f"{counted(self.images, 'image')} in {counted(self.shards, 'shard')}"
@@ -49,10 +49,10 @@ class Queries:
     """
 
     study: str
-    terms: int
-    new: int
-    kinds: dict[str, int]
-    unknown: tuple[str, ...] = ()
+    terms: int  # lines of queries.csv, kept ones included
+    new: int  # terms that were not there before
+    kinds: dict[str, int]  # {kind: terms}; '' for those that you added
+    unknown: tuple[str, ...] = ()  # class names that --wordnet does not have as nouns
 
     def __repr__(self) -> str:
         kinds = ", ".join(f"{number} {kind or 'of your own'}" for kind, number in self.kinds.items())
@@ -68,18 +68,16 @@ class Queries:
 class Downloaded:
     """What a download brought: images that came now, were there before, were left out, or failed; and how
     many are ready for review.
-
-    ``first`` is the reason for the first failure.
     """
 
     study: str
-    came: int
-    there: int
-    left_out: int
-    failed: int
-    for_review: int
-    stopped: str = ""
-    first: str = ""
+    came: int  # images that were downloaded now
+    there: int  # images of earlier runs, kept or left out, that were not requested again
+    left_out: int  # images that were downloaded now, but are duplicates or unfit
+    failed: int  # URLs and searches that gave no image
+    for_review: int  # images on the review page, earlier ones included
+    stopped: str = ""  # why the API gave no more; '' where it was searched to the end
+    first: str = ""  # what failed first, and why; '' without failures
 
     def __repr__(self) -> str:
         parts = [

@@ -15,13 +15,13 @@ class Compared:
     """
 
     study: str
-    models: int
-    pairs: int
-    truths: tuple[str, ...]
-    shards_counted: int
-    parts_made: int
-    classifies: bool = False
-    agreement: Agreement | None = None
+    models: int  # how many models
+    pairs: int  # how many pairs of models, J (J - 1) / 2
+    truths: tuple[str, ...]  # names of the truths that each model is also compared with
+    shards_counted: int  # shards of which something was missing
+    parts_made: int  # counts added to the study, one a shard and pair; 0 when none was missing
+    classifies: bool = False  # whether models are classifiers, for which nothing is counted
+    agreement: Agreement | None = None  # how far models agree; None with --shard, or without a pool
 
     def __repr__(self) -> str:
         return "\n".join(

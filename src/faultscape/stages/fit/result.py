@@ -17,12 +17,12 @@ class FittedTemperature:
 
     study: str
     model: str
-    source: str
-    values: dict[str, float]
-    nll: tuple[float, float]
-    ece: tuple[float, float]
-    images: int
-    pixels: int
+    source: str  # where `predict` finds the model
+    values: dict[str, float]  # {class: temperature}, or {'': temperature} for one of all classes
+    nll: tuple[float, float]  # (before, after), mean over pixels
+    ece: tuple[float, float]  # (before, after), expected calibration error in 15 bins
+    images: int  # images with a pixel to fit to
+    pixels: int  # pixels of all these images that it was fitted to
 
     def __repr__(self) -> str:
         shown = ", ".join(
@@ -49,7 +49,7 @@ class Tried:
     positive rate at 95 % recall.
     """
 
-    candidate: str
+    candidate: str  # a layer, or an option and its value
     average_precision: float
     fpr95: float
 
@@ -68,18 +68,19 @@ class FittedMethod:
 
 @dataclass(frozen=True)
 class FittedMethods:
-    """The methods of one line, of how many images and embeddings, and what was searched: {layer or option:
-    candidates, the best first}.
+    """The methods of one line, of how many images and embeddings, and what was searched.
+
+    ``searches`` holds {layer or option: its candidates, the best first}, {} where nothing was searched.
     """
 
     study: str
     model: str
-    source: str
-    methods: tuple[FittedMethod, ...]
-    images: int
-    embeddings: int
+    source: str  # where `predict` finds the model
+    methods: tuple[FittedMethod, ...]  # one, or one for each value of a sweep
+    images: int  # images from which embeddings were drawn
+    embeddings: int  # embeddings drawn from a layer; 0 for a method that needs none
     searches: dict[str, tuple[Tried, ...]] = field(default_factory=dict)
-    beside: tuple[str, ...] = ()  # scorers that the model has
+    beside: tuple[str, ...] = ()  # scorers that the model has already
 
     def __repr__(self) -> str:
         lines = []

@@ -47,15 +47,15 @@ def already_labelled(images: int) -> str:
 class Exported:
     """What `label export` wrote."""
 
-    folder: str
-    images: int
-    format: str
-    prefilled: str
-    labelled: int
-    then: str = ""
+    folder: str  # where the files lie
+    images: int  # images to label, or choices to make, that were written
+    format: str  # name of the label format
+    prefilled: str  # the model whose maps the labels begin with; '' for empty ones
+    labelled: int  # images of the selection that have a label already, or choices already made
+    then: str = ""  # the command that imports the labels
     says: str = "put each mask into {folder}, named as its image"
     differing: tuple[int, int] | None = None  # pixels of outlines that differ from the maps, and of how many
-    what: str = "image"
+    what: str = "image"  # ``image``, or ``choice`` (which of two maps is better)
 
     def __post_init__(self) -> None:
         masks = str(Path(self.folder) / "labels")
@@ -84,17 +84,19 @@ class Exported:
 
 @dataclass(frozen=True)
 class Imported:
-    """What `label import` stored; ``first`` is the reason why the first unusable label was not used,
-    ``copies`` the model whose maps most of the labels are, pixel by pixel.
+    """What `label import` stored.
+
+    ``copies`` are sentences, one for each truth of which more than half of the labels are a model's maps,
+    pixel by pixel.
     """
 
-    truth: str
-    new: int
-    replaced: int
-    discarded: int
-    failures: int
+    truth: str  # name of these labels; with several annotators, what their names begin with
+    new: int  # images that had no label there
+    replaced: int  # images that had one, which is replaced
+    discarded: int  # images that are discarded from now on
+    failures: int  # labels that cannot be used
     several: tuple[tuple[str, int], ...] = ()  # (truth, labels) of each annotator, where a tool names some
-    first: str = ""
+    first: str = ""  # why the first of these cannot be used
     copies: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -115,19 +117,15 @@ class Imported:
 
 @dataclass(frozen=True)
 class Asked:
-    """What `label export --format csv` wrote; ``undecided`` questions have answers that decide nothing: a
-    tie, or everyone was unsure.
+    """What `label export` wrote for classifiers: a table or a tool's file of questions."""
 
-    ``then`` is the command that imports the answers.
-    """
-
-    path: str
-    questions: int
-    images: int
-    answered: int
-    undecided: int = 0
-    again: bool = False
-    then: str = ""
+    path: str  # the table, or the folder of a tool's files
+    questions: int  # how many were written; 0 where no file was
+    images: int  # how many images they are about
+    answered: int  # questions left out: answered already, or the image has a label
+    undecided: int = 0  # questions whose answers decide nothing: a tie, or all unsure
+    again: bool = False  # whether undecided questions were written too
+    then: str = ""  # the command that imports the answers
     says: str = "fill in annotator and answer (yes, no, unsure)"
 
     def __repr__(self) -> str:
@@ -146,18 +144,16 @@ class Asked:
 class Answered:
     """What `label import` stored: images with labels added and replaced, new answers, undecided questions,
     newly discarded images, unusable lines.
-
-    ``first`` is what is wrong with the first unusable line.
     """
 
-    truth: str
-    new: int
-    replaced: int
-    answers: int
-    ties: int
-    discarded: int
-    failures: int
-    first: str = ""
+    truth: str  # name under which labels and answers are stored
+    new: int  # images that had no label there
+    replaced: int  # images whose label is replaced
+    answers: int  # new or changed answers
+    ties: int  # questions whose answers decide nothing, those of earlier imports included
+    discarded: int  # images that are discarded from now on
+    failures: int  # lines that cannot be used
+    first: str = ""  # what is wrong with the first of these
 
     def __repr__(self) -> str:
         parts = [
@@ -185,9 +181,9 @@ class Checked:
     any.
     """
 
-    path: str
-    format: str
-    problems: tuple[str, ...]
+    path: str  # the file or folder that was checked
+    format: str  # title of the label format that was given or recognised
+    problems: tuple[str, ...]  # a sentence each; () where the tool will accept it
 
     @property
     def exit_status(self) -> int:
@@ -212,8 +208,8 @@ class Checked:
 class AnswersWritten:
     """What `label answers` wrote: how many of each kind; nothing if no one has answered."""
 
-    path: str
-    kinds: tuple[tuple[str, int], ...]
+    path: str  # the file of JSON lines
+    kinds: tuple[tuple[str, int], ...]  # (kind, lines) of each kind, such as answer or discard
 
     def __repr__(self) -> str:
         return f"{self.path}: {_counts(self.kinds) or 'no one has answered yet, so no file was written'}"
@@ -225,10 +221,10 @@ class AnswersTaken:
     be used and why the first, and how many repeat an earlier line's key.
     """
 
-    kinds: tuple[tuple[str, int], ...]
-    failures: int
-    first: str = ""
-    repeated: int = 0
+    kinds: tuple[tuple[str, int], ...]  # (kind, new rows) of each kind that has some
+    failures: int  # lines that cannot be used
+    first: str = ""  # why the first of these cannot be used
+    repeated: int = 0  # lines that have the key of an earlier one, and are skipped
 
     def __repr__(self) -> str:
         parts = [_counts(self.kinds) or "nothing new"]
@@ -248,14 +244,14 @@ class AnswersTaken:
 @dataclass(frozen=True)
 class ChoicesTaken:
     """What `label import` read from a tool that asks which of two maps is better: new choices, of how many
-    people, and how many could not be used; ``first`` is the reason for the first.
+    people, and how many could not be used.
     """
 
-    truth: str
-    new: int
-    people: int
-    failures: int
-    first: str = ""
+    truth: str  # name under which the choices are stored
+    new: int  # choices that were not there before
+    people: int  # how many people chose
+    failures: int  # answers that cannot be used
+    first: str = ""  # why the first of these cannot be used
 
     def __repr__(self) -> str:
         rest = (
@@ -273,10 +269,10 @@ class ChecksTaken:
     could not be used.
     """
 
-    truth: str
-    new: int
-    unresolved: int
-    failures: int
+    truth: str  # whose masks were reviewed
+    new: int  # findings that were not there before
+    unresolved: int  # findings on this truth that are open now, earlier ones included
+    failures: int  # issues that cannot be used
 
     def __repr__(self) -> str:
         rest = f", {self.failures} not usable (failures.csv)" if self.failures else ""
@@ -288,14 +284,12 @@ class ChecksTaken:
 
 @dataclass(frozen=True)
 class Invited:
-    """The person whom `label invite` invited: the link's path and token, which is shown only once; ``again``
-    if it replaces an earlier link.
-    """
+    """The person whom `label invite` invited, and the token of the link, which is shown only once."""
 
-    name: str
+    name: str  # the person's name, as given
     pseudonym: str
-    token: str
-    again: bool = False
+    token: str  # the secret last part of the link
+    again: bool = False  # whether the link replaces an earlier one, which no longer works
 
     def __repr__(self) -> str:
         earlier = ", and the earlier link no longer works" if self.again else ""
@@ -310,7 +304,7 @@ class Forgotten:
     """The person whom `label forget` forgot, and how many answers were taken back; None if they stay."""
 
     pseudonym: str
-    taken_back: int | None
+    taken_back: int | None  # how many answers were taken back; None where all stay
 
     def __repr__(self) -> str:
         rest = (

@@ -94,21 +94,21 @@ class LabelPlan:
     ``questions``: {question: {selector: {labels, low, high, predictable, hours, money, why}}}, low to high
     the range of what is likely, ``predictable`` whether it spans a factor of ten at most; where no number of
     labels answers all are None but ``why``. ``duels``: a row a number of images of a cell, {per_cell, bound,
-    slots, images, hours, ...}. ``labels`` says which labels were used so far, ``recommended`` what to do
-    next.
+    slots, images, hours, ...}. ``labels`` says which labels were used so far.
+    ``recommended`` says what to do next; None where there is nothing to recommend.
     """
 
-    models: tuple[str, ...]
-    task: str
-    images: int
+    models: tuple[str, ...]  # names, in the order of the study
+    task: str  # ``segmentation`` or ``classification``
+    images: int  # images of the pool that all models predicted, near-duplicates once
     labels: LabelsUsed
     questions: Questions
     duels: tuple[DuelRow, ...]
-    costs: Costs
+    costs: Costs  # seconds of each kind of work, and money for an hour, or None
     recommended: Recommended | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences that are printed below the tables
     provenance: PlanProvenance = field(default_factory=PlanProvenance)
-    study: str = "STUDY"  # not written: a folder may be moved
+    study: str = "STUDY"  # its path; not in plan.json, because a folder may be moved
 
     def __repr__(self) -> str:
         from faultscape.stages.plan import words

@@ -9,15 +9,16 @@ from faultscape.errors import counted
 
 @dataclass(frozen=True)
 class Predicted:
-    """What `predict` stored: {model: (maps, images without a map)}; of how many images it counted maps that
-    it did not keep, {model: number}; which models it renamed {old: new} and removed.
+    """What `predict` stored, and which models it renamed and removed.
+
+    ``counted`` holds {model: images that `stress` made and whose maps were counted, but not kept}.
     """
 
     study: str
-    models: dict[str, tuple[int, int]]
-    renamed: dict[str, str] = field(default_factory=dict)
-    removed: tuple[str, ...] = ()
-    what: str = "maps"
+    models: dict[str, tuple[int, int]]  # {model: (maps or answers stored, images without one)}
+    renamed: dict[str, str] = field(default_factory=dict)  # {old name: new name}
+    removed: tuple[str, ...] = ()  # names of models that left the study
+    what: str = "maps"  # ``maps``, or ``answers`` (of classifiers)
     counted: dict[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:

@@ -10,20 +10,18 @@ from faultscape.terminal_lines import wrapped
 
 @dataclass(frozen=True)
 class Stressed:
-    """The sets that a line made, and how many of their images are new, changed or left since; ``written``
-    files in ``folder``.
-    """
+    """The sets that a line made, and how many of their images are new, changed or removed since."""
 
     study: str
-    kind: str
-    base: str
-    sets: tuple[str, ...]
-    images: int
-    new: int
-    changed: int
-    left: int
-    folder: str = ""
-    written: int = 0
+    kind: str  # ``corrupt``, ``blend`` or ``fog``
+    base: str  # name of the set that their images were made of
+    sets: tuple[str, ...]  # names of these sets, also of those that were there before
+    images: int  # images in all these sets
+    new: int  # images that were not there before
+    changed: int  # images that are made differently than before
+    left: int  # images that are no longer part of these sets
+    folder: str = ""  # where --write put the images; '' without
+    written: int = 0  # how many images it put there
 
     def __repr__(self) -> str:
         sets = (
@@ -43,7 +41,10 @@ class Stressed:
 
 @dataclass(frozen=True)
 class Blends(Stressed):
-    """The blended sets that a line made, and {set: (anomalous, known, void pixels)} of each."""
+    """The blended sets that a line made, and how many of their pixels are anomalous.
+
+    ``pixels`` holds {set: (anomalous, known, void pixels)}.
+    """
 
     pixels: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
@@ -66,8 +67,8 @@ class Reviewed:
     """The contact sheet that `stress blend --review` wrote, and how many objects are on it."""
 
     study: str
-    page: str
-    objects: int
+    page: str  # path of the contact sheet
+    objects: int  # how many cut-outs it shows
 
     def __repr__(self) -> str:
         lines = [
@@ -82,17 +83,17 @@ class Reviewed:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The classes that a line held out under a name, how many are kept, and what was written; or that are
-    held out no more, where it was ``removed``.
+    """The classes that a line held out under a name, how many are kept, and what was written; or the classes
+    of a holdout that it removed.
     """
 
     study: str
-    name: str
-    classes: tuple[str, ...]
-    kept: int
-    folder: str = ""
-    written: int = 0
-    removed: bool = False
+    name: str  # name of the holdout
+    classes: tuple[str, ...]  # names of the classes that it withholds
+    kept: int  # how many classes remain
+    folder: str = ""  # where --write put the truth without them; '' without
+    written: int = 0  # images whose truth it put there
+    removed: bool = False  # whether this line removed the holdout
 
     def __repr__(self) -> str:
         if self.removed:
@@ -114,8 +115,8 @@ class Sheet:
     """The contact sheet that was written, and how many sets and images are on it."""
 
     path: str
-    sets: int
-    images: int
+    sets: int  # how many made sets it shows
+    images: int  # how many images it shows
 
     def __repr__(self) -> str:
         return (

@@ -10,25 +10,26 @@ from faultscape.errors import counted
 
 @dataclass(frozen=True)
 class Trained:
-    """A network that was trained: where it lies, how long it took, and what was found of it; ``new`` is false
-    where it was there already.
+    """A network that was trained: where it lies, how long it took, and how good it is.
+
+    ``found`` holds miou and nll (a pixel) on the validation images; {} without any.
     """
 
     study: str
     name: str
-    folder: str
-    backbone: str
-    head: str
-    classes: tuple[str, ...]
-    withheld: tuple[str, ...]
-    images: int
-    steps: int
-    loss: float
+    folder: str  # STUDY/models/NAME
+    backbone: str  # a name, or file.py:function
+    head: str  # its kind of last layer, as --head names it
+    classes: tuple[str, ...]  # names of the classes that it predicts
+    withheld: tuple[str, ...]  # names of the study's classes that it does not learn
+    images: int  # how many images it was trained on
+    steps: int  # how many training steps
+    loss: float  # training loss of the last step
     found: dict[str, float] = field(default_factory=dict)
-    mean_field: float | None = None
-    exported: str = ""
-    new: bool = True
-    seconds: float = 0.0
+    mean_field: float | None = None  # factor of a Gaussian process; None where it was not tuned
+    exported: str = ""  # path of network.onnx or network.pt2; '' without --export
+    new: bool = True  # False where it was trained before, with the same options and data
+    seconds: float = 0.0  # training time; 0 where it was trained before
 
     @property
     def source(self) -> str:
@@ -66,8 +67,8 @@ class Swept:
     """The networks of a sweep: the option, and each value's network."""
 
     study: str
-    option: str
-    networks: dict[str, Trained]
+    option: str  # what was swept: seed, or an option of the head
+    networks: dict[str, Trained]  # {value of the option: its network}, in the order given
 
     def __repr__(self) -> str:
         lines = [f"{self.option:<14} network                          mIoU    NLL"]

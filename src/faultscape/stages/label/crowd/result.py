@@ -21,18 +21,16 @@ def _miou(value: float) -> str:
 
 @dataclass(frozen=True)
 class SessionsExported:
-    """What `label export --annotators` wrote: for each person how many images in how many sessions; ``then``
-    is the command that imports the labels.
-    """
+    """What `label export --annotators` wrote: for each person how many images in how many sessions."""
 
     folder: str
-    people: tuple[tuple[str, int, int], ...]
-    images: int
-    overlap: int
-    training: int
-    format: str
-    labelled: int = 0
-    then: str = ""
+    people: tuple[tuple[str, int, int], ...]  # (annotator, images, sessions) of each
+    images: int  # images to label, each counted once
+    overlap: int  # how many people label each image
+    training: int  # labelled images that everyone labels first
+    format: str  # name of the label format
+    labelled: int = 0  # images of the selection that have a label already
+    then: str = ""  # the command that imports the labels
     says: str = ""
 
     def __post_init__(self) -> None:
@@ -61,14 +59,14 @@ class Taken:
     """
 
     annotator: str
-    truth: str
+    truth: str  # where these labels are stored: the truth and the annotator's name
     new: int
     replaced: int
-    failures: int
-    begun: int
-    sessions: int
+    failures: int  # labels that cannot be used
+    begun: int  # sessions with at least one label
+    sessions: int  # all sessions but training
     training: tuple[tuple[str, float], ...] = ()
-    mean: float = float("nan")
+    mean: float = float("nan")  # mIoU of training images
     first: str = ""
 
 
@@ -76,7 +74,7 @@ class Taken:
 class SessionsImported:
     """What `label import` read from a folder of sessions, person by person."""
 
-    people: tuple[Taken, ...]
+    people: tuple[Taken, ...]  # one for each annotator of the folder, also those without a label
 
     def __repr__(self) -> str:
         return "\n".join(line for one in self.people for line in _lines(one))
@@ -101,22 +99,24 @@ def _lines(one: Taken) -> list[str]:
 
 @dataclass(frozen=True)
 class Consensus:
-    """What `label consensus` wrote: labels added and replaced, images that too few people labelled, how many
-    could not be merged, the images to discuss as (image, share of disputed pixels, mean mIoU of each two),
-    and (one, other, mIoU, images in common) for each two annotators; ``first`` is the reason why the first
-    could not be merged.
+    """What `label consensus` wrote: labels added and replaced, images that too few people labelled or that
+    could not be merged, images to discuss, and how far each two annotators agree.
+
+    ``discuss`` (image, share of disputed pixels, mean mIoU of each two), the lowest mIoU first.
+    ``pairs`` (one, other, mIoU, images in common) of each two annotators. mIoU is NaN where nothing defines
+    it.
     """
 
-    truth: str
-    of: tuple[str, ...]
-    new: int
-    replaced: int
-    alone: int
-    failures: int
+    truth: str  # name under which the consensus is stored
+    of: tuple[str, ...]  # the truths that were merged, in the order of their names
+    new: int  # images that had no consensus under this name
+    replaced: int  # images that had one, which is replaced
+    alone: int  # images left out, because fewer than ``least`` people labelled them
+    failures: int  # images whose labels cannot be merged
     discuss: tuple[tuple[str, float, float], ...]
     pairs: tuple[tuple[str, str, float, int], ...]
-    least: int = 2
-    first: str = ""
+    least: int = 2  # how many people must have labelled an image
+    first: str = ""  # why the first of the failures could not be merged
 
     def __repr__(self) -> str:
         parts = [
