@@ -160,7 +160,9 @@ def test_the_script_of_formulas_asks_for_nothing_from_elsewhere() -> None:
 
 
 def unsaid(name: Any) -> list[str]:
-    """The parameters of a function of which neither its docstring nor its file says anything."""
+    """The parameters of a function, or the fields of a class, of which neither its docstring nor its file
+    says anything.
+    """
     place = docstrings.Place(public.docstrings_around(name.file), public.comments(name.file))
     parameters, _ = docstrings.described(ast.get_docstring(name.node) or "", name.node, place)
     return [f"{name.written}: {one.name}" for one in parameters if not one.said]
@@ -171,6 +173,14 @@ def test_every_parameter_of_a_public_function_is_described() -> None:
     functions = [n for n in [*public.verbs(), *rooms] if isinstance(n.node, ast.FunctionDef)]
     assert len(functions) > 300
     assert [words for name in functions for words in unsaid(name)] == []
+
+
+def test_every_field_of_a_public_class_is_described() -> None:
+    rooms = [n for room, of_it in public.rooms().items() if room != "reporting" for n in of_it]
+    names = [*rooms, *public.results(), *public.options()]
+    classes = [n for n in names if isinstance(n.node, ast.ClassDef)]
+    assert sum(len(docstrings.taken(name.node)) for name in classes) > 800
+    assert [words for name in classes for words in unsaid(name)] == []
 
 
 def test_what_a_docstring_does_not_say_of_a_parameter_is_taken_from_its_file() -> None:

@@ -54,10 +54,10 @@ class Part:
 class Mixture:
     """Several data sets as one, in one class list."""
 
-    name: str
-    classes: str
-    parts: tuple[Part, ...]
-    notes: str = ""
+    name: str  # what `collect --mixture` takes; of a TOML file its `name`, or what it is called
+    classes: str  # the built-in class list that all labels are mapped to
+    parts: tuple[Part, ...]  # one for each data set, each under its own name
+    notes: str = ""  # what of a preset is our reading of the paper
 
 
 PRESETS: tuple[Mixture, ...] = (

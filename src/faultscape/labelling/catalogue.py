@@ -41,20 +41,24 @@ from faultscape.nouns import Classes
 class MaskFormat:
     """Label maps for a tool that draws.
 
-    ``photo(folder, id)`` and ``label(folder, id)`` return where the files of an image are. ``write(label,
-    image, size, ids, classes)`` returns the bytes of one label, of which ``ids`` (H, W) is what a model
-    filled in, or None; without bytes no file is written. ``prepare(classes)`` returns {file of the folder:
-    bytes} of what the tool must know of the classes. ``recognise(path)`` says whether a file with one of the
-    ``endings`` is a finished label, one still empty, or something else; ``read(path, classes, size)`` returns
-    its (H, W) ids, and raises LabelMapError or LabellingError. ``says`` is what to do with what was written,
-    {folder} being its folder ``labels``, which is made where ``listed``: there masks may also come from a
-    data set, with ids of another class list, which names and values tell. With ``outlines`` ``write`` takes
-    that word too, and then writes polygons. ``check(path)`` says of a file, or of a folder of them, what the
-    tool would not take, in sentences. What it writes is read as the format ``same_as`` is.
+    ``says`` is what to do with what was written, {folder} being its folder ``labels``. ``endings`` are those
+    of label files, in lower case, with the dot. ``photo`` takes (folder, image id) and returns where the file
+    of an image is. ``label`` takes the same and returns where its label file is. ``write`` takes (label,
+    image, size, ids, classes) and returns the bytes of one label, of which the ids (H, W) are what a model
+    filled in, or None; without bytes no file is written. ``prepare`` takes the classes and returns {file of
+    the folder: bytes} of what the tool must know of them. ``recognise`` takes the path of a file with one of
+    the endings and returns "drawn" for a finished label, "empty" for one without a shape, or "other".
+    ``read`` takes (path, classes, size) and returns (H, W) ids, or raises LabelMapError or LabellingError.
+
+    ``listed`` formats have the folder ``labels`` made: there masks may also come from a data set, with ids of
+    another class list, which names and values tell. ``outlines``: `write` takes that word too, and then
+    writes polygons. ``check`` takes the path of a file, or of a folder of them, and returns what the tool
+    would not take, in sentences; None where nothing is checked. ``same_as`` is the format that reads back
+    what this one wrote, '' for itself.
     """
 
-    name: str
-    title: str
+    name: str  # what `--format` takes
+    title: str  # what messages call it
     says: str
     endings: frozenset[str]
     photo: Callable[[Path, str], Path]
@@ -67,21 +71,23 @@ class MaskFormat:
     outlines: bool = False
     check: Callable[[Path], list[str]] | None = None
     same_as: str = ""
-    task: Literal["segmentation"] = "segmentation"
+    task: Literal["segmentation"] = "segmentation"  # the task of studies that it fits
 
 
 @dataclass(frozen=True)
 class BundleFormat:
     """Label maps for a tool that keeps those of many images in one file, or in files that belong together.
 
-    ``photo(folder, id)`` returns where the file of an image is. ``write(folder, images, classes)`` yields
-    (path in the folder, bytes) of all files, of `DrawnImage`; with ``outlines`` it takes that word too, and
-    then writes polygons. ``recognise(path)`` says whether a file is such a one; ``read(path)`` gives what it
-    says of each image, a `ToolLabel`, and ``check(path)`` what the tool would not take, in sentences.
+    ``says`` is what to do with what was written. ``photo`` takes (folder, image id) and returns where the
+    file of an image is. ``write`` takes (folder, images, classes), the images as `DrawnImage`, and yields
+    (path in the folder, bytes) of all files but theirs. ``recognise`` takes a path and says whether it is a
+    file of this format. ``read`` takes its path and gives what it says of each image, a `ToolLabel`.
+    ``check`` takes its path and gives what the tool would not take, in sentences. ``outlines``: `write` takes
+    that word too, and then writes polygons.
     """
 
-    name: str
-    title: str
+    name: str  # what `--format` takes
+    title: str  # what messages call it
     says: str
     photo: Callable[[Path, str], Path]
     write: Callable[..., Iterable[tuple[Path, bytes]]]
@@ -89,27 +95,28 @@ class BundleFormat:
     read: Callable[[Path], Iterable[ToolLabel]]
     check: Callable[[Path], list[str]]
     outlines: bool = False
-    task: Literal["segmentation"] = "segmentation"
+    task: Literal["segmentation"] = "segmentation"  # the task of studies that it fits
 
 
 @dataclass(frozen=True)
 class QuestionFormat:
     """Questions about classes, and what people say in answer.
 
-    ``write(questions, glosses)`` returns the text of a file of questions (image, class); ``filled(path)`` how
-    many lines of such a file are filled in, and LabellingError where it is another; ``read(path,
-    column)`` what a file says, with labels from the ``column`` where one is named. ``says`` is what to do
-    with what was written.
+    ``says`` is what to do with what was written. ``ending`` is that of a file of questions, with the dot.
+    ``write`` takes questions (image, class) and what classes are in words, and returns the text of a file.
+    ``filled`` takes a path and returns how many lines of the file are filled in; LabellingError where it is
+    another file. ``read`` takes (path, column) and returns what a file says, with labels from the column
+    where one is named.
     """
 
-    name: str
-    title: str
+    name: str  # what `--format` takes
+    title: str  # what messages call it
     says: str
     ending: str
     write: Callable[[Iterable[tuple[str, str]], Mapping[str, str]], str]
     filled: Callable[[Path], int]
     read: Callable[[Path, str], Lines]
-    task: Literal["classification"] = "classification"
+    task: Literal["classification"] = "classification"  # the task of studies that it fits
 
 
 def _write_png(
@@ -136,39 +143,44 @@ def _prepare_labelme(classes: Classes) -> dict[str, bytes]:
 class PairFormat:
     """Which of two models' maps is better, asked by a tool of others.
 
-    ``write(folder, pairs)`` yields (path in the folder, bytes) of all files but the images, of `PairTask`;
-    ``read(path)`` gives what people chose (`PairAnswer`) and sentences on what cannot be read; the rest as of
-    `BundleFormat`.
+    ``says`` is what to do with what was written. ``write`` takes (folder, pairs), the pairs as `PairTask`,
+    and yields (path in the folder, bytes) of all files but the images. ``recognise`` takes a path and says
+    whether it is a file of this format. ``read`` takes its path and gives what people chose (`PairAnswer`)
+    and sentences on what cannot be read. ``check`` takes its path and gives what the tool would not take, in
+    sentences.
     """
 
-    name: str
-    title: str
+    name: str  # what `--format` takes
+    title: str  # what messages call it
     says: str
     write: Callable[[Path, Iterable[PairTask]], Iterable[tuple[Path, bytes]]]
     recognise: Callable[[Path], bool]
     read: Callable[[Path], tuple[list[PairAnswer], list[str]]]
     check: Callable[[Path], list[str]]
-    task: Literal["segmentation"] = "segmentation"
+    task: Literal["segmentation"] = "segmentation"  # the task of studies that it fits
 
 
 @dataclass(frozen=True)
 class TaskFormat:
     """Questions about classes with the images that they are about, asked by a tool of others.
 
-    ``photo(folder, id)`` returns where the file of an image is; ``write(folder, questions, glosses)`` yields
-    (path in the folder, bytes) of all other files, of `Question`; ``read(path)`` gives what people answered
-    (`ClassAnswer`) and sentences on what cannot be read; the rest as of `BundleFormat`.
+    ``says`` is what to do with what was written. ``photo`` takes (folder, image id) and returns where the
+    file of an image is. ``write`` takes (folder, questions, glosses), the questions as `Question`, and yields
+    (path in the folder, bytes) of all files but the images. ``recognise`` takes a path and says whether it is
+    a file of this format. ``read`` takes its path and gives what people answered (`ClassAnswer`) and
+    sentences on what cannot be read. ``check`` takes its path and gives what the tool would not take, in
+    sentences.
     """
 
-    name: str
-    title: str
+    name: str  # what `--format` takes
+    title: str  # what messages call it
     says: str
     photo: Callable[[Path, str], Path]
     write: Callable[[Path, Iterable[Question], Mapping[str, str]], Iterable[tuple[Path, bytes]]]
     recognise: Callable[[Path], bool]
     read: Callable[[Path], tuple[list[ClassAnswer], list[str]]]
     check: Callable[[Path], list[str]]
-    task: Literal["classification"] = "classification"
+    task: Literal["classification"] = "classification"  # the task of studies that it fits
 
 
 def _write_plain(

@@ -27,8 +27,10 @@ LABELS = (
 
 @dataclass(frozen=True)
 class Lines:
-    """What one file says: (line, (image, labels joined by |)), (line, answer), (image, reason) of discards,
-    and lines that cannot be read.
+    """What one file says: labels, answers or discards, and the lines that cannot be read.
+
+    ``labels`` are (line, (image, labels joined by |)). ``answers`` are (line, (image, class, annotator, yes,
+    no or unsure)). ``discards`` are (image, reason). ``wrong`` are (line, image, what is wrong with it).
     """
 
     labels: list[tuple[int, tuple[str, str]]] = field(default_factory=list)

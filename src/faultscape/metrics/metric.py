@@ -55,14 +55,17 @@ class Metric:
     means, ``short`` a column's head on a terminal.
 
     ``needs`` are the kinds of input of which one must be there, ``reads`` the statistic, ``options`` the
-    definitions that change it, which ``definition`` names in braces. It lies between 0 and ``most``; one that
-    is ``bounded`` by some scales has no bound under others. ``place`` is its column among its group's. One
-    ``on_request`` is computed only where `--metric` names it, or another that reads the same statistic.
-    ``of_pair(both, reference, prediction, over=)`` is the same number of two models' maps, where it is a
-    concordance to select by.
+    definitions that change it, which ``definition`` names in braces. A value lies between 0 and ``most``; one
+    that is ``bounded`` by some scales has no bound under others. ``place`` is its column among its group's.
+    One ``on_request`` is computed only where `--metric` names it, or another that reads the same statistic.
+    ``join`` says how images are put together: added up (``pooled``), or by a mean over images and classes
+    (``cells``) or over images (``images``). ``per_class`` takes (statistics, definitions) and returns the
+    metric of each class (..., C); None where it has none. ``of_pair`` takes (both, reference, prediction,
+    over=), counts of two models' maps, and returns the same number; None where it is not a concordance to
+    select by.
 
     Of metrics of scores: ``streamed`` is the number that it is of those which are made of all pixels without
-    holding them (else ``compute`` gets all of them, or those of one image where images are joined),
+    holding them (else `compute` gets all of them, or those of one image where images are joined),
     ``of_groups`` the same number (B,) of coarse scores, from which intervals come, and ``shape`` how it moves
     as pixels do. Of what is shown: ``main`` metrics stand in the first tables of the page; ``column`` is the
     place among the columns on a terminal, and ``headline`` that among the metrics by which a page is headed
@@ -72,12 +75,12 @@ class Metric:
     name: str
     title: str
     says: str
-    group: str
+    group: str  # where tables list it: pixels, regions, partitions, ..., or own for your own of maps
     better: Literal["high", "low"]
     join: Literal["pooled", "cells", "images"]
     definition: str
     reads: str
-    compute: Compute
+    compute: Compute  # (statistics, definitions) -> its values: of each image, cell or sum
     per_class: Compute | None = None
     needs: frozenset[str] = frozenset(["connected", "given"])
     options: tuple[str, ...] = ()
@@ -86,7 +89,7 @@ class Metric:
     place: int = 0
     most: float = 1.0
     bounded: tuple[str, ...] = ()
-    count: Callable[..., Any] | None = None
+    count: Callable[..., Any] | None = None  # the function that `metric_of_maps` was given; None for others
     of_pair: Callable[..., np.ndarray] | None = None
     streamed: Streamed = ""
     of_groups: OfGroups | None = None

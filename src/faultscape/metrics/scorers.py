@@ -59,13 +59,13 @@ class Scorer:
     ``tells_errors``: whether it may be asked which pixels are misclassified (Blum et al. 2021, appendix A).
     """
 
-    name: str
-    title: str
+    name: str  # what `--scorer` takes
+    title: str  # what tables and charts call it
     formula: str
     compute: Callable[[PixelFacts], np.ndarray]
     needs: Needs = "probabilities"
     most: Callable[[int], float] | None = None
-    source: str = ""
+    source: str = ""  # the papers that define it
     tells_errors: bool = True
 
     @property

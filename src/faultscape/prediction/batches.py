@@ -39,12 +39,15 @@ class Row:
     """One image's result: the code of its labels and of what is kept, or what went wrong (nothing for a made
     image that a folder or table has no map of, because it need not have one); ``photo`` is the SHA-256 of an
     image that the corpus knows by its store's tag.
+
+    ``kept`` are codes by the folder below predictions/NAME that they belong in, such as confidence;
+    those of `counted` are counts of its pixels.
     """
 
-    id: str
-    runs: bytes | None
+    id: str  # the image's, as in the corpus
+    runs: bytes | None  # code of its label map or of a classifier's answer; None without one
     kept: dict[str, tuple[bytes, ...]] = field(default_factory=dict)
-    problem: str = ""
+    problem: str = ""  # why it has no answer; '' with one, or where none is needed
     photo: str | None = None
 
 
@@ -54,8 +57,8 @@ class Batch:
     took; ``warm`` is false of those that began before one was done.
     """
 
-    rows: list[Row]
-    seconds: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+    rows: list[Row]  # one for each image, in the order in which they were asked for
+    seconds: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)  # loading, the model, scores, the rest
     warm: bool = True
 
 

@@ -37,14 +37,14 @@ class Request:
     ``methods`` that of the methods fitted to it.
     """
 
-    name: str
-    source: str
-    settings: Settings
-    shards: Shards
-    options: ModelOptions = field(default_factory=ModelOptions)
-    labels: str | None = None
-    held: dict[str, str] = field(default_factory=dict)
-    device: str = ""
+    name: str  # NAME of NAME=SOURCE
+    source: str  # SOURCE, as the line or study.toml has it
+    settings: Settings  # the study's: its classes, task, working size and models
+    shards: Shards  # call it, as often as needed, for each (shard, its images)
+    options: ModelOptions = field(default_factory=ModelOptions)  # this line's, and earlier ones still valid
+    labels: str | None = None  # the file that `--labels` names
+    held: dict[str, str] = field(default_factory=dict)  # {own label: class or void} that study.toml holds
+    device: str = ""  # as `--device` names it; '' for a GPU where there is one
     hidden: tuple[str, ...] = ()
     methods: str = ""
 
@@ -56,11 +56,11 @@ class Opening:
     it.
     """
 
-    kind: str
-    source: str
-    options: Annotated[ModelOptions, AS_WRITTEN] = field(default_factory=ModelOptions)
-    labels: dict[str, str] = field(default_factory=dict)
-    device: str = ""
+    kind: str  # the `name` of its `Source`
+    source: str  # what is opened: a path, hf:OWNER/MODEL, exec:COMMAND, ...
+    options: Annotated[ModelOptions, AS_WRITTEN] = field(default_factory=ModelOptions)  # all that it is told
+    labels: dict[str, str] = field(default_factory=dict)  # {own label: class name or void}
+    device: str = ""  # as `--device` names it; '' for a GPU where there is one
     digest: str = ""
     hidden: tuple[str, ...] = ()
     methods: str = ""
@@ -72,11 +72,11 @@ class Trial:
     (width, height) of their maps, where what is kept of them goes, and what of it is counted and not kept.
     """
 
-    image: Image
-    images: int
-    size: tuple[int, int]
-    where: Path
-    drop: tuple[str, ...] = ()
+    image: Image  # one of those that are to come
+    images: int  # how many images are to come
+    size: tuple[int, int]  # (width, height) of the largest of their maps
+    where: Path  # the folder for what is kept, which need not exist yet
+    drop: tuple[str, ...] = ()  # folders of what is counted only, and takes no room
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ class Part:
     may run at once, and what counts each answer instead of keeping its doubt.
     """
 
-    files: Mapping[str, str] = field(default_factory=dict)
-    lanes: int = 1
-    look: Look | None = None
+    files: Mapping[str, str] = field(default_factory=dict)  # {image id: file, or number of its row}
+    lanes: int = 1  # batches that may run at the same time; results do not depend on it
+    look: Look | None = None  # counts an answer, and its bytes are kept instead of doubt
 
 
 class OpenModel:
@@ -125,14 +125,14 @@ class Origin:
     to be opened for this; ``notes`` what to say when work is done.
     """
 
-    options: ModelOptions
-    labels: dict[str, str]
-    stamps: dict[int, str]
-    files: dict[int, dict[str, str]] = field(default_factory=dict)
-    keys: dict[int, str] = field(default_factory=dict)
+    options: ModelOptions  # as study.toml is to keep them
+    labels: dict[str, str]  # {own label: class name or void}, as study.toml is to keep it
+    stamps: dict[int, str]  # {shard: what its answers follow from}, see `prediction.stamps`
+    files: dict[int, dict[str, str]] = field(default_factory=dict)  # {shard: {image id: file or row}}
+    keys: dict[int, str] = field(default_factory=dict)  # {shard: key of its images or of the table}
     notes: tuple[str, ...] = ()
     source: str = ""
-    digest: str = ""
+    digest: str = ""  # of the model itself; '' for a folder of maps
     opened: OpenModel | None = None
     runtime: Literal["", "onnx", "torch"] = ""  # of a model of several networks
     hidden: tuple[str, ...] = ()  # folders that the model may not see
@@ -156,19 +156,21 @@ class Source:
     """A kind of model. ``name`` is how study.toml calls it, ``called`` how a person does, ``written`` how its
     SOURCE is written.
 
-    ``of(SOURCE, task)`` recognises one; ``check(NAME, SOURCE)`` raises ModelError where it cannot be had;
-    ``kept_as`` is how study.toml keeps it; ``there`` whether it can still be had, as far as that is seen from
-    here. ``options`` are what it can be told. ``load`` opens a network, whose library is ``runtime``, and
-    ``revision`` says which it is now where a name may come to stand for another. ``own_sizes``: its maps may
-    have other sizes than their images; a note reports it. ``here``: it answers sooner than a worker starts.
-    ``own_code`` warns that the user's own code runs. ``whole``: where some of it is refused, nothing of it
-    counts.
+    ``of`` takes (SOURCE, task) and says whether it is one. ``check`` takes (NAME, SOURCE) and raises
+    ModelError where it cannot be had. ``digest`` takes (SOURCE, options) and returns a digest of the
+    model's files. ``origin`` takes (this entry, the request) and returns what the answers follow from, an
+    `Origin`. ``kept_as`` is how study.toml keeps it; ``there`` whether it can still be had, as far as that is
+    seen from here. ``options`` are what it can be told. ``load`` opens a network, whose library is
+    ``runtime``, and ``revision`` says which it is now where a name may come to stand for another.
+    ``own_sizes``: its maps may have other sizes than their images; a note reports it. ``here``: it answers
+    sooner than a worker starts. ``own_code`` warns that the user's own code runs. ``whole``: where some of it
+    is refused, nothing of it counts.
     """
 
     name: str
     called: str
     written: str
-    open: Callable[[Opening, Settings], OpenModel]
+    open: Callable[[Opening, Settings], OpenModel]  # a model of this kind, in this process
     of: Callable[[str, str], bool] = lambda _source, _task: False
     check: Callable[[str, str], None] = lambda _name, _source: None
     kept_as: Callable[[str], str] = lambda source: source
@@ -176,7 +178,7 @@ class Source:
     digest: Callable[[str, ModelOptions], str] = stamps.digest_of_place
     origin: Callable[[Source, Request], Origin] = _of_rules
     options: tuple[str, ...] = ("resize_maps",)
-    tasks: tuple[Task, ...] = BOTH
+    tasks: tuple[Task, ...] = BOTH  # those of the studies that it fits
     load: Callable[[str, ModelOptions, tuple[int, ...], str], Network] | None = None
     revision: Callable[[str], str] | None = None
     runtime: Literal["", "onnx", "torch"] = ""

@@ -62,7 +62,7 @@ KINDS = {
 class Ranking:
     """One ranking: its words, what it is made from, and how.
 
-    ``compute`` gives scores of what the ranking ``takes``:
+    Scores are computed from what the ranking takes:
 
     - "ratios": ``compute(ratios (B, J, J)) -> (B, J)``, of duels of label maps; ``matrix(performance (B, 2,
       J, J), epsilon)`` makes the ratios;
@@ -78,17 +78,17 @@ class Ranking:
     "bootstrap" over images, "wilson" of shares, "student" t.
     """
 
-    name: str
-    title: str
-    short: str
-    says: str
-    source: str
-    kind: Kind
-    takes: Takes
-    compute: Callable[..., Any]
+    name: str  # its key in the standings
+    title: str  # what pages and tables call it
+    short: str  # the head of a narrow column
+    says: str  # what its scores tell of a model, as pages put it
+    source: str  # paper and equation, or ours
+    kind: Kind  # for whom a label counts, one of `KINDS`
+    takes: Takes  # what `compute` is given, as listed above
+    compute: Callable[..., Any]  # gives the scores, large = good
     bounds: Literal["share", "difference", "none"] = "none"
     interval: Literal["bootstrap", "wilson", "student"] = "bootstrap"
-    matrix: Callable[..., np.ndarray] | None = None
+    matrix: Callable[..., np.ndarray] | None = None  # makes the ratios; None: as `aggressiveness`
     score: str = ""
 
     def span(self, models: int) -> tuple[float, float]:

@@ -49,11 +49,11 @@ class Scene:
     float32 metres, and its light.
     """
 
-    image: np.ndarray
-    truth: np.ndarray
-    instances: np.ndarray
-    depth: np.ndarray
-    light: str
+    image: np.ndarray  # (H, W, 3) uint8 RGB
+    truth: np.ndarray  # (H, W) uint8: the ids of `CLASSES`, never void
+    instances: np.ndarray  # (H, W) uint16: things numbered from 1, 0 elsewhere
+    depth: np.ndarray  # (H, W) float32: metres along the optical axis, 1000 for the sky
+    light: str  # one of LIGHTS, never mixed
 
 
 def training_scene(index: int) -> Scene:

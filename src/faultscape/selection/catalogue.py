@@ -39,26 +39,26 @@ class Selector:
     """One way to choose images.
 
     ``title`` and ``purpose`` (which images it draws) are for tables and pages. ``needs`` names the facts
-    (stages.drawing_facts) beside ``complete`` that ``weigh`` or ``prefer`` reads: dispute (I,), expected (J,
+    (stages.drawing_facts) beside ``complete`` that `weigh` or `prefer` reads: dispute (I,), expected (J,
     I), discrepancy (P, I), entropy (I,), labels (J, I), agreement (J, J, I), and similarity for labels of
     classifiers or agreement of label maps. ``learns`` says what it takes from labels so far: accuracy (how
     reliable each model is), belief (that a model is the best, from similarities), queries (from single
     questions), votes (of classifiers alone, where there are labels), or never. ``options`` are its own beside
-    those of everything that draws, ``defaults`` what stands in its definition from the first; ``duels`` the
-    options, by task, where models duel; ``goals`` those of `select --goal` that it serves; ``even`` says that
-    each image of the pool is drawn with the same chance, so that labels of its draws are labels of the whole
-    pool; ``source`` where it comes from.
+    those of everything that draws, ``of_task`` more that apply in studies of one task, ``defaults`` what
+    stands in its definition from the first; ``duels`` the options, by task, where models duel; ``goals``
+    those of `select --goal` that it serves; ``even`` says that each image of the pool is drawn with the same
+    chance, so that labels of its draws are labels of the whole pool; ``source`` where it comes from.
     """
 
-    name: str
+    name: str  # what `select --selector` takes
     title: str
     purpose: str
     source: str
     needs: tuple[str, ...] = ()
-    weigh: Weigh | None = None
-    prefer: Weigh | None = None
+    weigh: Weigh | None = None  # (facts, options) -> (I,) weights, 0 or more: it draws in proportion to them
+    prefer: Weigh | None = None  # (facts, options) -> (I,) numbers, the largest first; -inf is never drawn
     learns: Literal["never", "votes", "accuracy", "belief", "queries"] = "never"
-    tasks: tuple[Task, ...] = BOTH
+    tasks: tuple[Task, ...] = BOTH  # those of the studies in which it draws
     options: tuple[str, ...] = ()
     of_task: Mapping[Task, tuple[str, ...]] = field(default_factory=lambda: _OF_TASK)
     defaults: JsonObject = field(default_factory=dict)

@@ -41,11 +41,11 @@ class BlendPlan:
     drives to, ``fog`` is None without.
     """
 
-    preset: BlendPreset
-    height: int
-    width: int
+    preset: BlendPreset  # decides which steps an object goes through
+    height: int  # rows of the frame
+    width: int  # columns of the frame
     focus: tuple[int, int]
-    objects: tuple[Placement, ...]
+    objects: tuple[Placement, ...]  # in the order in which they are blended: a later one lies over an earlier
     fog: Fog | None = None
 
     def text(self) -> str:

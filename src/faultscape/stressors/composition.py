@@ -43,10 +43,10 @@ class Blended:
     lie and void where none does, and what each step did.
     """
 
-    image: np.ndarray
-    labels: np.ndarray
+    image: np.ndarray  # (H, W, 3) uint8 RGB, with objects and fog
+    labels: np.ndarray  # (H, W) uint8: 1 anomalous, 0 known, 255 void
     objects: np.ndarray
-    steps: tuple[StepValue, ...]
+    steps: tuple[StepValue, ...]  # object by object, in the order of the plan
 
     def __repr__(self) -> str:
         height, width = self.labels.shape

@@ -22,17 +22,14 @@ Move = Callable[[int, int, Parameters, int], tuple[np.ndarray, np.ndarray]]
 class Corruption:
     """One way to corrupt an image, of five severities.
 
-    name, title  the word of options and folders, and what people read
-    family       as in Hendrycks and Dietterich 2019: "noise", "blur", "weather" or "digital"
-    means        what the numbers of ``parameters`` are, in their order
-    parameters   five tuples of numbers, one a severity
-    apply        (pixels, parameters, start) -> pixels; of one that is ``textured``
-                 (pixels, parameters, start, textures)
-    random       whether another seed gives another image
-    move         None where pixels stay in their places, else (H, W, parameters, start) -> the row and the
-                 column (H, W) from which each pixel came
-    textured     whether ``apply`` takes your own textures
-    source       where the definition stands
+    ``name`` is the word of options and folders. ``title`` is what people read. ``family`` is as in Hendrycks
+    and Dietterich 2019: "noise", "blur", "weather" or "digital". ``means`` says what the numbers of
+    parameters are, in their order. ``parameters`` are five tuples of numbers, one for each severity.
+    ``apply`` takes (pixels, parameters, start), of a textured one also textures, and returns pixels of the
+    same shape and type. ``random`` says whether another seed gives another image. ``move`` takes (H, W,
+    parameters, start) and returns the row and the column (H, W) from which each pixel came; None where pixels
+    stay in their places. ``textured`` says whether `apply` takes your own textures. ``source`` is where the
+    definition is published.
     """
 
     name: str
@@ -51,6 +48,6 @@ class Corruption:
 class Preset:
     """A named list of corruptions: (name, severities) each, and whose list it is."""
 
-    name: str
-    corruptions: tuple[tuple[str, tuple[int, ...]], ...]
-    source: str
+    name: str  # what `stress corrupt --preset` takes
+    corruptions: tuple[tuple[str, tuple[int, ...]], ...]  # (name of a corruption, its severities) each
+    source: str  # whose list it is

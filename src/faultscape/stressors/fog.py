@@ -35,7 +35,7 @@ class Fog:
     """
 
     beta: float
-    light: tuple[int, int, int] = (210, 210, 210)
+    light: tuple[int, int, int] = (210, 210, 210)  # RGB grey levels, 0 to 255
 
     def __post_init__(self) -> None:
         if not 0 <= self.beta <= 10:

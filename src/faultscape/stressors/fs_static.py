@@ -43,10 +43,10 @@ class StaticFrame:
     digests of the objects drawn for it.
     """
 
-    split: Literal["validation", "test"]
-    base: str
-    draw: int
-    objects: tuple[str, ...]
+    split: Literal["validation", "test"]  # the two share neither bases nor objects
+    base: str  # the key of the image that objects are blended into
+    draw: int  # 0 for the first frame of a base, 1 for the next, ...
+    objects: tuple[str, ...]  # digests of the cut-outs drawn for it, which may be given twice
 
 
 def static_frames(

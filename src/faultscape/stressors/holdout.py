@@ -56,14 +56,12 @@ HOLDOUT_PRESETS = (
 
 @dataclass(frozen=True)
 class Holdout:
-    """The classes that are kept, those that are withheld, and (C + 1,) tables by place: ``kept_places`` of
-    the kept classes or K, ``is_withheld``.
-    """
+    """The K kept classes, the withheld ones, and tables by place, the last of which is void."""
 
-    kept: Classes
-    withheld: tuple[str, ...]
-    kept_places: np.ndarray
-    is_withheld: np.ndarray
+    kept: Classes  # as a class list of its own; ids of withheld classes are void in it
+    withheld: tuple[str, ...]  # names, in the order of the class list
+    kept_places: np.ndarray  # (C + 1,) uint16: the place among the kept classes, K for withheld and void
+    is_withheld: np.ndarray  # (C + 1,) bool, false for void
 
 
 def hold_out(classes: Classes, names: Sequence[str]) -> Holdout:

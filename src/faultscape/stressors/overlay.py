@@ -36,11 +36,11 @@ class Overlay:
     (height, width), and the digests of base and image.
     """
 
-    difference: np.ndarray
-    corner: tuple[int, int]
-    frame: tuple[int, int]
-    base: str
-    image: str
+    difference: np.ndarray  # (h, w, 3) int16: image - base in the box that changed
+    corner: tuple[int, int]  # (x, y) of that box
+    frame: tuple[int, int]  # (height, width) of base and image
+    base: str  # digest of the base: BLAKE2b of size and pixels
+    image: str  # digest of the image, made in the same way
 
     def added_to(self, base: np.ndarray) -> np.ndarray:
         """Return base + overlay (H, W, 3) uint8; ImageError for another base than the one it was made of, or

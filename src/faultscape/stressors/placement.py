@@ -78,36 +78,27 @@ FLIERS = (
 class Placement:
     """One object of a plan: which, where, and every number that its steps take; nothing is drawn later.
 
-    cutout, name, class_, use
-        The cut-out's digest, name and class; an "anomaly" or a "known" object.
-    x, y, width, height, flip
-        Its box in the frame, and whether it is mirrored.
-    smooth, brightness, histogram, motion, depth, noise, glow, glow_width
-        Sigma of alpha's border in pixels; the share of the way to the covered pixels' brightness and to their
-        histogram; motion blur as a share of the distance from the focus; sigma of the depth blur in pixels;
-        factor of the noise; strength of the glow and its sigma in pixels.
-    noise_start
-        Where the stream of the noise begins.
+    A number is 0 where the object does not take its step, `smooth` also for a mask with a soft border.
     """
 
-    cutout: str
-    name: str
-    class_: str
-    use: Use
-    x: int
-    y: int
-    width: int
-    height: int
-    flip: bool = False
-    smooth: float = 0.0
-    brightness: float = 0.0
-    histogram: float = 0.0
-    motion: float = 0.0
-    depth: float = 0.0
-    noise: float = 0.0
-    glow: float = 0.0
-    glow_width: float = 0.0
-    noise_start: int = 0
+    cutout: str  # the digest that names it
+    name: str  # the cut-out's, for messages
+    class_: str  # the cut-out's; '' where it is not known
+    use: Use  # anomaly or known: decides its steps and its label
+    x: int  # left edge of its box in the frame, in pixels
+    y: int  # upper edge of its box, in pixels
+    width: int  # pixels from the left edge of its box to the right one
+    height: int  # pixels from the upper edge of its box to the lower one
+    flip: bool = False  # whether it is mirrored left to right
+    smooth: float = 0.0  # sigma of the Gaussian that softens the border of alpha, in pixels
+    brightness: float = 0.0  # share of the way to the mean brightness of the covered pixels
+    histogram: float = 0.0  # share of the way to their colour histogram
+    motion: float = 0.0  # length of the motion blur, as a share of the distance from the focus
+    depth: float = 0.0  # sigma of the blur of what stands far away, in pixels
+    noise: float = 0.0  # how noisy it becomes: 1 as the frame around it
+    glow: float = 0.0  # strength of the light of overexposed pixels
+    glow_width: float = 0.0  # its sigma, in pixels
+    noise_start: int = 0  # where the stream begins from which its noise is drawn
 
     @property
     def box(self) -> tuple[int, int, int, int]:

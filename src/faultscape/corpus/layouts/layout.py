@@ -45,7 +45,7 @@ class Frame:
     how a derived image was made: ``fog-3`` of ``frankfurt/frankfurt_000000_000294``.
     """
 
-    id: str
+    id: str  # the path below the folder of its split, as frankfurt/frankfurt_000000_000294
     image: str
     truth: str = ""
     instances: str = ""
@@ -66,7 +66,7 @@ Read = Callable[[Frame], np.ndarray]
 @dataclass(frozen=True)
 class Layout:
     """A data set's layout, complete: how its frames are found, what its labels mean, how many images it
-    should have.
+    should have. Readers take a frame; one is None where the data set has nothing of its kind.
 
     ``splits`` are the names that the data set itself uses; with ``lists`` the name of any list file that lies
     beside the official ones is a split too. ``classes`` names a built-in class list ('' where there are
@@ -77,25 +77,25 @@ class Layout:
     the data set is handed out, as far as we know: its own site counts.
     """
 
-    name: str
-    title: str
+    name: str  # what `collect --layout` takes
+    title: str  # the data set as tables and messages name it
     splits: tuple[str, ...]
     classes: str
     truth_kind: TruthKind
     find: Find
     expected: str
-    source: str
-    counts: Mapping[str, int] = field(default_factory=dict)
+    source: str  # the papers that describe it, and its site
+    counts: Mapping[str, int] = field(default_factory=dict)  # documented number of images by split
     grouping: str = ""
     notes: str = ""
     terms: str = ""
     lists: bool = False
-    read_semantic: Read | None = None
-    read_anomaly: Read | None = None
-    read_instances: Read | None = None
-    read_depth: Read | None = None
-    read_ego: Read | None = None
-    read_overlaid: Read | None = None
+    read_semantic: Read | None = None  # (H, W) ids of the class list
+    read_anomaly: Read | None = None  # (H, W): 0 known, 1 anomalous, 255 void
+    read_instances: Read | None = None  # (H, W) int32: a number for each object, 0 for none
+    read_depth: Read | None = None  # (H, W) float32 metres, NaN where not measured
+    read_ego: Read | None = None  # (H, W) bool: the ego vehicle, where no object is blended
+    read_overlaid: Read | None = None  # (H, W, 3) uint8: `image` with `overlay` added
     to_cityscapes: Callable[[], dict[str, str]] | None = None
 
     @property

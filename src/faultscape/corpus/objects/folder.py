@@ -57,9 +57,9 @@ class ObjectFolder:
     and which form the folder has.
     """
 
-    cutouts: tuple[Cutout, ...]
-    left_out: tuple[tuple[str, str], ...]
-    kind: Kind
+    cutouts: tuple[Cutout, ...]  # those that can be blended, in the order of their digests
+    left_out: tuple[tuple[str, str], ...]  # (file, reason) of files and single objects, sorted
+    kind: Kind  # the form of the folder; csv wherever objects.csv lies in it
 
     def __repr__(self) -> str:
         classes = Counter(cutout.class_ or "no class" for cutout in self.cutouts)

@@ -74,14 +74,14 @@ class Detection:
     where all are reached by more. What has no value is NaN, and ``undefined`` says why.
     """
 
-    average_precision: float
-    auroc: float
+    average_precision: float  # the step sum over thresholds; NaN without positives
+    auroc: float  # ties count as half; NaN without positives or negatives
     fpr95: float
     share_below: float
     f1: float
     f1_threshold: float
-    positives: int
-    negatives: int
+    positives: int  # anomalous pixels
+    negatives: int  # known pixels; void ones are left out
     low: float
     high: float
     scores: np.ndarray = field(repr=False)

@@ -36,8 +36,8 @@ _PIXELS = 1 << 31  # the kernel counts in uint32
 class Histogram16:
     """Pixels at each float16 score in ascending order, known and anomalous; ``+`` adds two."""
 
-    known: np.ndarray
-    anomalous: np.ndarray
+    known: np.ndarray  # (65536,) int64: known pixels at each float16 value, ascending
+    anomalous: np.ndarray  # (65536,) int64: anomalous pixels, in the same order
 
     def __add__(self, other: Histogram16) -> Histogram16:
         return Histogram16(self.known + other.known, self.anomalous + other.anomalous)

@@ -34,12 +34,12 @@ class Layer:
     is that of the frame (height, width).
     """
 
-    colour: np.ndarray
-    alpha: np.ndarray
-    corner: tuple[int, int]
+    colour: np.ndarray  # (h, w, 3) int32, 256 to a grey level
+    alpha: np.ndarray  # (h, w) int32, from 0 to 4096 where there is the object alone
+    corner: tuple[int, int]  # (x, y) in the frame, perhaps outside of it
     window: np.ndarray
     size: tuple[int, int]
-    light: np.ndarray | None = None
+    light: np.ndarray | None = None  # (h, w, 3) int32 that glow adds to the frame around the object
 
 
 def layer_of(

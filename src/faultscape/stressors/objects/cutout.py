@@ -40,15 +40,15 @@ class Cutout:
     (Cutout('a box', box, anomaly, 3 x 2), 6)
     """
 
-    pixels: np.ndarray
-    alpha: np.ndarray
-    name: str
-    class_: str = ""
-    split: str = ""
-    use: Use = "anomaly"
-    corner: tuple[int, int] = (0, 0)
-    frame: tuple[int, int] = (0, 0)
-    border: int = 0
+    pixels: np.ndarray  # (h, w, 3) uint8 RGB
+    alpha: np.ndarray  # (h, w) uint8: 255 the object alone, 0 none of it
+    name: str  # what people call it, often its file and a number
+    class_: str = ""  # the object's; '' where it is not known
+    split: str = ""  # validation or test; '' where it may serve in both
+    use: Use = "anomaly"  # known is of a class that the data set has, anomaly is not
+    corner: tuple[int, int] = (0, 0)  # (x, y) of its upper left pixel in the image that it was cut out of
+    frame: tuple[int, int] = (0, 0)  # (height, width) of that image; (0, 0) where it is not known
+    border: int = 0  # pixels of it that lie on the border of that image
 
     def __post_init__(self) -> None:
         pixels, alpha = np.asarray(self.pixels), np.asarray(self.alpha)

@@ -111,9 +111,9 @@ class RealNVP(nn.Module):
     torch.Size([3])
     """
 
-    orders: Tensor
-    centre: Tensor
-    spread: Tensor
+    orders: Tensor  # (blocks, D) int64: the permutation at the end of each block
+    centre: Tensor  # (D,) subtracted first: the mean of the training features
+    spread: Tensor  # (D,) divided by next: their standard deviation
 
     def __init__(
         self, dimensions: int, blocks: int = BLOCKS, width: int = WIDTH, depth: int = DEPTH, seed: int = 0

@@ -35,13 +35,13 @@ _LOOKS = 20  # how often the held-out embeddings are asked
 class FlowPlan:
     """How a flow is made and trained."""
 
-    steps: int = 3000
-    rate: float = 1e-3
-    batch: int = 512
-    blocks: int = BLOCKS
-    width: int = WIDTH
-    depth: int = DEPTH
-    seed: int = 0
+    steps: int = 3000  # training steps, one batch each
+    rate: float = 1e-3  # Adam's learning rate, the same in all steps
+    batch: int = 512  # embeddings drawn for a step
+    blocks: int = BLOCKS  # each a coupling, a norm and a permutation
+    width: int = WIDTH  # units of each hidden layer of a coupling
+    depth: int = DEPTH  # hidden layers of a coupling
+    seed: int = 0  # decides what is held out, where the flow starts, and the batches
 
 
 @dataclass(frozen=True)
