@@ -245,7 +245,7 @@ def seen(room: str, mutation: Mutation, folder: Path) -> str:
 
 
 def main() -> None:
-    """Make each mutation, and say of each whether it was seen."""
+    """Make each mutation, and say about each whether it was seen."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=16)
     parser.add_argument("--only", default="", help="numbers of mutations, separated by commas")

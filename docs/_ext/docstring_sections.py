@@ -1,7 +1,7 @@
 """A docstring with the sections of numpydoc: Parameters, Returns, Raises, Examples.
 
 Conventions: docstrings of the package say in prose what they take and raise. A sentence that begins with
-````name```` of a parameter is moved to that parameter; what a docstring does not say of a parameter is taken
+````name```` of a parameter is moved to that parameter; what a docstring does not say about a parameter is taken
 from the comment behind a field, or from the conventions of the file and of the folders above. Types and defaults come from the signature; an error
 that is named comes with the words behind its name. What is written as a section already is kept. Prose is
 plain text: only code between backticks and doctests are markup.
@@ -44,7 +44,7 @@ NOWHERE = Place()
 
 @dataclass
 class Taken:
-    """A parameter or a field: its type and default as they are written, and what is said of it."""
+    """A parameter or a field: its type and default as they are written, and what is said about it."""
 
     name: str
     type: str = ""
@@ -175,7 +175,7 @@ def _assigned(one: Taken) -> str:
 def described(
     text: str, node: ast.FunctionDef | ast.ClassDef, place: Place = NOWHERE
 ) -> tuple[list[Taken], list[str]]:
-    """Return the parameters with what is said of each, and the paragraphs without what was moved to them."""
+    """Return the parameters with what is said about each, and the paragraphs without what was moved to them."""
     about, written, _ = _parts(text)
     head, *rest = re.split(r"\n\s*\n", about.strip("\n"))
     parameters = taken(node)
@@ -214,7 +214,7 @@ def sectioned(text: str, node: ast.FunctionDef | ast.ClassDef, place: Place = NO
 
 
 def _parts(text: str) -> tuple[str, dict[str, str], str]:
-    """Return the prose of a docstring, what its section of parameters says of each, and its doctests."""
+    """Return the prose of a docstring, what its section of parameters says about each, and its doctests."""
     prose, mark, examples = text.strip("\n").partition("\n>>>")
     tail = f">>>{examples}" if mark else ""
     match = _SECTION.search(prose)

@@ -105,7 +105,7 @@ def plain_text(text: str | None) -> str:
 
 
 def module_text(file: Path) -> str:
-    """Return what a file says of itself: what it is, conventions, source."""
+    """Return what a file says about itself: what it is, conventions, source."""
     return plain_text(ast.get_docstring(public.tree(file)))
 
 

@@ -45,7 +45,7 @@ COLUMNS = {
     "parent": "The image that this one was made of; empty for one that was collected.",
     "width": "Pixels across.",
     "height": "Pixels down.",
-    "digest": "SHA-256 of the file's bytes, or what its store says of them (`etag:...`).",
+    "digest": "SHA-256 of the file's bytes, or what its store says about them (`etag:...`).",
     "dhash": "64 bits that near-duplicates share, as a signed number; null where the image was not looked at.",
     "near_duplicate_of": "The first image of its near-duplicate group; empty for one without duplicates.",
     "shard": "The shard that the image is in; it never changes.",
@@ -164,7 +164,7 @@ def schemas() -> dict[str, list[tuple[str, str]]]:
 
 @cache
 def statistics() -> dict[str, str]:
-    """Return what is said of columns that catalogues name: metrics, and the statistics that they read."""
+    """Return what is said about columns that catalogues name: metrics, and the statistics that they read."""
     from faultscape.metrics.catalogue import METRICS
 
     read: dict[str, list[str]] = {}
@@ -176,7 +176,7 @@ def statistics() -> dict[str, str]:
 
 def fields_of(file: str, name: str) -> list[tuple[str, str, str, str]]:
     """Return (field, type, default, meaning) of a model of settings as its file writes them; a meaning is the
-    comment behind a field, or what the file says of it at its top.
+    comment behind a field, or what the file says about it at its top.
     """
     path = public.PACKAGE / "study" / file
     lines, whole = path.read_text(encoding="utf-8").splitlines(), public.tree(path)

@@ -272,7 +272,6 @@ class Definition(TypedDict, total=False):
     temperature: float  # ``mad`` draws in proportion to discrepancy^(1 / temperature)
     sharpness: float  # how closely answers are expected to follow the best model
     epsilon: float  # for model-picker: the chance that the best model errs on an image
-    made: str  # unused; no file of this version holds it
     replaced_by: str  # name of the selection that replaced this one
 
 

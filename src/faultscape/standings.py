@@ -126,8 +126,8 @@ class Standings:
 
 
 def standings_text(standings: Standings, describe_score: Callable[[str], str] = lambda _: "") -> str:
-    """Return standings as they are printed; ``describe_score`` says of a ranking's name what its scores are,
-    '' where nothing is to be said.
+    """Return standings as they are printed; ``describe_score`` says about a ranking's name what its scores
+    are, '' where nothing is to be said.
     """
     truth = standings.provenance.get("truth", "labels")
     lines = [

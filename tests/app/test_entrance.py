@@ -18,7 +18,7 @@ pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installe
 
 import made_entrance
 from faultscape.errors import StudyError
-from faultscape.stages.label.people import invite_somebody
+from faultscape.stages.label.people import invite_person
 from faultscape.stages.serve import gate as gates
 from faultscape.stages.serve.gate import COOKIE, Limits, server_key
 from faultscape.stages.serve.serve import _way_in
@@ -370,7 +370,7 @@ def test_a_server_that_is_started_again_leaves_the_first_organiser_in_and_says_h
         client.cookies.set(COOKIE, kept)
         assert client.get("/people").status_code == 200
         assert again.client().get(f"/join/{token}").status_code == 200
-        made = invite_somebody(str(root), "organiser", organiser=False)
+        made = invite_person(str(root), "organiser", organiser=False)
         assert again.client().get(f"/join/{made.token}").status_code == 200
         assert again.people.find("organiser").role == ORGANISER
 

@@ -42,6 +42,7 @@ WORDS = (
     Word(r"of a person's own|of somebody's own", "of a person's own", "your own"),
     Word(r"there is no word", "there is no word", "no ... is recorded"),
     Word(r"what (?:was|is) said of", "what was said of", "the options set for"),
+    Word(r"(?:says?|said) of(?! (?:each|which|data))", "says of it", "says about"),
     Word(r"of no use", "of no use", "cannot be used for"),
     Word(r"by now", "by now", "now"),
     Word(r"(?<!time and )anew", "drawn anew", "redrawn; again"),

@@ -26,7 +26,7 @@ from faultscape.study.settings import Settings
 
 
 class Channels(Protocol):
-    """What a network says of its own labels."""
+    """What a network says about its own labels."""
 
     @property
     def channels(self) -> int | None: ...

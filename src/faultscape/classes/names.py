@@ -57,8 +57,8 @@ def class_place(word: str, classes: Classes, where: str) -> int:
 
 
 def shared(word: str, classes: Classes) -> str:
-    """Return what to say of a word that several classes have (before a bracket, or as a synonym), or nothing
-    where it is not so.
+    """Return what to say about a word that several classes have (before a bracket, or as a synonym), or
+    nothing where it is not so.
 
     >>> shared("crane", Classes(("crane (bird)", "crane (machine)"), (3, 8), ()))
     "'crane' is ambiguous: 'crane (bird)' (3) or 'crane (machine)' (8); give the full name or the number"

@@ -70,7 +70,7 @@ def split(words: Sequence[str]) -> tuple[list[str], OutputOptions]:
 
 
 def without_notes(text: str) -> str:
-    r"""Return the text of a result without its notes, wrapped or not, and without what it says of -v.
+    r"""Return the text of a result without its notes, wrapped or not, and without what it says about -v.
 
     >>> without_notes("a  .9\n  note: few\n    images\n  note: b\nothers: c; -v prints them\nd  .8")
     'a  .9\nothers: c\nd  .8'

@@ -2,7 +2,7 @@
 
 Conventions: of two label maps the concordance, the mean of both directions where it has two; of two
 classifiers 1 where they say the same, else 0. An image counts for a pair where both models have something to
-say of it. Blocks of images are added in corpus order.
+say about it. Blocks of images are added in corpus order.
 
 ``blocks`` are the counts or the predictions of some images each.
 """

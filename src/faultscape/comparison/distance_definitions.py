@@ -81,7 +81,7 @@ def distances_of(classes: Classes, kind: str | None, hierarchy: str | None = Non
 
 
 class DistanceDefinition(TypedDict):
-    """What a selection's definition says of distances between classes; ``distances`` is their digest."""
+    """What a selection's definition says about distances between classes; ``distances`` is their digest."""
 
     distance: str
     hierarchy: str | None
@@ -91,8 +91,8 @@ class DistanceDefinition(TypedDict):
 def define_distances(
     classes: Classes, given: Mapping[str, object], was: Definition | None, otherwise: str | None = None
 ) -> tuple[DistanceDefinition, np.ndarray]:
-    """Return what a selection's definition says of distances, {distance, hierarchy, distances}, and the (C,
-    C) distances.
+    """Return what a selection's definition says about distances, {distance, hierarchy, distances}, and the
+    (C, C) distances.
 
     What is not ``given`` is as it ``was``, or at first ``otherwise`` (None: wordnet or 01, as classes allow).
     Files are given with their whole path, and a digest of the distances says whether they are still the same

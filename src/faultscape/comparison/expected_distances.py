@@ -4,7 +4,7 @@ Conventions: probabilities should be calibrated. They come as (I, C), a column a
 probabilities)`` of the K most probable classes, both (I, K), with a negative label where a row has fewer. The
 result is NaN where a row has no probability, or an undefined one.
 
-``first`` and ``second`` are what two models say of the same images. ``distances`` (C, C) are those of the
+``first`` and ``second`` are what two models say about the same images. ``distances`` (C, C) are those of the
 classes.
 
 Source: Wang et al. 2020, section 4, the future direction: distances over distributions instead of single

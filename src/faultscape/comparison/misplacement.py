@@ -1,7 +1,7 @@
 """Models that agree with nobody, and the order of images or of classes under which they would: found before
 there is any label.
 
-Conventions: ``answers`` (J, N, H, W): what each model says of some pixels of N images in corpus order, as
+Conventions: ``answers`` (J, N, H, W): what each model says about some pixels of N images in corpus order, as
 places of classes, NONE where it says nothing; of classifiers H = W = 1. ``starts`` say where a new run of
 consecutive images begins. The agreement of two models on an image is the mean IoU of the classes that either
 names (of one pixel 1 or 0); orders are looked for by the share of pixels on which they agree, which is
@@ -279,7 +279,7 @@ def _orders(
     answers: np.ndarray, m: int, runs: list[slice], keys: Sequence[str], *, lost: bool
 ) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
     """Yield what a model would say in the order of images, or under the mix-up of classes, that fits the
-    others clearly better than what it says; and what is to be said of it.
+    others clearly better than what it says; and what is to be said about it.
     """
     mine, j, n = answers[m], *answers.shape[:2]
     rest = np.array([b for b in range(j) if b != m])
@@ -344,8 +344,8 @@ def _better(
     """Return how much better answers fit in another order than ``now``, 0 where it is not clear that they do;
     all are shares on images (N,).
 
-    ``mirror``: how the image of the others that a shift gives for this one fits what the model says of this
-    one: where ids are right, both ways fit alike.
+    ``mirror``: how the image of the others that a shift gives for this one fits what the model says about
+    this one: where ids are right, both ways fit alike.
     """
     above = [right - now, right - chance - (chance - now), *([] if mirror is None else [right - mirror])]
     clear = [_clear(gains, risk) for gains in above]
@@ -417,8 +417,8 @@ def _share(one: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def _chance(one: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return (N,) the share of pixels on which others (B, N, P) would agree with what a model (N, P) says of
-    any of the images; NaN where there are none.
+    """Return (N,) the share of pixels on which others (B, N, P) would agree with what a model (N, P) says
+    about any of the images; NaN where there are none.
     """
     none = np.iinfo(one.dtype).max
     n = int(max(side[side != none].max(initial=0) for side in (one, others))) + 1

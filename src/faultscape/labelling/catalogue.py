@@ -81,7 +81,7 @@ class BundleFormat:
     ``says`` is what to do with what was written. ``photo`` takes (folder, image id) and returns where the
     file of an image is. ``write`` takes (folder, images, classes), the images as `DrawnImage`, and yields
     (path in the folder, bytes) of all files but theirs. ``recognise`` takes a path and says whether it is a
-    file of this format. ``read`` takes its path and gives what it says of each image, a `ToolLabel`.
+    file of this format. ``read`` takes its path and gives what it says about each image, a `ToolLabel`.
     ``check`` takes its path and gives what the tool would not take, in sentences. ``outlines``: `write` takes
     that word too, and then writes polygons.
     """

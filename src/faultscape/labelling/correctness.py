@@ -47,7 +47,7 @@ def right_or_wrong(
 
 
 def ties_text(verdicts: Verdicts, names: Collection[str]) -> list[str]:
-    """Return what to say of questions about these classes that are at a tie, nothing where none is."""
+    """Return what to say about questions about these classes that are at a tie, nothing where none is."""
     ties = sum(verdict is None for (_, class_), verdict in verdicts.items() if class_ in names)
     if not ties:
         return []

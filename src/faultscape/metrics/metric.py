@@ -28,7 +28,7 @@ Compute = Callable[[Stats, Definitions], np.ndarray]
 SCORES = frozenset(["anomaly", "doubt", "confidence", "probabilities"])
 _ROUNDING = 1e-9
 Join = Literal["pooled", "cells", "images"]
-Shape = Literal["smooth", "bent", "stepped"]  # what `intervals.evidence.Drawn` says of them
+Shape = Literal["smooth", "bent", "stepped"]  # what `intervals.evidence.Drawn` says about them
 Streamed = Literal["", "average_precision", "auroc", "fpr95", "correct_ap", "aurc", "augrc", "aupro"]
 
 

@@ -1,4 +1,4 @@
-"""What a model says of some images of a shard: rows and batches, and the form in which a batch stands in a
+"""What a model says about some images of a shard: rows and batches, and the form in which a batch stands in a
 spool.
 
 Conventions: a batch is some rows of the shard, in order; its record holds (image id, runs (of a classifier:

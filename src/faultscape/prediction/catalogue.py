@@ -1,6 +1,6 @@
 """SOURCES: every kind of model, in the order in which a SOURCE is recognised; and opening one.
 
-Conventions: nothing registers itself. What says of itself which kind it is (``hf:``, ``exec:``,
+Conventions: nothing registers itself. What says about itself which kind it is (``hf:``, ``exec:``,
 ``submission:``, ``file.py:SOURCE:PLACE``) is recognised before what an ending tells, which a command or a
 PLACE may have too. All that says which kinds there are (help, errors, what each can be told, how its answers
 are made) is read off this tuple. A kind from outside is a ``Source`` in a file of its own, named

@@ -18,7 +18,7 @@ import numpy as np
 from faultscape.errors import ModelError, OptionError
 from faultscape.prediction.sources.network import Size
 
-# what a network's file or loader may say of its input
+# what a network's file or loader may say about its input
 KEYS = (
     "size",
     "mean",

@@ -28,7 +28,7 @@ from faultscape.prediction.sources.network import Size
 Arrays = tuple[np.ndarray, ...]
 DOUBT = "doubt-"  # begins the names of folders of doubt
 OTHERS = f"{DOUBT}of-the-winner"  # 1 - the largest probability, where pixels are counted
-# what Keep says of one kind; nothing is asked by False, None and ()
+# what Keep says about one kind; nothing is asked by False, None and ()
 Asked = bool | int | tuple[str, ...] | None
 
 

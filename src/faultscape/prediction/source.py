@@ -91,7 +91,7 @@ class Part:
 
 
 class OpenModel:
-    """A model that is open in this process: what it says of images, batch by batch.
+    """A model that is open in this process: what it says about images, batch by batch.
 
     ``device`` is where it runs, in words, nothing where its seconds are not noted; ``threads`` those of each
     of its runs, 0 where it is not asked.
@@ -105,7 +105,7 @@ class OpenModel:
         return images
 
     def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
-        """Yield what the model says of each batch of images, in order; an image that it cannot do is a row
+        """Yield what the model says about each batch of images, in order; an image that it cannot do is a row
         with a problem.
         """
         raise NotImplementedError

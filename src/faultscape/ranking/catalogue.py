@@ -104,7 +104,7 @@ class Ranking:
         return -most, most
 
     def words(self) -> dict[str, str]:
-        """Return what a page says of the ranking: name, title, short title, what it says, source and kind."""
+        """Return what pages say about the ranking: name, title, short title, meaning, source and kind."""
         return {key: getattr(self, key) for key in ("name", "title", "short", "says", "source", "kind")}
 
 

@@ -238,8 +238,8 @@ def rank_accuracies(
 
 
 def _choices_text(answers: int, images: int, chosen: int, *, labels: bool) -> str:
-    """Return what to say of people's choices: how many there are, and on which images they count, where some
-    have ``labels``.
+    """Return what to say about people's choices: how many there are, and on which images they count, where
+    some have ``labels``.
 
     >>> _choices_text(60, 30, 45, labels=False)
     '60 choices between two models decide 30 of 45 chosen images; intervals redraw images, not people'

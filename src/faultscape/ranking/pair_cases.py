@@ -1,5 +1,5 @@
-"""What the labels say of two classifiers on the images chosen for them: accuracies, and cases I, II, III, of
-every pair.
+"""What the labels say about two classifiers on the images chosen for them: accuracies, and cases I, II, III,
+of every pair.
 
 Conventions: J models, I images with labels, S slots, B sets of weights. A slot is an unordered pair and an
 image; ``correct`` (J, I) is 1, 0 or NaN (no label, or a partial label that does not decide). A slot counts

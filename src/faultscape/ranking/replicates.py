@@ -126,7 +126,7 @@ def one_footing(
     models: tuple[str, ...], joined: np.ndarray, scores: np.ndarray
 ) -> tuple[np.ndarray, list[str]]:
     """Return (1 + B, J) scores of the models that are ``joined`` (J,) in the point estimate, and what to say
-    of the others.
+    about the others.
 
     >>> one_footing(
     ...     ("a", "b", "c"),

@@ -79,7 +79,7 @@ def corrupted(study: str) -> None:
 
 
 def judged(study: str, models: dict[str, str]) -> Reliability:
-    """Count what each model says of every set, and write the card; its table-s3 has the paper's columns."""
+    """Predict every set with every model, and write the card; its table-s3 has the columns of the paper."""
     fs.predict(study, models, scorer=[SCORER], measure=True)
     return fs.reliability(study, preset="s3-code")
 

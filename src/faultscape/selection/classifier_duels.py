@@ -62,8 +62,8 @@ def class_duels(
 
     ``distances`` (C, C) between classes; ``allowed`` (C,) says which predicted labels count, all by default;
     ``families`` (I,) are near-duplicate groups, of which a pair takes the first alone. ``discrepancy``
-    "expected" orders by the distance to expect under what both models say of all classes they name (Wang et
-    al. 2020, section 4), over all images; with ``temperatures`` {model: T} from their calibrated
+    "expected" orders by the distance to expect under what both models say about all classes they name (Wang
+    et al. 2020, section 4), over all images; with ``temperatures`` {model: T} from their calibrated
     probabilities (comparison.fit_temperature), of other models as they come. ``keys`` (I,) identify images
     whatever they are called, such as the SHA-256 of the file, the id by default: with ``seed`` they decide
     between equals.

@@ -1,9 +1,9 @@
-"""The weights by which a selector draws, once it is known what the models say of every image: the one place
-from which `select`, `plan`, `rank` and the benchmarks have them.
+"""The weights by which a selector draws, once it is known what the models say about every image: the one
+place from which `select`, `plan`, `rank` and the benchmarks have them.
 
 Conventions: as in ``selector_weights``; the weight of an image that is not complete is 0.
 
-``facts`` hold what the models say of each image, by name, as ``selector_weights`` lists them.
+``facts`` hold what the models say about each image, by name, as ``selector_weights`` lists them.
 """
 
 from __future__ import annotations

@@ -100,8 +100,8 @@ def _hints(owner: type | Callable[..., Any]) -> dict[str, Any]:
 
 
 def _refusal(option: str, value: Any, hint: Any) -> str:
-    """Return what to say of a value that does not fit; of an option that a line repeats the first that does
-    not is enough.
+    """Return what to say about a value that does not fit; of an option that a line repeats the first that
+    does not is enough.
     """
     if get_origin(hint) is tuple and _is_list(value):
         part, _ = get_args(hint)

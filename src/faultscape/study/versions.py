@@ -45,7 +45,7 @@ def _upgrade_answers(root: Path) -> None:
         database.close()
 
 
-# Version 2 gave every answer of classifiers the name of its truth, which was `labels`; version 3 says of
+# Version 2 gave every answer of classifiers the name of its truth, which was `labels`; version 3 says about
 # every answer what was shown. The tables are brought to
 # the last version at once, so both steps do it, and the copy is made before the first of them.
 STEPS = (Step(2, (FILE,), _upgrade_answers), Step(3, (FILE,), _upgrade_answers))

@@ -3,8 +3,8 @@ folder with network.json and weights.safetensors.
 
 Conventions: the folder is all that is needed, on any machine: a backbone of the transformers library is
 described by its configuration, one of your own by a copy of its file. Weights are tensors alone. What the
-network says of its input (``mean``, ``std``, ``multiple``, ``window``, ``stride``, classes) are attributes of
-what is built, as of any network of one's own.
+network says about its input (``mean``, ``std``, ``multiple``, ``window``, ``stride``, classes) are attributes
+of what is built, as of any network of one's own.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 def input_words(description: Description) -> JsonObject:
-    """Return what a network says of its input, in the words of any network of one's own
+    """Return what a network says about its input, in the words of any network of one's own
     (``prediction.inputs``).
     """
     square = {

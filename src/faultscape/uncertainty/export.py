@@ -2,8 +2,8 @@
 are its outputs.
 
 Conventions: the input is (N, 3, H, W), N and, where the network allows it, H and W free. What the network
-says of its input goes with it. A head that can draw members has them drawn in the file, since what opens it
-cannot ask for them. MC dropout is exported with its masks, at one size.
+says about its input goes with it. A head that can draw members has them drawn in the file, since what opens
+it cannot ask for them. MC dropout is exported with its masks, at one size.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The file of a method that was fitted to a network: how it is called, its digest, and what it says of
+"""The file of a method that was fitted to a network: how it is called, its digest, and what it says about
 itself. Light: nothing of torch is loaded.
 
 Conventions: STUDY/methods/MODEL/NAME.safetensors: tensors, and in the metadata of its header a JSON object.
@@ -50,7 +50,7 @@ def digest(path: Path) -> str:
 
 
 def about_text(about: MethodAbout) -> str:
-    """Return what a file says of itself, as its metadata holds it."""
+    """Return what a file says about itself, as its metadata holds it."""
     return json.dumps(_READ.dump_python(about, mode="json"), sort_keys=True)
 
 
@@ -63,7 +63,7 @@ def about_of(text: str, path: Path) -> MethodAbout:
 
 
 def read_about(path: Path) -> MethodAbout:
-    """Return what the file of a fitted method says of itself; ModelError where it is none."""
+    """Return what the file of a fitted method says about itself; ModelError where it is none."""
     try:
         with path.open("rb") as file:
             header = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), _MOST)))

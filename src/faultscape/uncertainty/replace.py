@@ -68,7 +68,7 @@ class DoubtNetwork(GivesDoubt):
         return head
 
     def forward(self, *inputs: Any, **named: Any) -> Doubt:
-        """Return what the network says of its inputs."""
+        """Return what the network says about its inputs."""
         said = split(output_tensor(self.net(*inputs, **named)), self.head.channels, type(self.net).__name__)
         return without_outlier(said) if self.outlier else said
 

@@ -232,9 +232,9 @@ def invite(study: Place, name: str, *, organiser: bool = False) -> Invited:
     organiser
         Let the person see results and invite others.
     """
-    from faultscape.stages.label.people import invite_somebody
+    from faultscape.stages.label.people import invite_person
 
-    return invite_somebody(needed_text(study, "study"), name, organiser=organiser)
+    return invite_person(needed_text(study, "study"), name, organiser=organiser)
 
 
 def forget(study: Place, name: str, *, answers: bool = False) -> Forgotten:
@@ -251,9 +251,9 @@ def forget(study: Place, name: str, *, answers: bool = False) -> Forgotten:
         Also take back what the person answered: choices, yes/no answers, tags, and votes to discard. Masks,
         findings in others' masks, and decided discards stay.
     """
-    from faultscape.stages.label.people import forget_somebody
+    from faultscape.stages.label.people import forget_person
 
-    return forget_somebody(needed_text(study, "study"), name, answers=answers)
+    return forget_person(needed_text(study, "study"), name, answers=answers)
 
 
 def answers(study: Place, out: Place) -> AnswersWritten:

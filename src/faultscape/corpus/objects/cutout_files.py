@@ -94,7 +94,7 @@ def read_cutout(data: bytes, path: str | os.PathLike[str] = "a cut-out") -> Cuto
 
 
 def _told(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what the text of a file says of its object, each of its kind."""
+    """Return what the text of a file says about its object, each of its kind."""
     wrong = ImageError(f"{path}: is not a cut-out of a study: its text {KEY} is not what write_cutout writes")
     try:
         told = json.loads(text)

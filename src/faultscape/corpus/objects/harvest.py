@@ -1,9 +1,10 @@
 """What is gathered while a folder of cut-outs is read: the objects that can be blended, and for everything
 else one line that says why not.
 
-Conventions: a file is named relative to the folder. What `objects.csv` says of a file stands above what its
-folder or data set says. Two cut-outs that look the same count once: the one that is described in more detail,
-and among equals the first by class, split and digest, so that names of files decide nothing but the name.
+Conventions: a file is named relative to the folder. What `objects.csv` says about a file stands above what
+its folder or data set says. Two cut-outs that look the same count once: the one that is described in more
+detail, and among equals the first by class, split and digest, so that names of files decide nothing but the
+name.
 """
 
 from __future__ import annotations

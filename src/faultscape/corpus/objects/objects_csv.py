@@ -27,8 +27,8 @@ _MOST_BYTES = 256 << 20
 
 @dataclass(frozen=True)
 class ObjectRow:
-    """A line: what it says of a file, '' where it says nothing; ``value`` is that of the mask's object, ``*``
-    each, '' all above 0.
+    """A line: what it says about a file, '' where it says nothing; ``value`` is that of the mask's object,
+    ``*`` each, '' all above 0.
     """
 
     file: str

@@ -22,7 +22,7 @@ LICENCES = get_args(Licence)
 
 @dataclass(frozen=True)
 class Hit:
-    """What a list or an API says of an image; width and height are 0 when it does not say them."""
+    """What a list or an API says about an image; width and height are 0 when it does not say them."""
 
     id: str
     url: str

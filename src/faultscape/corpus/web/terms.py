@@ -25,7 +25,7 @@ def terms(
     pairs: bool = True,
 ) -> list[Term]:
     """Return the search terms of a class list, or of ``only`` some of its classes; ``senses`` maps queries to
-    what WordNet says of them.
+    what WordNet says about them.
 
     ``pairs`` of classes find crowded scenes; an image of one class, for classifiers, does without (Wang et
     al. 2020, section 2.1: single objects).

@@ -320,8 +320,8 @@ def _ids(file: _File, row: dict[str, Any], size: tuple[int, int], where: str, cl
 
 
 def _look_up(table: np.ndarray, segments: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """Put what a table says of each segment into ``out``, and return it: a part at a time, since NumPy takes
-    eight bytes for a place.
+    """Put what a table says about each segment into ``out``, and return it: a part at a time, since NumPy
+    takes eight bytes for a place.
     """
     flat, into = segments.reshape(-1), out.reshape(-1)
     for k in range(0, flat.size, _AT_ONCE):

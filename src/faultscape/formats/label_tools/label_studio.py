@@ -101,8 +101,8 @@ def recognise(path: Path) -> bool:
 
 
 def read(path: Path, *, predictions: bool = False) -> list[ToolLabel]:
-    """Return what each annotator last said of each image of a file, or with ``predictions`` what each model
-    did; LabellingError where the file cannot be read.
+    """Return what each annotator last said about each image of a file, or with ``predictions`` what each
+    model did; LabellingError where the file cannot be read.
 
     A task that nobody annotated is one label of nobody, with nothing drawn.
     """

@@ -264,7 +264,7 @@ def _config(shown: str, to: str, names: Iterable[str], keys: Iterable[str]) -> b
 
 
 def _meta(said: Said, key: str) -> str:
-    """Return what a task says of itself; LabellingError where it does not."""
+    """Return what a task says about itself; LabellingError where it does not."""
     meta = said.data.get("meta")
     if not isinstance(meta, dict) or not isinstance(value := meta.get(key), str) or not value:
         raise LabellingError(f"{said.where}: its data.meta has no text `{key}`; import the tasks unchanged")

@@ -1,4 +1,5 @@
-"""What formats of labelling tools share: an image that goes out, and what a tool says of one that comes back.
+"""What formats of labelling tools share: an image that goes out, and what a tool says about one that comes
+back.
 
 Conventions: sizes are (width, height), maps (H, W) ids of the class list. What is wrong with one image is
 raised when it is read, so that the others can be read.
@@ -28,9 +29,9 @@ class DrawnImage:
 
 @dataclass(frozen=True, eq=False)
 class ToolLabel:
-    """What a tool says of one image: how the tool calls the image, who drew it where the tool says, (width,
-    height) as the tool says, where it stands (file and place, for errors), whether anything is drawn, and how
-    its ids are read.
+    """What a tool says about one image: how the tool calls the image, who drew it where the tool says,
+    (width, height) as the tool says, where it stands (file and place, for errors), whether anything is drawn,
+    and how its ids are read.
     """
 
     image: str

@@ -3,7 +3,7 @@ leave open.
 
 Conventions: ``wins`` are answers that chose f, and that chose g; ``undecided`` chose neither (both good, both
 bad, not sure) and move the order not at all. Answers must be independent of each other: what several people
-say of one image, or of images of one scene, is not, so that where more than one person answers, or any
+say about one image, or about images of one scene, is not, so that where more than one person answers, or any
 answers twice, an image (or scene) is to be counted once, its share for f to f and the rest to g (`votes_of`);
 ``unit`` is what is counted. A share between 0 and 1 spreads less than a choice of one or the other, so that
 the doubt is rather too large. The rate at which f is chosen, of answers that choose, has a Beta posterior

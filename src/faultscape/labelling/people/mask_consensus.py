@@ -3,8 +3,8 @@ most.
 
 Conventions: maps (A, H, W) hold places 0..C, uint8 or uint16, C being void, which is voted for as any other.
 A pixel's consensus is the place with more than half of the weight of the annotators. Where none has it, the
-pixel is void, or what the most skilled says of those whose place has most weight (``tie``). Weights are equal
-where they differ by less than 1e-12 of their sum. An image at a time: nothing is kept between images.
+pixel is void, or what the most skilled says about those whose place has most weight (``tie``). Weights are
+equal where they differ by less than 1e-12 of their sum. An image at a time: nothing is kept between images.
 Disputed is a pixel that not all annotators call the same.
 
 ``disputes`` are those of ``dispute``, one an image. ``share`` is the share of disputed pixels, and

@@ -1,10 +1,10 @@
-"""What tags say of models: how many images have each, which share of a model's failures, and how much more a
-model loses where a tag is.
+"""What tags say about models: how many images have each, which share of a model's failures, and how much more
+a model loses where a tag is.
 
 Conventions: ``losses`` (J, I) are of J models on I labelled images, 0 = none, NaN where unknown; ``tagged``
 (T, J, I) says which image has which tag as far as each model is concerned: a tag of an image, or of a region
 of it, concerns all models, a tag of what one model made of it that model alone. All of it describes the
-images that are there: of images that were chosen for what models say of them, and tagged by the person who
+images that are there: of images that were chosen for what models say about them, and tagged by the person who
 saw a failure, it is not an estimate for others, and a tag that was given *because* a model failed explains
 that failure by definition. Images are the unit, or whole groups of them.
 Source: Wilson 1927; Welch 1947; Fisher 1935; Newcombe 1998, method 10 (difference of two shares); Holm 1979;

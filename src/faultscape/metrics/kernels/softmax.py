@@ -1,4 +1,4 @@
-"""The kernels behind pixel_facts, compiled: what a softmax says of each pixel, row by row, without holding
+"""The kernels behind pixel_facts, compiled: what a softmax says about each pixel, row by row, without holding
 the scores at the size of the result.
 
 Conventions: ``scores`` are (C, h, w) float32, C-contiguous, logits, or of a ``marginal`` network sums that

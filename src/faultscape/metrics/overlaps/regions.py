@@ -30,7 +30,7 @@ class Regions:
     """Region metrics of some images: numbers, ``per_class`` {metric: (C,)}, ``per_image`` {metric: (I, C)},
     ``counts`` {name: (I, C)}.
 
-    A number is the mean over images of the mean over the classes defined there; ``undefined`` says of each
+    A number is the mean over images of the mean over the classes defined there; ``undefined`` says about each
     metric how many cells (an image and a class it has on either side) have no value. ``definition`` records
     the options.
     """

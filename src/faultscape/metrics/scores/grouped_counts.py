@@ -1,5 +1,5 @@
 """The pixels of one image at each float16 score, by what they are: right, wrong, known, or part of an
-anomalous object. All that a card says of a score follows from these counts.
+anomalous object. All that a card says about a score follows from these counts.
 
 Conventions: a *place* is the rank of a float16 among all 65,536 (`histogram.VALUES`). Groups are 0 right and
 1 wrong (known pixels whose class is known), 2 known pixels without a class, 3 pixels that are void in labels

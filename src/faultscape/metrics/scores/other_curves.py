@@ -74,8 +74,8 @@ def threshold_counts(
 
 
 def keras_areas(counts: np.ndarray) -> Areas:
-    """Return what Keras' AUC says of the counts of `threshold_counts`: ROC by trapezia, precision and recall
-    by its interpolation.
+    """Return what Keras' AUC says about the counts of `threshold_counts`: ROC by trapezia, precision and
+    recall by its interpolation.
 
     >>> keras_areas(threshold_counts(np.array([0.1, 0.9]), np.array([0, 1]))).auroc
     1.0

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def moved(
     call: Callable[[Any], Any], module: Any, name: str, device: str, block: np.ndarray, method: MovesInput
 ) -> np.ndarray:
-    """Return a block moved against the gradient of a method's objective, of what ``call`` says of it. The
+    """Return a block moved against the gradient of a method's objective, of what ``call`` says about it. The
     weights of the module need no gradient from then on. ModelError where the network lets no gradient
     through, MemoryError where memory is short.
     """

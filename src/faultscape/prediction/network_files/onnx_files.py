@@ -2,7 +2,7 @@
 
 Conventions: an ONNX file is a message of protocol buffers: fields, each a number with how it is written, then
 its value; messages lie within messages. Numbers are those of onnx.proto. Only what leads to tensors is
-followed, and the numbers of a tensor are stepped over. What a tensor says of its size is compared with the
+followed, and the numbers of a tensor are stepped over. What a tensor says about its size is compared with the
 file that holds it, before anybody reads that.
 """
 

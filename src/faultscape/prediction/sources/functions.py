@@ -1,11 +1,11 @@
 """A model that is your own function, ``file.py:function``.
 
 Conventions: a function that can be called without arguments is a loader: it returns a torch module, or any
-callable from (N, 3, H, W) float32 tensors to logits, with what it says of its input in attributes (``mean``,
-``std``, ``size``, ``multiple``, ``classes``; those of the function itself serve as well). Any other function
-is a predictor: it takes one (H, W, 3) uint8 image and returns labels (whole numbers, H x W), logits (C x h x
-w) (a classifier: one label, or C logits), or a dict with ``logits`` or ``labels`` and perhaps ``confidence``.
-The file is run as it is: it is the user's own code.
+callable from (N, 3, H, W) float32 tensors to logits, with what it says about its input in attributes
+(``mean``, ``std``, ``size``, ``multiple``, ``classes``; those of the function itself serve as well). Any
+other function is a predictor: it takes one (H, W, 3) uint8 image and returns labels (whole numbers, H x W),
+logits (C x h x w) (a classifier: one label, or C logits), or a dict with ``logits`` or ``labels`` and perhaps
+``confidence``. The file is run as it is: it is the user's own code.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ DOUBT = ("members", "variance", OUTLIER)  # what a network may give beside its l
 
 @dataclass(frozen=True)
 class Answer:
-    """What a network says of one prepared image: ``scores`` (C, h, w) or ``labels`` (h, w), and what else it
-    was asked for.
+    """What a network says about one prepared image: ``scores`` (C, h, w) or ``labels`` (h, w), and what else
+    it was asked for.
 
     ``members`` are scores of the same classes that are averaged as probabilities: of the views of an image or
     of draws, beside the scores, or of an ensemble and of a network that has members within it, which have no

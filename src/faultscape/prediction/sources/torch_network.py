@@ -38,8 +38,8 @@ _EXTRA = "faultscape.json"
 
 
 class TorchNetwork:
-    """A torch module that is ready to run; ``said`` is what it says of its own input, and options go before
-    that.
+    """A torch module that is ready to run; ``said`` is what it says about its own input, and options go
+    before that.
 
     ``fixed`` is the shape (N, 3, H, W) of its input, None where an axis may have any length: what is fixed
     goes before both.

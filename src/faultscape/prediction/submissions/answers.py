@@ -37,7 +37,7 @@ class Shown:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a submission says of an image: an anomaly (H, W) float32, and places of the class list (H, W)."""
+    """A submission's answer for an image: anomaly (H, W) float32, and places of the class list (H, W)."""
 
     anomaly: np.ndarray
     segmentation: np.ndarray

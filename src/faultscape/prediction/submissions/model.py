@@ -69,8 +69,8 @@ class OpenSubmission(OpenModel):
         return _BATCH
 
     def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
-        """Yield what the program says of each batch, after one run over all; RefusedError where anything that
-        it wrote cannot be used.
+        """Yield what the program says about each batch, after one run over all; RefusedError where anything
+        that it wrote cannot be used.
         """
         del part
         asked = [list(batch) for batch in batches]

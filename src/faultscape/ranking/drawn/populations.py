@@ -32,7 +32,7 @@ def to_come(
     span: tuple[float, float] = (0.0, 1.0),
 ) -> Estimates:
     """Return what the estimates ``found`` of losses (J, M), with the control variate ``proxy`` (J, N) where
-    there was one, say of data to come.
+    there was one, mean for data to come.
 
     Of fewer than six groups with labels nothing is known of how far they vary: the covariance is NaN.
 

@@ -3,11 +3,11 @@ unbiased scores where draws have probabilities.
 
 Conventions: ``accuracy`` (J, I) is each model's concordance with the truth, or 1 and 0 of classifiers, NaN
 where unknown. ``lure`` weighs every label by how (un)likely it was to be drawn, ``prediction_powered`` adds
-what the models themselves say of the images that nobody labelled. Both are scores on the pool that was drawn
-from; ``corpus`` adds the images on which no two models differ, from labels drawn there. ``margins`` is how
-far a model lies above the mean of all, with the same control variate. ``reuse_margins`` takes the labels for
-it as they come, while intervals and ranks are of the weighted estimate. What ``speaks_of`` the "pool" holds
-of it; of the "chosen" images alone, by redrawing them: whatever a selector that does not draw at random
+what the models themselves say about the images that nobody labelled. Both are scores on the pool that was
+drawn from; ``corpus`` adds the images on which no two models differ, from labels drawn there. ``margins`` is
+how far a model lies above the mean of all, with the same control variate. ``reuse_margins`` takes the labels
+for it as they come, while intervals and ranks are of the weighted estimate. What ``speaks_of`` the "pool"
+holds of it; of the "chosen" images alone, by redrawing them: whatever a selector that does not draw at random
 chose, re-use of labels (the bootstrap does not know that the pool is finite), draws of which some were
 skipped, and all that is made of rounds that learnt from labels: simulated, such intervals hold too seldom
 (docs/benchmarks/coverage.md). Which draws count: ``drawn_steps``.

@@ -1,4 +1,4 @@
-"""What the labels of drawn images say of all models: unbiased scores where draws have probabilities, and
+"""What the labels of drawn images say about all models: unbiased scores where draws have probabilities, and
 margins either way.
 
 Conventions: scores are (J, ...), large = good, losses 1 - score; a pool is the images that could be drawn,

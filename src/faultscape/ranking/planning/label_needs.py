@@ -78,8 +78,8 @@ def updated(
 
     Each world moves by K (measured + noise - world), K = S (S + C)^-1, S the covariance of the worlds and C
     that of the measurement (Evensen 2003). Before that each model is moved on its own, by ``alone`` times as
-    much as worlds are apart: rivals alike in what others say of them may differ all the same. Without error
-    all worlds are what was measured. RankingError for shapes that do not fit.
+    much as worlds are apart: rivals alike in what others say about them may differ all the same. Without
+    error all worlds are what was measured. RankingError for shapes that do not fit.
 
     >>> before = np.array([[-0.1, 0.1], [0.1, -0.1], [0.0, 0.0]])
     >>> updated(before, np.array([0.3, 0.5]), np.zeros(1)).round(6).tolist()

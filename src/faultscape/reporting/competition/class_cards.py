@@ -1,5 +1,5 @@
-"""The gallery of classifiers: each chosen image with what every model says of it, who is right, and the way
-in the hierarchy between two answers.
+"""The gallery of classifiers: each chosen image with what every model says about it, who is right, and the
+way in the hierarchy between two answers.
 
 Conventions: a mark is right, wrong or undecided, '' without label. An image's pairs come with the greatest
 distance first; images of most pairs come first, draws in their order. A page shows at most ``MOST`` images.

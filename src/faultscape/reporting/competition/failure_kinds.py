@@ -59,7 +59,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class FailureKinds:
-    """What a page says of tags: ``names`` in the order of their filters, ``rows`` of the labelled images,
+    """What a page says about tags: ``names`` in the order of their filters, ``rows`` of the labelled images,
     ``differences`` that can be told, and the tags of each chosen image by place in ``names``, with those that
     are of one model's answer in words; ``by_choice`` where models are worth their shares of people's
     choices.
@@ -97,8 +97,8 @@ def failure_kinds(
     fails: float,
     groups: Mapping[str, str] | None = None,
 ) -> FailureKinds | None:
-    """Return what a page says of the tags of its ``chosen`` images, from what models are worth (J, I) on the
-    ``labelled`` of them; None where no chosen image has a tag.
+    """Return what a page says about the tags of its ``chosen`` images, from what models are worth (J, I) on
+    the ``labelled`` of them; None where no chosen image has a tag.
 
     >>> from types import SimpleNamespace as Tag
     >>> found = failure_kinds(

@@ -4,8 +4,8 @@ regions show.
 Conventions: maps (H, W) hold places 0..C-1 and C for void. Pixels void in the truth count nowhere, a
 prediction of void is not a confusion. A confusion is a true class and the class it is taken for; its
 ``share`` is the part of the true class's pixels (of classifiers, images) that it takes. Only classes that are
-true on ``LEAST`` images or more are compared. Below ``LEAST`` labelled images nothing is said of a model. A
-box is (left, top, right, bottom) in pixels.
+true on ``LEAST`` images or more are compared. Below ``LEAST`` labelled images nothing is said about a model.
+A box is (left, top, right, bottom) in pixels.
 Source: Zhang et al. 2021, section III-A (kinds of error).
 """
 
@@ -22,7 +22,7 @@ from faultscape.metrics.overlaps.region_counts import WHOLE, count_regions
 from faultscape.metrics.overlaps.regions import mean
 from faultscape.nouns import Classes, Predictions
 
-LEAST = 3  # labelled images from which on something is said of a model
+LEAST = 3  # labelled images from which on something is said about a model
 SHOWN = 3  # worst images, and confusions, of a model
 _SMALLEST = 0.01  # share of a class from which on a confusion is shown
 _TWICE = 2  # images on which a classifier must take one class for another
@@ -117,7 +117,7 @@ class ModelSection:
 @dataclass(frozen=True)
 class ModelSections:
     """The sections of all models: what a value is called, ``by`` labels or choices, whether images were
-    ``chosen`` for what models say of them, and of the card whether it is out of date.
+    ``chosen`` for what models say about them, and of the card whether it is out of date.
     """
 
     models: tuple[ModelSection, ...]

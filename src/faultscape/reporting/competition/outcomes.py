@@ -1,4 +1,4 @@
-"""What the labels say of the chosen images: shares in bands, box plots, the three cases of a duel, and how
+"""What the labels say about the chosen images: shares in bands, box plots, the three cases of a duel, and how
 failures transfer.
 
 Conventions: ``accuracy`` (J, I) is each model's concordance with the truth on the labelled chosen images, NaN

@@ -157,7 +157,7 @@ def verdict(standings: Standings) -> tuple[str, str]:
 
 
 def _without_intervals(standings: Standings) -> tuple[str, str]:
-    """Return headline and words of standings that say of no model that it could be best."""
+    """Return headline and words of standings that say about no model that it could be best."""
     if standings.labels.get("used", FEW) < FEW:
         return "Too few labels to say who leads", (
             f"{labelled_words(standings.labels)}: too few for reliable intervals. Label at least {FEW}."

@@ -195,9 +195,9 @@ class CardObjects(TypedDict, total=False):
 
 
 class CardGuard(TypedDict, total=False):
-    """What a guard says of a blended set: ``pasted``, how far a scorer tells known objects that were pasted
-    in from all other known pixels (AUROC, .5 where it does not), or ``difference``, what the cheat |image -
-    base| gains in clear or foggy images.
+    """What a guard says about a blended set: ``pasted``, how far a scorer tells known objects that were
+    pasted in from all other known pixels (AUROC, .5 where it does not), or ``difference``, what the cheat
+    |image - base| gains in clear or foggy images.
     """
 
     kind: str

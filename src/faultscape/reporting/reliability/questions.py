@@ -1,4 +1,4 @@
-"""The questions that a card answers, who leads each, and what may be said of that: a model is ahead of
+"""The questions that a card answers, who leads each, and what may be said about that: a model is ahead of
 another where the paired interval of their difference leaves out 0, never by two numbers alone.
 
 Conventions: differences are turned so that above 0 the first model is better. Of scores each model is asked
@@ -77,7 +77,7 @@ class Standing:
     @property
     def apart(self) -> list[str]:
         """The models that nobody is ahead of and whose difference to the leader has no interval, so that
-        nothing is said of them.
+        nothing is said about them.
         """
         leader, behind = self.leader, self.behind
         there = [n for n in self.cells if n != leader and n not in behind]
@@ -247,7 +247,7 @@ def _of_one(index: CardIndex, model: str) -> str:
 
 
 def verdict(standing: Standing) -> str:
-    """Return what may be said of a question: who is best, or between whom it is not decided, with the best
+    """Return what may be said about a question: who is best, or between whom it is not decided, with the best
     number.
     """
     cells, leader = standing.cells, standing.leader

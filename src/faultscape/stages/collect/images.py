@@ -259,7 +259,7 @@ def _refuse_made_ids(named: _Named, sets: Collection[str]) -> None:
 
 
 def _of_frame(image: Image, frame: Frame | None, options: CollectOptions, *, new: bool) -> Image:
-    """Return the row of an image with what its data set says of it: role (of a new one), condition, group."""
+    """Return the row of an image with what its data set says: role (of a new one), condition, group."""
     if frame is None:
         return image
     role = cast("Role", frame.role) if new and options.role is None else image.role
@@ -354,7 +354,7 @@ def _gather(
 
 
 def _image(found: Found, picture: Picture, set_name: str, role: str | None, earlier: Image | None) -> Image:
-    """Return the row of an image, with what the study says of an ``earlier`` one of its id."""
+    """Return the row of an image, with what the study says about an ``earlier`` one of its id."""
     return Image(
         id=found.id,
         source=absolute(found.path),

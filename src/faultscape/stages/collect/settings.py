@@ -294,8 +294,8 @@ def enter_store(root: Path, settings: Settings, store: str | None) -> None:
 
 
 def describe(settings: Settings, alone: int) -> tuple[str, str]:
-    """Return what `collect` says of the classes, and of the size at which maps are compared; ``alone`` images
-    have no image here.
+    """Return what `collect` says about the classes, and of the size at which maps are compared; ``alone``
+    images have no image here.
     """
     names = settings.classes.names
     classes = f"{len(names)}: {', '.join(names[:6])}{' ...' if len(names) > 6 else ''}"

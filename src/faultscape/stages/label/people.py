@@ -13,7 +13,7 @@ from faultscape.study.tables.logs import log
 LONGEST_NAME = 80
 
 
-def invite_somebody(study: str, name: str, *, organiser: bool) -> Invited:
+def invite_person(study: str, name: str, *, organiser: bool) -> Invited:
     """Return a new annotator and the token of their link, or a new token for an existing annotator;
     LabellingError for an invalid name.
     """
@@ -31,7 +31,7 @@ def invite_somebody(study: str, name: str, *, organiser: bool) -> Invited:
     return Invited(name, made.pseudonym, token)
 
 
-def forget_somebody(study: str, name: str, *, answers: bool) -> Forgotten:
+def forget_person(study: str, name: str, *, answers: bool) -> Forgotten:
     """Forget who a person is, and take back their answers on request; LabellingError if there is no such
     person.
     """

@@ -191,7 +191,7 @@ def _confidence(stats: measures.Statistics, present: np.ndarray) -> dict[str, An
 
 
 def _void_everywhere(name: str, stats: measures.Statistics) -> list[tuple[str, str]]:
-    """Return what to say of images whose truth is void everywhere: they are there, and add nothing."""
+    """Return what to say about images whose truth is void everywhere: they are there, and add nothing."""
     if not (empty := int((stats["pixels"][stats.present] == 0).sum())):
         return []
     there = int(stats.present.sum())

@@ -231,8 +231,8 @@ def make_statistics(
 def _data_sets(
     options: MeasureOptions, definitions: Definitions, earlier: Sequence[SetPart]
 ) -> list[DataSet]:
-    """Return the data sets that a line means, and print what is to be said of them and of options that change
-    nothing.
+    """Return the data sets that a line means, and print what is to be said about them and of options that
+    change nothing.
     """
     remarks: list[str] = []
     what, files, reading, intervals = options.inputs, options.files, options.reading, options.intervals

@@ -58,7 +58,7 @@ def absent(data: DataSet) -> list[str]:
 
 
 def of_chosen(chosen: int, images: int, truth: str, *, intervals: bool) -> str:
-    """Return what to say of images that were chosen, or drawn with unequal probabilities, because models
+    """Return what to say about images that were chosen, or drawn with unequal probabilities, because models
     differ on them.
     """
     who = "all" if chosen == images else f"{chosen:,} of"

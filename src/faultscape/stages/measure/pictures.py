@@ -102,7 +102,7 @@ def worst_images(
     ranks: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> list[tuple[int, str, str, int]]:
     """Return (rank, metric, model, place of the image) of the ``worst`` images of each model and kind of
-    error; ``ranks`` says of some places which comes first among equals (default: as they come).
+    error; ``ranks`` says about some places which comes first among equals (default: as they come).
 
     >>> worst_images({"a": {"rom": np.array([0.0, np.nan, 0.5, 0.7])}}, 3)
     [(0, 'rom', 'a', 3), (1, 'rom', 'a', 2)]

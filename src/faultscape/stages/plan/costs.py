@@ -40,7 +40,7 @@ def read_costs(cost: Costs | None) -> dict[str, float]:
 
 
 def idle_costs(cost: Costs | None, task: str) -> list[str]:
-    """Return what to say of costs that were given of work that this task has none of.
+    """Return what to say about costs that were given of work that this task has none of.
 
     >>> idle_costs("question=2,mask=60", "segmentation")
     ['--cost question has no effect on label maps, whose costs are: mask, choice']

@@ -52,7 +52,7 @@ DEEPEST = {"top": 30, "per_class": 3}  # how many images of a cell are looked at
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """What J models say of the S images looked at, of ``images`` in all.
+    """What J models say about the S images looked at, of ``images`` in all.
 
     ``agreement`` (J, J, S), its ``mean`` (J, J) over all, ``differ`` (J, J) on how many of all images two
     models differ, ``weights`` of each selector that draws at random (S,), ``questions`` (S,) how many classes

@@ -25,7 +25,7 @@ _UNSEEN = "models agree on every image that was looked at"
 def label_numbers(
     models: tuple[str, ...], looked: Looked, used: Measured | None, task: str, within: float, seed: int
 ) -> tuple[Questions, list[str]]:
-    """Return {question: {selector: {labels, low, high, units}}} and what to say of models that are nearly
+    """Return {question: {selector: {labels, low, high, units}}} and what to say about models that are nearly
     alike.
     """
     kept = [k for k in range(len(models)) if (looked.differ[k, :k] > 0).all()]

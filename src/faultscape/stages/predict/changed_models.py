@@ -75,7 +75,7 @@ def forget(root: Path) -> None:
 
 def withdraw(root: Path, names: Collection[str]) -> None:
     """Take models out again that were just entered and of which nothing could be used; what failures.csv says
-    of them stays.
+    about them stays.
     """
     change_models(root, {name: name for name in read_settings(root).models if name not in names})
     for name in names:

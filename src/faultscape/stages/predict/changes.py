@@ -1,4 +1,4 @@
-"""What a line says of models to rename and to remove, and doing it."""
+"""What a line says about models to rename and to remove, and doing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predict: store what each model says of every image of a study, and rename or remove models.
+"""Predict: store what each model says about every image of a study, and rename or remove models.
 
 Conventions: a finished shard is not done again; what cannot work is said before the study learns of a model;
 models of which nothing can be used are not taken.
@@ -294,7 +294,7 @@ def _unusable_text(root: Path, given: Mapping[str, str], fresh: list[str], what:
 
 
 def _print_resized(name: str, parts: list[Made]) -> None:
-    """Say of how many maps that were read now the size differs from the image's."""
+    """Report how many of the maps just read differ from their image in size."""
     if number := sum(part.resized for part in parts):
         w, h, width, height = next(part.example for part in parts if part.resized)
         of = sum(part.rows for part in parts)

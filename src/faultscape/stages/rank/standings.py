@@ -306,8 +306,8 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
 
 
 def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: str) -> Standings:
-    """Return standings with what is to be said of them, the recommended ranking first; ``drawn_from`` is the
-    key of what the selection would be drawn from now.
+    """Return standings with what is to be said about them, the recommended ranking first; ``drawn_from`` is
+    the key of what the selection would be drawn from now.
     """
     slots, now = known.slots, known.now
     # of draws their first note says it
@@ -353,7 +353,7 @@ class AboutDraws(TypedDict):
 
 
 def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> tuple[AboutDraws, set[str]]:
-    """Return what a selection's draws are of: the pool, what the models say of it, each as far as labels
+    """Return what a selection's draws are of: the pool, what the models say about it, each as far as labels
     ``trust`` (J,) it, and labels where no two of them differ; and all images that this speaks of.
     """
     root, truth, slots, settings, discarded = (
@@ -400,8 +400,8 @@ def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> t
 
 
 def _neighbours(pool: Sequence[str], expected: np.ndarray, study: str) -> list[str]:
-    """Return what to say of a pool (N,) of label maps whose consecutive images are alike, by the losses (J,
-    N) to expect there.
+    """Return what to say about a pool (N,) of label maps whose consecutive images are alike, by the losses
+    (J, N) to expect there.
     """
     order = sorted(range(len(pool)), key=lambda k: pool[k])
     found = [value for row in expected if (value := alike(row[order])) is not None]

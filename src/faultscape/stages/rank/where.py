@@ -3,7 +3,7 @@ for at once.
 
 Conventions: a condition is ``KEY=VALUE``. Groups, sets and conditions are known of every image. A tag is of
 the image or of a region of it, no matter who gave it; tags of what one model made of an image are left out,
-since images that were tagged for a model's failure would say of the models what the tag was given for.
+since images that were tagged for a model's failure would say about the models what the tag was given for.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _tagged(root: Path, tag: str) -> set[str]:
 
 
 def _none(key: str, value: str, known: Sequence[str]) -> str:
-    """Return what to say of a word that no image of the study has.
+    """Return what to say about a word that no image of the study has.
 
     >>> _none("tag", "nihgt", ["night", "rain"])
     "no image has the tag 'nihgt'; available: night, rain. Did you mean 'night'?"

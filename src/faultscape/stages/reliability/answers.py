@@ -1,4 +1,4 @@
-"""What a model says of a few images, once more: its map and the doubt of one scorer, to be shown.
+"""What a model says about a few images, once more: its map and the doubt of one scorer, to be shown.
 
 Conventions: pixels were counted and dropped, so that the model is opened and run again on these images alone,
 in this process; what is stored of an image is read instead. A model that is another than the one which was
@@ -34,7 +34,7 @@ from faultscape.study.tables.removed_images import whole_shard
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a model says of one image, (H, W) at its working size: places of classes, and of its score the
+    """What a model says about one image, (H, W) at its working size: places of classes, and of its score the
     place of each pixel; the image (h, w, 3) where it could be read.
     """
 

@@ -34,7 +34,7 @@ _MIXTURES = (".toml", ".json")
 @dataclass(frozen=True, eq=False)
 class LabelledStudy:
     """A study with all that its images are judged by: ``truth`` names where labels come from, '' for nowhere;
-    ``withheld`` {holdout: (C,)} are the classes that each holdout withholds, ``notes`` what to say of
+    ``withheld`` {holdout: (C,)} are the classes that each holdout withholds, ``notes`` what to say about
     others.
     """
 
@@ -100,7 +100,7 @@ class Units:
 def find_conditions(
     study: LabelledStudy, natural: Sequence[str], misclassified: Sequence[str]
 ) -> tuple[list[Condition], list[str]]:
-    """Return the conditions of a study in the order of the card, and what to say of sets that are none;
+    """Return the conditions of a study in the order of the card, and what to say about sets that are none;
     StudyError where nothing can be judged.
     """
     root, judged, stress = study.root, study.judged, study.stress

@@ -161,8 +161,8 @@ def count_cheat(job: CheatJob, tick: Callable[[int], None]) -> CheatPart:
 def guards(
     study: LabelledStudy, found: Judgement, units: Units, conditions: Sequence[Condition]
 ) -> list[CardGuard]:
-    """Return what the guards say of every blended set: of every scorer how far it tells pasted known objects
-    from the rest, and what the cheat gains, with and without fog.
+    """Return what the guards say about every blended set: of every scorer how far it tells pasted known
+    objects from the rest, and what the cheat gains, with and without fog.
     """
     images, out = study.images, list[CardGuard]()
     for (model, scorer, condition), numbers in found.scores.items():

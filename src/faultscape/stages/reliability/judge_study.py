@@ -141,8 +141,8 @@ def _settings(root: Path, options: ReliabilityOptions) -> Settings:
 def _asked(
     root: Path, settings: Settings, options: ReliabilityOptions
 ) -> tuple[LabelledStudy, list[Condition], list[str]]:
-    """Return the study with its labels, the conditions that a line means, and what to say of what it leaves
-    out.
+    """Return the study with its labels, the conditions that a line means, and what to say about what it
+    leaves out.
     """
     truth = evidence.choose_truth(root, options.truth) if options.truth or evidence.truths(root) else ""
     study = read_labelled_study(root, settings, truth)
@@ -328,7 +328,7 @@ def _model(
 
 
 def _fitted_again(study: LabelledStudy, models: Sequence[str]) -> list[str]:
-    """Return what to say of methods that differ from those that scored, and of those of which
+    """Return what to say about methods that differ from those that scored, and of those of which
     nothing is known.
     """
     out = []
@@ -383,7 +383,7 @@ def _idle(found: cards.Judgement, options: ReliabilityOptions) -> list[str]:
 
 
 def _constant(found: cards.Judgement) -> list[str]:
-    """Return what to say of scorers that give all pixels of a condition one value."""
+    """Return what to say about scorers that give all pixels of a condition one value."""
     return [
         f"{model}: {scorer} is constant on {', '.join(where[:4])}{', ...' if len(where) > 4 else ''}, so "
         "it cannot rank pixels"
@@ -392,7 +392,7 @@ def _constant(found: cards.Judgement) -> list[str]:
 
 
 def _undeclared(settings: Settings, names: Sequence[str]) -> list[str]:
-    """Return what to say of submissions that do not declare what they were trained with."""
+    """Return what to say about submissions that do not declare what they were trained with."""
     silent = [
         n
         for n in names

@@ -1,5 +1,5 @@
 """The frames that the card shows: of each model and set with anomalies the best and the worst by average
-precision, drawn with what the model says of them.
+precision, drawn with what the model says about them.
 
 Conventions: the scorer is that of the model's own row. Frames of equal average precision follow the digests
 of their images, never names. Images together take about 6 MB; the extremes of each model and set come

@@ -41,7 +41,7 @@ _LESS_IS_BETTER = ("ece", "fpr95", "ood_fpr95")
 def preset_numbers(
     preset: PresetWord, found: Judgement, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
 ) -> tuple[dict[str, CardPreset], list[str]]:
-    """Return {model: numbers} of a preset, and what to say of models that it cannot be made of."""
+    """Return {model: numbers} of a preset, and what to say about models that it cannot be made of."""
     lacking = [model.name for model in models if MSP not in model.scorers]
     notes = (
         [f"--preset {preset} needs --scorer msp, which was not counted for {', '.join(lacking)}"]

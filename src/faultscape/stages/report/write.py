@@ -187,8 +187,8 @@ def _kinds(
     values: np.ndarray,
     bands: tuple[float, ...],
 ) -> FailureKinds | None:
-    """Return what the tags of chosen images say of models: by what these are worth on labelled ``images``, or
-    by people's choices where no image has a map.
+    """Return what the tags of chosen images say about models: by what these are worth on labelled ``images``,
+    or by people's choices where no image has a map.
     """
     if not snapshot.tags:
         return None

@@ -1,7 +1,7 @@
 """Draw images for all models at once, most of it with known probabilities: a selection of a study, or more of
 one.
 
-Conventions: as in ``stages.drawing_pool``. An image that some model has nothing to say of is in no pool.
+Conventions: as in ``stages.drawing_pool``. An image that some model has nothing to say about is in no pool.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What select says of ties: how many slots they decided, and that they decided too many.
+"""What select says about ties: how many slots they decided, and that they decided too many.
 
 Conventions: called by the parts of `select`. A slot is decided by a tie where an image that was left out is
 as good.

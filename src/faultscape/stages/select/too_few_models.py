@@ -1,4 +1,4 @@
-"""What select says of a study with fewer than two models."""
+"""What select says about a study with fewer than two models."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Enter made sets into the corpus: new images get shards of their own, changed ones keep theirs, those whose
 parents left leave too.
 
-Conventions: a shard holds images of one made set. What sets.json says of a set is put before its rows,
+Conventions: a shard holds images of one made set. What sets.json says about a set is put before its rows,
 without its inputs, and with them once the rows are there: a line that was killed in between is not done, and
 does the rest when it runs again.
 """

@@ -211,7 +211,7 @@ def _plan(options: TrainOptions, preset: TrainingPreset | None, classes: int, im
 
 
 def _said(schedules: Schedules) -> dict[str, Any]:
-    """Return what a line says of the plan, as a plan has it."""
+    """Return what a line says about the plan, as a plan has it."""
     said = {key: value for key, value in vars(schedules).items() if value is not None and key != "dropout"}
     for key in ("size", "crop"):
         if key in said:

@@ -163,7 +163,7 @@ def _is_whole(folder: Path, wanted: Wanted) -> bool:
 
 
 def _test_images(train_on: Examples) -> list[str]:
-    """Return what to say of images to learn from that were collected for tests."""
+    """Return what to say about images to learn from that were collected for tests."""
     found = train_on.roles.count("test")
     return (
         [
@@ -371,8 +371,8 @@ def _finish(folder: Path, wanted: Wanted, made: Made, provenance: JsonObject) ->
 
 
 def _held(folder: Path) -> dict[str, Any] | None:
-    """Return what the folder of a trained network says of how it was made; None where there is none, or it is
-    damaged.
+    """Return what the folder of a trained network says about how it was made; None where there is none, or it
+    is damaged.
     """
     try:
         held = json.loads((folder / descriptions.NETWORK).read_text(encoding="utf-8"))

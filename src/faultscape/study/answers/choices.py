@@ -40,8 +40,8 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Choice:
-    """What one person said of two maps of one image; ``left`` is `first` or `second`, ``repeat`` 0 or 1 where
-    the same was asked again in the other order.
+    """What one person said about two maps of one image; ``left`` is `first` or `second`, ``repeat`` 0 or 1
+    where the same was asked again in the other order.
     """
 
     image: str

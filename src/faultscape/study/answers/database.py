@@ -275,8 +275,8 @@ class Database:
 
 
 def bind(root: Path, url: str) -> AnswerSettings:
-    """Return what study.toml is to say of a server's database for the answers of a study, and copy there what
-    the study's own file holds; StudyError where it cannot be used.
+    """Return what study.toml is to say about a server's database for the answers of a study, and copy there
+    what the study's own file holds; StudyError where it cannot be used.
     """
     plain = _without_password(url)
     own = read_settings(root).answers

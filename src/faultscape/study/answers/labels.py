@@ -26,8 +26,8 @@ _NO_DISCARD = "(taken back)"  # the source of a row that takes a discard back
 
 @dataclass(frozen=True)
 class Answer:
-    """One row of yes/no answers: what one person said of an image and a class; '' takes back what the person
-    said before.
+    """One row of yes/no answers: what one person said about an image and a class; '' takes back what the
+    person said before.
     """
 
     image: str

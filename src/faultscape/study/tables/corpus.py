@@ -40,7 +40,7 @@ class Image:
     """One image of the corpus.
 
     ``source`` is a path, an address of a store or ``FILE.parquet#ROW``; ``digest`` the SHA-256 of its bytes,
-    or what its store says of them (``etag:...``); ``dhash`` 64 bits as a signed number, or None where the
+    or what its store says about them (``etag:...``); ``dhash`` 64 bits as a signed number, or None where the
     image was not looked at.
     """
 
@@ -60,7 +60,7 @@ class Image:
 
     @property
     def tagged(self) -> bool:
-        """Whether the digest is what a store says of the bytes, not theirs."""
+        """Whether the digest is what a store says about the bytes, not theirs."""
         return ":" in self.digest
 
     @property

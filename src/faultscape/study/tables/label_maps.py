@@ -160,13 +160,13 @@ def lacks_temperature(root: Path, name: str) -> bool:
 
 
 def _made_by(root: Path, name: str, parts: Iterable[str]) -> set[str]:
-    """Return what stamps say of the networks that made these parts."""
+    """Return what stamps say about the networks that made these parts."""
     stamps = stamps_of(predictions(root, name))
     return {stamps[part].split(":")[0] for part in parts if stamps.get(part, "").count(":") == 2}
 
 
 def _without_temperature(root: Path, name: str) -> set[str]:
-    """Return what stamps say of a network's maps that were made before its temperature was fitted."""
+    """Return what stamps say about a network's maps that were made before its temperature was fitted."""
     try:
         held = read_object((root / "methods" / name / "temperature.json").read_bytes()).get("maps_without_it")
     except (OSError, ValueError, StudyError):

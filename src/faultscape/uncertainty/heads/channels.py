@@ -43,9 +43,9 @@ class Channels:
 
 @dataclass(frozen=True, eq=False)
 class Doubt:
-    """What a network with such a head says of N images: ``own`` logits (N, C, h, w) where it has them, logits
-    of ``members`` (N, T, C, h, w), the ``variance`` (N, h, w) of its logits, and of one with an outlier head
-    the logit (N, h, w) that a pixel is an ``outlier``.
+    """What a network with such a head says about N images: ``own`` logits (N, C, h, w) where it has them,
+    logits of ``members`` (N, T, C, h, w), the ``variance`` (N, h, w) of its logits, and of one with an
+    outlier head the logit (N, h, w) that a pixel is an ``outlier``.
     """
 
     own: Tensor | None

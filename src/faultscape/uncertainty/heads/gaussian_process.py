@@ -1,5 +1,5 @@
 """A Gaussian process as a last layer: random features, a linear layer on them, and a Laplace approximation of
-what the data say of its weights; alone, or with BatchEnsemble's members.
+what the data say about its weights; alone, or with BatchEnsemble's members.
 
 Conventions: phi(x) = s cos(W x' + b), x' the features without their mean and at standard deviation 1
 (``normalised``), W ~ Normal(0, 2 / D) and b even in [0, 2 pi) from the seed, never trained. s = sqrt(2 / F)
@@ -219,7 +219,7 @@ class GaussianProcessHead(Head):
 
     @torch.no_grad()
     def reset_precision(self) -> None:
-        """Forget what the data said of the weights: the variance is the prior's again."""
+        """Forget what the data said about the weights: the variance is the prior's again."""
         self.precision.copy_(torch.eye(self.precision.shape[-1], dtype=torch.float64) * self.ridge)
         self.invert_precision()
 

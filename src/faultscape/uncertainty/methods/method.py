@@ -60,7 +60,7 @@ def write(path: Path, about: MethodAbout, tensors: Mapping[str, Tensor]) -> None
 
 
 def read(path: Path) -> tuple[MethodAbout, dict[str, Tensor]]:
-    """Return what the file of a fitted method says of itself, and its tensors. ModelError where it is
+    """Return what the file of a fitted method says about itself, and its tensors. ModelError where it is
     none.
     """
     from safetensors import SafetensorError, safe_open

@@ -1,5 +1,5 @@
 """The method odin: one less the largest probability at a temperature, of an image that was first moved
-towards what the network says of it.
+towards what the network says about it.
 
 Conventions: each number of the network's input moves by ``epsilon`` against the gradient of the mean over
 pixels of -log max softmax(z / T). Nothing is fitted: temperature and epsilon are given, or searched on a

@@ -105,7 +105,7 @@ def _repeated(members: int) -> Any:
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         count = inputs[0].shape[0]
 
-        def repeat(value: Any) -> Any:  # tokens, and whatever else the library says of each image
+        def repeat(value: Any) -> Any:  # tokens, and whatever else the library says about each image
             of_images = isinstance(value, Tensor) and value.ndim > 1 and value.shape[0] == count
             return value.repeat(members, *[1] * (value.ndim - 1)) if of_images else value
 

@@ -59,7 +59,7 @@ def loss(
     outside_weight: float = 1.0,
     of: Counts | None = None,
 ) -> Tensor:
-    """Return the loss of what a network says of images whose labels are (N, H, W), or (N,) of one answer
+    """Return the loss of what a network says about images whose labels are (N, H, W), or (N,) of one answer
     each.
 
     ``name`` is ce, void-class (the last class is that of void pixels), entropy (beside ce, ``outside_weight``

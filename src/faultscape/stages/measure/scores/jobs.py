@@ -47,7 +47,7 @@ _OF_ANOMALIES = ("connectivity", "fpr_limit", "alarm", "covered")  # and that of
 def jobs_of(
     out: Path, data: DataSet, definitions: Definitions, reading: Reading, metrics: Sequence[str] = ()
 ) -> tuple[list[ScoreJob], dict[str, str], list[tuple[str, str]]]:
-    """Return the jobs of a data set's scores, {NAME: kind}, and what to say of them; ``metrics`` are one's
+    """Return the jobs of a data set's scores, {NAME: kind}, and what to say about them; ``metrics`` are one's
     own of scores, file.py:NAME.
     """
     jobs, kinds, notes = [], {}, []

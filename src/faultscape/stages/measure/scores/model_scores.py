@@ -440,7 +440,7 @@ def sparse_images(found: Found, images: int) -> list[bootstrap.SparseHistogram]:
 
 
 def ties(source: Source, kind: str) -> str:
-    """Return what to say of scores in 8 bits, or nothing."""
+    """Return what to say about scores in 8 bits, or nothing."""
     path = next((p for p in source.scores.get(kind, ()) if p), None)
     if path is not None and not isinstance(path, str):
         return f"the {kind} that predict stored has 256 steps, so AP and FPR95 depend on many ties"
