@@ -96,7 +96,7 @@ def test_a_method_can_be_fitted_before_the_network_was_ever_predicted(trained: T
     assert "small: mahalanobis at segformer.stages.0" in out
     assert (
         out[-1]
-        == f"next     faultscape predict {study} small={study}/models/small --scorer mahalanobis --measure"
+        == f"next: faultscape predict {study} small={study}/models/small --scorer mahalanobis --measure"
     )
     told(*out[-1].split()[2:], "--engine", "local")
     with refused(

@@ -26,7 +26,7 @@ def test_a_network_learns_what_is_not_withheld_and_its_doubt_is_on_the_card(trai
     out = told("train", study, "gp", *words, *FEW_WORDS)
     assert "gp: net.py:net with head gp, 3 classes, without car" in " ".join(out)
     assert "mean-field factor" in " ".join(out)
-    assert out[-1] == f"next     faultscape predict {study} gp={source}"
+    assert out[-1] == f"next: faultscape predict {study} gp={source}"
     scorers = ("msp", "variance", "mutual-information")
     told(
         "predict",

@@ -99,7 +99,7 @@ class Demonstrated:
                 f"         {Path(self.study) / 'stress.html'} (how corruptions and unknown objects change"
                 " these scenes)"
             ),
-            f"next:    faultscape status {self.study}",
+            f"next: faultscape status {self.study}",
         ]
         return "\n".join(lines)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, field
+from shlex import quote
 
 from faultscape.errors import counted
 from faultscape.uncertainty.catalogue import Value
@@ -39,7 +39,7 @@ class FittedTemperature:
         lines.append(
             f"ECE      {self.ece[0]:.4f} before, {self.ece[1]:.4f} after (on the pixels it was fitted to)"
         )
-        lines.append(f"next     faultscape predict {self.study} {self.model}={self.source}")
+        lines.append(f"next: faultscape predict {quote(self.study)} {quote(f'{self.model}={self.source}')}")
         return "\n".join(lines)
 
 
@@ -97,8 +97,9 @@ class FittedMethods:
         if self.embeddings:
             lines.append(f"fitted   to {self.embeddings:,} embeddings of {counted(self.images, 'image')}")
         names = dict.fromkeys([*self.beside, *(method.name for method in self.methods)])
-        scorers = " ".join(f"--scorer {shlex.quote(name)}" for name in names)
+        scorers = " ".join(f"--scorer {quote(name)}" for name in names)
         lines.append(
-            f"next     faultscape predict {self.study} {self.model}={self.source} {scorers} --measure"
+            f"next: faultscape predict {quote(self.study)} {quote(f'{self.model}={self.source}')}"
+            f" {scorers} --measure"
         )
         return "\n".join(lines)

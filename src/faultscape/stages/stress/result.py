@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from shlex import quote
 
 from faultscape.errors import counted
 from faultscape.terminal_lines import wrapped
@@ -34,7 +35,9 @@ class Stressed:
             f"{self.left:,} removed" if self.left else "",
             "unchanged" if not self.new + self.changed + self.left else "",
         ]
-        lines = [f"{self.study}: {sets} ({', '.join([f'{self.images:,} images', *filter(None, parts)])})"]
+        lines = wrapped(
+            f"{self.study}: {sets} ({', '.join([f'{self.images:,} images', *filter(None, parts)])})"
+        )
         lines += [f"written  {counted(self.written, 'image')} to {self.folder}"] if self.folder else []
         return "\n".join(lines)
 
@@ -107,7 +110,9 @@ class HeldOut:
         lines += (
             [f"written  truth of {counted(self.written, 'image')} to {self.folder}"] if self.folder else []
         )
-        return "\n".join([*lines, f"next     faultscape measure {self.study} --holdout {self.name}"])
+        return "\n".join(
+            [*lines, f"next: faultscape measure {quote(self.study)} --holdout {quote(self.name)}"]
+        )
 
 
 @dataclass(frozen=True)

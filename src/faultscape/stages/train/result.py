@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from shlex import quote
 
 from faultscape.errors import counted
 
@@ -58,7 +59,7 @@ class Trained:
             lines.append(f"mean-field factor  {self.mean_field:g}{off}: lowest validation NLL")
         if self.exported:
             lines.append(f"exported {self.exported}")
-        lines.append(f"next     faultscape predict {self.study} {self.name}={self.source}")
+        lines.append(f"next: faultscape predict {quote(self.study)} {quote(f'{self.name}={self.source}')}")
         return "\n".join(lines)
 
 
@@ -75,12 +76,12 @@ class Swept:
         for value, one in self.networks.items():
             numbers = [one.found.get(key, math.nan) for key in ("miou", "nll")]
             lines.append(f"{value:<14} {one.name:<30} {_number(numbers[0])}  {_number(numbers[1])}")
-        named = [f"{one.name}={one.source}" for one in self.networks.values()]
-        lines.append(f"next     faultscape predict {self.study} {' '.join(named)}")
+        named = [quote(f"{one.name}={one.source}") for one in self.networks.values()]
+        lines.append(f"next: faultscape predict {quote(self.study)} {' '.join(named)}")
         if self.option == "seed":
             whole = next(iter(self.networks.values())).name.rpartition("-seed-")[0]
             lines.append(
-                f"then     faultscape predict {self.study}"
+                f"then: faultscape predict {quote(self.study)}"
                 f" {whole}=ensemble:{','.join(one.name for one in self.networks.values())}"
             )
         return "\n".join(lines)
