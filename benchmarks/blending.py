@@ -262,10 +262,7 @@ def detector(data: Path, *, development: bool) -> None:
     asked = pasted_frames(data, drive, 1, ours, WAYS, 7, of_known=False)
     pasted = known(data)
     # v3 draws one or the other; frames for which it draws the anomaly are drawn anew
-    with_one = [
-        *pasted,
-        ours[0],
-    ]
+    with_one = [*pasted, ours[0]]
     trained = pasted_frames(
         data, DRIVES["train"], 1, with_one, {way: WAYS[way] for way in ("v1", "v2")}, 3, of_known=True
     )

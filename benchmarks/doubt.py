@@ -53,10 +53,7 @@ SEARCHED = {
     "knn-searched": {"select_layer": True},
     "knn-class-searched": {"select_layer": True},
     # and then trained on
-    "flow-searched": {
-        "select_layer": True,
-        "method_options": fs.MethodOptions(steps=FEW_STEPS, epsilon=0.0),
-    },
+    "flow-searched": {"select_layer": True, "method_options": fs.MethodOptions(steps=FEW_STEPS, epsilon=0.0)},
     "flow-logistic": {"method_options": fs.MethodOptions(steps=STEPS, join="logistic", epsilon=0.0)},
 }
 STAGES = [f"segformer.stages.{k}" for k in range(4)]  # joined by flow-minimum and flow-logistic

@@ -47,12 +47,7 @@ CONFIDENT = ("fcn", "unet-drop")
 OF_MAPS = ("rom", "rum", "ap", "pe_us", "gce", "miou", "pq", "sq", "pixel_accuracy")
 RESAMPLES = 400
 # of the ten networks: ensembles of five and seven
-VOTERS = (
-    slice(0, None, 2),
-    slice(1, None, 2),
-    slice(0, 7),
-    slice(3, None),
-)
+VOTERS = (slice(0, None, 2), slice(1, None, 2), slice(0, 7), slice(3, None))
 CLASSES = 11
 TITLES = {
     "rom": "ROM",

@@ -37,11 +37,7 @@ REPEATS = {
     "noise": 100,
 }
 # repeats of the model picker, which asks for one label at a time
-SLOW = {
-    "emotion": 100,
-    "cue-conflict": 20,
-    "16class-22nets": 5,
-}
+SLOW = {"emotion": 100, "cue-conflict": 20, "16class-22nets": 5}
 Found = dict[str, dict[str, dict[str, list[float]]]]
 
 

@@ -33,10 +33,7 @@ KEPT = Path(tempfile.gettempdir()) / "faultscape-choice"
 BLOCK, REPEATS = 20, 200
 BUDGETS = (25, 50, 100, 200, 400)
 # labels at which the leader is looked at; it leads since the last look
-FIRST = (
-    *range(1, 21),
-    *range(24, 101, 4),
-)
+FIRST = (*range(1, 21), *range(24, 101, 4))
 GRID = np.array(sorted({*FIRST, *BUDGETS}))
 ROUND = 10
 # what is drawn at once, and its selector; the place of each is that of its stream

@@ -188,14 +188,10 @@ XML = (
         "must be valid whole numbers",
     ),
     _of_xml(
-        "an image of 99999 x 99999",
-        _image("", 'width="99999" height="99999"'),
-        "must be valid whole numbers",
+        "an image of 99999 x 99999", _image("", 'width="99999" height="99999"'), "must be valid whole numbers"
     ),
     _of_xml(
-        "a width that is not finite",
-        _image("", 'width="inf" height="nan"'),
-        "must be valid whole numbers",
+        "a width that is not finite", _image("", 'width="inf" height="nan"'), "must be valid whole numbers"
     ),
     _of_xml("a width of other digits", _image("", 'width="٣" height="٣"'), "must be valid whole numbers"),
     _of_xml(

@@ -550,9 +550,7 @@ PANOPTIC = (
         "formats.label_tools.coco_panoptic.MOST_MASK_PIXELS",
     ),
     _of_panoptic(
-        "a PNG elsewhere",
-        partial(_segments, (9, 9), [], name="../../a.png"),
-        "is not a file in the folder",
+        "a PNG elsewhere", partial(_segments, (9, 9), [], name="../../a.png"), "is not a file in the folder"
     ),
     _of_panoptic(
         "a PNG that ends early",

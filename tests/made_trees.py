@@ -316,12 +316,7 @@ def road_obstacle21(root: Path) -> Splits:
         "test": ["curvy-street_0", "curvy-street_1", "gravel_3"],
     }
     base = root / "dataset_ObstacleTrack"
-    for name in (
-        "validation_19",
-        "validation_23",
-        "snowstorm1_0",
-        "driveway_2",
-    ):
+    for name in ("validation_19", "validation_23", "snowstorm1_0", "driveway_2"):
         # left out by the benchmark's own code
         image(base / "images" / f"{name}.webp")
     return _smiyc(base, ids, ".webp")

@@ -27,10 +27,7 @@ _ADVICE = (
             " it as file.py:function"
         ),
     ),
-    (
-        r"max_header_size",
-        "its header is too long for an array of numbers; write it again with numpy.save",
-    ),
+    (r"max_header_size", "its header is too long for an array of numbers; write it again with numpy.save"),
     (
         r"weights[ _]only|WeightsUnpickler|safe_globals|vulnerability issue in `torch\.load`|use_safetensors",
         (

@@ -65,11 +65,9 @@ def check_source(
     assert source.there(place), f"{place}: is said not to be there"
     request = Request(_NAME, place, settings, partial(each_shard, root), cast("ModelOptions", options or {}))
     origin, again = source.origin(source, request), source.origin(source, request)
-    assert (origin.stamps, origin.keys, origin.digest) == (
-        again.stamps,
-        again.keys,
-        again.digest,
-    ), f"{place}: follows from something else each time"
+    assert (origin.stamps, origin.keys, origin.digest) == (again.stamps, again.keys, again.digest), (
+        f"{place}: follows from something else each time"
+    )
     shards = {number: list(images) for number, images in each_shard(root)}
     assert set(origin.stamps) == set(shards), (
         f"{place}: has stamps of shards {sorted(origin.stamps)}; the study has {sorted(shards)}"

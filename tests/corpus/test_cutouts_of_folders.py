@@ -275,10 +275,7 @@ def test_objects_csv_says_more_of_images_beside_masks_and_of_voc(tmp_path: Path)
     put(tmp_path / "voc" / "instances" / "a.png", square(5, 10, 3) + square(15, 10, 255))
     put(tmp_path / "voc" / "objects.csv", "file,class,mask\nJPEGImages/a.png,owl,instances/a.png\n")
     # and no longer what VOC says
-    assert [cutout.area for cutout in read(tmp_path / "voc", 10).cutouts] == [
-        100,
-        100,
-    ]
+    assert [cutout.area for cutout in read(tmp_path / "voc", 10).cutouts] == [100, 100]
 
 
 @pytest.mark.parametrize(

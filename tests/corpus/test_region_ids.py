@@ -47,10 +47,7 @@ def test_pictures_of_region_ids_have_the_same_bound_as_maps(
 def test_a_file_that_cannot_be_read_is_named_once(tmp_path: Path) -> None:
     (tmp_path / "gone.png").symlink_to("nowhere")
     (tmp_path / "junk.png").write_bytes(b"junk")
-    for name, said in (
-        ("gone.png", "No such file or directory"),
-        ("junk.png", "it is not a readable image"),
-    ):
+    for name, said in (("gone.png", "No such file or directory"), ("junk.png", "it is not a readable image")):
         with refused(LabelMapError) as told:
             read_ids(tmp_path / name)
         assert str(told.value) == f"{tmp_path / name}: {said}"

@@ -26,9 +26,7 @@ PAGES = Path(__file__).parents[2] / "docs" / "reference" / "verbs"
 BLOCK = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
 NAMES = {"model-0": "unet", "model-1": "fcn", "model-2": "light"}
 BEFORE = {  # what has to be there for a line and is no sample itself
-    "faultscape rank study --selection order": [
-        "faultscape select study --as order --goal order --budget 12"
-    ],
+    "faultscape rank study --selection order": ["faultscape select study --as order --goal order --budget 12"]
 }
 LINES = (
     "faultscape collect study streets/ --classes classes.json",

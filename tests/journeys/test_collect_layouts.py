@@ -146,10 +146,7 @@ def test_no_object_is_blended_onto_the_ego_vehicle_that_the_layout_tells_and_kno
     assert known
     assert all(p["y"] + p["height"] <= 42 for p in anomalies)
     # touching cars, told apart
-    assert {(p["x"], p["y"], p["width"], p["height"]) for p in known} == {
-        (10, 24, 20, 10),
-        (30, 24, 20, 10),
-    }
+    assert {(p["x"], p["y"], p["width"], p["height"]) for p in known} == {(10, 24, 20, 10), (30, 24, 20, 10)}
 
 
 def test_published_overlays_of_fishyscapes_static_are_images_with_labels_of_anomaly(tmp_path: Path) -> None:
@@ -306,11 +303,7 @@ def test_a_file_that_changed_replaces_its_own_label_alone_and_what_a_person_said
     fs.collect(str(study), str(root), known=line)
     held = truth_of(study, "labels")
     # the last could not be read
-    assert [held[f"ulm/ulm_{k:06d}_000019"][30, 20] for k in range(3)] == [
-        5,
-        1,
-        13,
-    ]
+    assert [held[f"ulm/ulm_{k:06d}_000019"][30, 20] for k in range(3)] == [5, 1, 13]
     assert "1 changed label is kept in truth/labels/removed" in capsys.readouterr().out
     kept = label_maps.read_stored(label_maps.truth(study, "labels") / "removed", 0)
     assert [one.id for one in kept if (runs.decode(one.runs) == 5).all()] == ["ulm/ulm_000001_000019"]

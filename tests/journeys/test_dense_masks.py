@@ -152,8 +152,7 @@ def test_the_same_line_writes_the_same_and_another_seed_is_refused_there(study: 
     assert made.bytes_under(tmp_path / "again", *PEOPLE, "sessions.csv") == before
     export(study, tmp_path / "out")
     with refused(
-        LabellingError,
-        "already splits the images differently and is never overwritten; give another folder",
+        LabellingError, "already splits the images differently and is never overwritten; give another folder"
     ):
         export(study, tmp_path / "out", seed=1)
     assert made.bytes_under(tmp_path / "out", *PEOPLE, "sessions.csv") == before

@@ -383,10 +383,7 @@ def test_two_selectors_draw_independently_from_one_seed(tmp_path: Path) -> None:
         budget=10,
         as_="far",
     )
-    for alike in (
-        (order, best),
-        (warm, cold, far),
-    ):
+    for alike in ((order, best), (warm, cold, far)):
         # of the same weights, for another goal, temperature or distance
         assert len({max(row.score for row in found.rows) for found in alike}) == 1
         assert len({found.images for found in alike}) == len(alike)

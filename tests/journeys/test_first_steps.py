@@ -47,10 +47,7 @@ def test_label_has_two_verbs_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (
-            "run study --resamples 5",
-            "run has no option --resamples; see `faultscape run --help`",
-        ),
+        ("run study --resamples 5", "run has no option --resamples; see `faultscape run --help`"),
         (
             "select study --conkordance x",
             (
@@ -60,10 +57,7 @@ def test_label_has_two_verbs_of_its_own() -> None:
         ),
         ("rank study -x", "rank has no option -x; see `faultscape rank --help`"),
         ("scale masks", "scale: --classes is missing; see `faultscape scale --help`"),
-        (
-            "label export study",
-            "label export: OUT is missing; see `faultscape label export --help`",
-        ),
+        ("label export study", "label export: OUT is missing; see `faultscape label export --help`"),
     ],
 )
 def test_an_option_that_there_is_not_or_that_is_missing_is_named_and_none_is_suggested_that_is_far(

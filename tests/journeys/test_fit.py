@@ -16,9 +16,7 @@ from made_training import FEW, NAMES, VOID, Trained, doubt_of, image_of
 from refusals import refused, refused_text, told
 
 
-def test_fit_brings_a_temperature_that_lowers_the_likelihood_and_changes_no_label(
-    trained: Trained,
-) -> None:
+def test_fit_brings_a_temperature_that_lowers_the_likelihood_and_changes_no_label(trained: Trained) -> None:
     study, source = trained.study, trained.source
     fs.predict(study, {"net": source, "fitted": source}, engine="local")
     changed = (

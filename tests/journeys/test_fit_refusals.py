@@ -56,10 +56,7 @@ def test_names_and_options_that_clash_are_refused(predicted: Trained) -> None:
     with refused(OptionError, "--k and --sweep k=1,2 set the same option; leave one out"):
         fitted(predicted, "knn", sweep="k=1,2", method_options=fs.MethodOptions(k=3))
     for name in ("knn", "knn-", "knn-class", "flow-wide"):
-        with refused(
-            OptionError,
-            f"--as '{name}': expected knn-NAME, and not the name of a method",
-        ):
+        with refused(OptionError, f"--as '{name}': expected knn-NAME, and not the name of a method"):
             fitted(predicted, "knn", as_=name)
 
 
@@ -87,20 +84,14 @@ def test_methods_are_fitted_to_networks_and_not_to_ensembles(predicted: Trained)
     fs.predict(study, {"both": "ensemble:plain,twin"}, engine="local")
     with refused(ModelError, "both is an ensemble; methods are fitted to networks; fit them to its members"):
         fs.fit(study, "knn", model="both")
-    with refused(
-        OptionError,
-        "--scorer knn needs a network, and both is not one",
-    ):
+    with refused(OptionError, "--scorer knn needs a network, and both is not one"):
         fs.predict(study, {"both": "ensemble:plain,twin"}, scorer=["knn"], engine="local")
 
 
 def test_names_of_fitted_methods_are_those_of_their_method(predicted: Trained) -> None:
     assert [one.name for one in fitted(predicted, "knn", as_="knn-mine").methods] == ["knn-mine"]
     for name in ("knn-class", "knn-class-mine", "knn", "flow-mine"):
-        with refused(
-            OptionError,
-            f"--as '{name}': expected knn-NAME, and not the name of a method",
-        ):
+        with refused(OptionError, f"--as '{name}': expected knn-NAME, and not the name of a method"):
             fitted(predicted, "knn", as_=name)
     with refused(OptionError, "give either --as or --sweep, which names its methods itself"):
         fitted(predicted, "knn", as_="knn-mine", sweep="k=1,2")

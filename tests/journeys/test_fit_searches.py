@@ -170,10 +170,7 @@ def test_what_is_searched_is_what_is_fitted_and_what_is_given_stays(predicted: T
         predicted, "odin", validation=blended, sweep="epsilon=0,0.01", method_options=fs.MethodOptions()
     )
     # each searched on its own
-    assert [*swept.searches] == [
-        "odin-epsilon-0, temperature",
-        "odin-epsilon-0.01, temperature",
-    ]
+    assert [*swept.searches] == ["odin-epsilon-0, temperature", "odin-epsilon-0.01, temperature"]
     with refused(
         OptionError, "has anomaly labels, and a method must not learn what unknown objects look like"
     ):

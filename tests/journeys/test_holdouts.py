@@ -93,11 +93,7 @@ def test_written_truth_withholds_the_class_in_training_and_makes_it_the_anomaly_
     fs.stress.corrupt(study, corruption=["contrast"], severities="5", engine="local")
     found = fs.stress.holdout(study, classes=[OUT], write=str(tmp_path / "out"))
     # of what was collected
-    assert (found.name, found.kept, found.written) == (
-        "holdout",
-        len(made.NAMES) - 1,
-        4,
-    )
+    assert (found.name, found.kept, found.written) == ("holdout", len(made.NAMES) - 1, 4)
     classes = read_settings(Path(study)).class_list
     out = classes.names.index(OUT)
     for k, id_ in enumerate(corpus.ids):

@@ -109,8 +109,7 @@ def test_outlines_say_by_how_many_pixels_they_differ(study: str, tmp_path: Path,
 
 def test_outlines_are_refused_where_the_tool_has_none(study: str, tmp_path: Path) -> None:
     with refused(
-        OptionError,
-        "--outlines needs --prefill and a format with polygons .labelme, cvat, label-studio",
+        OptionError, "--outlines needs --prefill and a format with polygons .labelme, cvat, label-studio"
     ):
         fs.label.export(study, str(tmp_path / "out"), format="cvat-masks", prefill="model-1", outlines=True)
 

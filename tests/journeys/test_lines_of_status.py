@@ -107,10 +107,7 @@ def planned_labels(it: made_answers.Answers) -> None:
     [
         (against, "selection random of --against is gone and is left out"),
         (against_one_of_two, "selection random of --against is gone and is left out"),
-        (
-            population,
-            "--population is left out: it applies only to images drawn at random",
-        ),
+        (population, "--population is left out: it applies only to images drawn at random"),
         (planned_selection, "selection random is gone and is left out"),
         (planned_duels, "selection random no longer shows how models differ and is left out"),
         (planned_truth, "truth gt no longer has labels and is left out"),

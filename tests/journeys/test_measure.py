@@ -477,10 +477,7 @@ def test_a_killed_line_goes_on_where_it_was(
     assert main(words) == 0
     assert done == [1]
     monkeypatch.undo()
-    for name, engine in (
-        ("local", ("local",)),
-        ("two", ("processes", "--workers", 2)),
-    ):
+    for name, engine in (("local", ("local",)), ("two", ("processes", "--workers", 2))):
         # the law of engines: the same bytes
         other = line(
             corpus,
@@ -651,10 +648,7 @@ def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(tmp_p
     ]
     row = next(r for r in document(out)["paired"] if r["metric"] == "pe_os")
     # of the images that both have
-    assert (row["images"], row["difference"]) == (
-        5,
-        pytest.approx(alone[0] - alone[1], abs=1e-11),
-    )
+    assert (row["images"], row["difference"]) == (5, pytest.approx(alone[0] - alone[1], abs=1e-11))
     assert document(out)["models"]["model-0"]["gce"]["undefined"] == 0
     made.write(corpus.models["model-1"] / f"{corpus.ids[2]}.png", np.zeros((5, 7), np.uint8))
     said = refused_line(*line(corpus, out, models=("model-0", "model-1")))

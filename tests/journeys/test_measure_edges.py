@@ -206,10 +206,7 @@ def test_presets_and_options_without_effect_are_told(
     assert (
         "note: --preset keras200 has no effect: none of its metrics are computed" in capsys.readouterr().out
     )
-    for preset, of in (
-        ("fishyscapes", ""),
-        ("smiyc", " or --doubt or --confidence or --probabilities"),
-    ):
+    for preset, of in (("fishyscapes", ""), ("smiyc", " or --doubt or --confidence or --probabilities")):
         # whose other choices are the default
         measured(tmp_path, "--preset", preset, of=corpus)
         assert (

@@ -76,10 +76,7 @@ def test_anomaly_scores_are_judged_over_all_pixels_exactly(scene: Any) -> None:
         assert found[name]["value"] == pytest.approx(getattr(exact, name), abs=1e-12)
         assert found[name]["low"] <= found[name]["value"] <= found[name]["high"]
         # the frame without an anomaly
-        assert (found[name]["undefined"], found[name]["undefined_of"]) == (
-            1,
-            "images",
-        )
+        assert (found[name]["undefined"], found[name]["undefined_of"]) == (1, "images")
     assert (found["auroc"]["better"], found["fpr95"]["better"]) == ("high", "low")
     assert {"component_siou", "component_precision", "component_f1"} <= set(found)
     assert "miou" not in found

@@ -234,12 +234,7 @@ def test_choices_of_regions_and_objects_are_recorded_and_measured_anew(
     chosen: dict[str, Any] = {"fpr_limit": 0.3, "connectivity": 8, "alarm": 0.05, "covered": 0.5}
     assert main(line) == 0
     plain, told = list(line), {}
-    for name, value in (
-        ("fpr_limit", 0.1),
-        ("connectivity", 4),
-        ("alarm", 0.2),
-        ("covered", 0.9),
-    ):
+    for name, value in (("fpr_limit", 0.1), ("connectivity", 4), ("alarm", 0.2), ("covered", 0.9)):
         # one more of them each time
         chosen[name] = value
         line += [f"--{name.replace('_', '-')}", str(value)]

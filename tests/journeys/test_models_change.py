@@ -89,10 +89,7 @@ def test_a_renamed_model_has_always_been_called_so(corpus: made.Corpus, study: s
     fs.rank(study, resamples=20, engine="local")
     assert (Path(study) / "standings.json").read_bytes() == (other / "standings.json").read_bytes()
     # of measures, one table
-    assert {state for stage, state in made.states(study).items() if stage != "report"} == {
-        "done",
-        "stale",
-    }
+    assert {state for stage, state in made.states(study).items() if stage != "report"} == {"done", "stale"}
     fs.measure(study, engine="local", resamples=20, worst=1)
     assert made.bytes_under(Path(study), "measures/statistics") == made.bytes_under(
         other, "measures/statistics"

@@ -106,8 +106,7 @@ def test_a_list_that_gives_labelled_classes_other_ids_is_refused(
     fs.label.import_(study, str(table))
     before = digest(study)
     with refused(
-        ClassesError,
-        "'dog' has the id 0 in this list but 1 in the study, .*; .* or add --replace-classes",
+        ClassesError, "'dog' has the id 0 in this list but 1 in the study, .*; .* or add --replace-classes"
     ):
         fs.collect(study, classes=str(tmp_path / "two.txt"))
     assert digest(study) == before

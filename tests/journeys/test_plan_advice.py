@@ -158,16 +158,7 @@ def test_everything_fits_80_columns_and_nothing_exceeds_what_can_be_drawn(
 def test_numbers_stand_under_their_headings(answers: made_answers.Answers) -> None:
     lines = repr(fs.plan(answers.study, wage=25)).splitlines()
     at = lines.index("Which model is best, with 95 % confidence") + 1
-    assert lines[at].split() == [
-        "drawn",
-        "by",
-        "labels",
-        "range",
-        "work",
-        "money",
-        "significant",
-        "with",
-    ]
+    assert lines[at].split() == ["drawn", "by", "labels", "range", "work", "money", "significant", "with"]
     ends = {lines[at].index(word) + len(word) for word in ("labels", "range", "money", "with")}
     for text in lines[at + 1 : at + 6]:
         assert len(text) == len(lines[at])
@@ -272,10 +263,7 @@ def test_the_budget_is_of_the_question_that_is_asked(answers: made_answers.Answe
     other = fs.plan(answers.study, goal="order")
     assert said in other.notes
     # draws stay, the number is asked for
-    assert (other.recommended["question"], other.recommended["goal"]) == (
-        "order",
-        "best",
-    )
+    assert (other.recommended["question"], other.recommended["goal"]) == ("order", "best")
     made_answers.import_labels(answers, list(fs.select(answers.study, goal="order", budget=8).images))
     told = fs.plan(answers.study, goal="order")  # of two selections that have labels the one for this goal
     assert (told.labels["selection"], told.recommended["question"]) == ("order", "order")

@@ -171,12 +171,7 @@ def test_standings_hold_exactly_their_keys(corpus: made.Corpus, study: Path) -> 
     assert set(said["matrices"]) == {"aggressiveness", "resistance"}
     assert all(np.array(matrix, float).shape == (3, 3) for matrix in said["matrices"].values())
     # the nearest first
-    assert list(said["rankings"]) == [
-        "reuse_bradley_terry",
-        "aggressiveness",
-        "resistance",
-        "reuse_mean",
-    ]
+    assert list(said["rankings"]) == ["reuse_bradley_terry", "aggressiveness", "resistance", "reuse_mean"]
     intervals = ("score_interval", "rank_interval", "simultaneous_rank_interval")
     for name, ranking in said["rankings"].items():
         more = {"sandwich_error"} if name == "reuse_bradley_terry" else set()

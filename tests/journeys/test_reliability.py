@@ -256,10 +256,7 @@ def test_differences_are_signed_and_over_what_both_have(counted: str) -> None:
         )
         assert one is not None
         assert other is not None
-        if row["metric"] not in (
-            "miou",
-            "consistency",
-        ):
+        if row["metric"] not in ("miou", "consistency"):
             # of which a class that only one of them has leaves the difference
             assert row["difference"] == pytest.approx(one["value"] - other["value"], abs=1e-9)
     assert {row["metric"] for row in card["paired"]} >= {

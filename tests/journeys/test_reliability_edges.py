@@ -154,8 +154,7 @@ def test_a_set_without_a_label_is_no_condition(tmp_path: Path) -> None:
     assert card["units"]["count"] == 8  # nothing is drawn that is not judged
     assert number(card, "net", "val", "miou") is not None
     with refused(
-        StudyError,
-        "--misclassified main: set main has no class labels, so wrong pixels cannot be found",
+        StudyError, "--misclassified main: set main has no class labels, so wrong pixels cannot be found"
     ):
         judged(study, misclassified=["main"])
 

@@ -217,10 +217,7 @@ def test_jobs_of_an_array_take_over_with_the_first_that_is_done(
     assert counting(study) == before
     fs.predict(str(study), {"m": corpus.models["model-2"]}, shard="1/2", engine="local")
     # nothing of both sources
-    assert sorted(label_maps.read_manifest(study / "predictions" / "m")) == [
-        "00000",
-        "00002",
-    ]
+    assert sorted(label_maps.read_manifest(study / "predictions" / "m")) == ["00000", "00002"]
     fs.predict(str(study), {"m": corpus.models["model-2"]}, shard="2/2", engine="local")
     fresh = made.collected(corpus, tmp_path / "fresh", shard_size=2)
     fs.predict(str(fresh), {"m": corpus.models["model-2"]}, engine="local")

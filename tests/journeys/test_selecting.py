@@ -146,10 +146,7 @@ def test_a_selection_of_earlier_versions_keeps_the_order_of_ids_when_it_is_exten
     about = tmp_path / "study" / "selection.json"
     held = json.loads(about.read_text())
     # as those versions wrote it
-    assert (held["definition"].pop("ties"), held["definition"].pop("seed")) == (
-        "digest",
-        0,
-    )
+    assert (held["definition"].pop("ties"), held["definition"].pop("seed")) == ("digest", 0)
     about.write_text(json.dumps(held))
     table = tmp_path / "study" / "selection.csv"
     lines = table.read_text().splitlines()

@@ -221,10 +221,7 @@ def test_options_that_would_be_passed_over_are_refused_or_said(
         ((*corrupt, "--workers", "0"), "workers must be 1 or more; got 0"),
         ((*corrupt, "--seed", "-1"), "--seed must be a whole number, 0 or more"),
         (("fog", "--engine", "foo"), "engine 'foo' is not known"),
-        (
-            (*blend, "--known", "main"),
-            "--known has no effect: fishyscapes-v2 blends no known objects",
-        ),
+        ((*blend, "--known", "main"), "--known has no effect: fishyscapes-v2 blends no known objects"),
         ((*blend, "--depth", str(corpus.truth)), "add --fog 0.2"),
         ((*blend, "--fog", "0", "--depth", str(corpus.truth)), "add --fog 0.2"),
         ((*blend, "--review", "--write", "x"), "leave out --write"),

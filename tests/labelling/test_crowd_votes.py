@@ -98,12 +98,7 @@ def test_the_example_of_1979_has_the_published_shares_of_classes_and_rates_of_th
     first = [[0.89, 0.11, 0, 0], [0.07, 0.88, 0.05, 0], [0, 0.34, 0.66, 0], [0, 0, 0.56, 0.44]]
     assert np.abs(said.confusion[0] - first).max() < 0.0051
     # 4 3 3 4 3 4 3: the majority says 3, and observers who say 4 of a 3 are few
-    assert said.posterior[35].round(3).tolist() == [
-        0,
-        0,
-        0,
-        1,
-    ]
+    assert said.posterior[35].round(3).tolist() == [0, 0, 0, 1]
 
 
 def test_the_majority_stays_undecided_at_a_tie_and_where_nobody_named_a_class() -> None:

@@ -101,14 +101,7 @@ def test_the_file_has_what_cvat_asks_for(tmp_path: Path) -> None:
     ]
     colours = [label.findtext("color") for label in root.iterfind("meta/task/labels/label")]
     # in the order of VOC: the list has black alone
-    assert colours == [
-        "#800000",
-        "#008000",
-        "#808000",
-        "#000080",
-        "#800080",
-        "#e0e0c0",
-    ]
+    assert colours == ["#800000", "#008000", "#808000", "#000080", "#800080", "#e0e0c0"]
     assert [image.attrib for image in root.iterfind("image")] == [
         {"id": "0", "name": "d/a.jpg", "width": "3", "height": "3"}
     ]

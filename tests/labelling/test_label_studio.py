@@ -563,10 +563,7 @@ BOX = {"x": 0, "y": 0, "width": 9, "height": 9}
             "have 48 values; an image of 200 pixels has 800",
         ),
         (result("bitmasklabels", {"imageDataURL": "data:image/png;base64,%%%"}), "not a PNG in base64"),
-        (
-            result("bitmasklabels", {"imageDataURL": "data:image/png;base64,AAAA"}),
-            "not a readable image",
-        ),
+        (result("bitmasklabels", {"imageDataURL": "data:image/png;base64,AAAA"}), "not a readable image"),
         (result("bitmasklabels", {"imageDataURL": 5}), "must be text `imageDataURL`"),
         (
             result("bitmasklabels", {"imageDataURL": png(np.zeros((10, 20), np.uint8))}),
@@ -685,10 +682,7 @@ def test_a_file_that_label_studio_takes_has_nothing_to_be_said_of(tmp_path: Path
             [result("brushlabels", MASK), result("brushlabels", MASK)],
             "result 1: has the id 'Dx_aB91ISN' of result 0",
         ),
-        (
-            [result("brushlabels", MASK, original_width=21)],
-            "have 800 values; an image of 210 pixels has 840",
-        ),
+        ([result("brushlabels", MASK, original_width=21)], "have 800 values; an image of 210 pixels has 840"),
         ([result("brushlabels", MASK, original_width=None)], "needs original_width and original_height"),
         (
             [result("brushlabels", MASK | {"rle": MASK["rle"][:-2]})],

@@ -24,14 +24,7 @@ from faultscape.study.tables import corpus as study_corpus
 SHARD, SHARDS, MODELS = 3, 6, 3
 NETWORK = Path(fs.__file__).parent / "prediction" / "networks" / "mobile.onnx"
 # some hundred bytes an image: these may be read of all, a few times
-NUMBERS = {
-    "id",
-    "digest",
-    "near_duplicate_of",
-    "group",
-    "shard",
-    "role",
-}
+NUMBERS = {"id", "digest", "near_duplicate_of", "group", "shard", "role"}
 
 
 class Reads:

@@ -103,11 +103,7 @@ LISTED: dict[
     "select: selectors": (fs.select, "selector", NAMES),
     "export: label formats": (fs.label.export, "format", tuple(form.name for form in FORMATS)),
     "import: label formats": (fs.label.import_, "format", tuple(form.name for form in FORMATS)),
-    "corrupt: presets": (
-        fs.stress.corrupt,
-        "preset",
-        tuple(preset.name for preset in CORRUPTION_PRESETS),
-    ),
+    "corrupt: presets": (fs.stress.corrupt, "preset", tuple(preset.name for preset in CORRUPTION_PRESETS)),
     "blend: presets": (fs.stress.blend, "preset", BLEND_PRESETS),
     "holdout: presets": (fs.stress.holdout, "preset", tuple(preset.name for preset in HOLDOUT_PRESETS)),
 }

@@ -108,10 +108,7 @@ def test_work_that_may_begin_here_starts_workers_only_when_it_lasts(
 
     assert places(1000) == [True] * 40
     # the first call waits here for what a worker does
-    assert set(places(-1, str(tmp_path / "there"))) == {
-        True,
-        False,
-    }
+    assert set(places(-1, str(tmp_path / "there"))) == {True, False}
     assert places(1000, str(tmp_path / "again"), begin_here=False) == [False] * 40
 
 

@@ -42,10 +42,7 @@ COVERED = (
     "measures/*.json",
 )
 # how soon a dead node is noticed
-QUICK = {
-    "health_check_initial_delay_ms": 1000,
-    "health_check_period_ms": 1000,
-}
+QUICK = {"health_check_initial_delay_ms": 1000, "health_check_period_ms": 1000}
 NODE = {
     "num_cpus": 1,
     "object_store_memory": 80 * 2**20,
@@ -347,10 +344,7 @@ def test_killed_workers_and_a_killed_driver_on_a_cluster_cost_nothing_but_time(
     process.communicate()
     assert len([*marks.iterdir()]) >= 2
     # what counts, and what was made and did not enter yet
-    files = [
-        *study.glob("predictions/*/manifest.json"),
-        *study.glob(".made-predict*"),
-    ]
+    files = [*study.glob("predictions/*/manifest.json"), *study.glob(".made-predict*")]
     done = len(
         {
             checksum

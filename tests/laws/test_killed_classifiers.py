@@ -69,10 +69,7 @@ def test_a_network_killed_at_any_picture_and_started_again_gives_the_same_bytes(
     code = "import sys, faultscape as fs; fs.predict(sys.argv[1], {'net': sys.argv[2]}, engine='local')"
     looks = [str(cv2.imread(str(root / "photos" / f"p{k}.png")).sum()) for k in range(IMAGES)]
     assert len(set(looks)) == IMAGES
-    for die_at in (
-        looks[1],
-        looks[5],
-    ):
+    for die_at in (looks[1], looks[5]):
         # of the first shard, and of the second; looks are not counted, since threads look side by side
         words = [sys.executable, "-c", code, str(study), network["net"]]
         killed = subprocess.run(words, env=os.environ | {"DIE_AT": die_at}, check=False, capture_output=True)

@@ -46,12 +46,7 @@ TOOLS = {
     "ruff",
 }
 # one benchmark runs those of them that are there
-APART = {
-    "cityscapesscripts",
-    "mmseg",
-    "monai",
-    "ultralytics",
-}
+APART = {"cityscapesscripts", "mmseg", "monai", "ultralytics"}
 FETCHED = {"src/faultscape/reporting/templates/app/htmx.min.js"}  # by `make`, and packed
 FOR_TESTS = {"tests/app/axe.min.js"}  # by `make` too; tests are skipped without it
 OF_DOCS = {  # the configuration of the site names them, `make docs` runs them, and its notebooks draw

@@ -190,19 +190,9 @@ def test_intervals_hold_most_replicates_and_ranks_add_up(seed, j, b):
 
 
 # of a sum, of wins, means of 0..1
-SHARES = (
-    "perron",
-    "rank_centrality",
-    "borda",
-    "reuse_mean",
-    "lure",
-    "prediction_powered",
-)
+SHARES = ("perron", "rank_centrality", "borda", "reuse_mean", "lure", "prediction_powered")
 # of one of J numbers in 0..1 from their mean; other rankings are potentials
-DIFFERENCES = (
-    "margins",
-    "reuse_margins",
-)
+DIFFERENCES = ("margins", "reuse_margins")
 
 
 @FEW

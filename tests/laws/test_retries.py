@@ -236,14 +236,7 @@ def test_an_actor_that_is_lost_before_its_call_began_is_no_death_over_the_call(
     cluster = Cluster(*"abbb", calls=4, unbegun=1)
     assert cluster.run(monkeypatch) == [(n, n) for n in range(4)]
     # the 1 is of call 0, whose node was lost later
-    assert sorted(attempt for _, attempt, _ in cluster.given) == [
-        0,
-        0,
-        0,
-        0,
-        0,
-        1,
-    ]
+    assert sorted(attempt for _, attempt, _ in cluster.given) == [0, 0, 0, 0, 0, 1]
 
 
 def test_actors_of_which_none_ever_begins_a_call_end_the_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -355,14 +355,7 @@ def test_near_duplicates_are_grouped_by_their_bytes_and_stay_where_they_are_when
     names: tuple[str, ...],
 ) -> None:
     # the middle one is near both others
-    digests, hashes = (
-        sorted(("p", "q", "r"), key=made.tie),
-        (
-            0b11111111,
-            0b1111,
-            0,
-        ),
-    )
+    digests, hashes = sorted(("p", "q", "r"), key=made.tie), (0b11111111, 0b1111, 0)
     images = [picture(*about) for about in zip(names, digests, hashes, strict=True)]
     found = {image.digest: image for image in grouped(sorted(images, key=lambda image: image.id))}
     assert [found[digest].near_duplicate_of for digest in digests] == [names[0], names[0], names[2]]
@@ -441,10 +434,7 @@ def test_what_rounding_leaves_is_no_difference() -> None:
     assert losses[0, 0] != losses[1, 0]
     assert fs.ranking.margins(losses).tolist() == [[0, 0, 0.5], [0, 0, -0.5]]
     # a root would make .0000038 of 5e-17
-    assert fs.ranking.margins(losses, 1 / 3).tolist() == [
-        [0, 0, 0.5],
-        [0, 0, -0.5],
-    ]
+    assert fs.ranking.margins(losses, 1 / 3).tolist() == [[0, 0, 0.5], [0, 0, -0.5]]
     assert equal_to_zero(np.array([2e-12, np.nan]))[0] == 2e-12
     assert np.isnan(equal_to_zero(np.array([np.nan]))[0])
     pairs = np.array([[1e-16, 0.5], [0.0, 0.5]])

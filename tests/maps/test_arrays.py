@@ -115,7 +115,4 @@ def test_a_forged_head_allocates_nothing() -> None:
     finally:
         tracemalloc.stop()
     # the forger's own code is right where nothing is wrong
-    assert array_codes.decode(forged(0, (8, 8), small)).shape == (
-        8,
-        8,
-    )
+    assert array_codes.decode(forged(0, (8, 8), small)).shape == (8, 8)

@@ -47,10 +47,7 @@ def test_many_codes_at_once_are_the_codes_one_by_one(
     silent = np.random.default_rng(seed).random(len(answers)) < 0.4
     most = max(map(len, answers))
     # what stands behind is never looked at
-    labels, shares = (
-        np.full((len(answers), most), -2),
-        np.full((len(answers), most), 7.0),
-    )
+    labels, shares = np.full((len(answers), most), -2), np.full((len(answers), most), 7.0)
     for k, row in enumerate(answers):
         labels[k, : len(row)], shares[k, : len(row)] = [n for n, _ in row], [p for _, p in row]
         shares[k, 0] = np.nan if silent[k] else shares[k, 0]

@@ -86,10 +86,7 @@ def test_the_tracks_limits_drop_what_is_small() -> None:
     assert component_counts(score, truth, 0.5)["component_truths"] == 3
     found = component_counts(score, truth, 0.5, track="obstacle")
     # the small one is void, and what lies in it is removed
-    assert (found["component_truths"], found["component_predictions"]) == (
-        2,
-        1,
-    )
+    assert (found["component_truths"], found["component_predictions"]) == (2, 1)
     # 100 pixels are below 500
     assert component_counts(score, truth, 0.5, track="anomaly")["component_predictions"] == 0
     assert np.isnan(component_metrics(component_counts(score * 0, truth * 0, 0.5))["component_f1"])

@@ -282,10 +282,7 @@ INCORRECT = np.array([0, 1, 1, 1, 0])
         ((0.5, 0.5, 0.5, 0.5, 0.5), 0.5),
         ((0.1, 0.9, 0.9, 0.9, 0.1), 0),
         # exactly; with the ten thresholds of the released example .1 ties with 0, see test_other_curves
-        (
-            (1, 0, 0, 0.1, 0),
-            2 / 3,
-        ),
+        ((1, 0, 0, 0.1, 0), 2 / 3),
     ],
 )
 def test_calibration_auroc_of_the_release(confidence, auroc):

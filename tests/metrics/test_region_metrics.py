@@ -255,10 +255,7 @@ def test_persello_of_predictions_leaves_out_those_that_touch_nothing() -> None:
     truth, prediction = np.array([[1, 1, 0, 0, 0, 0]]), np.array([[1, 0, 0, 1, 0, 1]])
     r = fs.metrics.regions(truth, prediction, classes=2, background=0, per="prediction")
     # half of the one true region found; two predictions of three in nothing
-    assert (r.pe_os, r.pe_us) == (
-        0.5,
-        pytest.approx(2 / 3),
-    )
+    assert (r.pe_os, r.pe_us) == (0.5, pytest.approx(2 / 3))
 
 
 def test_missed_and_invented_regions_weigh_half_in_panoptic_quality() -> None:

@@ -228,11 +228,7 @@ def test_every_distance_of_2_or_more_involves_one_of_three_abstract_classes(
     involved = np.isin(np.arange(1000), three)
     assert not far[~involved][:, ~involved].any()
     # five classes lie under abstraction too, and under physical entity
-    assert far.sum(1)[involved].tolist() == [
-        992,
-        992,
-        992,
-    ]
+    assert far.sum(1)[involved].tolist() == [992, 992, 992]
     assert far.sum(1)[~involved].tolist().count(3) == 992
     assert round(100 * pairs(far).mean(), 2) == 0.60
 

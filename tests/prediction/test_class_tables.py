@@ -135,8 +135,7 @@ def test_a_table_without_names_of_columns_loses_no_image_to_them(study: str, tmp
     with refused(ModelError, r"has no column `label`; name one as .*; it has p1, cat"):
         said(study, source)
     with refused(
-        ModelError,
-        r"its first line \(p1, cat\) looks like an image.*; add a header line such as image,label",
+        ModelError, r"its first line \(p1, cat\) looks like an image.*; add a header line such as image,label"
     ):
         said(study, f"{source}:cat")
     assert said(study, f"{text(tmp_path / 'fn.csv', 'fn,pred' + chr(10) + 'p1,cat')}")[0] == ["cat", "", ""]
@@ -565,10 +564,7 @@ def test_rows_without_names_are_refused_where_pictures_are_sorted_otherwise_than
     (tmp_path / "l" / "list.txt").write_text("y.png\nx.png\n")
     three, options = (
         arrays(tmp_path / "p.npz", said=np.array([0, 1, 2])),
-        {
-            "task": "classification",
-            "classes": 3,
-        },
+        {"task": "classification", "classes": 3},
     )
     fs.collect(str(tmp_path / "A"), str(tmp_path / "a"), **group_options(fs.collect, options))
     assert "image 2 is 'p2' as people count, and 'p10' as names are sorted; add an array" in refusal_of(

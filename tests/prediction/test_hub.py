@@ -74,8 +74,7 @@ def test_a_hub_that_cannot_be_reached_ends_at_once_with_the_reason_and_what_to_d
 @pytest.mark.usefixtures("cache")
 def test_offline_and_not_cached_says_so_too() -> None:
     with refused(
-        ModelError,
-        r"hf:some/model: the hub cannot be reached and the model is not in its cache \(.+\); on",
+        ModelError, r"hf:some/model: the hub cannot be reached and the model is not in its cache \(.+\); on"
     ) as caught:
         hub.fetch("some/model")
     assert "\n" not in str(caught.value)

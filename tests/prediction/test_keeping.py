@@ -225,10 +225,7 @@ def test_more_classes_than_the_network_has_are_noted_with_what_all_of_them_take(
             ["probabilities=2", "probabilities=3"],
             "--keep probabilities=2 and --keep probabilities=3 exclude each other",
         ),
-        (
-            ["labels", "logits"],
-            "--keep labels and --keep logits exclude each other; give one of them",
-        ),
+        (["labels", "logits"], "--keep labels and --keep logits exclude each other; give one of them"),
     ],
 )
 def test_words_that_exclude_each_other_are_told(words: list[str], told: str) -> None:

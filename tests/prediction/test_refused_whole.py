@@ -67,11 +67,7 @@ def files(root: Path) -> dict[str, bytes]:
         ("exec:there-is-no-such-program", {}, "there-is-no-such-program"),
         ("mine.py:nothing_but_nan", {}, "returned NaN, both for an empty image and for part0/photo 000"),
         ("mine.py:ones", {"engine": "nope"}, "engine 'nope' is not known"),
-        (
-            "mine.py:ones",
-            {"truth": "labels"},
-            "--truth needs --measure; add --measure, or remove --truth",
-        ),
+        ("mine.py:ones", {"truth": "labels"}, "--truth needs --measure; add --measure, or remove --truth"),
         ("mine.py:ones", {"workers": 0}, "workers must be 1 or more; got 0"),
     ],
 )

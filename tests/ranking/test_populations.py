@@ -144,10 +144,7 @@ def test_of_data_to_come_any_share_of_errors_is_possible_and_no_other(
     rows = ranked().rankings
     possible = {tuple(bound for model in one.possible.round(9).tolist() for bound in model) for one in found}
     # of a loss, and of its distance from the mean of three models
-    assert possible == {
-        (0.0, 1.0) * 3,
-        (-0.666666667, 0.666666667) * 3,
-    }
+    assert possible == {(0.0, 1.0) * 3, (-0.666666667, 0.666666667) * 3}
     assert len(found) == len({"margins", "prediction_powered", "lure"} & set(rows)) == 3
 
 

@@ -36,10 +36,7 @@ def test_its_own_rank_does_not_count_as_a_change():
     takes_part[3, 2] = True
     (d,) = [one for one in leave_one_out(score, "abcd", takes_part) if one.model == "d"]
     # a, b, c stand as before; only d itself fell
-    assert (d.spearman, d.largest_change) == (
-        pytest.approx(1),
-        0,
-    )
+    assert (d.spearman, d.largest_change) == (pytest.approx(1), 0)
     with refused(RankingError, "4 models by slots"):
         leave_one_out(score, "abcd", takes_part[:2])
 

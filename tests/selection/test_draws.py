@@ -78,11 +78,7 @@ def test_of_a_family_only_the_first_image_with_a_weight_is_drawn() -> None:
     families = np.array([0, 1, 0, 1, 2])
     drawn = draw(WEIGHTS, 9, families=families)
     # image 1 has no weight, so that 3 stands for the family
-    assert sorted(drawn.images.tolist()) == [
-        0,
-        3,
-        4,
-    ]
+    assert sorted(drawn.images.tolist()) == [0, 3, 4]
     assert drawn.pool == 3
     assert representatives(families).tolist() == [True, True, False, False, True]
 

@@ -53,21 +53,9 @@ def test_what_only_untrusted_models_dispute_weighs_the_floor() -> None:
     )
     assert proposals.disputed_among_trusted(labels, np.ones(4)).tolist() == [0, 1, 1, 1, 1]
     # all alike below chance
-    assert proposals.disputed_among_trusted(labels, np.full(4, 0.001)).tolist() == [
-        0,
-        1,
-        1,
-        1,
-        1,
-    ]
+    assert proposals.disputed_among_trusted(labels, np.full(4, 0.001)).tolist() == [0, 1, 1, 1, 1]
     # with whom should it differ
-    assert proposals.disputed_among_trusted(labels, np.array([1, 0, 0, 0])).tolist() == [
-        0,
-        1,
-        1,
-        1,
-        1,
-    ]
+    assert proposals.disputed_among_trusted(labels, np.array([1, 0, 0, 0])).tolist() == [0, 1, 1, 1, 1]
     with refused(SelectionError, "no two models differ"):
         proposals.disputed_among_trusted(labels[:, :1], trust)
 
@@ -129,11 +117,7 @@ def test_entropy_is_that_of_the_ensemble_and_its_top_is_taken_in_order() -> None
     assert proposals.top(np.array([1.0, 2.0, 2.0, 3.0]), 3).tolist() == [3, 1, 2]
     assert proposals.top(np.array([1.0, 2.0, 2.0, 3.0]), 3, taken=np.array([3])).tolist() == [1, 2, 0]
     # what rounding leaves is a tie
-    assert proposals.top(np.array([0.3, 0.1 + 0.2, 0.3 + 1e-11]), 3).tolist() == [
-        2,
-        0,
-        1,
-    ]
+    assert proposals.top(np.array([0.3, 0.1 + 0.2, 0.3 + 1e-11]), 3).tolist() == [2, 0, 1]
 
 
 @pytest.mark.parametrize("wrong", [np.array([[np.nan, 1.0]]), np.array([[-0.1, 1.0]]), np.ones(3)])

@@ -67,14 +67,7 @@ def test_alpha_smoothing_takes_border_colours_from_inside_not_from_what_was_behi
     alpha = np.zeros((40, 40), np.int32)
     alpha[10:30, 10:30] = WHOLE
     # a green rim of one pixel above and to the left
-    red[10], red[:, 10] = (
-        (0, 255 * GREY, 0),
-        (
-            0,
-            255 * GREY,
-            0,
-        ),
-    )
+    red[10], red[:, 10] = ((0, 255 * GREY, 0), (0, 255 * GREY, 0))
     before = Layer(red, alpha, (0, 0), np.zeros((40, 40, 3), np.uint8), (40, 40))
     after, _ = smooth_alpha(before, 1.2)
     seen = [(of.colour * of.alpha[..., None]).sum((0, 1)) / of.alpha.sum() for of in (before, after)]

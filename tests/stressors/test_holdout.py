@@ -81,15 +81,9 @@ def test_presets_are_those_of_the_paper_and_of_its_code() -> None:
     assert len(hold_out(ade, preset_classes("s3-paper", ade)).kept) == 148
     for names, out in (
         # none of the paper's three may be learned
-        (
-            ("chair", "couch", "road", "sofa"),
-            ("chair", "couch", "sofa"),
-        ),
+        (("chair", "couch", "road", "sofa"), ("chair", "couch", "sofa")),
         # as ADE20K's own table has it
-        (
-            ("armchair", "sofa, couch, lounge", "chair"),
-            ("chair", "sofa, couch, lounge"),
-        ),
+        (("armchair", "sofa, couch, lounge", "chair"), ("chair", "sofa, couch, lounge")),
     ):
         assert preset_classes("s3-paper", Classes(names, tuple(range(len(names))), ())) == out
 

@@ -24,10 +24,7 @@ def test_a_stream_draws_the_bits_of_its_start() -> None:
 def test_the_first_numbers_of_a_stream_are_these_on_every_machine() -> None:
     stream = Stream(0, "a", "fog", 3)
     # SplitMix64 of the seed 0, as published
-    assert words_at(0, 2).tolist() == [
-        0xE220A8397B1DCDAF,
-        0x6E789E6AA1B965F4,
-    ]
+    assert words_at(0, 2).tolist() == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4]
     assert stream.start == 0x247D12721206FD8
     assert [stream.uniform(), stream.normal(), stream.integer(10)] == [
         0.08036577927768351,

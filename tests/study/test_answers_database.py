@@ -203,10 +203,7 @@ def test_what_is_sent_again_under_its_key_is_added_once(place: Place, held: Data
     assert [
         held.add_once(schema.DISCARDS, {"image": "p", "reason": "", "source": "", "key": "d"})
         for _ in range(2)
-    ] == [
-        True,
-        False,
-    ]
+    ] == [True, False]
     assert [Tags(place.root, held).add(Tag("p", "night", "ann"), "test", "t") for _ in range(2)] == [
         True,
         False,

@@ -132,11 +132,5 @@ def test_layers_behind_the_classifier_and_auxiliary_heads_are_no_features(torch)
     net, image = Net().eval(), torch.randn(1, 3, 8, 12)
     run = lambda: net(image)  # noqa: E731
     # body.2 is body, and classifier.2 what the last is given
-    assert grid_layers(net, run, (8, 12)) == [
-        "body.0",
-        "body.1",
-        "body",
-        "classifier.0",
-        "classifier.3:in",
-    ]
+    assert grid_layers(net, run, (8, 12)) == ["body.0", "body.1", "body", "classifier.0", "classifier.3:in"]
     assert before_activation(net, run, (8, 12)) == "classifier.0"

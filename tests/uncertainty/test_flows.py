@@ -221,10 +221,7 @@ def test_layers_are_joined_by_their_minimum_or_by_weights(torch) -> None:
     least = FlowDensity.of(["a", "b"], options, [flow, flow])
     np.testing.assert_array_equal(least.score(values, (5, 3)), np.minimum(values[0], values[1])[0])
     joined = FlowDensity.of(["a", "b"], options, [flow, flow], np.array([2.0, -0.5]))
-    for method in (
-        joined,
-        FlowDensity(["a", "b"], options, joined.tensors()),
-    ):
+    for method in (joined, FlowDensity(["a", "b"], options, joined.tensors())):
         # as it was, and as a file brings it back
         np.testing.assert_allclose(
             method.score(values, (5, 3)), 2 * values[0][0] - 0.5 * values[1][0], rtol=1e-5

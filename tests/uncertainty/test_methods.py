@@ -171,10 +171,7 @@ def test_methods_of_several_k_share_one_search_of_a_grid(torch, monkeypatch: pyt
     from faultscape.uncertainty.methods.embeddings import Embeddings
 
     # all are twice there
-    sample, channels = (
-        Embeddings(torch.randn(20, 3).repeat(2, 1), torch.rand(40, 2) > 0.3),
-        np.arange(2),
-    )
+    sample, channels = Embeddings(torch.randn(20, 3).repeat(2, 1), torch.rand(40, 2) > 0.3), np.arange(2)
     logits, grids = torch.randn(1, 2, 4, 6), [torch.randn(1, 3, 4, 6) for _ in range(2)]
     kinds = {"knn": knn_density.KnnDensity, "knn-class": knn_density.KnnClassDensity}
     asked = [(name, k) for name in kinds for k in (3, 1, 7)]
@@ -252,10 +249,7 @@ def test_the_mahalanobis_distance_is_that_to_the_nearest_class(torch) -> None:
     from faultscape.uncertainty.methods.mahalanobis import class_gaussians, mahalanobis_distances
 
     # of more than a block
-    values, classes = (
-        torch.randn(1200, 4) @ torch.randn(4, 4),
-        torch.randint(-1, 3, (1200,)),
-    )
+    values, classes = torch.randn(1200, 4) @ torch.randn(4, 4), torch.randint(-1, 3, (1200,))
     values += 4 * classes[:, None]
     means, whiten = class_gaussians(values, classes, shrink=0.0)
     v, c = values.numpy().astype(float), classes.numpy()

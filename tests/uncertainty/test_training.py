@@ -191,10 +191,7 @@ def test_a_covariance_with_a_momentum_follows_a_batch_once_however_memory_parts_
     for most in (4, 1):
         net = network(torch, "gp", features=16, momentum=0.9).train()
         # which would see parts by themselves
-        net.net[1], net.net[2] = (
-            torch.nn.Identity(),
-            torch.nn.Identity(),
-        )
+        net.net[1], net.net[2] = (torch.nn.Identity(), torch.nn.Identity())
         net.forward = partial(_short, net.forward, most)
         told = (net, _optimiser(net, PLAN), _accelerator(Machine()), images, labels, None, "ce", 1.0)
         Shares(4, [net.head]).gradients(*told, lambda _: None)

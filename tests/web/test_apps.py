@@ -63,10 +63,7 @@ def test_only_this_machine_is_listened_to_unless_told() -> None:
     with server.bind("0.0.0.0", 0) as listener:
         assert not server.is_private(listener)
         # the line that is printed says so
-        assert server.names_of(listener, "0.0.0.0") == [
-            "0.0.0.0",
-            socket.gethostname(),
-        ]
+        assert server.names_of(listener, "0.0.0.0") == ["0.0.0.0", socket.gethostname()]
         assert socket.gethostname() in server.address_of(listener)
 
 

@@ -326,13 +326,7 @@ def test_the_window_of_dates_holds_its_first_day_and_not_its_last(server: Server
     assert set(reasons(study)) == {"a.png", "d.png", "e.png"}
     assert "its date is not known" in reasons(study)["e.png"]
     # outside of the window is not asked for
-    assert [server.times(f"/{k}.png") for k in "abcde"] == [
-        0,
-        1,
-        1,
-        0,
-        0,
-    ]
+    assert [server.times(f"/{k}.png") for k in "abcde"] == [0, 1, 1, 0, 0]
 
 
 def test_a_table_says_what_is_known_of_each_picture(server: Server, study: Path) -> None:

@@ -14,10 +14,7 @@ EXAMPLES: dict[tuple[str, ...], tuple[str, ...]] = {
         "faultscape predict study unet=maps/unet/ fcn=fcn.onnx",
         "faultscape predict study b0=hf:OWNER/MODEL --scorer msp --measure",
     ),
-    ("compare",): (
-        "faultscape compare study",
-        "faultscape compare study --shard 1/4",
-    ),
+    ("compare",): ("faultscape compare study", "faultscape compare study --shard 1/4"),
     ("scale",): (
         "faultscape scale train-masks/ --classes voc -o scale.json",
         'faultscape scale gtFine/train/ --classes cityscapes --pattern "{id}_gtFine_labelTrainIds.png"',
@@ -62,10 +59,7 @@ EXAMPLES: dict[tuple[str, ...], tuple[str, ...]] = {
         'faultscape label remove study "night/*" --dry-run',
         "faultscape label remove study photo-17 --discards",
     ),
-    ("rank",): (
-        "faultscape rank study",
-        "faultscape rank study --selection order --where tag=night",
-    ),
+    ("rank",): ("faultscape rank study", "faultscape rank study --selection order --where tag=night"),
     ("plan",): (
         "faultscape plan study",
         "faultscape plan study --cost mask=3600,choice=8 --wage 25 --within 2",
@@ -75,10 +69,7 @@ EXAMPLES: dict[tuple[str, ...], tuple[str, ...]] = {
         "faultscape measure masks/ --anomaly msp=scores/msp flow=scores/flow",
         "faultscape measure study --set fog-3",
     ),
-    ("report",): (
-        "faultscape report study",
-        "faultscape report study --selection order --output order.html",
-    ),
+    ("report",): ("faultscape report study", "faultscape report study --selection order --output order.html"),
     ("stress", "corrupt"): (
         "faultscape stress corrupt study --preset hendrycks15",
         "faultscape stress corrupt study --corruption fog --severities 1,3,5",
@@ -115,20 +106,8 @@ EXAMPLES: dict[tuple[str, ...], tuple[str, ...]] = {
         "faultscape run study images/ unet=maps/unet/ fcn=maps/fcn/ --classes voc",
         "faultscape run study",
     ),
-    ("status",): (
-        "faultscape status study",
-        "faultscape status study --json",
-    ),
-    ("show",): (
-        "faultscape show study/corpus.parquet --rows 5",
-        "faultscape show study --images",
-    ),
-    ("view",): (
-        "faultscape view study",
-        "faultscape view study --port 9000",
-    ),
-    ("demo",): (
-        "faultscape demo demo-study",
-        "faultscape demo small-study --scenes 40 --engine local",
-    ),
+    ("status",): ("faultscape status study", "faultscape status study --json"),
+    ("show",): ("faultscape show study/corpus.parquet --rows 5", "faultscape show study --images"),
+    ("view",): ("faultscape view study", "faultscape view study --port 9000"),
+    ("demo",): ("faultscape demo demo-study", "faultscape demo small-study --scenes 40 --engine local"),
 }

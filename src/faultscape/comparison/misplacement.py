@@ -46,20 +46,7 @@ NOBODY = 0.25
 GUESS = 0.1  # below this share of it there is too little to tell it from a guess
 ALONE = 0.05  # of what is possible beyond chance, where there are no others to compare with
 # shifts that are always looked at; in a drive a farther one shows at these
-NEAR = (
-    1,
-    -1,
-    2,
-    -2,
-    3,
-    -3,
-    5,
-    -5,
-    8,
-    -8,
-    12,
-    -12,
-)
+NEAR = (1, -1, 2, -2, 3, -3, 5, -5, 8, -8, 12, -12)
 # of the way below chance, above which a mix-up of classes must lie: errors that fall evenly on three classes
 # lie half as far above, on more classes less
 _BELOW = 0.75
@@ -328,10 +315,7 @@ def _orders(
     elif mine[0].size >= _PIXELS and n <= _ASSIGNED:
         half = mine.shape[2] // 2
         # an order is found on the left of the maps, and believed for what it does to the right
-        seen, unseen = (
-            answers[..., :half],
-            _narrow(answers[..., half:]),
-        )
+        seen, unseen = answers[..., :half], _narrow(answers[..., half:])
         places = assigned(seen[m], seen[rest])
         right, as_it_is = (_share(maps, unseen[rest]) for maps in (unseen[m][places], unseen[m]))
         if _better(right, as_it_is, _chance(unseen[m], unseen[rest]), risk):
@@ -360,10 +344,7 @@ def _explained(
     """
     right, now = _share(put_right, others), _share(mine, others)
     # chance is another where classes are
-    above, below = (
-        right - _chance(put_right, others),
-        _chance(mine, others) - now,
-    )
+    above, below = right - _chance(put_right, others), _chance(mine, others) - now
     none = np.iinfo(mine.dtype).max
     alike = ((others == mine) | (others == none)).all(0) & (others != none).any(0) & (mine != none)
     if not alike.any() and (exchanged or not _clear(right - 0.5, risk)):

@@ -21,11 +21,7 @@ DARK = 16  # 12 bits in a file of 16 come out as at most 15
 _ROUNDING = 1e-3  # of the range: what interpolation leaves beyond it
 _DO = "save it as an 8-bit PNG"
 # tags of TIFF: bits a channel, what white is, how numbers are written
-_BITS, _WHITE_IS, _SAMPLES = (
-    258,
-    262,
-    339,
-)
+_BITS, _WHITE_IS, _SAMPLES = 258, 262, 339
 
 
 def coded_as(picture: Image.Image) -> str:

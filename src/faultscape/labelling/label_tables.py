@@ -19,10 +19,7 @@ from faultscape.labelling import answers
 from faultscape.labelling.answers import Answer, Unusable
 
 # columns of labels; what is called a prediction is none, and taken only where it is named
-LABELS = (
-    "label",
-    "class",
-)
+LABELS = ("label", "class")
 
 
 @dataclass(frozen=True)

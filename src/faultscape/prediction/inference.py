@@ -97,10 +97,7 @@ class Inference:
         methods: Mapping[str, Fitted] = {},
     ) -> None:
         # a network may say in which windows it was made to see
-        way, own = (
-            way or Way(),
-            getattr(network, "window", None),
-        )
+        way, own = way or Way(), getattr(network, "window", None)
         if own and way.window is None:
             way = replace(way, window=own, stride=way.stride or getattr(network, "stride", None))
         self.network, self.way, self.keep = network, way, keep

@@ -19,22 +19,9 @@ from faultscape.errors import ModelError, OptionError
 from faultscape.prediction.sources.network import Size
 
 # what a network's file or loader may say about its input
-KEYS = (
-    "size",
-    "mean",
-    "std",
-    "multiple",
-    "window",
-    "stride",
-    "classes",
-    "dirichlet",
-)
+KEYS = ("size", "mean", "std", "multiple", "window", "stride", "classes", "dirichlet")
 # of each option, the same on every machine; far more threads than cores stand still
-MOST = {
-    "multiple": 4096,
-    "batch": 4096,
-    "threads": 64,
-}
+MOST = {"multiple": 4096, "batch": 4096, "threads": 64}
 MOST_PIXELS = 16_384  # of a side
 
 

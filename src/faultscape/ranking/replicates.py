@@ -412,9 +412,6 @@ def _unit(variance: float, share: float, sizes: np.ndarray) -> float:
     where groups of these ``sizes`` (G,) vary by more.
     """
     # each image for itself, each group as if it were one
-    least, most = (
-        1 / sizes.sum(),
-        (sizes**2).sum() / sizes.sum() ** 2,
-    )
+    least, most = 1 / sizes.sum(), (sizes**2).sum() / sizes.sum() ** 2
     own = share * (1 - share)
     return float(np.clip(variance / own, least, most)) if own > 0 else float(most)

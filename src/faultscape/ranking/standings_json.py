@@ -41,14 +41,7 @@ _KEYS = (
 _OF_RANKING = {"order": list, "scores": dict, "score_interval": dict, "rank_interval": dict}
 _WHEN_THERE = ("against", "benchmark", "parents", "stability")
 # where null means an undefined number
-_NUMBERS = (
-    "matrices",
-    "rankings",
-    "against",
-    "benchmark",
-    "parents",
-    "stability",
-)
+_NUMBERS = ("matrices", "rankings", "against", "benchmark", "parents", "stability")
 
 
 def to_json(standings: Standings) -> JsonObject:

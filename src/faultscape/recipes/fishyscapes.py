@@ -23,22 +23,9 @@ from faultscape.verbs.reliability import Reliability
 BASE, BACKBONE = "base", "deeplabv3plus"
 VALIDATION = "fs-static-v2-validation"  # that methods are searched on
 # Table 1: random, softmax; and two that came later
-SCORERS = [
-    "random",
-    "msp",
-    "entropy",
-    "max-logit",
-    "energy",
-]
+SCORERS = ["random", "msp", "entropy", "max-logit", "energy"]
 # fitted to a trained network
-METHODS: list[FitMethod] = [
-    "odin",
-    "standardised-max-logit",
-    "mahalanobis",
-    "knn",
-    "knn-class",
-    "flow",
-]
+METHODS: list[FitMethod] = ["odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", "flow"]
 LOSSES: dict[LossName, str] = {
     "void-class": "void",
     "entropy": "entropy",
@@ -46,10 +33,7 @@ LOSSES: dict[LossName, str] = {
     "dirichlet": "differential-entropy",
 }
 # B.6; 100,000 embeddings of 1,000 images (B.5): all of them would take 22 GB
-FLOW, DATA = (
-    fs.MethodOptions(steps=200_000, rate=1e-4),
-    fs.FitData(),
-)
+FLOW, DATA = fs.MethodOptions(steps=200_000, rate=1e-4), fs.FitData()
 MEMBERS = ["predictive-entropy", "expected-entropy", "mutual-information"]  # eq. 1 and 2
 
 

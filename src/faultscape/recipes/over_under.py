@@ -22,17 +22,7 @@ if TYPE_CHECKING:
     from faultscape.reporting.measure.document import SetDocument
 
 # its rows; all are shown as errors
-TABLE_1 = (
-    "miou",
-    "dice",
-    "pixel_accuracy",
-    "gce",
-    "pe_os",
-    "pe_us",
-    "ap",
-    "rom",
-    "rum",
-)
+TABLE_1 = ("miou", "dice", "pixel_accuracy", "gce", "pe_os", "pe_us", "ap", "rom", "rum")
 
 
 def equations(

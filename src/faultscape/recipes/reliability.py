@@ -18,12 +18,7 @@ from faultscape.choices import HeadName, TrainingPresetName
 from faultscape.verbs.reliability import Reliability
 
 # the rows of Tables 2 and 3
-HEADS: tuple[HeadName, ...] = (
-    "linear",
-    "batch-ensemble",
-    "gp",
-    "heteroscedastic",
-)
+HEADS: tuple[HeadName, ...] = ("linear", "batch-ensemble", "gp", "heteroscedastic")
 SCORER = "msp"  # section 2, Evaluation Metrics: 1 - the maximum softmax probability
 
 

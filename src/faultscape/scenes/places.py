@@ -15,11 +15,7 @@ import numpy as np
 from faultscape.scenes.canvas import BUILDING, FARTHEST, PAVEMENT, ROAD, ROUND, SKY, VEGETATION, Canvas, rgb
 
 # on the ground only: cycle lane and markings, which are road, and the kerb, which is pavement
-_RED, _WHITE, _KERB = (
-    12,
-    13,
-    14,
-)
+_RED, _WHITE, _KERB = 12, 13, 14
 SKIES = {  # colours at the top and at the horizon, cover of clouds, colour of clouds
     "day": ((70, 128, 204), (192, 214, 234), 0.5, (246, 248, 250)),
     "dusk": ((54, 58, 108), (244, 158, 100), 0.5, (176, 104, 116)),

@@ -72,11 +72,7 @@ def class_duels(
 
     >>> from faultscape.classes.class_lists import resolve
     >>> said = Predictions(
-    ...     resolve(3),
-    ...     ("a", "b"),
-    ...     ("x", "y", "z"),
-    ...     np.array([[0, 0, 1], [1, 2, 1]]),
-    ...     np.full((2, 3), 0.9),
+    ...     resolve(3), ("a", "b"), ("x", "y", "z"), np.array([[0, 0, 1], [1, 2, 1]]), np.full((2, 3), 0.9)
     ... )
     >>> [
     ...     (row.image, row.distance)

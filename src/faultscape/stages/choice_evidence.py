@@ -23,13 +23,7 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name, shards_of
 
 # for the first model; a skip says nothing
-WORTH = {
-    "first": 1.0,
-    "second": 0.0,
-    "both good": 0.5,
-    "both bad": 0.5,
-    "not sure": 0.5,
-}
+WORTH = {"first": 1.0, "second": 0.0, "both good": 0.5, "both bad": 0.5, "not sure": 0.5}
 
 
 def map_digest(code: bytes) -> str:

@@ -33,23 +33,9 @@ from faultscape.study.tables.corpus import Image, part_name
 VERSION = 7  # of the statistics: another number makes every part stale
 WITH_CONFIDENCE = "+confidence"
 # the definitions that statistics follow from; the others are of their summary
-_CHOICES = (
-    "regions",
-    "connectivity",
-    "void",
-    "absent",
-    "scale",
-    "match",
-    "tolerance",
-    "band",
-)
+_CHOICES = ("regions", "connectivity", "void", "absent", "scale", "match", "tolerance", "band")
 # those of `measure` when nothing is said
-OPTIONS = {
-    "boundaries": True,
-    "divisor": None,
-    "score_scale": None,
-    "resize_maps": False,
-}
+OPTIONS = {"boundaries": True, "divisor": None, "score_scale": None, "resize_maps": False}
 
 
 def state_of_stored(

@@ -25,10 +25,7 @@ class StoredMaps:
 
     def __init__(self, folder: Path, shard: int, places: np.ndarray, known: str, sha256: str = "") -> None:
         # with its checksum known, no manifest of thousands of parts is read
-        self._name, self._allowed = (
-            folder.name,
-            known,
-        )
+        self._name, self._allowed = folder.name, known
         self._maps = label_maps.read_maps(folder, shard, Part(sha256, 0, "") if sha256 else None)
         self._table = narrow(places)
         self._drawn: np.ndarray | None = None

@@ -66,10 +66,7 @@ def there(folder: Path, only: Iterable[str] | None = None) -> dict[str, Part]:
         if len(found) == len(asked) or parts == before:
             return found
         # a writer may have put new parts in their place just now
-        parts, before = (
-            read_manifest(folder),
-            parts,
-        )
+        parts, before = read_manifest(folder), parts
 
 
 def _with_files(folder: Path, parts: dict[str, Part], *, one_by_one: bool) -> dict[str, Part]:

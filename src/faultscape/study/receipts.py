@@ -35,12 +35,7 @@ class Receipts:
                 try:
                     held = json.loads(line)
                     out[str(held["key"])] = held["made"]
-                except (
-                    ValueError,
-                    KeyError,
-                    TypeError,
-                    RecursionError,
-                ):
+                except (ValueError, KeyError, TypeError, RecursionError):
                     # cut by a kill, or damaged: it is made again
                     continue
         return out

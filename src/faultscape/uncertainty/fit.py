@@ -23,20 +23,7 @@ from faultscape.uncertainty.training.memory import in_memory
 from faultscape.uncertainty.training.validation import Images, Pairs, validate
 
 # of which the mean-field factor is chosen
-FACTORS = (
-    0.0,
-    0.1,
-    0.3,
-    1.0,
-    3.0,
-    10.0,
-    30.0,
-    100.0,
-    300.0,
-    1000.0,
-    3000.0,
-    10000.0,
-)
+FACTORS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
 
 
 @torch.no_grad()

@@ -162,10 +162,7 @@ def png(overlay: Overlay) -> bytes:
         )
         picture.putpalette(overlay.colours[:, :3].tobytes())
         # in half the time, and smaller: maps are runs
-        more = {
-            "compress_level": 4,
-            "compress_type": zlib.Z_RLE,
-        }
+        more = {"compress_level": 4, "compress_type": zlib.Z_RLE}
         picture.save(out, format="PNG", transparency=overlay.colours[:, 3].tobytes(), **more)
     else:
         Image.fromarray(overlay.colours[overlay.codes]).save(out, format="PNG", compress_level=4)

@@ -22,11 +22,7 @@ from faultscape.reporting.competition.gallery import fit
 BYTES_KEPT = 128 << 20
 AT_ONCE = 2
 # of longest sides; only these are made, so that nobody can ask for others without end
-SIZES = (
-    320,
-    640,
-    1600,
-)
+SIZES = (320, 640, 1600)
 
 
 @dataclass(frozen=True)

@@ -84,12 +84,7 @@ _KINDS: dict[str, type[Step]] = {
     "overlay": OverlayStep,
 }
 # fields that say where a file lies, whose digests stand beside
-_PLACES = (
-    "textures",
-    "objects",
-    "depth",
-    "overlay",
-)
+_PLACES = ("textures", "objects", "depth", "overlay")
 _PLAIN: dict[object, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float)}
 
 

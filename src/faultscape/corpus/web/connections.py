@@ -21,10 +21,7 @@ from faultscape.errors import WebError
 
 PATIENCE = 300.0  # seconds for one answer
 # seconds in which nothing need come, and the bytes that must come in each second after
-GRACE, LOWEST = (
-    30.0,
-    1000,
-)
+GRACE, LOWEST = 30.0, 1000
 
 
 class SlowError(WebError):

@@ -42,11 +42,7 @@ KINDS = (
     Kind("part only", "p", "Only a part of an object is visible; the rest is out of view or covered."),
     Kind("cut by the border", "c", "The border of the image runs through an object."),
     Kind("background bias", "b", "A model relies on the surroundings instead of the object."),
-    Kind(
-        "foreground bias",
-        "f",
-        "A model relies on one object in front and ignores the rest of the image.",
-    ),
+    Kind("foreground bias", "f", "A model relies on one object in front and ignores the rest of the image."),
     Kind(
         "relation inference",
         "r",

@@ -20,10 +20,7 @@ def count_regions(truth_label, truth_area, label, area, truth, prediction, pixel
     touching_t, touching_p = np.zeros(n, np.int64), np.zeros(m, np.int64)
     most_t, most_p = np.zeros(n, np.int64), np.zeros(m, np.int64)  # the largest overlap,
     # and the area of the region it is with: of equal overlaps the smallest
-    other_t, other_p = (
-        np.zeros(n, np.int64),
-        np.zeros(m, np.int64),
-    )
+    other_t, other_p = np.zeros(n, np.int64), np.zeros(m, np.int64)
     for k in range(len(pixels)):
         t, p, v = truth[k], prediction[k], pixels[k]
         if truth_label[t] == label[p] and alive[p]:

@@ -28,11 +28,7 @@ from faultscape.metrics.scores.inputs import VOID, check_mask, flat
 
 Counts = dict[str, np.ndarray | np.generic]
 # of predicted and of true components, in pixels
-LIMITS = {
-    None: (0, 0),
-    "anomaly": (500, 100),
-    "obstacle": (50, 10),
-}
+LIMITS = {None: (0, 0), "anomaly": (500, 100), "obstacle": (50, 10)}
 THRESHOLDS = np.linspace(0.25, 0.75, 11)  # .6 is .6000000000000001 here, as theirs is
 _ANOMALY, _VOID = 1, 2
 

@@ -28,10 +28,7 @@ from faultscape.metrics.scores.histogram import KEYS, SIZE
 
 RIGHT, WRONG, KNOWN, VOID, OBJECTS, NO_GROUP = 0, 1, 2, 3, 4, 65535
 # an object counts as found from this share of its pixels on, where this share of the known ones is flagged
-FOUND, FALSE = (
-    0.5,
-    0.05,
-)
+FOUND, FALSE = 0.5, 0.05
 _COARSE = 16
 _FINITE = slice(0x0400, 0xFC00)  # places of finite values
 _HEAD = struct.Struct("<2sHH")  # magic, rows, objects

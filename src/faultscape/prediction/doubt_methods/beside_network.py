@@ -26,15 +26,7 @@ if TYPE_CHECKING:
     from faultscape.uncertainty.methods.method import Fitted, MovesInput
 
 # options from which features follow
-_SHOWN = (
-    "size",
-    "window",
-    "scales",
-    "mean",
-    "std",
-    "layout",
-    "multiple",
-)
+_SHOWN = ("size", "window", "scales", "mean", "std", "layout", "multiple")
 
 
 def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitted]:
@@ -142,10 +134,7 @@ def with_values(
             )
         call, module = network.call, network.module  # type: ignore[attr-defined]
         # a gradient takes memory
-        moves, parts = (
-            cast("MovesInput", method),
-            [block[k : k + 1] for k in range(len(block))],
-        )
+        moves, parts = cast("MovesInput", method), [block[k : k + 1] for k in range(len(block))]
         if network.fixed_batch:  # type: ignore[attr-defined]
             parts = [padded_to(block, network.fixed_batch)]  # type: ignore[attr-defined]
         moved = [

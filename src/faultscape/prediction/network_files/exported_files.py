@@ -23,25 +23,9 @@ _MEMBER = re.compile(
 )
 _PICKLED = re.compile(r"(custom|opaque)_obj_", re.IGNORECASE)
 # whose operators compute
-NAMESPACES = (
-    "aten",
-    "prim",
-    "prims",
-    "quantized",
-    "quantized_decomposed",
-    "profiler",
-    "torchvision",
-)
+NAMESPACES = ("aten", "prim", "prims", "quantized", "quantized_decomposed", "profiler", "torchvision")
 # all of them that do more
-EFFECTS = (
-    "save",
-    "from_file",
-    "PythonOp",
-    "IgnoredPythonOp",
-    "rpc_async",
-    "rpc_remote",
-    "rpc_sync",
-)
+EFFECTS = ("save", "from_file", "PythonOp", "IgnoredPythonOp", "rpc_async", "rpc_remote", "rpc_sync")
 _FLOW = (
     "cond|while_loop|scan|associative_scan|map_impl|wrap_with_set_grad_enabled|wrap_with_autocast"
     "|flex_attention"
@@ -53,15 +37,7 @@ _OPERATOR = re.compile(
 )
 _NAME = re.compile(r"[\w.\-]*")
 # read as text, JSON or not at all
-_TEXT = (
-    "metadata",
-    "in_spec",
-    "out_spec",
-    "torch_version",
-    "as_string",
-    "as_strings",
-    "guards_code",
-)
+_TEXT = ("metadata", "in_spec", "out_spec", "torch_version", "as_string", "as_strings", "guards_code")
 _ARITHMETIC = (
     ast.Expression,
     ast.BinOp,

@@ -19,10 +19,7 @@ from faultscape.prediction.stamps import digest_of_files
 from faultscape.study.settings import ModelOptions
 
 # of an ONNX file: protocol buffers hold no more bytes, and the largest networks some 100,000 fields
-MOST_BYTES, MOST_FIELDS = (
-    1 << 31,
-    5_000_000,
-)
+MOST_BYTES, MOST_FIELDS = 1 << 31, 5_000_000
 Field = tuple[int, int, int]  # number of the field; where its bytes begin and end, or its value twice
 
 WITHIN = {
@@ -41,11 +38,7 @@ WITHIN = {
     "SparseTensorProto": {1: "TensorProto", 2: "TensorProto"},
 }
 # of a tensor: keys and values on where its numbers lie; whether that counts, and that it does
-PLACES, WHERE, ELSEWHERE = (
-    13,
-    14,
-    1,
-)
+PLACES, WHERE, ELSEWHERE = 13, 14, 1
 
 
 _REST = 1 << 26  # bytes of a file behind the last number of a tensor that still count as the network's

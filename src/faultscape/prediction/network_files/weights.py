@@ -131,11 +131,7 @@ def _add_tensor(hashed: Any, name: str, value: Any) -> bool:
             .contiguous()
         )
         numbers = plain.reshape(-1).view(torch.uint8).numpy()
-    except (
-        RuntimeError,
-        NotImplementedError,
-        ValueError,
-    ):
+    except (RuntimeError, NotImplementedError, ValueError):
         # weights that are not there, or of a kind that has no plain form
         return False
     hashed.update(f"{name} {value.dtype} {tuple(value.shape)}\0".encode())

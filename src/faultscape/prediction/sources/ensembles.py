@@ -27,13 +27,7 @@ from faultscape.study.settings import ModelOptions, ModelSettings, Settings
 PREFIX = "ensemble:"
 OPTIONS = ("threads", "keep", "scorer")
 # a member's options that change nothing of an ensemble
-_BESIDE = (
-    "keep",
-    "scorer",
-    "offsets",
-    "unmapped",
-    "labels",
-)
+_BESIDE = ("keep", "scorer", "offsets", "unmapped", "labels")
 KindNamed = Callable[[str], Source]
 
 

@@ -69,11 +69,7 @@ class AnswerTable(OpenModel):
         if code := self._codes[int(row)]:
             return Row(image.id, code)
         word = self._word(int(row))
-        return Row(
-            image.id,
-            None,
-            problem=f"{word!r} is not a class of the study" if word else NO_LABEL,
-        )
+        return Row(image.id, None, problem=f"{word!r} is not a class of the study" if word else NO_LABEL)
 
     def _word(self, row: int) -> str:
         return str(self.said.words[row, 0])[:_SHOWN]

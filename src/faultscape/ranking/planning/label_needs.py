@@ -26,15 +26,9 @@ from faultscape.ties import EQUAL
 
 WORLDS, POWER = 400, 0.8
 # of worlds; of what was really needed such ranges held four fifths, docs/benchmarks/plan.md
-RANGE = (
-    0.05,
-    0.95,
-)
+RANGE = (0.05, 0.95)
 # these two and ALONE fit groups of models of five real sets, docs/benchmarks/plan.md
-BELIEVED = {
-    "classification": 0.5,
-    "segmentation": 0.25,
-}
+BELIEVED = {"classification": 0.5, "segmentation": 0.25}
 ALONE = 3.0  # how far a model may be off on its own, in units of how far worlds are apart
 PREDICTABLE = 10  # a range that spans more than this factor predicts nothing
 TRUST = 10  # labels at which half of a measured variance is believed

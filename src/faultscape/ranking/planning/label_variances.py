@@ -20,10 +20,7 @@ from faultscape.errors import RankingError
 
 KNOTS = 20
 # half a vote for what nobody says; maps are right in degrees
-OUTSIDE = {
-    "classification": 0.5,
-    "segmentation": 0.0,
-}
+OUTSIDE = {"classification": 0.5, "segmentation": 0.0}
 
 
 @dataclass(frozen=True, eq=False)

@@ -88,8 +88,7 @@ def questions(
                     ranking,
                     int(
                         table.labels.get(
-                            "used" if words["kind"] == REUSE else "of_selection",
-                            table.labels.get("used", 0),
+                            "used" if words["kind"] == REUSE else "of_selection", table.labels.get("used", 0)
                         )
                     ),
                     name in stale,

@@ -331,10 +331,7 @@ def markdown_text(view: View) -> str:
 def latex_text(view: View) -> str:
     r"""Return a view as a LaTeX table (booktabs)."""
     words = len(view.head)
-    head = [
-        *view.head,
-        *(f"{_tex(column.title)} {_arrow(column)}" for column in view.columns),
-    ]
+    head = [*view.head, *(f"{_tex(column.title)} {_arrow(column)}" for column in view.columns)]
     lines = [
         f"% {view.title}. {view.says}",
         rf"\begin{{tabular}}{{{'l' * words}{'r' * len(view.columns)}}}",

@@ -110,10 +110,7 @@ def groups_drawn(snapshot: Snapshot, name: str, population: str) -> Mapping[str,
 def is_by_chance(snapshot: Snapshot, name: str) -> bool:
     """Whether the images of a selection were drawn at random."""
     # ranking loads scipy, which most who ask what is done never need
-    from faultscape.ranking.catalogue import (
-        CHANCE,
-        chosen_by,
-    )
+    from faultscape.ranking.catalogue import CHANCE, chosen_by
 
     return chosen_by(snapshot.selections[name][0].rows) == CHANCE
 

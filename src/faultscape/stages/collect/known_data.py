@@ -41,11 +41,7 @@ from faultscape.study.tables.stress_sets import DataSource, add_source, read_str
 
 _ID, _FILE = 8, 16  # letters of the digests of an id and of a file
 # of truth, and the names that they are kept under
-KINDS = {
-    "semantic": "labels",
-    "anomaly": "anomaly",
-    "instance": "instances",
-}
+KINDS = {"semantic": "labels", "anomaly": "anomaly", "instance": "instances"}
 
 
 @dataclass(frozen=True)

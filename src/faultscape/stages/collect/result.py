@@ -33,10 +33,7 @@ class Collected:
             ),
             f"{self.failures} not usable (failures.csv)" if self.failures else "",
         ]
-        lines = [
-            f"{self.study}: {', '.join([images, *filter(None, more)])}",
-            f"classes  {self.classes}",
-        ]
+        lines = [f"{self.study}: {', '.join([images, *filter(None, more)])}", f"classes  {self.classes}"]
         lines += [] if self.size.startswith("own ") else [f"size     {self.size}"]
         lines += [f"groups   {self.groups}"] if self.groups else []
         return "\n".join([*lines, *([f"truth    {self.truths}"] if self.truths else [])])

@@ -263,10 +263,7 @@ def _fit(
 
 
 def _search_layers(
-    work: _Work,
-    candidates: Sequence[str],
-    base: Mapping[str, Value],
-    anomalous: AnomalousImages,
+    work: _Work, candidates: Sequence[str], base: Mapping[str, Value], anomalous: AnomalousImages
 ) -> list[Tried]:
     """Return how well the method finds unknown objects at each layer, the best first."""
     methods: dict[str, Fitted] = {}

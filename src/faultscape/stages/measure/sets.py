@@ -362,10 +362,7 @@ def shard_jobs(
             if source.study and any(source.scores.get("confidence", ())[low:high]):
                 key += WITH_CONFIDENCE
             # what predict --measure knew of confidence stays
-            fresh = (
-                key,
-                key + WITH_CONFIDENCE * bool(source.study),
-            )
+            fresh = (key, key + WITH_CONFIDENCE * bool(source.study))
             if done(name, number) not in fresh:
                 wanted[name], keys[name] = source.part(low, high), key
         if wanted:

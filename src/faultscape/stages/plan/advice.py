@@ -22,10 +22,7 @@ from faultscape.stages.plan.result import Needed, Questions, Recommended
 NEXT = 50
 ASKED = {"best": "the best model", "order": "the order of all"}  # what labels are needed for
 # of the one set of label maps
-RANDOM = {
-    "order": "found the order equally well",
-    "best": "found the best almost as early",
-}
+RANDOM = {"order": "found the order equally well", "best": "found the best almost as early"}
 WIDE = 2.0  # another selector is named when it needs fewer labels by this factor
 
 

@@ -10,11 +10,7 @@ from faultscape.errors import OptionError, closest
 from faultscape.stages.plan.result import DuelRow, Needed
 
 # seconds for a whole map, a choice of two, a yes or no
-COSTS = {
-    "mask": 5400.0,
-    "choice": 10.0,
-    "question": 3.0,
-}
+COSTS = {"mask": 5400.0, "choice": 10.0, "question": 3.0}
 
 
 def read_costs(cost: Costs | None) -> dict[str, float]:

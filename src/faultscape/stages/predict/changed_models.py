@@ -32,10 +32,7 @@ from faultscape.study.tables.corpus import shard_sizes
 from faultscape.study.tables.pairs import PairPart
 
 # below reliability, a file a model: what was drawn or counted of it before
-_KEPT = (
-    "pictures",
-    "components",
-)
+_KEPT = ("pictures", "components")
 
 
 def change(

@@ -126,10 +126,7 @@ def find_conditions(
         if name not in stress.sets and with_labels[name] and not with_anomaly[name] and name not in natural
     ]
     # what models were tuned on, and what they learned from, is the last resort
-    last = {
-        "validation": 1,
-        "train": 2,
-    }
+    last = {"validation": 1, "train": 2}
     chosen = sorted(collected, key=lambda name: last.get(sets[name][0].role, 0))
     clean = [name for name in bases if name in collected] or chosen[:1]
     notes = [

@@ -25,14 +25,7 @@ from faultscape.nouns import Classes, Predictions
 from faultscape.progress import progress
 from faultscape.reporting.competition import model_sections
 from faultscape.reporting.competition.gallery import Room, fit, map_uri, photo_uri
-from faultscape.reporting.competition.model_sections import (
-    LEAST,
-    Box,
-    CardNumber,
-    ModelSections,
-    Shot,
-    Tally,
-)
+from faultscape.reporting.competition.model_sections import LEAST, Box, CardNumber, ModelSections, Shot, Tally
 from faultscape.reporting.competition.page import CALLED, Facts
 from faultscape.reporting.reliability.document import Card
 from faultscape.reporting.reliability.tables import views_of

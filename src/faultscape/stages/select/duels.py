@@ -32,11 +32,7 @@ MOST = 10_000  # images of a cell: who wants more wants random sampling
 PILE = 10  # slots of an image from which on it is told
 
 
-def duels(
-    root: Path,
-    name: str,
-    options: SelectOptions,
-) -> Slots:
+def duels(root: Path, name: str, options: SelectOptions) -> Slots:
     """Draw or extend a selection of a study."""
     asked = {key: given_by(options).get(key) for key in duel.DEFAULTS}
     concordance, constraints, scale = options.maps.concordance, options.maps.constraints, options.maps.scale

@@ -73,13 +73,7 @@ def serve_labels(
                 print(_way_in(study, gate.people, address), flush=True)
 
         server.serve(
-            app_of(
-                campaign,
-                gate,
-                lambda: standings_of(root, options.selection, options.truth),
-                names,
-                take,
-            ),
+            app_of(campaign, gate, lambda: standings_of(root, options.selection, options.truth), names, take),
             listener,
             begun,
         )

@@ -54,13 +54,7 @@ from faultscape.uncertainty.training.validation import Images, validate
 WATCHED = 200  # validation images on which training is watched; the trained network is judged on all
 _AT_PREDICTION = ("mean_field",)  # options of heads that are set when training is done
 # options that change no network, but for a GPU's own sums
-_NOT_IN_KEY = (
-    "study",
-    "name",
-    "machine",
-    "export",
-    "sweep",
-)
+_NOT_IN_KEY = ("study", "name", "machine", "export", "sweep")
 
 
 @dataclass(frozen=True)

@@ -85,14 +85,7 @@ class ImageQuery:
 
 
 # fields that leave no image out
-_AT_REST = {
-    "sort": "",
-    "page": 1,
-    "per": 48,
-    "show": "",
-    "as_": "fill",
-    "blend": 50,
-}
+_AT_REST = {"sort": "", "page": 1, "per": 48, "show": "", "as_": "fill", "blend": 50}
 _NUMBERS = ("per", "page", "blend")
 _QUERY = pydantic.TypeAdapter(ImageQuery)
 _NAMES = {KEYS.get(f.name, f.name): f.name for f in fields(ImageQuery)}

@@ -32,15 +32,7 @@ _LONGEST_NUMBER = 9  # digits
 def router(library: Library) -> APIRouter:
     """Return the routes of a study's pages."""
     routes, pictures = APIRouter(), Pictures()
-    for name in (
-        "base",
-        "parts",
-        "browse",
-        "images",
-        "image",
-        "pair",
-        "walk",
-    ):
+    for name in ("base", "parts", "browse", "images", "image", "pair", "walk"):
         # read now, not by who asks first
         template(f"app/{name}.html.jinja")
 

@@ -228,11 +228,7 @@ class Answers:
         mine = [key for key in dict.fromkeys(answers) if key in held]
         names, more = (
             ("image", "class", "annotator"),
-            {
-                "answer": _TAKEN_BACK,
-                "source": source,
-                "truth": truth,
-            },
+            {"answer": _TAKEN_BACK, "source": source, "truth": truth},
         )
         self._held.add(ANSWERS, [{**dict(zip(names, key, strict=True)), **more} for key in mine])
         return len(mine)

@@ -24,15 +24,7 @@ from faultscape.study.folder import put
 TIMINGS = ("stage", "name", "shard", "items", "seconds", "load", "model", "score", "write", "warm", "device")
 _OF_MODELS = ("predict", "inference")
 # what a cell begins with that a spreadsheet runs, and the mark that keeps it from that
-_RUN = (
-    "=",
-    "+",
-    "-",
-    "@",
-    "\t",
-    "\r",
-    "'",
-)
+_RUN = ("=", "+", "-", "@", "\t", "\r", "'")
 _FAILURE_COLUMNS = ["stage", "name", "image", "reason"]
 
 

@@ -29,11 +29,7 @@ MAIN = "main"
 REMOVED = "removed"
 REPLACED_BY = "replaced_by"
 # columns that are not called as the fields are
-_WORDS = {
-    "class_": "class",
-    "probability": "draw_probability",
-    "pool": "pool_size",
-}
+_WORDS = {"class_": "class", "probability": "draw_probability", "pool": "pool_size"}
 _KINDS = {tuple(_WORDS.get(f.name, f.name) for f in fields(kind)): kind for kind in (Slot, PairSlot, Draw)}
 _CHANGED = "selection {!r} changed while it was read; run the command again"
 _READ: dict[str, Any] = {"str": str, "int": int, "float": lambda text: float(text) if text else math.nan}

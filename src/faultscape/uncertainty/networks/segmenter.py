@@ -22,12 +22,7 @@ from faultscape.uncertainty.heads.linear import linear_parameters
 
 PATCH = 16
 # width, blocks, heads
-SIZES = {
-    "T": (192, 12, 3),
-    "S": (384, 12, 6),
-    "B": (768, 12, 12),
-    "L": (1024, 24, 16),
-}
+SIZES = {"T": (192, 12, 3), "S": (384, 12, 6), "B": (768, 12, 12), "L": (1024, 24, 16)}
 
 
 class Segmenter(nn.Module):

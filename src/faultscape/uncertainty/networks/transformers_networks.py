@@ -32,12 +32,7 @@ SEGFORMERS = {  # widths of the stages, their blocks, width of the decoder
 ENCODERS = ("vit", "resnet")  # that a Segmenter and a DeepLab are made of
 MULTIPLE = 32  # of both sides of the input of a network of the hub
 # what loads code or weights from elsewhere
-_ELSEWHERE = (
-    "auto_map",
-    "backbone",
-    "use_pretrained_backbone",
-    "use_timm_backbone",
-)
+_ELSEWHERE = ("auto_map", "backbone", "use_pretrained_backbone", "use_timm_backbone")
 
 
 def segformer(size: str, classes: int, dropout: float) -> nn.Module:

@@ -67,11 +67,7 @@ def read(folder: Path, key: str, net: nn.Module, optimiser: torch.optim.Optimize
             with safe_open(path, "pt") as file:
                 about = json.loads((file.metadata() or {}).get("about", "{}"))
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dict
-        except (
-            SafetensorError,
-            OSError,
-            ValueError,
-        ):
+        except (SafetensorError, OSError, ValueError):
             # cut short by whatever killed the run: the one before it is whole
             continue
         if about.get("key") != key:

@@ -30,17 +30,7 @@ from faultscape.study.settings import class_settings
 
 _VERSION = 10  # of what a job finds: another number measures all scores anew
 # what changes a model's part
-_OF_SCORES = (
-    "fpr_rule",
-    "curve",
-    "thresholds",
-    "rounding",
-    "track",
-    "bins",
-    "window",
-    "certain",
-    "accurate",
-)
+_OF_SCORES = ("fpr_rule", "curve", "thresholds", "rounding", "track", "bins", "window", "certain", "accurate")
 _OF_ANOMALIES = ("connectivity", "fpr_limit", "alarm", "covered")  # and that of one with anomaly scores
 
 

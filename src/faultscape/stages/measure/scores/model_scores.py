@@ -45,12 +45,7 @@ POINTS = 400
 SUM_SLACK = 0.02  # far more than rounding to float16 or a resize takes away
 KINDS = ("doubt", "probabilities", "confidence")
 # of what is known of each image, the last of doubt alone
-COLUMNS = (
-    "average_precision",
-    "auroc",
-    "fpr95",
-    "correct_ap",
-)
+COLUMNS = ("average_precision", "auroc", "fpr95", "correct_ap")
 Found = dict[str, np.ndarray]
 
 

@@ -292,10 +292,7 @@ class Scored:
 
 
 # of what a statistic counts, where it is not a pixels
-_AGGREGATES = {
-    "component_tp": "sums over images",
-    "object_sizes": "sums over images",
-}
+_AGGREGATES = {"component_tp": "sums over images", "object_sizes": "sums over images"}
 
 
 def _points(found: scores.Found, x: str, y: str) -> dict[str, list[float]]:

@@ -46,8 +46,7 @@ _SHOWN = 20  # labels that could not be used
 _ENDINGS = frozenset({".png", ".json", ".xml", ".txt"})
 _KINDS = ((b"PK", ".zip"), (b"<", ".xml"), (b"{", ".json"), (b"[", ".json"))
 TakeMasks = Callable[
-    [Path, Path, str, Path, str],
-    object,
+    [Path, Path, str, Path, str], object
     # of a study, what a file or folder says, as one truth, and what a path is called instead; what comes of
     # it
     # says so as text
