@@ -187,7 +187,7 @@ def test_a_sweep_is_a_network_for_each_value_and_trains_once_where_only_use_diff
 def test_seeds_in_one_line_are_a_deep_ensemble(trained: Trained) -> None:
     study = trained.study
     lines = told("train", study, "deep", "--backbone", trained.own, "--sweep", "seed=0,1", *FEW_WORDS)
-    for line in (next(line for line in lines if line.startswith(word)) for word in ("next ", "then ")):
+    for line in (next(line for line in lines if line.startswith(word)) for word in ("next: ", "then: ")):
         told(*line.split()[2:], "--engine", "local")
     one, other = (Path(study, "models", f"deep-seed-{k}", "weights.safetensors").read_bytes() for k in (0, 1))
     assert one != other
