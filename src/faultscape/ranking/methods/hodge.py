@@ -1,5 +1,6 @@
 """One score per model by least squares on a flow of pairwise differences, and how much of the flow no scores
 can explain.
+
 Conventions: ``flow`` (..., J, J) is skew-symmetric, y_ij = how far i is above j (for Wang et al. 2020 log
 b_ij), NaN where two models were not compared; ``weights`` (..., J, J) are symmetric, not negative, one by
 default; for Wang et al. 2020 the number of images of the pair. Sizes of flows are sums over pairs of weight
