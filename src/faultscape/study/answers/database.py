@@ -108,9 +108,7 @@ class Database:
 
             self._engine.dispose()
             with suppress(SQLAlchemyError, sqlite3.Error), self._engine.connect() as connection:
-                connection.exec_driver_sql(
-                    "PRAGMA busy_timeout=0"
-                )  # any other open connection merges the log
+                connection.exec_driver_sql("PRAGMA busy_timeout=0")  # other open connections merge the log
                 connection.exec_driver_sql("PRAGMA journal_mode=DELETE")
         self._engine.dispose()
 
