@@ -30,10 +30,7 @@ from faultscape.study.folder import put
 ROWS_AT_ONCE = 1024
 _ROWS_IN_GROUP = 4096  # so that one shard can be read without the others
 _LEAST = {"width": 0, "height": 0, "shard": 0}  # an id without an image has no size
-_RECIPE, _HERE = (
-    "stress:",
-    "//study//",
-)  # the prefix of a recipe, and the placeholder in it for the folder of the study
+_RECIPE, _HERE = "stress:", "//study//"  # prefix of a recipe, and its placeholder for the study's folder
 _DEEPEST, _MARK = 4, re.compile(rf'(\\*)"{_HERE}')  # depth of recipes within recipes
 _DUPLICATES, _EARLIER = "near_duplicate_of", "group"
 
