@@ -1,10 +1,10 @@
-"""A command on a leash: it ends with the process that runs it, however that ends.
+"""Run a command that never outlives the process that started it, however that process ends.
 
-Conventions: ``run`` starts this file as a program of its own, which imports nothing of ours. That one starts
-the command in a process group, says on its standard output how it went (a line of JSON: ``status``, or
-``error`` with what the system said), and holds its standard input: a byte lets the command go; an end without
-one means that nobody is left who waits for it. Then the group is asked to end, and after some seconds made
-to, and the folder it worked in is removed.
+Conventions: ``run`` starts this file as a separate program, which imports nothing from this package. That
+program starts the command in a process group of its own and reports the outcome on its standard output: one
+line of JSON with ``status``, or ``error`` with the system's message. It watches its standard input: a byte
+means that the command is let go, an end without a byte means that the parent is gone. Then the group is asked
+to end, killed after some seconds, and its working folder is removed.
 """
 
 from __future__ import annotations
