@@ -104,8 +104,8 @@ class Standings:
     ``labels`` counts images: ``used``, ``discarded``, ``missing`` (chosen, but without a label), and others
     that apply, such as ``partly`` (decided in part); ``slots`` are rows of the selection. ``matrices`` {name:
     J rows of J} compare row models with column models, NaN where unknown; {} for images drawn for all models
-    at once. ``against`` {name of another selection: how far its rankings agree}. ``parents`` {parent group of
-    classes: the standings within it}.
+    at once. ``against`` is {name of another selection: how far its rankings agree}. ``parents`` is {parent
+    group of classes: the standings within it}.
     """
 
     models: tuple[str, ...]  # names, in the order of the rows and columns of ``matrices``

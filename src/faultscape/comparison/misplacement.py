@@ -41,17 +41,17 @@ from faultscape.metrics.pixel import miou
 FEWEST = 8  # minimum number of images for any finding
 RISK = 1e-3  # the probability of reporting any order in a study where nothing is wrong
 LOST = ("nobody", "chance", "below")  # kinds of findings that name no order
-# share of the others' agreement beyond chance: a model reaches it that answers one image in four as they #
-# do, and guesses the rest
+# share of the others' agreement beyond chance that a model has if it answers one image in four as they do and
+# guesses the rest
 NOBODY = 0.25
 GUESS = 0.1  # below this share a model cannot be distinguished from a guess
 ALONE = 0.05  # share of what is possible beyond chance, used without others to compare with
 # shifts that are always tested; in a drive, larger shifts show up here too
 NEAR = (1, -1, 2, -2, 3, -3, 5, -5, 8, -8, 12, -12)
-# how far above chance a mix-up of classes must be, as a share of the distance below: errors spread evenly #
+# how far above chance a mix-up of classes must be, as a share of the distance below: errors spread evenly
 # over three classes are half as far above, over more classes less
 _BELOW = 0.75
-# kinds of orders among which the risk is divided: shifts, classes, orders of names, and rotations or #
+# kinds of orders among which the risk is divided: shifts, classes, orders of names, and rotations or
 # permutations, each in at most two samples
 _KINDS = 8
 _BATCHES, _OTHERS, _FARTHEST, _ASSIGNED, _PIXELS, _SEARCHED = 40, 12, 64, 1024, 256, 1024

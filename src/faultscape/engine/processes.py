@@ -18,7 +18,7 @@ from faultscape.engine.tasks import Ledger, perform
 from faultscape.engine.worker import Worker
 from faultscape.nouns import JsonObject
 
-# seconds of remaining work from which workers start: with less they gain less than they cost #
+# seconds of remaining work from which workers start: with less they gain less than they cost
 # (benchmarks/small_studies.py)
 PAYS = 1.5
 

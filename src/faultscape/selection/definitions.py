@@ -19,7 +19,7 @@ from faultscape.selection.weights import drawing_weights
 
 # in the definition of disputed classifiers whose draws use labels; missing in earlier versions
 WEIGHED = {"votes": "weighed"}
-# in the definition of draws with a random stream of their own; missing in earlier versions, whose stream #
+# in the definition of draws with a random stream of their own; missing in earlier versions, whose stream
 # depends on the selector alone
 STREAM = {"stream": "definition"}
 ROUND = 10  # initial number of images when looking for the best model: the next draws use their labels

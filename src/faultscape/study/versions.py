@@ -46,8 +46,8 @@ def _upgrade_answers(root: Path) -> None:
 
 
 # Version 2 gave every answer of classifiers the name of its truth, which was `labels`; version 3 records with
-# # every answer what was shown. The tables are upgraded to # the last version at once, so both steps do it,
-# and the copy is made before the first of them.
+# every answer what was shown. The tables are upgraded to the last version at once, so both steps do it, and
+# the copy is made before the first of them.
 STEPS = (Step(2, (FILE,), _upgrade_answers), Step(3, (FILE,), _upgrade_answers))
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from faultscape.study.folder import TEMPORARY
 
-# recorded deaths after which an item is blamed: a single one may be a node lost at random; the first death #
-# of a call is not recorded
+# recorded deaths after which an item is blamed: a single one may be a node lost at random; the first death of
+# a call is not recorded
 TIMES = 2
 
 

@@ -7,9 +7,9 @@ answer: image, models f and g, who, and the ``choice`` resolved: 0 for f and 1 f
 each if both are good, both are bad or the person was not sure; skipped ones are left out. One person has one
 voice per image and pair: the mean of several answers (repeated items) counts, so that choosing f once and g
 once counts as one half. Repeated answers agree if they count the same: both for f, both for g, or both for
-neither, whatever the reason. Intervals hold for a number of answers that was fixed in advance. Source: in Yan
-et al. 2021, section 4.4, people must choose; the answers besides left and right, and what they count, are
-ours. The exact test is the two-sided binomial test of one half.
+neither, whatever the reason. Intervals hold for a number of answers that was fixed in advance.
+Source: in Yan et al. 2021, section 4.4, people must choose; the answers besides left and right, and what they
+count, are ours. The exact test is the two-sided binomial test of one half.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ Conventions: votes are columns (see ``vote_columns``); classes are 0..C-1. Answe
 votes of one annotator on one item all count, as in 1979. ``confusion`` (A, C, R): the probability that
 annotator a gives answer r if c is true. ``log_likelihood`` has one number per iteration, of the votes
 together with the pseudo-counts as if these were votes; it never decreases. An item without votes has the
-prior as its posterior and affects nothing. There is no randomness. Source: Dawid and Skene 1979; one coin:
-Zhang, Chen, Zhou and Jordan 2016, 2.3; pseudo-counts: the mode under Dirichlet's distribution.
+prior as its posterior and affects nothing. There is no randomness.
+Source: Dawid and Skene 1979; one coin: Zhang, Chen, Zhou and Jordan 2016, 2.3; pseudo-counts: the mode under
+Dirichlet's distribution.
 """
 
 from __future__ import annotations

@@ -6,9 +6,10 @@ those from 2 on decide nothing and are left out. The model assumes that people's
 each other given the truth. If all err alike, as on items that are hard for everyone, it takes their error for
 the truth, and accuracies are too high. Two people alone show only how often they agree, not who is right: an
 accuracy is given if a person has ``common`` items or more with each of two others, who have as many with each
-other. Source: the model is ``crowd_votes.one_coin``; the pairwise agreement of three people determines each
-one's accuracy: Parisi, Strino, Nadler and Kluger 2014. The minimum is ours: there, accuracies of .6 to .97
-had mean errors of .05 to .08 in simulations of three and five people who err independently.
+other.
+Source: the model is ``crowd_votes.one_coin``; the pairwise agreement of three people determines each one's
+accuracy: Parisi, Strino, Nadler and Kluger 2014. The minimum is ours: there, accuracies of .6 to .97 had mean
+errors of .05 to .08 in simulations of three and five people who err independently.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@ margins.
 Conventions: ``found`` is what ``estimates`` returns. All are Student's t intervals with its degrees of
 freedom, NaN after a single draw, and of zero width if all of the pool is labelled. What few labels cannot
 have shown is not assumed to be absent: a model without an observed error may err, two models that no label
-distinguishes may differ. Source: as ``intervals``; Zou and Donner 2008 (combination of parts); differences
-that no label shows are ours.
+distinguishes may differ.
+Source: as ``intervals``; Zou and Donner 2008 (combination of parts); differences that no label shows are
+ours.
 """
 
 from __future__ import annotations

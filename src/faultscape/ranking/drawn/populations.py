@@ -4,8 +4,8 @@ images.
 Conventions: as in ``estimates``; ``group`` (N,) numbers the group of each image of the pool (one drive,
 patient, city), ``drawn`` (M,) are the places of the draws in the pool. Scores do not change; their covariance
 grows by the variance of the pool's own means: the covariance of single losses over N, and, where images form
-groups, what the deviations within a group have in common. Source: Hartley and Sielken 1975 (a finite
-population as a sample of a larger one); clusters: Liang and Zeger
+groups, what the deviations within a group have in common.
+Source: Hartley and Sielken 1975 (a finite population as a sample of a larger one); clusters: Liang and Zeger
 1986, Cameron and Miller 2015 (G - 1 degrees of freedom); for LURE ours.
 """
 

@@ -8,8 +8,8 @@ twenty wait, they are reported as *skipped*: people rarely skip at random), unle
 elsewhere. The images of a duel were chosen because models differ, and counting them while others wait would
 not be a random draw. Then, of the draws before the first waiting one, only those before the last that was
 labelled for its own sake count: where the row of labels ends depends on the duels, and the last of them would
-be selected for not being one (inverse sampling). Source: Farquhar et al. 2021, section 3; Haldane 1945
-(inverse sampling); the rule for waiting images is ours.
+be selected for not being one (inverse sampling).
+Source: Farquhar et al. 2021, section 3; Haldane 1945 (inverse sampling); the rule for waiting images is ours.
 """
 
 from __future__ import annotations

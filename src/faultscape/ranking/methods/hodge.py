@@ -69,7 +69,7 @@ def hodge_split(flow: np.ndarray, weights: np.ndarray | None = None) -> dict[str
     harmonic = np.zeros(len(rest))
     if len(first) < ranked.sum() * (ranked.sum() - 1) // 2:  # without a hole the harmonic part is zero
         # the residual of the scores is orthogonal to them; the curls span the columns of W^-1/2 C^T, where C
-        # sums # around triangles
+        # sums around triangles
         place = {pair: k for k, pair in enumerate(zip(first.tolist(), second.tolist(), strict=True))}
         curls = np.zeros((len(first), len(first)))  # W^-1/2 C^T C W^-1/2 has the same span, edges by edges
         for i, j, k in itertools.combinations(np.flatnonzero(ranked).tolist(), 3):

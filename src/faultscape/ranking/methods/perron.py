@@ -114,8 +114,8 @@ def _principal(ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ranked = connected(known) & np.array(usable)[..., 0]
     known &= ranked[..., :, None] & ranked[..., None, :]
 
-    # D^-1 B D has the same eigenvalues; with D the geometric means of the rows, its entries are close to #
-    # one, so that scores may differ by any factor without loss of precision
+    # D^-1 B D has the same eigenvalues; with D the geometric means of the rows, its entries are close to one,
+    # so that scores may differ by any factor without loss of precision
     logs = np.log(np.where(known, ratios, 1.0))
     means = logs.sum(-1) / np.maximum(known.sum(-1), 1)
     level = np.where(known, np.exp(logs - means[..., :, None] + means[..., None, :]), 0.0)
