@@ -1,8 +1,8 @@
 """How far apart two models are on an image when all of their probabilities count, not only the top labels.
 
-Conventions: probabilities should be calibrated. They come as (I, C), a column a class, or as ``(labels,
-probabilities)`` of the K most probable classes, both (I, K), with a negative label where a row has fewer. The
-result is NaN where a row has no probability, or an undefined one.
+Conventions: probabilities should be calibrated. They are (I, C), one column per class, or
+``(labels, probabilities)`` of the K most probable classes, both (I, K), with a negative label where a row has
+fewer. The result is NaN where a row has no probability, or an undefined one.
 
 ``first`` and ``second`` are the probabilities of two models for the same images. ``distances`` (C, C) are
 those of the classes.

@@ -157,7 +157,7 @@ def compare_benchmark(
 
 
 def plain(rank: float) -> int | float:
-    """Return a rank as a whole number where it is one."""
+    """Return a rank as an int if it is a whole number."""
     rank = float(rank)
     return int(rank) if rank.is_integer() else rank
 

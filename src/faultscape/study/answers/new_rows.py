@@ -1,4 +1,4 @@
-"""Which rows of a file a table of answers lacks, so that a file may be read twice.
+"""Find the rows of a file that a table of answers lacks, so that a file may be read twice.
 
 Conventions: a row is a frozen dataclass. With a ``key`` it is new if no row has that key; without a key but
 with a ``time``, if the table holds the same row less often; a row with neither is new if it differs from the
