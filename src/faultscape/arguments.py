@@ -1,8 +1,7 @@
-"""Arguments that the command line reads as words, and Python also takes as objects: what a type checker sees
-is what Python takes.
+"""Types of arguments that are text on the command line and may also be objects in Python.
 
-Conventions: light; each name is a word, or a list of words, while the program runs, since that is what the
-command line makes of it.
+Conventions: light. A type checker sees what Python accepts; at run time each name is text, or a list of
+texts, which is what the command line reads.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ else:
 
 _Named = str | Mapping[str, str | os.PathLike[str]]
 _NAMED = "NAME=SOURCE, or {NAME: SOURCE}"
-IN_PYTHON: Mapping[str, object] = {  # what each name above takes in Python, and how a message says it
+IN_PYTHON: Mapping[str, object] = {  # what each name above accepts in Python, as messages say it
     "Place": Annotated[str | os.PathLike[str], "the name of a file or folder, text or a path"],
     "ClassList": Annotated[
         Classes | str | os.PathLike[str] | int, "a Classes, a built-in name, a file, or a number of classes"
@@ -55,21 +54,21 @@ def place_text(place: None, option: str = "") -> None: ...
 @overload
 def place_text(place: Place, option: str = "") -> str: ...
 def place_text(place: Place | None, option: str = "") -> str | None:
-    """Return the name of a file or folder as text, whether it came as a word or as a path; None where there
-    is none. OptionError, which names the option, for anything else.
+    """Return the name of a file or folder as text, given as text or as a path; None for None. OptionError,
+    which names the option, for anything else.
 
     >>> from pathlib import Path
     >>> place_text("maps/unet"), place_text(Path("maps") / "unet"), place_text(None)
     ('maps/unet', 'maps/unet', None)
     """
     if isinstance(place, str):
-        return place  # where it is empty, the check of options says so
+        return place  # an empty name is refused by the check of options
     return None if place is None else needed_text(place, option)
 
 
 def needed_text(place: Place, option: str) -> str:
-    """Return the name of a file or folder that has to be given, as text; OptionError, which names the option,
-    for anything else, and for an empty name.
+    """Return the name of a required file or folder as text; OptionError, which names the option, for anything
+    else and for an empty name.
 
     >>> needed_text(None, "study")
     Traceback (most recent call last):
@@ -85,8 +84,8 @@ def needed_text(place: Place, option: str) -> str:
 
 
 def several(given: Any) -> Any:
-    """Return one value, or several, as a tuple, paths as text; what is neither stays, for the check of
-    options to refuse.
+    """Return one value, or several, as a tuple, with paths as text. Anything else is returned unchanged, for
+    the check of options to refuse.
 
     >>> several("main"), several(["main", "drawn"]), several(None), several(5)
     (('main',), ('main', 'drawn'), (), 5)
@@ -101,6 +100,6 @@ def several(given: Any) -> Any:
 
 
 def shown(value: object) -> str:
-    """Return a value as a message shows it: on one line, and not too long."""
+    """Return a value as a message shows it: on one line and shortened if long."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 100 else f"{text[:97]}..."

@@ -1,10 +1,10 @@
-"""A command on a leash: it ends with the process that runs it, however that ends.
+"""Run a command that never outlives the process that started it, however that process ends.
 
-Conventions: ``run`` starts this file as a program of its own, which imports nothing of ours. That one starts
-the command in a process group, says on its standard output how it went (a line of JSON: ``status``, or
-``error`` with what the system said), and holds its standard input: a byte lets the command go; an end without
-one means that nobody is left who waits for it. Then the group is asked to end, and after some seconds made
-to, and the folder it worked in is removed.
+Conventions: ``run`` starts this file as a separate program, which imports nothing from this package. That
+program starts the command in a process group of its own and reports the outcome on its standard output: one
+line of JSON with ``status``, or ``error`` with the system's message. It watches its standard input: a byte
+means that the command is let go, an end without a byte means that the parent is gone. Then the group is asked
+to end, killed after some seconds, and its working folder is removed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import IO
 
-GRACE = 5.0  # seconds in which a command may end as it likes: a container's client passes the word on
+GRACE = 5.0  # seconds a command has to end on its own: a container's client passes the signal on
 
 
 def run(
@@ -32,11 +32,10 @@ def run(
     env: Mapping[str, str] | None = None,
     where: os.PathLike[str] | None = None,
 ) -> int:
-    """Run a command, which works in a folder and speaks to a file, and return its exit status; OSError when
-    it cannot be started.
+    """Run a command that works in a folder, with its standard error in the file ``said``, and return its exit
+    status; OSError when it cannot be started.
 
-    ``env`` is all that stands in its environment, where that is not ours, and ``where`` the folder that it
-    begins in.
+    ``env`` is its whole environment, ours by default. ``where`` is the folder that it starts in.
     """
     line = [sys.executable, "-I", "-S", __file__, folder, *words]
     with subprocess.Popen(  # noqa: S603 - what the user named
@@ -65,8 +64,8 @@ def run(
 
 
 def hold(folder: str, *words: str) -> None:
-    """Be the leash of a command."""
-    # of a scheduler, to all processes of a job: as if nobody were left
+    """Start the command and end it when the parent is gone."""
+    # schedulers send SIGTERM to all processes of a job: treat it as if the parent were gone
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         command = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=2, stderr=2, process_group=0)  # noqa: S603 - as above
@@ -96,7 +95,7 @@ def _end(command: subprocess.Popen[bytes]) -> None:
     if not hasattr(os, "killpg"):
         command.kill()
         return
-    with suppress(ProcessLookupError, PermissionError):  # no process of it is left
+    with suppress(ProcessLookupError, PermissionError):  # no process of the group is left
         os.killpg(command.pid, signal.SIGTERM)
         end = time.monotonic() + GRACE
         while time.monotonic() < end:

@@ -1,8 +1,7 @@
-"""The closed choices of options, as types: what a signature says, what help shows and what is refused are one
-list.
+"""The closed choices of options, as types: signatures, help texts and checks share one list.
 
-Conventions: light. A room that refuses another value reads the values with ``typing.get_args``; options that
-also take a name of your own (file.py:NAME), or a file, are texts.
+Conventions: light. A room that checks values reads them with ``typing.get_args``; options that also take a
+file, or a name of your own (file.py:NAME), are plain text.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Literal
 Task = Literal["segmentation", "classification"]
 Role = Literal["pool", "train", "validation", "test", "reference"]
 Goal = Literal["order", "best"]
-Population = Literal["pool", "future"]  # of what intervals of drawn images speak
+Population = Literal["pool", "future"]  # what intervals of drawn images are about
 Constraints = Literal["none", "class", "class+scale"]
 Discrepancy = Literal["top1", "expected"]
 CapRule = Literal["accepted", "scanned"]
@@ -53,7 +52,7 @@ Precision = Literal["float32", "float16", "bfloat16"]
 WebApi = Literal["openverse", "flickr", "wikimedia"]
 Licence = Literal["open", "commercial", "modification", "public", "any"]
 
-# of networks that are trained
+# for networks trained here
 HeadName = Literal["linear", "batch-ensemble", "gp", "heteroscedastic", "batch-ensemble+gp"]
 LossName = Literal["ce", "void-class", "entropy", "outlier-head", "dirichlet"]
 Schedule = Literal["polynomial", "cosine", "constant"]

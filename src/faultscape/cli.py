@@ -33,12 +33,14 @@ from faultscape.errors import FaultscapeError, OptionError, write_cure
 from faultscape.progress import progress_as
 
 _NAMED = ("--anomaly", "--confidence", "--doubt", "--probabilities")  # options that take NAME=FOLDER words
-_SERVERS = ("view", "label serve")  # what these print is what one waits for
+_SERVERS = ("view", "label serve")  # what these print is what a person waits for
 _WHOLE = re.compile(r"[+-]?\d+")
 
 
 def build(words: Sequence[str] = ()) -> cyclopts.App:
-    """Return the application, which reads lines; only the verb that the ``words`` begin with is imported."""
+    """Return the application that reads command lines; only the verb that the ``words`` begin with is
+    imported.
+    """
     app = cyclopts.App(
         name="faultscape",
         help_flags=(),
@@ -163,7 +165,7 @@ def main(words: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         _refused("interrupted; run the same command again to continue")
         return 130
-    except BrokenPipeError:  # whoever read has seen enough
+    except BrokenPipeError:  # the reader closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (OSError, MemoryError) as error:

@@ -1,13 +1,13 @@
 """Everything a user can get wrong, as one tree of exceptions.
 
 Conventions: a message is one line for a person: what was given, what was expected, what to do. The command
-line prints it after ``faultscape: `` and ends with exit status 2; no traceback. A defect of ours is never one
-of these. What another library says passes through `library_text`, so that its advice to run what a file holds
-is never ours.
+line prints it after ``faultscape: `` and ends with exit status 2, without a traceback. A bug of ours never
+raises one of these. Messages of other libraries pass through `library_text`, so that we never repeat advice
+to run what a file holds.
 
-``known`` are the words to choose from. ``number`` is how many there are of ``one``, or of ``many`` where
-the plural is not formed by s. ``noun`` is a word without article. ``error`` is what was raised.
-``first_line`` leaves out all but the first line. ``most`` is the most characters.
+``known`` are the words to choose from. ``number`` is how many there are of ``one``, or of ``many`` where the
+plural is not formed with s. ``noun`` is a word without an article. ``error`` is the exception raised.
+``first_line`` keeps only the first line. ``most`` is the maximum number of characters.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from __future__ import annotations
 import errno
 import re
 
-# torch has a class of its own for too little memory on a GPU, but not on a processor, nor in the libraries of
-# a GPU
+# torch has its own exception for GPU memory, but not for CPU memory or for GPU libraries
 _OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "STATUS_ALLOC_FAILED")
-# words by which NumPy, torch and transformers advise to trust a file, and what is said in their place
+# phrases with which NumPy, torch and transformers advise to trust a file, and our replacements
 _ADVICE = (
     (
         r"trust_remote_code|remote code",
@@ -56,7 +55,7 @@ _CURES = {
 
 
 class FaultscapeError(Exception):
-    """The root: catch this to catch every mistake that a user can mend."""
+    """The root: catch this to catch every mistake that a user can fix."""
 
 
 class StudyError(FaultscapeError):
@@ -64,13 +63,13 @@ class StudyError(FaultscapeError):
 
 
 class StudyChangedError(StudyError):
-    """Another faultscape changed the study while this one read it: what was read of it no longer belongs
-    together.
+    """Another faultscape process changed the study while this one was reading it, so what was read is
+    inconsistent.
     """
 
 
 class CorpusError(FaultscapeError):
-    """The images given cannot make a corpus: none found, two with one id, unreadable list."""
+    """The images given cannot form a corpus: none found, duplicate ids, or an unreadable list."""
 
 
 class ClassesError(FaultscapeError):
@@ -82,7 +81,7 @@ class ModelError(FaultscapeError):
 
 
 class RefusedError(ModelError):
-    """What a submission wrote is not what a submission writes: nothing of it counts."""
+    """A submission's output is not valid; none of it counts."""
 
 
 class LabelMapError(FaultscapeError):
@@ -98,31 +97,29 @@ class SelectionError(FaultscapeError):
 
 
 class DamagedSelectionError(SelectionError):
-    """The files of a selection hold something else than `select` writes."""
+    """The files of a selection are not as `select` writes them."""
 
 
 class LabellingError(FaultscapeError):
-    """Labels of people cannot be written out or read in."""
+    """Labels from people cannot be exported or read in."""
 
 
 class RankingError(FaultscapeError):
-    """Nothing can be ranked from what is there, or the question does not fit the study."""
+    """There is nothing to rank, or the question does not fit the study."""
 
 
 class MetricError(FaultscapeError):
-    """What is to be measured cannot be: scores that are not finite, differ in size from their
-    truth, or are masked.
-    """
+    """A metric cannot be computed: scores are masked, not finite, or differ in size from their truth."""
 
 
 class WebError(FaultscapeError):
-    """Something on the web cannot be had: gone, refused, too slow, too large, or at an address that is not
-    asked.
+    """Something on the web cannot be fetched: gone, refused, too slow, too large, or at an address that is
+    not allowed.
     """
 
 
 class OptionError(FaultscapeError):
-    """An option has a value that it cannot have."""
+    """An option has an invalid value."""
 
 
 def closest(word: str, known: list[str] | tuple[str, ...]) -> str:
@@ -140,7 +137,7 @@ def closest(word: str, known: list[str] | tuple[str, ...]) -> str:
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """Return a number and what it counts, in the singular where it is one.
+    """Return a number and what it counts, in the singular for one.
 
     >>> (
     ...     counted(1, "image"),
@@ -162,8 +159,8 @@ def article(noun: str) -> str:
 
 
 def library_text(error: BaseException, *, first_line: bool = False, most: int = 300) -> str:
-    r"""Return on one line what another library's error says, or our own words where it advises to unpickle or
-    to run what a file holds.
+    r"""Return the message of another library's error on one line, replaced by our own words if it advises to
+    unpickle or run what a file holds.
 
     >>> library_text(ValueError("a\n b")), library_text(KeyError())
     ('a b', 'KeyError')
@@ -179,7 +176,7 @@ def library_text(error: BaseException, *, first_line: bool = False, most: int = 
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Say whether an error, of Python or of torch, is that memory was too short.
+    """Return whether an error of Python or torch means that memory ran out.
 
     >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("shapes differ"))
     (True, False)
@@ -192,8 +189,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def said_by(error: BaseException) -> str:
-    r"""Return on one line what code raised that is not ours: the kind of error, and its words where it has
-    any.
+    r"""Return on one line the exception that foreign code raised: its type, and its message if it has one.
 
     >>> said_by(ValueError("a\n b")), said_by(SystemExit())
     ('ValueError: a b', 'SystemExit')
@@ -202,8 +198,8 @@ def said_by(error: BaseException) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Return what went wrong with a file that the sentence around names already: of the system's errors the
-    words alone.
+    """Return what went wrong with a file that the surrounding sentence names already; for system errors, only
+    the message.
 
     >>> (
     ...     reason(FileNotFoundError(errno.ENOENT, "No such file or directory", "x.csv")),
@@ -217,7 +213,7 @@ def reason(error: BaseException) -> str:
 
 
 def write_cure(error: OSError) -> str:
-    """Return what a person does about a file that cannot be written; '' where that is not known.
+    """Return how to fix that a file cannot be written; '' if that is not known.
 
     >>> (
     ...     write_cure(OSError(errno.ENOSPC, "No space left on device")),

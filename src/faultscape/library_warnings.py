@@ -1,8 +1,8 @@
-"""Keep the warnings of libraries to themselves, in threads too.
+"""Silence warnings of libraries, in threads too.
 
-Conventions: Python's filters belong to the whole process. ``warnings.catch_warnings`` in two threads that
-overlap may restore them in the wrong order, and then the process ignores every warning for good. Blocks are
-counted instead: the first sets the filters, the last restores them.
+Conventions: Python's filters belong to the whole process. Overlapping ``warnings.catch_warnings`` blocks in
+two threads may restore them in the wrong order, and then the process ignores every warning for good. So
+blocks are counted: the first sets the filters, the last restores them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from contextlib import contextmanager
 _lock = threading.Lock()
 _blocks: list[
     warnings.catch_warnings
-] = []  # one a block that is under way; the first alone is entered, and holds the filters
+] = []  # one per running block; only the first is entered and holds the filters
 
 
 @contextmanager
 def without_warnings() -> Iterator[None]:
-    """Ignore all warnings while the block runs; blocks may overlap and lie in each other.
+    """Ignore all warnings while the block runs; blocks may overlap and nest.
 
     >>> with without_warnings():
     ...     warnings.warn("of a library")

@@ -1,7 +1,7 @@
 """Data that travels between rooms: frozen dataclasses that compute nothing but text.
 
 Conventions: letters in shapes are H W pixels, C classes, J models, I images, P pairs. Inside the package a
-label map contains *places*: 0..C-1 in the order of ``Classes.ids``, and C for void. ``Classes.ids`` has the
+label map contains *places*: 0..C-1 in the order of ``Classes.ids``, and C for void. ``Classes.ids`` are the
 ids that people see.
 """
 
@@ -23,7 +23,7 @@ Json: TypeAlias = (
 )
 JsonObject: TypeAlias = Mapping[str, Json]
 
-UNKNOWN = 65535  # in place of the place of a class: the label of no class
+UNKNOWN = 65535  # instead of a place: the label of no class
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,7 @@ class Classes:
     """The classes of a study: one name, id and colour each, with void ids, the background id and parent
     groups.
 
-    Classes to recognise, rather than to draw, may do without colours. Parent groups are those of Yan et al.
-    2021, Table 1.
+    Class lists for classification may have no colours. Parent groups are those of Yan et al. 2021, Table 1.
     """
 
     names: tuple[str, ...]  # C of them, in the order of ids
@@ -85,9 +84,9 @@ class Pairs:
     """Counts of every pair of maps on every image of a block, enough for every concordance.
 
     ``pairs`` (P, 2): places in ``names`` = models + truths of (reference, prediction); a model pair is
-    (earlier, later), a truth is always the reference. ``both`` (P, I, C): pixels that both call y, N_yy of
-    Yan et al. 2021, eq. 8. ``rows`` (P, I, C + 1): pixels that the reference calls y; the last y is void.
-    ``columns`` (P, I, C + 1): the same for the prediction. Pixels void in a *truth* are left out of all
+    (earlier, later), a truth is always the reference. ``both`` (P, I, C): pixels that both label as y, N_yy
+    of Yan et al. 2021, eq. 8. ``rows`` (P, I, C + 1): pixels that the reference labels as y; the last y is
+    void. ``columns`` (P, I, C + 1): the same for the prediction. Pixels void in a *truth* are left out of all
     three. ``totals`` (J, I, C + 1): each model's own histogram. ``present`` (P, I): False where a map of the
     pair is missing. ``cells`` (P, I, C + 1, C + 1), row = reference, or None when only intersections and
     marginals were counted.
@@ -119,7 +118,7 @@ class Agreement:
 
     models: tuple[str, ...]  # J names, in the order of rows and columns
     concordance: str  # the measure: one of METRICS, file.py:NAME, or 0-1 for classifiers
-    mean: np.ndarray  # (J, J), NaN on the diagonal and for two models without an image in common
+    mean: np.ndarray  # (J, J), NaN on the diagonal and for two models without a common image
     images: np.ndarray  # (J, J), how many images both models have
     alike: np.ndarray  # (J, J), how many of these both models answer identically
     warnings: tuple[str, ...] = ()  # sentences about models that disagree with all others or agree everywhere
@@ -146,12 +145,12 @@ class Slot:
     place: int  # rank in its cell, from 1; places beyond ``per_class`` are spares
     image: str  # id of the image
     concordance: float  # concordance of both maps on this image; the lower, the more they differ
-    probability: float  # always 1: duels leave nothing to chance
+    probability: float  # always 1: duels involve no randomness
     pool: int  # how many images could have had a place in this cell
 
     @property
     def cell(self) -> tuple[str, ...]:
-        """What this row has a place in."""
+        """The cell that this row has a place in."""
         return (self.defender, self.attacker, self.class_)
 
 
@@ -172,19 +171,19 @@ class PairSlot:
     image: str  # id of the image
     distance: float  # distance of the two labels, or the one to expect
     confidence: float  # the lower probability of both models, 0 to 1; NaN if neither gives one
-    probability: float  # always 1: pairs leave nothing to chance
+    probability: float  # always 1: pairs involve no randomness
     pool: int  # how many images could have had a place in this pair
 
     @property
     def cell(self) -> tuple[str, ...]:
-        """What this row has a place in."""
+        """The pair that this row has a place in."""
         return (self.model_a, self.model_b)
 
 
 @dataclass(frozen=True)
 class Draw:
     """One image that a selector drew for all models at once: its score, the probability of drawing it from
-    what was left at this step, and the initial size of the pool.
+    the images left at this step, and the initial size of the pool.
 
     A selector that does not draw at random has probability NaN.
     """
@@ -195,12 +194,12 @@ class Draw:
     image: str  # id of the image
     score: float  # the selector's weight or preference; with model-picker the belief in the best model
     probability: float  # its chance among the images left at this step; NaN if not drawn at random
-    pool: int  # how many images could be drawn before the first was
-    place = 1  # of its own cell: every drawn image is chosen
+    pool: int  # how many images could be drawn before the first draw
+    place = 1  # in its own cell: every drawn image is chosen
 
     @property
     def cell(self) -> tuple[str, ...]:
-        """What this row has a place in."""
+        """The cell that this row has a place in."""
         return (self.image,)
 
 
@@ -213,7 +212,7 @@ class Predictions:
 
     ``labels`` (J, I), places of classes, -1 for none. ``probabilities`` (J, I), NaN if a model gives none.
     ``top`` are the K most likely places and their probabilities, (J, I, K) each, -1 and NaN where a model
-    names fewer; None if models name only one.
+    gives fewer; None if models give only one.
     """
 
     classes: Classes  # the classes whose places ``labels`` and ``top`` hold
@@ -238,8 +237,8 @@ class ScaleEntry(TypedDict):
 
 
 class Definition(TypedDict, total=False):
-    """The definition of a selection, as its file stores it: each selector has its own keys, also one of your
-    own, and files of earlier versions lack some.
+    """The definition of a selection, as its file stores it: keys depend on the selector (yours may have its
+    own), and files of earlier versions lack some.
     """
 
     selector: Required[str]  # a name of SELECTORS, or file.py:NAME
@@ -283,8 +282,8 @@ class Slots:
 
     models: tuple[str, ...]  # names, in the order of the study when the selection was made or last extended
     definition: Definition  # what fixes which images are chosen, as its JSON file holds it
-    rows: tuple[Row, ...]  # one a place of a cell, all of one kind
-    tied: int = 0  # chosen slots that had other, equally good images; in no file, 0 once read from one
+    rows: tuple[Row, ...]  # one per place of a cell, all of one kind
+    tied: int = 0  # chosen slots with equally good alternatives; not stored, 0 after reading from a file
 
     @property
     def depth(self) -> int:
@@ -310,17 +309,17 @@ class Slots:
 
     @property
     def duels(self) -> tuple[Slot, ...]:
-        """The chosen rows of duels of label maps (Yan et al. 2021), if images were chosen so."""
+        """The chosen rows of duels of label maps (Yan et al. 2021), if this is a selection of duels."""
         return tuple(row for row in self.chosen if isinstance(row, Slot))
 
     @property
     def pairs(self) -> tuple[PairSlot, ...]:
-        """The chosen rows of pairs of classifiers (Wang et al. 2020), if images were chosen so."""
+        """The chosen rows of pairs of classifiers (Wang et al. 2020), if this is a selection of pairs."""
         return tuple(row for row in self.chosen if isinstance(row, PairSlot))
 
     @property
     def draws(self) -> tuple[Draw, ...]:
-        """The images that were drawn for all models at once, if they were chosen so."""
+        """The images drawn for all models at once, if this is a selection of draws."""
         return tuple(row for row in self.chosen if isinstance(row, Draw))
 
     @property
@@ -332,7 +331,9 @@ class Slots:
         return _slots_text(self)
 
     def full_text(self) -> str:
-        """Return what ``-v`` prints: also how the number of slots compares with the papers' upper bound."""
+        """Return what ``-v`` prints, including how the number of slots compares with the papers' upper
+        bound.
+        """
         return "\n".join([_slots_text(self), *_bound_text(self)])
 
 
@@ -359,7 +360,7 @@ def _slots_text(slots: Slots) -> str:
 
 
 def _bound_text(slots: Slots) -> list[str]:
-    """Return how many slots are possible, and how many are empty; '' for draws, which have no bound."""
+    """Return how many slots are possible and how many are empty; empty for draws, which have no bound."""
     j = len(slots.models)
     if pairs := slots.pairs:
         k, held = slots.depth, Counter(row.cell for row in pairs)

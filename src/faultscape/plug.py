@@ -1,7 +1,7 @@
-"""Find a function by name: one that is built in, or ``file.py:function`` of the user's own.
+"""Find a function by name: a built-in one, or the user's own as ``file.py:function``.
 
 Conventions: a room's built-ins are a literal dict; nothing registers itself. A user's file is run when it is
-named, as any Python file.
+named, like any Python file.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def find(kind: str, name: str, built_in: Mapping[str, Found], *, of: type | None
 
 
 def load(kind: str, name: str) -> Any:
-    """Return what ``file.py:NAME`` names, of whatever kind: an entry of a catalogue; OptionError where the
-    file or the name is not there.
+    """Return whatever ``file.py:NAME`` names, as an entry for a catalogue; OptionError if the file or the
+    name does not exist.
     """
     path, _, attribute = name.rpartition(":")
     module = _run(kind, Path(path), attribute)
@@ -64,7 +64,7 @@ def _load(kind: str, path: Path, attribute: str, of: type | None) -> Any:
 
 
 def _run(kind: str, path: Path, attribute: str) -> ModuleType:
-    """Run a person's file and return it as a module."""
+    """Run a user's file and return it as a module."""
     if not path.is_file():
         raise OptionError(f"{kind} {path}:{attribute}: there is no file {path}")
     module = ModuleType(f"faultscape_plug_{path.stem}")
@@ -76,8 +76,8 @@ def _run(kind: str, path: Path, attribute: str) -> ModuleType:
 
 @contextmanager
 def plain_errors(called: str, error: type[FaultscapeError], more: str = "") -> Iterator[None]:
-    """Raise ``error`` in one line, ``called`` before it and ``more`` behind, for whatever a person's own code
-    raises; so too where it would end the program.
+    """Raise ``error`` in one line for anything that a user's code raises, including SystemExit; ``called``
+    goes before the message and ``more`` after it.
 
     >>> with plain_errors("ranking own.py:mine", OptionError, "; it was given 2 models"):
     ...     raise SystemExit(3)
@@ -94,15 +94,15 @@ def plain_errors(called: str, error: type[FaultscapeError], more: str = "") -> I
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """Return a view of an array through which a person's own code cannot change what others read after it."""
+    """Return a view of an array through which a user's code cannot change it for later readers."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def absolute(name: str) -> str:
-    """Return ``file.py:NAME`` with the whole path of its file, so that what is recorded means the same in any
-    folder; another name as it is.
+    """Return ``file.py:NAME`` with the absolute path of its file, so that what is recorded means the same in
+    any folder; other names unchanged.
 
     >>> absolute("/home/me/own.py:mine"), absolute("miou")
     ('/home/me/own.py:mine', 'miou')
@@ -112,7 +112,7 @@ def absolute(name: str) -> str:
 
 
 def is_own(name: str) -> bool:
-    """Whether a name is one of ``file.py:function``.
+    """Return whether a name has the form ``file.py:function``.
 
     >>> is_own("own.py:mine"), is_own("miou")
     (True, False)
@@ -121,8 +121,8 @@ def is_own(name: str) -> bool:
 
 
 def digest(name: str) -> str:
-    """Return a digest of the file of ``file.py:function``, or '' for what is built in: a definition says by
-    it that the function is the same.
+    """Return a digest of the file of ``file.py:function``, or '' for a built-in: with it a definition can
+    tell that the function is unchanged.
     """
     path = Path(name.rpartition(":")[0])
     return (

@@ -1,8 +1,8 @@
-"""Progress of anything long, on standard error: a bar on a terminal, a line that changes in a notebook, and a
-line every 30 seconds elsewhere.
+"""Progress of long work, on standard error: a bar on a terminal, an updating line in a notebook, and a line
+every 30 seconds elsewhere.
 
-Conventions: ``FAULTSCAPE_PROGRESS``, and over it ``--progress``, is one of STYLES; ``auto`` looks where it
-is.
+Conventions: ``--progress``, which overrides ``FAULTSCAPE_PROGRESS``, is one of STYLES; ``auto`` detects where
+it runs.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Tick = Callable[[int], None]
 
 STYLES = ("auto", "bar", "lines", "off")
 VARIABLE = "FAULTSCAPE_PROGRESS"
-SECONDS = 30.0  # between two lines where there is no terminal
+SECONDS = 30.0  # between two lines when there is no terminal
 NOTEBOOK_SECONDS = 0.2
 _asked: ContextVar[str] = ContextVar("progress", default="")
 
 
 @contextmanager
 def progress_as(style: str) -> Iterator[None]:
-    """Show progress in one style while the block runs, or, for '', as the environment says."""
+    """Show progress in one style while the block runs; '' means the style of the environment."""
     before = _asked.set(style or _asked.get())
     try:
         yield
@@ -34,7 +34,7 @@ def progress_as(style: str) -> Iterator[None]:
 
 
 def style_now() -> str:
-    """Return how progress is shown here: bar, notebook, lines or off.
+    """Return how progress is shown: bar, notebook, lines or off.
 
     >>> with progress_as("off"):
     ...     style_now()
@@ -50,8 +50,8 @@ def style_now() -> str:
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Tick]:
-    """Show how far the block is while it runs; yields ``tick(n)``, which says that ``n`` more of
-    ``total`` are done.
+    """Show the progress of the block while it runs; yields ``tick(n)``, which reports ``n`` more of ``total``
+    as done.
     """
     style = style_now()
     if total == 0 or style == "off":
@@ -79,7 +79,7 @@ def _bar(what: str, total: int) -> Iterator[Tick]:
 
 @contextmanager
 def _notebook(what: str, total: int) -> Iterator[Tick]:
-    """Show one line that changes in place; it is gone when the block ends."""
+    """Show one line that updates in place and disappears when the block ends."""
     begun, done, shown, width = time.monotonic(), 0, -1e9, 0
 
     def tick(n: int) -> None:
@@ -98,7 +98,7 @@ def _notebook(what: str, total: int) -> Iterator[Tick]:
 
 
 def _lines(what: str, total: int) -> Tick:
-    """Return a tick that prints a line when the last one, or the beginning, is 30 seconds ago."""
+    """Return a tick that prints a line once 30 seconds have passed since the last one, or since the start."""
     begun = last = time.monotonic()
     done = 0
 
@@ -114,7 +114,7 @@ def _lines(what: str, total: int) -> Tick:
 
 
 def progress_line(what: str, done: int, total: int, seconds: float) -> str:
-    """Return how far something is, and how long the rest takes at the pace so far.
+    """Return how far something is, and the remaining time at the pace so far.
 
     >>> progress_line("predict", 120, 480, 60)
     'predict: 120 of 480 (25 %), about 3 min left'
@@ -131,7 +131,7 @@ def _time(seconds: float) -> str:
 
 
 def _in_notebook() -> bool:
-    """Whether a kernel of Jupyter runs this."""
+    """Return whether this runs in a Jupyter kernel."""
     shell = sys.modules.get("IPython")
     kernel = shell.get_ipython() if shell is not None else None
     return type(kernel).__name__ == "ZMQInteractiveShell"

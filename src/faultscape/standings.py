@@ -1,8 +1,8 @@
-"""Standings: who wins, by several rankings, with intervals; what standings.json holds.
+"""Standings: who wins, by several rankings, with intervals; the content of standings.json.
 
-Conventions: scores, intervals and ranks are {model: ...}, NaN where unknown; a rank is 1 for the best, an
-interval is [low, high]. ``tied_for_best`` and ``rank_interval`` are right for one comparison at a time,
-``best_set`` and ``simultaneous_rank_interval`` for all models at once.
+Conventions: scores, intervals and ranks are {model: ...}, NaN where unknown; rank 1 is the best, an interval
+is [low, high]. ``tied_for_best`` and ``rank_interval`` hold for one comparison at a time, ``best_set`` and
+``simultaneous_rank_interval`` for all models at once.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from faultscape.errors import counted
 from faultscape.nouns import JsonObject
 
-# fewer labelled images carry no interval and tell no models apart
+# with fewer labelled images there are no intervals and no models are distinguished
 FEW = 10
-ENOUGH = 2 * FEW  # images to draw where nothing else says how many
+ENOUGH = 2 * FEW  # images to draw if nothing else says how many
 
 
 @dataclass(frozen=True)
 class ModelRanking:
-    """The models as one ranking puts them; one that cannot be used has no order, and says why
+    """The models as one ranking orders them; one that cannot be used has no order and says why
     (``unusable``).
     """
 
@@ -33,7 +33,7 @@ class ModelRanking:
     tied_for_best: list[str] = field(default_factory=list)  # none is shown to be better, pair by pair
     best_set: list[str] = field(default_factory=list)  # simultaneous rank interval contains rank 1
     sandwich_error: dict[str, float] | None = None  # {model: standard error of its score}
-    effective_labels: float | None = None  # labels drawn evenly that would say as much
+    effective_labels: float | None = None  # uniformly drawn labels that would carry the same information
     unusable: str = ""  # why it cannot be used; '' where it can
     speaks_of: str = ""  # what its intervals are about: pool, future, or only the chosen images
     consistency_ratio: float | None = None  # of perron
@@ -43,8 +43,8 @@ class ModelRanking:
 
 @dataclass(frozen=True)
 class WithoutModel:
-    """What the ranking of the others becomes without the slots of one model: ``moved`` changes its rank the
-    most, if any does.
+    """How the others rank without the slots of one model: ``moved`` is the one whose rank changes most, if
+    any does.
     """
 
     slots: int
@@ -55,11 +55,11 @@ class WithoutModel:
 
 @dataclass(frozen=True)
 class Stability:
-    """How far the first faithful ranking hangs on single models, and on how many places a cell has."""
+    """How much the first faithful ranking depends on single models and on the number of places per cell."""
 
     ranking: str
     leave_one_out: dict[str, WithoutModel]
-    top_k: list[float]  # Spearman of the first k places with all places, k of top_k_places
+    top_k: list[float]  # Spearman of the first k places with all places, for k of top_k_places
     top_k_places: list[int]
     connectivity: str
 
@@ -99,14 +99,13 @@ class Benchmark:
 
 @dataclass(frozen=True, eq=False)
 class Standings:
-    """Who wins: matrices, rankings with intervals, how many labels were used (the content of
-    standings.json).
+    """Who wins: matrices, rankings with intervals, how many labels were used (the content of standings.json).
 
-    ``labels`` counts images: ``used``, ``discarded``, ``missing`` (chosen, but without a label), and where it
-    applies others, such as ``partly`` (decided in part); ``slots`` are rows of the selection. ``matrices``
-    {name: J rows of J} compare row models with column models, NaN where unknown; {} for images drawn for all
-    models at once. ``against`` says by name of another selection how far its rankings agree. ``parents`` are
-    the standings within each parent group of classes, by its name.
+    ``labels`` counts images: ``used``, ``discarded``, ``missing`` (chosen, but without a label), and others
+    that apply, such as ``partly`` (decided in part); ``slots`` are rows of the selection. ``matrices`` {name:
+    J rows of J} compare row models with column models, NaN where unknown; {} for images drawn for all models
+    at once. ``against`` is {name of another selection: how far its rankings agree}. ``parents`` is {parent
+    group of classes: the standings within it}.
     """
 
     models: tuple[str, ...]  # names, in the order of the rows and columns of ``matrices``
@@ -126,8 +125,8 @@ class Standings:
 
 
 def standings_text(standings: Standings, describe_score: Callable[[str], str] = lambda _: "") -> str:
-    """Return standings as they are printed; ``describe_score`` says about a ranking's name what its scores
-    are, '' where nothing is to be said.
+    """Return standings as printed; ``describe_score`` takes a ranking's name and returns what its scores are,
+    '' to say nothing.
     """
     truth = standings.provenance.get("truth", "labels")
     lines = [
@@ -159,7 +158,7 @@ def standings_text(standings: Standings, describe_score: Callable[[str], str] = 
         for place, model in enumerate(ranking.order, 1):
             low, high = ranking.score_interval.get(model, (float("nan"), float("nan")))
             spread = f"  [{_number(low, 4)}, {_number(high, 4)}]" if not math.isnan(low) else ""
-            # the report's first table has the same notion of rank: for all models at once
+            # ranks hold for all models at once, as in the report's first table
             ranges = ranking.simultaneous_rank_interval or ranking.rank_interval
             ranks = rank_words(ranges, model, to="-")
             spread += f"  rank {ranks}" if ranks else ""
@@ -179,8 +178,8 @@ def standings_text(standings: Standings, describe_score: Callable[[str], str] = 
 
 
 def budget_like(images: int) -> int:
-    """Return how many images to draw for all models instead of a number of ``images``: as many, if that is
-    enough to rank.
+    """Return how many images to draw for all models instead of a number of ``images``: the same number, but
+    at least enough to rank.
 
     >>> budget_like(45), budget_like(2)
     (45, 20)
@@ -190,7 +189,7 @@ def budget_like(images: int) -> int:
 
 def could_be_best(ranking: ModelRanking) -> list[str]:
     """Return the models that could be the best, corrected for multiple comparisons, in the ranking's order;
-    of standings that do not say so, those tied for best.
+    those tied for best if the standings have no correction.
 
     >>> could_be_best(ModelRanking(order=["b", "a"], tied_for_best=["b"], best_set=["a", "b"]))
     ['b', 'a']
@@ -200,8 +199,7 @@ def could_be_best(ranking: ModelRanking) -> list[str]:
 
 
 def labelled_words(labels: Mapping[str, int]) -> str:
-    """Return in words from how many labelled images standings are, and from how many that labels decide in
-    part.
+    """Return in words how many labelled images standings are based on, and how many are decided only in part.
 
     >>> labelled_words({"used": 9}), labelled_words({"used": 6, "partly": 5})
     ('9 labelled images', '1 labelled image and 5 partly labelled')
@@ -212,8 +210,8 @@ def labelled_words(labels: Mapping[str, int]) -> str:
 
 
 def labelled_note(some: int, partly: int, number: int, how: str) -> str:
-    """Return how many of the images that were ``how`` got are labelled, of ``some`` that have a label or an
-    answer, ``partly`` of them in part.
+    """Return a sentence on how many images are labelled: of ``number`` images obtained by ``how``, ``some``
+    have a label or an answer, ``partly`` of them in part.
 
     >>> labelled_note(6, 5, 7, "chosen")
     '1 of 7 chosen images are labelled, 5 partly'
@@ -222,8 +220,8 @@ def labelled_note(some: int, partly: int, number: int, how: str) -> str:
 
 
 def rank_words(ranges: Mapping[str, Sequence[float | None]], model: str, *, to: str = "–") -> str:
-    """Return the range of a model's ranks in words: open where it may have any, one number where both ends
-    are one, '' where nothing is known.
+    """Return the range of a model's ranks in words: open if it may have any rank, one number if both ends are
+    equal, '' if nothing is known.
 
     >>> ranges = {"a": [1, 3], "b": [2, 2], "c": [2, 3], "d": [math.nan, math.nan]}
     >>> [rank_words(ranges, model) for model in "abcd"]
@@ -246,8 +244,8 @@ def _number(value: float | None, digits: int = 3) -> str:
 
 
 def is_open(standings: Standings, question: str) -> bool:
-    """Whether standings leave a question open: more than one model may be the best, or the rank of one is not
-    certain; False where they have no intervals to say it.
+    """Return whether standings leave a question open: more than one model may be the best, or some rank is
+    not certain; False if they have no intervals.
     """
     first = next((ranking for ranking in standings.rankings.values() if ranking.rank_interval), None)
     if first is None:

@@ -9,7 +9,7 @@ import re
 import textwrap
 
 WIDTH = 80
-_HARD = "\x00"  # stands for a space at which no line ends
+_HARD = "\x00"  # marks a space at which no line ends
 
 
 def wrapped(text: str, indent: str = "", rest: str = "  ") -> list[str]:

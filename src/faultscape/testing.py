@@ -1,7 +1,7 @@
-"""Checks for what a person adds to Faultscape: whether a kind of model keeps what `predict` counts on.
+"""Checks for extensions of Faultscape: whether a kind of model keeps the contract that `predict` relies on.
 
-Conventions: a check returns nothing where all is well, and raises AssertionError that says what is not. It
-changes nothing in the study that it is given.
+Conventions: a check returns nothing on success and raises AssertionError with what is wrong. It changes
+nothing in the study that it is given.
 
 ``study`` is the path of the study. ``change`` changes what the model reads.
 """
@@ -41,15 +41,14 @@ def check_source(
     change: Callable[[], None] | None = None,
     options: dict[str, object] | None = None,
 ) -> None:
-    """Check that the kind of model which a SOURCE is keeps what `predict` counts on, on the images of a
-    study.
+    """Check that the kind of model named by a SOURCE keeps the contract that `predict` relies on, on the
+    images of a study.
 
-    It is recognised again as study.toml keeps it; it opens; it gives the same answers twice, a batch for each
-    batch that is asked for and a row an image in order; its labels mean something and its maps have sizes
-    that fit, and there is one at all; what it follows from is the same each time, and another after
-    ``change()``, which changes what is read. ``place`` is the SOURCE as on the command line
-    (``own.py:STACK:maps.npy``); ``options`` are what it is told. Errors: AssertionError; ModelError where it
-    cannot be opened.
+    It is recognised again from what study.toml keeps; it opens; it gives the same answers twice, one batch
+    per requested batch and one row per image, in order; its labels are valid and its maps have sizes that
+    fit, and there is at least one; its fingerprint is the same each time and different after ``change()``.
+    ``place`` is the SOURCE as on the command line (``own.py:STACK:maps.npy``); ``options`` are its options.
+    Errors: AssertionError; ModelError if it cannot be opened.
     """
     root = Path(study)
     settings = read_settings(root)
@@ -94,7 +93,7 @@ def check_source(
 def _rows(
     source: Source, opening: Opening, settings: Settings, images: Sequence[Image], files: dict[str, str]
 ) -> list[Row]:
-    """Return the rows of a shard, asked for in the batches that the model wants."""
+    """Return the rows of a shard, requested in the batches that the model wants."""
     model = source.open(opening, settings)
     size = model.batch_size(len(images))
     assert size >= 1, f"{opening.source}: wants {size} images at once"
@@ -112,7 +111,9 @@ def _rows(
 
 
 def _check_row(settings: Settings, opening: Opening, image: Image, row: Row) -> None:
-    """AssertionError where a row is neither an answer that a study can hold nor a problem in words."""
+    """Raise AssertionError for a row that is neither an answer that a study can hold nor a problem in
+    words.
+    """
     if row.runs is None:
         assert row.problem, f"{image.id}: has neither an answer nor a problem"
         return
@@ -133,6 +134,6 @@ def _check_row(settings: Settings, opening: Opening, image: Image, row: Row) -> 
 def _check_trial(
     source: Source, opening: Opening, settings: Settings, request: Request, image: Image
 ) -> None:
-    """Let a model be tried as `predict` tries it, where nothing is kept."""
+    """Try the model as `predict` does, without keeping anything."""
     with tempfile.TemporaryDirectory() as where:
         source.open(replace(opening), settings).try_on(Trial(image, 1, largest(request), Path(where)))

@@ -1,13 +1,13 @@
-"""What decides between images that are equally good: chance that is the same everywhere, never their names or
-the order in which they came.
+"""How ties between equally good images are broken: at random but reproducibly, independent of their names and
+original order.
 
-Conventions: a key is the SHA-256 of an image's bytes where they are known, otherwise its id. The order among
-equals is that of BLAKE2b(seed, key); images of the same key (the same bytes twice) follow their ids. Numbers
-less than 1e-12 apart are equal: less is what rounding leaves.
+Conventions: a key is the SHA-256 of an image's bytes if known, otherwise its id. The order among equals is
+that of BLAKE2b(seed, key); images with the same key (the same bytes twice) are ordered by id. Numbers less
+than 1e-12 apart are equal: smaller differences are rounding errors.
 
-``keys`` (I,) identify images whatever they are called. ``seed`` decides the order. ``ids`` (I,) are the ids
-of the images. ``definition`` is that of the selection. ``differences`` are of any shape. ``scores`` (I,)
-are large where an image is taken first.
+``keys`` (I,) identify images independently of their names. ``seed`` decides the order. ``ids`` (I,) are the
+ids of the images. ``definition`` is that of the selection. ``differences`` are of any shape. ``scores`` (I,)
+are larger for images that are taken first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from faultscape.nouns import Definition
 
-RULE = "digest"  # as a selection's definition names it; one without the name orders by id
+RULE = "digest"  # the name of this rule in a selection's definition; without it, ids decide
 DECIMALS = 12
 EQUAL = 10.0**-DECIMALS
 
@@ -28,8 +28,8 @@ EQUAL = 10.0**-DECIMALS
 def tie_order(
     keys: Iterable[str], seed: int | None = 0, ids: Sequence[Any] | np.ndarray | None = None
 ) -> np.ndarray:
-    """Return (I,) the places of the keys in the order among equals; of the same keys by ``ids``, else as they
-    came; with no seed by ``ids`` alone.
+    """Return (I,) the places of the keys in the order among equals; equal keys are ordered by ``ids``, else
+    as given; without a seed ``ids`` alone decide.
 
     >>> tie_order(["x", "y", "z"]), tie_order(["z", "x", "y"]), tie_order(["x", "y", "z"], seed=1)
     (array([0, 2, 1]), array([1, 0, 2]), array([2, 0, 1]))
@@ -49,7 +49,7 @@ def tie_order(
 def tie_ranks(
     keys: Iterable[str], seed: int | None = 0, ids: Sequence[Any] | np.ndarray | None = None
 ) -> np.ndarray:
-    """Return (I,) which place each key has in the order among equals.
+    """Return (I,) the rank of each key in the order among equals.
 
     >>> tie_ranks(["x", "y", "z"])
     array([0, 2, 1])
@@ -61,8 +61,8 @@ def tie_ranks(
 
 
 def tie_seed(definition: Definition) -> int | None:
-    """Return the seed of the order among equals of a selection, or None for one that orders them by id, as
-    those of earlier versions do.
+    """Return the seed of a selection's order among equals, or None if it orders them by id, as in earlier
+    versions.
 
     >>> tie_seed({"ties": "digest", "seed": 3}), tie_seed({"selector": "mad"})
     (3, None)
@@ -81,10 +81,10 @@ def equal_to_zero(differences: np.ndarray) -> np.ndarray:
 
 
 def count_tied(scores: np.ndarray, chosen: np.ndarray) -> int:
-    """Return how many of the ``chosen`` places of scores (I,), large = taken first, ties decided: those as
-    good as the best that was left out.
+    """Return how many of the ``chosen`` places of scores (I,), large = taken first, were decided by ties:
+    those as good as the best place that was left out.
 
-    Places of -inf or NaN could not be taken.
+    Places with -inf or NaN could not be taken.
 
     >>> (
     ...     count_tied(np.array([3.0, 2, 2, 2, 1]), np.array([0, 1, 3])),

@@ -1,9 +1,9 @@
 """The class lists that come with Faultscape: CamVid, PASCAL VOC, Cityscapes, ADE20k, COCO-Stuff, those of
-other road scenes, and for classifiers ImageNet-1k.
+other road scenes, and ImageNet-1k for classifiers.
 
-Conventions: ids are the pixel values that the data sets' own masks hold. Names and ids are facts of the data
-sets; parent groups of VOC are Yan et al. 2021, Table 1, those of Cityscapes its categories. ADE20k's colours
-are made here, since the data set fixes none in its masks.
+Conventions: ids are the pixel values of the data sets' own masks. Names and ids are facts of the data sets;
+parent groups of VOC are from Yan et al. 2021, Table 1, those of Cityscapes are its categories. ADE20k's
+colours are defined here, since the data set fixes none in its masks.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def ade20k() -> Classes:
 
 
 def imagenet1k() -> Classes:
-    """Return ImageNet's 1,000 classes, to recognise and not to draw: with WordNet ids and without colours."""
+    """Return ImageNet's 1,000 classes, for classification: with WordNet ids and without colours."""
     found = imagenet_classes()
     synonyms = {name: words for name, words in zip(found.names, found.synonyms, strict=True) if words}
     glosses = dict(zip(found.names, found.glosses, strict=True))

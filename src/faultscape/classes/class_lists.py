@@ -1,10 +1,9 @@
 """Class lists: built in, from a file, or made from a number; and the tables from label values to places.
 
 Conventions: a place is a class's number 0..C-1 in the order of its list; void is place C. ``UNKNOWN`` marks
-pixel values that a map must not hold.
+pixel values that a map must not contain.
 
-``classes`` are the classes in any form. ``background`` and ``void`` are ids, where the class list is a
-number.
+``classes`` are the classes in any form. ``background`` and ``void`` are ids, if the class list is a number.
 """
 
 from __future__ import annotations
@@ -60,8 +59,8 @@ def resolve(
 
 
 def read(path: Path) -> Classes:
-    """Return the classes of a JSON or TOML file, or of a .txt file with a name a line; ClassesError names the
-    file and what is wrong.
+    """Return the classes of a JSON or TOML file, or of a .txt file with one name per line; ClassesError names
+    the file and what is wrong.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -95,7 +94,7 @@ def parse(raw: Any, where: str = "classes") -> Classes:
     names, ids, colours, wnids, glosses = [], [], [], [], {}
     about = raw if isinstance(raw, Mapping) else {}
     if misspelt := [key for key in about if key not in _KEYS and closest(key, _KEYS)]:
-        # others are somebody else's, and left alone
+        # keys of other tools are ignored
         raise ClassesError(f"{where}: {misspelt[0]!r} is not known.{closest(misspelt[0], _KEYS)}")
     listed = [*_listed(about.get("ignore_index")), *_listed(about.get("void"))]
     if not all(isinstance(v, int) and not isinstance(v, bool) for v in listed):
@@ -175,7 +174,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def checked(classes: Classes, where: str) -> Classes:
-    """Return the classes if they make sense; ClassesError names the first thing that does not."""
+    """Return the classes if they are valid; ClassesError names the first problem."""
     if not 1 <= len(classes) <= MAX_CLASSES:
         raise ClassesError(f"{where}: {len(classes)} classes; expected 1 to {MAX_CLASSES}")
     for name in classes.names:
@@ -225,7 +224,7 @@ def checked(classes: Classes, where: str) -> Classes:
 def table(classes: Classes, labels: Mapping[str, str] | None = None) -> np.ndarray:
     """Return the uint16 table of 65,536 places by pixel value: places, C for void, UNKNOWN elsewhere.
 
-    ``labels`` maps a model's own values to class names or ``void`` (many to one); without it values are the
+    ``labels`` maps a model's own values to class names or ``void`` (many to one); by default values are the
     class list's ids.
     """
     places = np.full(65536, UNKNOWN, np.uint16)
@@ -249,7 +248,7 @@ def table(classes: Classes, labels: Mapping[str, str] | None = None) -> np.ndarr
 
 
 def meaning(classes: Classes, labels: Mapping[str, str] | None = None) -> str:
-    """Return a digest of what each pixel value means, however that was said.
+    """Return a digest of what each pixel value means, however it was specified.
 
     >>> meaning(resolve(2)) == meaning(resolve(2), {"0": "class-0", "1": "class-1"})
     True
@@ -257,12 +256,12 @@ def meaning(classes: Classes, labels: Mapping[str, str] | None = None) -> str:
     try:
         return hashlib.sha256(table(classes, labels).tobytes()).hexdigest()[:16]
     except ClassesError:
-        # a mapping to a class that is gone: what it meant is no longer known, and whoever needs it says so
+        # a mapping to a class that no longer exists has no known meaning; code that needs it reports that
         return f"unknown {sorted((labels or {}).items())}"
 
 
 def narrow(places: np.ndarray) -> np.ndarray:
-    """Return a table of places in the smallest type; its largest value marks what a map must not hold.
+    """Return a table of places in the smallest type; its largest value marks what a map must not contain.
 
     >>> narrow(table(resolve(3)))[[0, 2, 7]]
     array([  0,   2, 255], dtype=uint8)
@@ -273,7 +272,7 @@ def narrow(places: np.ndarray) -> np.ndarray:
 
 
 def allowed(classes: Classes, labels: Mapping[str, str] | None = None) -> str:
-    """Return in words which pixel values a map may hold.
+    """Return in words which pixel values a map may contain.
 
     >>> allowed(resolve(3, void=255))
     '0-2, 255 (void)'

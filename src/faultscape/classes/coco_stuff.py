@@ -1,9 +1,9 @@
 """The class list of COCO-Stuff: 80 things and 91 stuff classes in 27 coarse ones.
 
 Conventions: ids are the values of the data set's own label maps (stuffthingmaps): the category ids of COCO
-less 1, things in COCO's order and then stuff by the alphabet; void 255. Eleven things of COCO have no
-segmentation: their ids stand in no label map and are not classes here. Colours are made here, since the maps
-have none.
+minus 1, things in COCO's order, then stuff alphabetically; void 255. Eleven things of COCO have no
+segmentation: their ids occur in no label map and are not classes here. Colours are defined here, since the
+maps have none.
 Source: Caesar et al. 2018; names and groups are facts of the data set.
 """
 
@@ -48,7 +48,7 @@ _STUFF = {
     "ground": "dirt, gravel, ground-other, mud, pavement, platform, playingfield, railroad, road, sand, snow",
     "water": "fog, river, sea, water-other, waterdrops",
 }
-# things that nobody segmented
+# things without a segmentation
 _UNUSED = frozenset(
     (
         "street sign",
@@ -67,7 +67,7 @@ _UNUSED = frozenset(
 
 
 def coco_stuff() -> Classes:
-    """Return COCO-Stuff's 171 classes: ids 0-181 without the eleven things that nobody segmented, void 255.
+    """Return COCO-Stuff's 171 classes: ids 0-181 without the eleven things without a segmentation, void 255.
 
     >>> classes = coco_stuff()
     >>> (

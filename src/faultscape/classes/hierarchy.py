@@ -1,7 +1,7 @@
-"""What is a kind of what: class hierarchies from WordNet or a parent table, and their depths, chains and
+"""What is a kind of what: class hierarchies from WordNet or a parent table, with depths, chains and
 ancestors.
 
-Conventions: a node's place is its position in ``nodes``; parents stand before their children, so place 0 is
+Conventions: a node's place is its position in ``nodes``; parents come before their children, so place 0 is
 the root. A node may have several parents. Depth counts edges from the root; a chain is a path from the root
 down to a node, along edges from parent to child.
 Source: Wang et al. 2020, section 2.1; the hypernyms of WordNet (Miller 1995).
@@ -27,7 +27,7 @@ from faultscape.formats.guard import read_bytes
 
 MAX_NODES = 200_000  # WordNet 3.0 has 82,115 nouns
 MAX_DEPTH = 500  # WordNet's deepest noun has 18; 2^-depth must not vanish
-MAX_CHAINS = 10_000  # of one node; they may double with every level
+MAX_CHAINS = 10_000  # of one node; their number may double with every level
 MAX_BYTES = 2**26  # of a parent table
 _WNID = re.compile(r"n\d{8}")
 
@@ -42,7 +42,7 @@ class Hierarchy:
     """
 
     nodes: tuple[str, ...]  # keys: WordNet ids, or the names in a table of parents
-    words: tuple[str, ...]  # what each node is called; its key where it has no other name
+    words: tuple[str, ...]  # the name of each node; its key if it has no other name
     parents: tuple[tuple[int, ...], ...]  # places in ``nodes`` of the parents of each node; () for the root
 
     def __len__(self) -> int:
@@ -61,8 +61,8 @@ def of_edges(
 ) -> Hierarchy:
     """Return the hierarchy of {key: keys of its parents}; a parent that is not a key itself is a root.
 
-    ``words`` names the nodes, the keys otherwise. ``error`` when there is not one root, something lies under
-    itself, or it is too large or too deep.
+    ``words`` names the nodes, with keys by default. Raises ``error`` if there is not exactly one root, there
+    is a cycle, or the hierarchy is too large or too deep.
 
     >>> of_edges({"cat": ["animal"], "dog": ["animal"], "animal": ["thing"]}).nodes
     ('thing', 'animal', 'cat', 'dog')
@@ -122,7 +122,7 @@ def _longest(
         return depth
     left = {key for key, count in missing.items() if count}
     at, seen = min(left), []
-    while at not in seen:  # whoever is left has a parent that is left
+    while at not in seen:  # each remaining key has a remaining parent
         seen.append(at)
         at = next(parent for parent in table[at] if parent in left)
     cycle = [*seen[seen.index(at) :], at]
@@ -133,11 +133,11 @@ def _longest(
 
 
 def of_wordnet(folder: str | os.PathLike[str], wnids: Iterable[str]) -> Hierarchy:
-    """Return the nouns named (``n`` and the eight digits of their place in ``data.noun``) and all that they
-    are kinds or instances of.
+    """Return the hierarchy of the given nouns (``n`` and the eight digits of their place in ``data.noun``)
+    and everything that they are kinds or instances of.
 
-    Words are the first lemmas. CorpusError when the folder holds no WordNet, a wnid is none of it, or its
-    nouns have no common root (before WordNet 3.0).
+    Words are the first lemmas. CorpusError if the folder holds no WordNet, a wnid is not in it, or its nouns
+    have no common root (before WordNet 3.0).
     """
     wanted = list(dict.fromkeys(wnids))
     if strange := [wnid for wnid in wanted if not _WNID.fullmatch(wnid)]:
@@ -215,7 +215,7 @@ def _printable(word: str) -> bool:
 
 
 def places(hierarchy: Hierarchy, keys: Sequence[str]) -> np.ndarray:
-    """Return the (C,) places of nodes by their keys; ClassesError names one that the hierarchy does not have.
+    """Return the (C,) places of nodes by their keys; ClassesError names a missing one.
 
     >>> places(of_edges({"cat": ["animal"], "dog": ["animal"]}), ["dog", "cat"])
     array([2, 1])
@@ -230,7 +230,7 @@ def places(hierarchy: Hierarchy, keys: Sequence[str]) -> np.ndarray:
 
 
 def depths(hierarchy: Hierarchy, *, longest: bool = False) -> np.ndarray:
-    """Return (N,) edges from the root to each node, along the shortest chain or the longest.
+    """Return (N,) edges from the root to each node, along the shortest or the longest chain.
 
     >>> of = of_edges({"dog": ["animal", "pet"], "pet": ["animal"], "animal": ["thing"]})
     >>> depths(of), depths(of, longest=True)
@@ -244,7 +244,7 @@ def depths(hierarchy: Hierarchy, *, longest: bool = False) -> np.ndarray:
 
 
 def chains(hierarchy: Hierarchy, node: int) -> list[tuple[int, ...]]:
-    """Return every chain from the root to a node, as places; ClassesError when there are more than
+    """Return every chain from the root to a node, as places; ClassesError if there are more than
     ``MAX_CHAINS``.
 
     >>> chains(of_edges({"dog": ["animal", "pet"], "pet": ["animal"]}), 2)
@@ -268,7 +268,7 @@ def chains(hierarchy: Hierarchy, node: int) -> list[tuple[int, ...]]:
 
 
 def ancestors(hierarchy: Hierarchy, node: int) -> dict[int, int]:
-    """Return {place: fewest edges from there down to the node} of the node and all above it, the nearest
+    """Return {place: fewest edges from there down to the node} of the node and all its ancestors, the nearest
     first.
 
     >>> ancestors(of_edges({"dog": ["animal", "pet"], "pet": ["animal"], "animal": ["thing"]}), 3)

@@ -1,7 +1,7 @@
 """The 1,000 classes of ImageNet-1k (ILSVRC 2012) and the hierarchy of WordNet over them, from
 ``imagenet1k.json``.
 
-Conventions: classes stand in the order of their indices 0..999, which is that of their wnids.
+Conventions: classes are in the order of their indices 0..999, which is that of their wnids.
 ``scripts/imagenet_hierarchy.py`` writes the file from WordNet 3.0, whose licence is WORDNET-LICENCE.txt.
 Names are first lemmas; where two classes share one (capitals apart), a parent's name is appended.
 """

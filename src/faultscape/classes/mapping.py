@@ -1,5 +1,5 @@
-"""What each of a model's own labels means: by a file, by the network's class names where the file is silent,
-by position, or as Cityscapes' label ids.
+"""What each of a model's own labels means: by a file, by the network's class names for labels missing in the
+file, by position, or as Cityscapes' label ids.
 
 Conventions: a mapping is {own label number as text: class name or ``void``}, many to one; the empty mapping
 means the class list's own ids.
@@ -26,7 +26,7 @@ from faultscape.study.settings import Settings
 
 
 class Channels(Protocol):
-    """What a network says about its own labels."""
+    """A network's description of its own labels."""
 
     @property
     def channels(self) -> int | None: ...
@@ -45,8 +45,8 @@ def of_network(
     """Return the label mapping of a network (``held``: one that was given before), by a file, by names and
     synonyms, or by the order of the class list.
 
-    A file goes first, and names mean the rest. ``unmapped`` is "void" where the labels that find no class are
-    to be void. ClassesError names every class that finds no place.
+    A file takes precedence, names map the rest. ``unmapped`` is "void" to make labels without a class void.
+    ClassesError names every label without a class.
     """
     classes, names = settings.class_list, network.class_names
     given = of_file(labels, settings, names)
@@ -62,11 +62,11 @@ def of_network(
             " FILE that maps each to a class or void"
         )
     if not mapping and network.channels is not None and classes.ids != tuple(range(len(classes))):
-        # channels stand in the order of the class list
+        # channels are in the order of the class list
         mapping = {str(place): n for place, n in enumerate(classes.names)}
     _need_class(labels or name, mapping, classes)
     own = dict(zip(map(str, classes.ids), classes.names, strict=True))
-    return {} if settings.classifies and mapping == own else mapping  # a thousand lines that say nothing
+    return {} if settings.classifies and mapping == own else mapping  # a thousand lines without information
 
 
 def _by_names(
@@ -77,8 +77,8 @@ def _by_names(
     labels: str | None,
     unmapped: str,
 ) -> dict[str, str]:
-    """Return the mapping of the channels that a file leaves out, by their names; ClassesError where one finds
-    no place and is not to be void.
+    """Return the mapping of the channels that a file leaves out, by their names; ClassesError if one matches
+    no class and is not to be void.
     """
     classes = settings.class_list
     found = {
@@ -112,13 +112,13 @@ def _by_names(
 
 
 def _near(lost: Sequence[str], classes: Classes) -> str:
-    """Return which classes share a word that was not found, or the nearest class of the first."""
+    """Return the classes that share an unknown word, or the class nearest to the first one."""
     doubtful = next(filter(None, (shared(word, classes) for word in lost)), "")
     return f" {doubtful.partition(';')[0]}." if doubtful else closest(lost[0], classes.names)
 
 
 def _need_class(where: str, mapping: dict[str, str], classes: Classes) -> None:
-    """ClassesError for a mapping by which every label is void: nothing would be compared."""
+    """Raise ClassesError for a mapping that makes every label void: nothing would be compared."""
     if mapping and set(mapping.values()) == {"void"}:
         raise ClassesError(
             f"{where}: every label is mapped to void; map at least one to a class of the study"
@@ -127,9 +127,9 @@ def _need_class(where: str, mapping: dict[str, str], classes: Classes) -> None:
 
 
 def by_name(word: str, settings: Settings) -> str | None:
-    """Return the study's class that a network's class name means: the same words, or one of several words
-    parted by commas or semicolons where no other is another class's, or a synonym of one class alone, or what
-    a class was called before it was renamed.
+    """Return the study's class for a network's class name: the same words, or one of several words separated
+    by commas or semicolons if no other is a different class's, or a synonym of only one class, or the class's
+    name before it was renamed.
     """
     classes = settings.class_list
     aliases = [
@@ -138,7 +138,7 @@ def by_name(word: str, settings: Settings) -> str | None:
         for alias in words
     ]
     of_several = {alias for alias, times in Counter(alias for alias, _ in {*aliases}).items() if times > 1}
-    # what tables call it still
+    # old names, which tables still use
     known = {_plain(first): name for name, first in settings.classes.first_name_of.items()}
     known |= {alias: name for alias, name in aliases if alias not in of_several}
     known |= {_plain(part): name for name in classes.names for part in re.split(r"[,;]", name)[1:]}
@@ -150,12 +150,12 @@ def by_name(word: str, settings: Settings) -> str | None:
     if _plain(word) in known:
         return known[_plain(word)]
     meant = {known[part] for part in map(_plain, re.split(r"[,;]", word)) if part in known}
-    # words of two classes, or of two lines, are a slip
+    # words that mean two classes, or occur in two lines, are mistakes
     return meant.pop() if len(meant) == 1 and not re.search(r"[\r\n]", word) else None
 
 
 def _plain(word: str) -> str:
-    """Return a class name without the differences that mean nothing: case, and - or _ for a blank."""
+    """Return a class name without meaningless differences: case, and - or _ instead of a blank."""
     return re.sub(r"[\s_-]+", " ", word.strip().casefold())
 
 
@@ -172,7 +172,7 @@ def never_named(mapping: Mapping[str, str], classes: Classes) -> list[str]:
 
 
 def tell_never_named(name: str, mapping: Mapping[str, str], classes: Classes) -> None:
-    """Say which classes a model never names, where its labels are fewer than the classes."""
+    """Report which classes a model never predicts, if its labels are fewer than the classes."""
     if never := never_named(mapping, classes):
         print(
             f"note: {name}: cannot predict {len(never)} of {len(classes)} classes, because none of its"
@@ -181,7 +181,7 @@ def tell_never_named(name: str, mapping: Mapping[str, str], classes: Classes) ->
 
 
 def checked(name: str, mapping: dict[str, str], settings: Settings) -> None:
-    """ClassesError with what to do when a mapping that was given before names a class that is gone."""
+    """Raise ClassesError with what to do if an earlier mapping names a class that no longer exists."""
     try:
         table(settings.class_list, mapping)
     except ClassesError as error:
@@ -240,7 +240,7 @@ def of_words(labels: str | None, settings: Settings) -> dict[str, str]:
     """Return {word: class name or ``void``} of a mapping file whose labels are words of a table; ClassesError
     names what cannot be mapped.
 
-    A file may name void alone: words that it leaves out mean what they say.
+    A file may map void alone: words that it leaves out keep their meaning.
     """
     known = settings.class_list.names
     out = {} if labels is None else _read(labels)
@@ -254,8 +254,8 @@ def of_words(labels: str | None, settings: Settings) -> dict[str, str]:
 
 
 def of_colours(settings: Settings) -> dict[str, str]:
-    """Return the mapping of maps that are coded by class colours: the ids of today's class list, so that
-    another list finds them by name.
+    """Return the mapping of maps that are coded by class colours: the current ids of the class list, so that
+    a different list finds them by name.
     """
     classes = settings.class_list
     voids = {str(classes.void[0]): "void"} if classes.void else {}
@@ -263,7 +263,7 @@ def of_colours(settings: Settings) -> dict[str, str]:
 
 
 def of_label_ids(classes: Classes, files: dict[str, str]) -> dict[str, str]:
-    """Return the mapping for Cityscapes' label ids when a folder of maps holds them."""
+    """Return the mapping for Cityscapes' label ids if a folder of maps holds them."""
     if classes.names != cityscapes().names or not files:
         return {}
     first = next(iter(files.values()))

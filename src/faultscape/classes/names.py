@@ -1,7 +1,7 @@
-"""Which class of a list a word means, and the classes that a file picks.
+"""Which class of a list a word means, and the classes that a file selects.
 
 Conventions: a class is given by its name, its id or its WordNet id. A file of classes is a .txt or .csv file
-with a class a line, or a JSON list.
+with one class per line, or a JSON list.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from faultscape.nouns import Classes
 
 
 def read_classes(argument: str, classes: Classes) -> tuple[str, ...]:
-    """Return the names of the classes that a file picks, in the order of the class list; ClassesError for one
-    that is not there.
+    """Return the names of the classes that a file selects, in the order of the class list; ClassesError for
+    an unknown one.
     """
     path = Path(argument)
     try:
@@ -40,7 +40,7 @@ def read_classes(argument: str, classes: Classes) -> tuple[str, ...]:
 
 def class_place(word: str, classes: Classes, where: str) -> int:
     """Return the place of the class that a word means: its name, its id or its WordNet id; ClassesError names
-    the nearest otherwise.
+    the nearest class otherwise.
 
     >>> class_place(
     ...     "n02084071", Classes(("cat", "dog"), (3, 8), (), wnids=("n02121808", "n02084071")), "here"
@@ -57,8 +57,8 @@ def class_place(word: str, classes: Classes, where: str) -> int:
 
 
 def shared(word: str, classes: Classes) -> str:
-    """Return what to say about a word that several classes have (before a bracket, or as a synonym), or
-    nothing where it is not so.
+    """Return a message about a word that means several classes (before a bracket, or as a synonym), '' if it
+    does not.
 
     >>> shared("crane", Classes(("crane (bird)", "crane (machine)"), (3, 8), ()))
     "'crane' is ambiguous: 'crane (bird)' (3) or 'crane (machine)' (8); give the full name or the number"

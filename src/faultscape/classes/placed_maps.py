@@ -21,7 +21,7 @@ from faultscape.nouns import UNKNOWN, Classes
 
 
 class PlacedMaps:
-    """Reads label maps of one kind of files; ``labels`` maps their own values to class names, where these are
+    """Reads label maps of one kind of files; ``labels`` maps their own values to class names, if these are
     not the class list's ids.
     """
 
@@ -32,15 +32,15 @@ class PlacedMaps:
         self._colours: np.ndarray | None = None
 
     def read(self, path: str | os.PathLike[str], size: tuple[int, int] | None = None) -> np.ndarray:
-        """Return a map of places, brought to ``size`` (width, height) where that is given; LabelMapError
-        names the file and the value.
+        """Return a map of places, resized to ``size`` (width, height) if given; LabelMapError names the file
+        and the value.
         """
         try:
             label_map = read_map(path, self._colours)
         except LabelMapError:
             if self._colours is not None:
                 raise
-            self._colours = colour_table(self._classes)  # 32 MB, only once somebody codes classes by colour
+            self._colours = colour_table(self._classes)  # 32 MB, made once classes are coded by colour
             label_map = read_map(path, self._colours)
         placed = self._places[label_map]
         if (bad := placed == self._unknown).any():
@@ -57,8 +57,8 @@ class PlacedMaps:
 
 
 def read_ids(path: str | os.PathLike[str]) -> np.ndarray:
-    """Return (H, W) region ids as they are: 8, 16 or 32-bit values, npy of whole numbers, or red + 256 green
-    + 65,536 blue as in COCO's panoptic maps.
+    """Return (H, W) region ids unchanged: 8, 16 or 32-bit values, npy of integers, or red + 256 green +
+    65,536 blue as in COCO's panoptic maps.
     """
     data = read_bytes(path, LabelMapError)
     with decoding(path, LabelMapError):

@@ -1,11 +1,11 @@
-"""Class lists of data sets of road scenes: StreetHazards, the original CamVid, Lost and Found, Mapillary
-Vistas; and which Cityscapes class a Mapillary label is.
+"""Class lists of road scene data sets: StreetHazards, the original CamVid, Lost and Found, Mapillary Vistas;
+and the Cityscapes class of each Mapillary label.
 
-Conventions: ids are the pixel values of the data sets' own masks (of CamVid the places in its list of
-colours). Mapillary's colours are made here, since it gives several classes one colour. What a Mapillary label
-is in Cityscapes is our choice: Blum et al. 2021's Table 2 is blank in the copy we have. We follow the
+Conventions: ids are the pixel values of the data sets' own masks (for CamVid the places in its list of
+colours). Mapillary's colours are defined here, since it gives several classes one colour. The mapping from
+Mapillary to Cityscapes is our choice: Blum et al. 2021's Table 2 is blank in the copy we have. We follow the
 definitions of Cityscapes (Cordts et al. 2016) and, where they are silent, the policy of WildDash 2 (Zendel et
-al. 2022); what neither names is void.
+al. 2022); labels that neither covers are void.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def streethazards() -> Classes:
 
 
 def camvid32() -> Classes:
-    """Return the 31 classes of the original CamVid by the order of its list of colours, void 30; no
+    """Return the 31 classes of the original CamVid in the order of its list of colours, void 30; no
     background.
 
     >>> len(camvid32()), camvid32().names[17], camvid32().ids[-1]
@@ -119,8 +119,8 @@ def mapillary_v12() -> Classes:
 
 
 def mapillary_v20() -> Classes:
-    """Return Mapillary Vistas' classes of version 2.0: ids 0-123; what is called dynamic, ground, static or
-    unlabeled is void.
+    """Return Mapillary Vistas' classes of version 2.0: ids 0-123; labels called dynamic, ground, static or
+    unlabeled are void.
 
     >>> len(mapillary_v20()), mapillary_v20().void
     (120, (119, 121, 122, 123))
@@ -139,7 +139,8 @@ def mapillary_to_cityscapes(version: str) -> dict[str, str]:
 
 
 def mapillary_names(version: str) -> tuple[str, ...]:
-    """Return the names of all labels of Mapillary Vistas ``"1.2"`` or ``"2.0"`` by label id, void ones too.
+    """Return the names of all labels of Mapillary Vistas ``"1.2"`` or ``"2.0"`` by label id, including void
+    ones.
 
     >>> len(mapillary_names("1.2")), len(mapillary_names("2.0"))
     (66, 124)

@@ -1,8 +1,8 @@
-"""Synsets from a folder of WordNet files: the words, the definition and the pointers that one line of
-``data.noun`` holds.
+"""Synsets from a folder of WordNet files: the words, the definition and the pointers in one line of
+``data.noun``.
 
 Conventions: WordNet 3.x (its manual page wndb): a synset's number is the byte at which its line begins.
-Lemmas have ``_`` for blanks. Only pointers to nouns are kept. A line that is not as the manual says raises
+Lemmas have ``_`` for blanks. Only pointers to nouns are kept. A line that violates the manual raises
 ValueError or IndexError, which `noun_files` turns into a sentence.
 """
 
@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from faultscape.errors import CorpusError
 
-HYPERNYMS = ("@", "@i")  # what a synset is a kind of, and what it is an instance of
+HYPERNYMS = ("@", "@i")  # from a synset to what it is a kind of, and what it is an instance of
 HYPONYMS = ("~", "~i")  # its kinds and instances
 MAX_LINE = 65_536  # bytes; the longest line of WordNet 3.0 has 13 thousand
 
@@ -38,8 +38,8 @@ class Synset:
 
 @contextmanager
 def noun_files(folder: Path, *needed: str) -> Iterator[Path]:
-    """Give the folder with these files, ``folder`` or its ``dict``; CorpusError when there is none, or what
-    is read from it is not a WordNet.
+    """Yield the folder with these files, ``folder`` or its ``dict``; CorpusError if there is none, or if its
+    files are not a WordNet.
     """
     places = [
         place for place in (folder, folder / "dict") if all((place / name).is_file() for name in needed)
@@ -53,7 +53,7 @@ def noun_files(folder: Path, *needed: str) -> Iterator[Path]:
 
 
 def read_synset(data: BinaryIO, number: int) -> Synset:
-    """Return the synset that begins at a byte of ``data.noun``; ValueError where none does."""
+    """Return the synset that begins at a byte of ``data.noun``; ValueError if none does."""
     data.seek(min(number, 10**8))  # numbers have eight digits
     line, _, gloss = data.readline(MAX_LINE).decode().partition(" | ")
     fields = line.split()

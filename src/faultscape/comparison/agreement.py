@@ -1,8 +1,8 @@
-"""How far models agree in the mean, pair by pair, before there is any label.
+"""How closely models agree on average, pair by pair, before there is any label.
 
-Conventions: of two label maps the concordance, the mean of both directions where it has two; of two
-classifiers 1 where they say the same, else 0. An image counts for a pair where both models have something to
-say about it. Blocks of images are added in corpus order.
+Conventions: for two label maps, their concordance, averaged over both directions if it is asymmetric; for two
+classifiers, 1 if they agree, else 0. An image counts for a pair if both models have an answer for it. Blocks
+of images are added in corpus order.
 
 ``blocks`` are the counts or the predictions of some images each.
 """
@@ -29,8 +29,8 @@ def mean_agreement(
 ) -> Agreement:
     """Return the (J, J) mean agreement of every two models, over one block of images or several.
 
-    ``concordance`` and ``over`` are of label maps. Errors: OptionError for a concordance that is not known,
-    ValueError for no block at all.
+    ``concordance`` and ``over`` apply to label maps. Errors: OptionError for an unknown concordance,
+    ValueError for no blocks.
 
     >>> from faultscape.classes.class_lists import resolve
     >>> said = Predictions(
@@ -57,9 +57,7 @@ def mean_agreement(
 
 
 def _of_maps(pairs: Pairs, concordance: str, over: Over) -> np.ndarray:
-    """Return (3, J, J): the sum of agreements, how many there are, and how many of them are of identical
-    maps.
-    """
+    """Return (3, J, J): the sum of agreements, their number, and the number of identical maps among them."""
     values = concordances(pairs, concordance, over=over)
     values = (values + values.swapaxes(0, 1)) / 2
     same = np.zeros_like(values)
@@ -71,7 +69,7 @@ def _of_maps(pairs: Pairs, concordance: str, over: Over) -> np.ndarray:
 
 
 def identical(pairs: Pairs, place: int) -> np.ndarray:
-    """Return (I,) whether both maps of a pair call every pixel the same, void in both or a class in both."""
+    """Return (I,) whether both maps of a pair label every pixel alike, void in both or a class in both."""
     both = pairs.both[place]
     return np.asarray(
         pairs.present[place]
@@ -81,7 +79,7 @@ def identical(pairs: Pairs, place: int) -> np.ndarray:
 
 
 def _of_classes(labels: np.ndarray) -> np.ndarray:
-    """Return (3, J, J), as of maps, from (J, I) places."""
+    """Return (3, J, J), as for maps, from (J, I) places."""
     j = len(labels)
     out = np.zeros((3, j, j))
     for first in range(j):
@@ -93,16 +91,16 @@ def _of_classes(labels: np.ndarray) -> np.ndarray:
 
 
 def alike(found: Agreement) -> list[tuple[str, str]]:
-    """Return the pairs of models that agree on every image that both have: a label can never tell the two
-    apart.
+    """Return the pairs of models that agree on every image that both have: no label can distinguish the
+    two.
     """
     first, second = np.nonzero(np.triu((found.images > 0) & (found.alike == found.images), 1))
     return [(found.models[a], found.models[b]) for a, b in zip(first.tolist(), second.tolist(), strict=True)]
 
 
 def table_text(found: Agreement, most: int = 30) -> str:
-    """Return the table as lines of text, columns by number; of more models than ``most`` the mean with all
-    others alone.
+    """Return the table as lines of text, with numbered columns; for more than ``most`` models only the mean
+    with all others.
 
     >>> two = Agreement(
     ...     ("fcn", "unet"),
@@ -142,8 +140,8 @@ def table_text(found: Agreement, most: int = 30) -> str:
 
 
 def with_others(found: Agreement) -> np.ndarray:
-    """Return (J,) each model's mean agreement with all others, each counted once; NaN where it has no image
-    in common with any.
+    """Return (J,) each model's mean agreement with all others, each counted once; NaN if it has no image in
+    common with any.
 
     >>> mean = np.array([[np.nan, 0.5, 0.25], [0.5, np.nan, np.nan], [0.25, np.nan, np.nan]])
     >>> with_others(Agreement(("a", "b", "c"), "miou", mean, np.zeros((3, 3), int), np.zeros((3, 3), int)))
@@ -156,7 +154,7 @@ def with_others(found: Agreement) -> np.ndarray:
 
 
 def _short(value: float) -> str:
-    """Return a share in four places: 1 only where it is 1."""
+    """Return a share with two decimals and no leading zero; 1 only for full agreement, - for NaN."""
     return (
         "-" if np.isnan(value) else "1" if value >= ALIKE else f"{min(value, 0.99):.2f}".replace("0.", ".", 1)
     )

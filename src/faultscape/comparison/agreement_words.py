@@ -1,6 +1,6 @@
-"""What a person is told of models that agree with nobody, or everywhere.
+"""Warnings about models that agree with no other model, or everywhere.
 
-Conventions: sentences without a stop at the end; numbers are mean agreements from 0 to 1.
+Conventions: sentences without a final period; numbers are mean agreements from 0 to 1.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _BELOW = (
     " differ, or classes are exchanged"
 )
 _MANY_UNSEEN = 5  # classes that no model predicts, and more than a third of all
-_FEWEST_IMAGES = 20  # and no fewer images than classes
-_NAMED = 3  # classes of a mix-up that are told
+_FEWEST_IMAGES = 20  # and at least as many images as classes
+_NAMED = 3  # confused classes that are listed
 
 
 def warnings(found: Agreement, misplaced: Sequence[Finding], classes: Classes) -> list[str]:
@@ -35,9 +35,9 @@ def warnings(found: Agreement, misplaced: Sequence[Finding], classes: Classes) -
 
 
 def unseen_words(names: Sequence[str], seen: Sequence[bool], images: int) -> list[str]:
-    """Return a warning where all maps use only the first ids of a longer class list, as maps of another list
-    do; none where classes in between are missing too, which rare classes explain, or for so few images that
-    many classes cannot be expected.
+    """Return a warning if all maps use only the first ids of a longer class list, as maps of a different list
+    do; none if classes in between are missing too, which rare classes explain, or for so few images that many
+    classes cannot be expected.
 
     >>> unseen_words(["sky", "road", "car", *"abcdefg"], [True] * 3 + [False] * 7, 30)
     ['the last 7 of 10 classes (a, b, c ...) occur in no map of any model: is this the right class list?']
@@ -123,7 +123,7 @@ def misplaced_words(f: Finding, models: Sequence[str], classes: Classes, concord
 
 
 def _mixed(f: Finding, classes: Classes) -> str:
-    """Return which classes a model mixes up."""
+    """Return which classes a model confuses."""
     pairs = [
         f"{classes.names[said]} where the others say {classes.names[meant]}" for said, meant in f.classes
     ]

@@ -1,8 +1,8 @@
-"""Orders of images, and of classes, under which a model would fit others best: what is tried before anything
-is told of one.
+"""Orders of images and of classes under which a model might fit the others best: the candidates that are
+tested before anything is reported.
 
-Conventions: as in comparison.misplaced: (N, ...) answers of a model and (B, N, ...) of others as places of
-classes, the largest number of the type where nothing is said.
+Conventions: as in comparison.misplacement: (N, ...) answers of a model and (B, N, ...) of others as places of
+classes, with the largest number of the type for no answer.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 NONE = np.uint16(65535)
-_CLASS = 0.1  # IoU by which a class fits another better, having twice its own
+_CLASS = 0.1  # IoU by which a class must fit another class better, and twice its own
 
 
 def number_of_classes(answers: np.ndarray) -> int:
-    """Return one more than the highest place that anybody names."""
+    """Return one more than the highest place in any answer."""
     return int(answers[answers != NONE].max(initial=0)) + 1
 
 
 def shifted(maps: np.ndarray, k: int, runs: Sequence[slice]) -> np.ndarray:
-    """Return maps, or numbers of images, of which each image has that of the image k places on in its run,
-    nothing at the ends.
+    """Return maps, or numbers of images, in which each image gets those of the image k places later in its
+    run, and no answer at the ends.
     """
     out = np.full_like(maps, np.nan if maps.dtype.kind == "f" else np.iinfo(maps.dtype).max)
     for run in runs:
@@ -36,8 +36,8 @@ def shifted(maps: np.ndarray, k: int, runs: Sequence[slice]) -> np.ndarray:
 
 
 def mixed_classes(mine: np.ndarray, others: np.ndarray) -> tuple[tuple[int, int], ...]:
-    """Return (what a model says, what the others say) of classes that it mixes up: found on every other
-    image, and believed where it holds on the rest.
+    """Return (class of a model, class of the others) for classes that it confuses: found on every second
+    image, and kept if it holds on the rest.
     """
     none = np.iinfo(mine.dtype).max
     n = int(max(side[side != none].max(initial=0) for side in (mine, others))) + 1
@@ -52,7 +52,7 @@ def mixed_classes(mine: np.ndarray, others: np.ndarray) -> tuple[tuple[int, int]
 
 
 def _overlap(mine: np.ndarray, others: np.ndarray, n: int) -> np.ndarray:
-    """Return (n, n) the IoU of each class that a model says with each that others say, over all of them."""
+    """Return (n, n) the IoU of each class of a model with each class of the others, over all of them."""
     cells = np.zeros(n * n, np.int64)
     for other in others:
         known = (mine < n) & (other < n)
@@ -63,8 +63,8 @@ def _overlap(mine: np.ndarray, others: np.ndarray, n: int) -> np.ndarray:
 
 
 def named_orders(n: int, keys: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield orders of images that come of mistakes: last first, and names sorted with 10 before 9 where
-    others have 9 before 10, either way.
+    """Yield orders of images that result from typical mistakes: reversed, and names sorted with 10 before 9
+    instead of 9 before 10, or vice versa.
     """
     yield "reversed", np.arange(n)[::-1]
     if len(keys) == n:
@@ -82,7 +82,7 @@ def named_orders(n: int, keys: Sequence[str]) -> Iterator[tuple[str, np.ndarray]
 
 
 def _marks(maps: np.ndarray, classes: int, grid: tuple[int, int] = (6, 8)) -> np.ndarray:
-    """Return (N, D) the share of each class in each field of a grid over a map."""
+    """Return (N, D) the share of each class in each cell of a grid over a map."""
     n, h, w = maps.shape
     rows, columns = np.arange(h) * min(grid[0], h) // h, np.arange(w) * min(grid[1], w) // w
     field = rows[:, None] * min(grid[1], w) + columns
@@ -96,8 +96,8 @@ def _marks(maps: np.ndarray, classes: int, grid: tuple[int, int] = (6, 8)) -> np
 
 
 def _all_marks(mine: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (N, D) marks of a model's maps, and the mean of those of others, classes that all have alike
-    left out of account.
+    """Return (N, D) features of a model's maps, and the mean of those of the others, without what all images
+    have in common.
     """
     classes = max(number_of_classes(mine), number_of_classes(others))
     own, theirs = _marks(mine, classes), np.mean([_marks(other, classes) for other in others], 0)
@@ -105,9 +105,7 @@ def _all_marks(mine: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def best_turn(mine: np.ndarray, others: np.ndarray) -> int:
-    """Return by how many images a model is to be turned, the last going first, to fit the others best; from
-    -N / 2 to N / 2.
-    """
+    """Return the k, from -N / 2 to N / 2, for which ``np.roll(mine, -k, 0)`` fits the others best."""
     own, theirs = _all_marks(mine, others)
     n = len(own)
     fit = np.fft.irfft((np.fft.rfft(own, axis=0) * np.conj(np.fft.rfft(theirs, axis=0))).sum(1), n)
@@ -116,7 +114,7 @@ def best_turn(mine: np.ndarray, others: np.ndarray) -> int:
 
 
 def assigned(mine: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return the order of a model's images that fits the others' best, each image once."""
+    """Return the order of a model's images that best fits the others', using each image once."""
     own, theirs = _all_marks(mine, others)
     from scipy.optimize import linear_sum_assignment
 

@@ -1,4 +1,5 @@
-"""How far two maps agree, for every pair and image at once, from counts alone (Yan et al. 2021, eq. 1, 7-10).
+"""How closely two maps agree, for all pairs and images at once, from counts alone (Yan et al. 2021, eq. 1,
+7-10).
 
 Conventions: larger is more alike; NaN where a map is missing or the metric is undefined. Metrics that are not
 symmetric take the defender's map as reference; against a truth, the truth is the reference.
@@ -34,8 +35,8 @@ def concordances(pairs: Pairs, name: str = "miou", *, over: Over = "union") -> n
 def accuracies(
     pairs: Pairs, name: str = "miou", *, over: Over = "union", truth: str | None = None
 ) -> np.ndarray:
-    """Return (J, I) concordances of each model with a truth (the only one, unless named); RankingError when
-    it is not there.
+    """Return (J, I) concordances of each model with a truth (the only one, by default); RankingError if it
+    does not exist.
     """
     metric = _metric(name)
     if truth is None and len(pairs.truths) != 1:
@@ -55,8 +56,8 @@ def accuracies(
 
 
 def _metric(name: str) -> Callable[..., np.ndarray]:
-    """Return a metric by name; one of the user's own is held to give numbers of the right shape, and its
-    errors are told as such.
+    """Return a metric by name; the user's own is checked for numbers of the right shape, and its errors are
+    reported as such.
     """
     function = plug.find("concordance", name, CONCORDANCES)
     if name in CONCORDANCES:
@@ -77,8 +78,8 @@ def _metric(name: str) -> Callable[..., np.ndarray]:
 
 
 def shares(pairs: Pairs) -> np.ndarray:
-    """Return (J, I, C) shares of pixels that each model gives each class; void counts in the denominator, 0
-    where a map is missing.
+    """Return (J, I, C) shares of pixels that each model gives each class; void counts in the denominator; 0
+    if a map is missing.
     """
     totals = pairs.totals.sum(-1, keepdims=True)
     return pairs.totals[..., :-1] / np.maximum(totals, 1)

@@ -1,6 +1,6 @@
-"""Count every pair of maps of every image, in memory or for one shard.
+"""Count pixels of every pair of maps on every image, in memory or for one shard.
 
-Conventions: maps come in the class list's ids and are turned into places and range-checked once, before any
+Conventions: maps hold the class list's ids and are turned into places and range-checked once, before any
 kernel. Row = reference, column = prediction (nouns.Pairs).
 
 ``images`` are the ids of the images, 0, 1, ... by default.
@@ -34,10 +34,10 @@ def count(
     """Return the counts of every pair of models, and of each model with the truth, in one pass over each
     image.
 
-    ``maps`` {model: (I, H, W) or I arrays (H, W) of ids}; ``truth`` likewise, one or several by name; a map
-    may be None where it is missing. ``cells`` keeps the whole confusion matrices, Yan et al. 2021, eq. 8;
-    ``background`` and ``void`` are ids, for ``classes`` given as a number. Errors: LabelMapError for values
-    out of range or shapes that differ.
+    ``maps`` {model: (I, H, W) or I arrays (H, W) of ids}; ``truth`` likewise, one or several by name; a
+    missing map is None. ``cells`` keeps the whole confusion matrices, Yan et al. 2021, eq. 8; ``background``
+    and ``void`` are ids, for ``classes`` given as a number. Errors: LabelMapError for values out of range or
+    shapes that differ.
 
     >>> pairs = count({"a": np.array([[[0, 1]]]), "b": np.array([[[0, 0]]])}, classes=2)
     >>> pairs.both.tolist(), pairs.rows.tolist(), pairs.columns.tolist()
@@ -106,8 +106,8 @@ def count_image(
 def intersect_image(
     stack: Sequence[np.ndarray | None], n: int, pairs: np.ndarray, models: int, image: str = ""
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (P, n) intersections instead of cells, with the histograms and presence of `count_image`: far
-    less work for many models.
+    """Return (P, n) intersections instead of cells, with the histograms and presence of `count_image`: much
+    faster for many models.
     """
     given, new, wanted, present = _given(stack, pairs, image)
     both = np.zeros((len(pairs), n), np.int64)
@@ -122,7 +122,7 @@ def intersect_image(
 def _given(
     stack: Sequence[np.ndarray | None], pairs: np.ndarray, image: str
 ) -> tuple[list[np.ndarray], dict[int, int], np.ndarray, np.ndarray]:
-    """Return the maps that are there, their new numbers by their old, and the pairs that can be counted in
+    """Return the maps that exist, their new numbers by their old ones, and the pairs that can be counted, in
     new numbers and as a mask.
     """
     there = [k for k, m in enumerate(stack) if m is not None]
@@ -153,8 +153,8 @@ def block(
     *,
     keep: bool = False,
 ) -> Pairs:
-    """Return Pairs of (P, I, n, n) ``cells``, kept on request: pixels void in a truth are dropped, marginals
-    taken.
+    """Return Pairs of (P, I, n, n) ``cells``, kept on request; drops pixels void in a truth and computes the
+    marginals.
     """
     against_truth = pairs[:, 0] >= len(models)
     cells[against_truth, :, -1, :] = 0
@@ -177,7 +177,7 @@ def block(
 def _placed(
     label_map: np.ndarray | None, places: np.ndarray, where: str, classes: Classes
 ) -> np.ndarray | None:
-    """Return a map of places; LabelMapError for a value that means nothing."""
+    """Return a map of places; LabelMapError for an undefined value."""
     if label_map is None:
         return None
     label_map = np.asarray(label_map)

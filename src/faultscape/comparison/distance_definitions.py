@@ -1,8 +1,8 @@
-"""The distances between the classes of a study: of a named kind, from a hierarchy that stands above the
-classes, or from a file.
+"""The distances between the classes of a study: of a named kind, computed from a hierarchy above the classes,
+or from a file.
 
 Conventions: (C, C), symmetric, 0 on the diagonal. ``wordnet`` (Wang et al. 2020, eq. 3), ``path`` and
-``hops`` look at what stands above classes; ``01`` is 0 or 1.
+``hops`` use the hierarchy above the classes; ``01`` is 0 or 1.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from faultscape.nouns import Classes, Definition
 KINDS = semantic_distances.KINDS
 
 
-_ABOVE = KINDS[:3]  # those that look at what stands above classes
+_ABOVE = KINDS[:3]  # those that use the hierarchy above the classes
 
 
 def class_hierarchy(
     classes: Classes, said: str | None = None
 ) -> tuple[hierarchies.Hierarchy, np.ndarray] | None:
-    """Return the hierarchy that the classes stand in, and their places in it; None where none is known.
+    """Return the hierarchy of the classes, and their places in it; None if none is known.
 
-    ``said`` is a folder of WordNet, for classes with WordNet ids, or a parent table; without it the part of
-    WordNet above ImageNet's classes serves.
+    ``said`` is a folder of WordNet, for classes with WordNet ids, or a parent table; by default the part of
+    WordNet above ImageNet's classes is used.
     """
     if said and not Path(said).is_dir():
         held = hierarchies.of_parents(said)
@@ -53,8 +53,8 @@ def class_hierarchy(
 
 
 def distances_of(classes: Classes, kind: str | None, hierarchy: str | None = None) -> tuple[str, np.ndarray]:
-    """Return the kind of distance and the (C, C) distances: wordnet where all classes have a place in a
-    hierarchy, else 01, or as said (a kind, or a file).
+    """Return the kind of distance and the (C, C) distances: the given kind or file, by default wordnet if all
+    classes have a place in a hierarchy, else 01.
     """
     if kind is not None and kind not in KINDS:
         if not Path(kind).is_file():
@@ -81,7 +81,9 @@ def distances_of(classes: Classes, kind: str | None, hierarchy: str | None = Non
 
 
 class DistanceDefinition(TypedDict):
-    """What a selection's definition says about distances between classes; ``distances`` is their digest."""
+    """What a selection's definition records about distances between classes; ``distances`` is their
+    digest.
+    """
 
     distance: str
     hierarchy: str | None
@@ -91,12 +93,12 @@ class DistanceDefinition(TypedDict):
 def define_distances(
     classes: Classes, given: Mapping[str, object], was: Definition | None, otherwise: str | None = None
 ) -> tuple[DistanceDefinition, np.ndarray]:
-    """Return what a selection's definition says about distances, {distance, hierarchy, distances}, and the
+    """Return what a selection's definition records about distances, {distance, hierarchy, distances}, and the
     (C, C) distances.
 
-    What is not ``given`` is as it ``was``, or at first ``otherwise`` (None: wordnet or 01, as classes allow).
-    Files are given with their whole path, and a digest of the distances says whether they are still the same
-    ones.
+    What is not ``given`` stays as it ``was``, or is ``otherwise`` at first (None: wordnet or 01, as the
+    classes allow). Files are recorded with their absolute path, and a digest of the distances detects whether
+    they changed.
     """
     held = {
         key: cast("str | None", given.get(key, (was or {}).get(key))) for key in ("distance", "hierarchy")

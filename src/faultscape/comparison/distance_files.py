@@ -1,9 +1,9 @@
 """Read distances between classes from a file.
 
 Conventions: CSV, UTF-8. A matrix has the class names in its first row and first column, a long table the
-columns class, class, distance: its header's third word is ``distance``. Distances are finite, not negative,
-symmetric, and 0 of a class to itself. A file may hold more classes than are asked for. That a detour is never
-shorter is not asked.
+columns class, class, distance: the third word of its header is ``distance``. Distances are finite, not
+negative, symmetric, and 0 from a class to itself. A file may hold more classes than needed. The triangle
+inequality is not required.
 
 ``file`` is CSV or JSON. ``names`` are those of the classes.
 """
@@ -23,12 +23,12 @@ from faultscape.errors import ClassesError, closest
 from faultscape.formats.guard import read_bytes
 
 MAX_BYTES = 2**29
-_SAME = 1e-9  # two sides of a matrix that was written with few digits are one number
+_SAME = 1e-9  # the two sides of a matrix written with few digits are equal
 
 
 def read_distances(file: str | os.PathLike[str], names: Sequence[str]) -> np.ndarray:
     r"""Return the (C, C) float64 distances of these classes, in this order; ClassesError names the line or
-    the pair and what is wrong.
+    the pair, and what is wrong.
 
     >>> import tempfile
     >>> file = tempfile.NamedTemporaryFile("w+", suffix=".csv")
@@ -123,7 +123,7 @@ def _need(names: list[str], there: set[str], where: str) -> None:
 
 
 def _checked(found: np.ndarray, names: Sequence[str], where: str) -> np.ndarray:
-    """Return the distances, both sides made one; ClassesError for the first pair that breaks a rule."""
+    """Return the distances with both sides made equal; ClassesError for the first pair that breaks a rule."""
 
     def pair(wrong: np.ndarray) -> tuple[int, int]:
         first, second = np.argwhere(wrong)[0]

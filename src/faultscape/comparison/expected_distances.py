@@ -1,11 +1,11 @@
-"""How far apart two models are on an image when all of their probabilities count, not the first labels alone.
+"""How far apart two models are on an image when all of their probabilities count, not only the top labels.
 
-Conventions: probabilities should be calibrated. They come as (I, C), a column a class, or as ``(labels,
-probabilities)`` of the K most probable classes, both (I, K), with a negative label where a row has fewer. The
-result is NaN where a row has no probability, or an undefined one.
+Conventions: probabilities should be calibrated. They are (I, C), one column per class, or
+``(labels, probabilities)`` of the K most probable classes, both (I, K), with a negative label where a row has
+fewer. The result is NaN where a row has no probability, or an undefined one.
 
-``first`` and ``second`` are what two models say about the same images. ``distances`` (C, C) are those of the
-classes.
+``first`` and ``second`` are the probabilities of two models for the same images. ``distances`` (C, C) are
+those of the classes.
 
 Source: Wang et al. 2020, section 4, the future direction: distances over distributions instead of single
 labels.
@@ -29,13 +29,13 @@ Probabilities = Any  # (I, C), or ((I, K) labels, (I, K) probabilities)
 def expected_distance(
     first: Probabilities, second: Probabilities, distances: np.ndarray, *, rest: str = "kept"
 ) -> np.ndarray:
-    """Return (I,) sum over i, j of p_i q_j d(i, j): the distance to expect when a label is drawn from each
-    model, independently.
+    """Return (I,) sum over i, j of p_i q_j d(i, j): the expected distance of labels drawn from each model
+    independently.
 
-    Two models that say the same and doubt it have an expected distance above 0. What K labels leave of 1 is
-    the ``rest``: ``kept`` divides by what the K have together, ``spread`` gives it to the other C - K classes
-    in equal parts. Columns of all classes leave none. ModelError for probabilities of another shape or below
-    0.
+    Two models that agree but are uncertain have an expected distance above 0. The probability that the K
+    labels leave of 1 is the ``rest``: ``kept`` divides by the sum of the K, ``spread`` distributes it evenly
+    over the other C - K classes. Columns of all classes leave none. ModelError for probabilities of another
+    shape or below 0.
 
     >>> d = np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 4.0], [4.0, 4.0, 0.0]])
     >>> expected_distance(np.array([[0.5, 0.5, 0.0]]), np.array([[0.0, 0.5, 0.5]]), d)
@@ -75,8 +75,8 @@ def _shares(p: np.ndarray) -> np.ndarray:
 def _kept(
     given: tuple[ArrayLike, ArrayLike], classes: int, rest: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (I, K) labels, (I, K) probabilities above the evenly spread ones, and (I,) that even part of
-    each class.
+    """Return (I, K) labels, (I, K) probabilities in excess of the evenly spread part, and (I,) that part per
+    class.
     """
     labels, p = np.asarray(given[0]), np.asarray(given[1], dtype=float)
     if labels.ndim != 2 or labels.shape != p.shape or not np.issubdtype(labels.dtype, np.integer):
@@ -99,7 +99,7 @@ def _kept(
 def _of_kept(
     first: tuple[np.ndarray, ...], second: tuple[np.ndarray, ...], distances: np.ndarray
 ) -> np.ndarray:
-    """Return p' D q with p = (what stands above the even part) + even part, multiplied out."""
+    """Return p' D q with p = (excess over the even part) + even part, multiplied out."""
     (a, p, even_p), (b, q, even_q) = first, second
     _same_images(a, b)
     out = np.empty(len(a))

@@ -1,21 +1,22 @@
-"""Models that agree with nobody, and the order of images or of classes under which they would: found before
-there is any label.
+"""Detect models that agree with no other model, and orders of images or classes under which they would,
+before there is any label.
 
-Conventions: ``answers`` (J, N, H, W): what each model says about some pixels of N images in corpus order, as
-places of classes, NONE where it says nothing; of classifiers H = W = 1. ``starts`` say where a new run of
-consecutive images begins. The agreement of two models on an image is the mean IoU of the classes that either
-names (of one pixel 1 or 0); orders are looked for by the share of pixels on which they agree, which is
-cheaper. What is not told may be wrong all the same.
+Conventions: ``answers`` (J, N, H, W): the answer of each model for some pixels of N images in corpus order,
+as places of classes, NONE for no answer; for classifiers H = W = 1. ``starts`` are where new runs of
+consecutive images begin. The agreement of two models on an image is the mean IoU of the classes that either
+predicts (for one pixel 1 or 0); the search for orders uses the share of pixels on which they agree, which is
+cheaper. Absence of a finding does not prove that all is well.
 
-What is promised: where ids and classes are right, an order is told in one study of a thousand (``RISK``),
-however little the models agree. It has to be clear, by a t-test whose risk is divided by the models and the
-orders that are tried, that another order fits better than this one, and lies farther above chance than this
-one lies below it: any order lifts models that agree less than chance. A shift must also fit better than the
-same shift the other way, for neighbours of sorted images fit both ways. A mix-up of classes is judged like an
-order, but three quarters of the way is enough, since two classes that are exchanged lie just as far above.
-Where all models agree on no image, the pool may have been chosen for that, and confusions look like exchanged
-classes: there a mix-up must explain most images and exchange no two classes. Not promised: that a pool chosen
-in a softer way, in which the same two classes are nearly always confused, is told from a mix-up.
+Guarantee: if ids and classes are right, a wrong order is reported in at most one study of a thousand
+(``RISK``), however little the models agree. A t-test, with its risk divided by the number of models and
+candidate orders, must show that another order fits better than this one, and is farther above chance than
+this one is below it: any order improves models that agree less than chance. A shift must also fit better than
+the same shift the other way, because neighbours of sorted images fit both ways. A mix-up of classes is judged
+like an order, but three quarters of the way is enough, since exchanging two classes moves a model just as far
+above. If no image has all models in agreement, the pool may have been chosen for disagreement, and confusions
+look like exchanged classes: then a mix-up must explain most images and exchange no two classes. No guarantee:
+that a pool chosen in a softer way, in which the same two classes are nearly always confused, is distinguished
+from a mix-up.
 """
 
 from __future__ import annotations
@@ -37,21 +38,21 @@ from faultscape.comparison.candidate_orders import (
 )
 from faultscape.metrics.pixel import miou
 
-FEWEST = 8  # images from which anything is said
-RISK = 1e-3  # that in a study where nothing is wrong anything is told of an order
+FEWEST = 8  # minimum number of images for any finding
+RISK = 1e-3  # the probability of reporting any order in a study where nothing is wrong
 LOST = ("nobody", "chance", "below")  # kinds of findings that name no order
-# of the agreement beyond chance that the others have with each other: so much has a model that answers one
-# image in four as they do, and guesses the rest
+# share of the others' agreement beyond chance that a model has if it answers one image in four as they do and
+# guesses the rest
 NOBODY = 0.25
-GUESS = 0.1  # below this share of it there is too little to tell it from a guess
-ALONE = 0.05  # of what is possible beyond chance, where there are no others to compare with
-# shifts that are always looked at; in a drive a farther one shows at these
+GUESS = 0.1  # below this share a model cannot be distinguished from a guess
+ALONE = 0.05  # share of what is possible beyond chance, used without others to compare with
+# shifts that are always tested; in a drive, larger shifts show up here too
 NEAR = (1, -1, 2, -2, 3, -3, 5, -5, 8, -8, 12, -12)
-# of the way below chance, above which a mix-up of classes must lie: errors that fall evenly on three classes
-# lie half as far above, on more classes less
+# how far above chance a mix-up of classes must be, as a share of the distance below: errors spread evenly
+# over three classes are half as far above, over more classes less
 _BELOW = 0.75
-# of orders among which the risk is divided: shifts, classes, orders of names, and turns or permutations, each
-# in two samples at most
+# kinds of orders among which the risk is divided: shifts, classes, orders of names, and rotations or
+# permutations, each in at most two samples
 _KINDS = 8
 _BATCHES, _OTHERS, _FARTHEST, _ASSIGNED, _PIXELS, _SEARCHED = 40, 12, 64, 1024, 256, 1024
 
@@ -62,8 +63,8 @@ class Finding:
     chance or below (chance).
 
     ``agreement`` is its mean with the others as it is, ``would`` what it would be, ``chance`` what shuffled
-    images give, ``others`` what the others have with each other (NaN of two models). ``shift``: the answer of
-    the image so many places on is the one that fits. ``classes``: (what it says, what the others say),
+    images give, ``others`` the mean among the others (NaN for two models). ``shift``: the answer that fits is
+    that of the image this many places later. ``classes``: (class of the model, class of the others), as
     places.
     """
 
@@ -80,11 +81,10 @@ class Finding:
 def find_misplaced(
     answers: np.ndarray, starts: Sequence[int] = (0,), keys: Sequence[str] = ()
 ) -> list[Finding]:
-    """Return what is wrong with which model, the clearest first; nothing where there are fewer than eight
-    images.
+    """Return what is wrong with which model, the clearest first; empty for fewer than eight images.
 
-    ``keys`` are the images' ids, for orders that come of sorting numbers in names. A model of which the order
-    is found counts, put right, among the others of the next.
+    ``keys`` are the images' ids, for orders that result from sorting numbers in names. A model whose order is
+    found counts, corrected, among the others of the next.
 
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.integers(0, 5, (1, 400, 1, 1))
@@ -100,7 +100,7 @@ def find_misplaced(
     runs = [slice(*span) for span in pairwise([*starts, n])]
     found: dict[int, Finding] = {}
     facts = _agreements(answers)
-    while len(found) < (j if j > 2 else 1):  # of two models each is as far from the other
+    while len(found) < (j if j > 2 else 1):  # two models disagree with each other equally
         best: tuple[float, Finding, np.ndarray] | None = None
         for m in (m for m in range(j) if m not in found):
             for right, about in _orders(answers, m, runs, keys, lost=bool(_lost(facts, m))):
@@ -127,7 +127,7 @@ def find_misplaced(
 @dataclass(frozen=True, eq=False)
 class _Facts:
     """``pairs`` and ``chance`` (J, J): mean agreement of every two models, as they are and with shuffled
-    images; ``beyond`` (J, N): of each model with the others, less chance.
+    images; ``beyond`` (J, N): mean agreement of each model with the others, minus chance.
     """
 
     pairs: np.ndarray
@@ -136,8 +136,8 @@ class _Facts:
 
 
 def _agreements(answers: np.ndarray) -> _Facts:
-    """Return how far all models agree, and would with shuffled images: one model's images against other
-    images of the other, a shuffle a pair.
+    """Return how closely all models agree, as they are and with shuffled images: the images of one model
+    against different images of the other, one shuffle per pair.
     """
     j, n = answers.shape[:2]
     rng = np.random.default_rng(0)
@@ -159,8 +159,8 @@ def _agreements(answers: np.ndarray) -> _Facts:
 
 @dataclass(frozen=True, eq=False)
 class _Coded:
-    """What a model says (N, P), the same as cells of (N, n + 1), and how many pixels of each image it gives
-    each of n classes, and none, (N, n + 1).
+    """A model's classes (N, P), the same as indices into (N, n + 1) cells, and the number of pixels of each
+    class, and without an answer, per image (N, n + 1).
     """
 
     places: np.ndarray
@@ -169,7 +169,7 @@ class _Coded:
 
     @property
     def there(self) -> np.ndarray:
-        """Return (N,) whether it says anything of an image."""
+        """Return (N,) whether the model has an answer for each image."""
         return np.asarray(self.sizes[:, :-1].sum(1) > 0)
 
 
@@ -185,14 +185,14 @@ def _coded(maps: np.ndarray, n: int) -> _Coded:
 
 
 def _all_coded(answers: np.ndarray) -> list[_Coded]:
-    """Return every model's maps, coded with one number of classes."""
+    """Return every model's maps, coded with the same number of classes."""
     n = number_of_classes(answers)
     return [_coded(maps, n) for maps in answers]
 
 
 def _image_agreement(one: _Coded, other: _Coded, order: np.ndarray | None = None) -> np.ndarray:
-    """Return (N,) the agreement of two models on each image, or with the image of the other that ``order``
-    (N,) says; NaN where one of them says nothing.
+    """Return (N,) the agreement of two models on each image, or with the other's images in the ``order``
+    (N,); NaN if one of them has no answer.
     """
     places, sizes, there = other.places, other.sizes, other.there
     if order is not None:
@@ -206,7 +206,7 @@ def _image_agreement(one: _Coded, other: _Coded, order: np.ndarray | None = None
 
 
 def _lost(facts: _Facts, m: int) -> str:
-    """Return nobody or chance for a model that agrees with no other model, else nothing."""
+    """Return "nobody" or "chance" for a model that agrees with no other model, else ''."""
     reach, others = _reach(facts, m)
     values = facts.beyond[m][~np.isnan(facts.beyond[m])]
     if len(values) < FEWEST or np.isnan(reach):
@@ -219,15 +219,15 @@ def _lost(facts: _Facts, m: int) -> str:
 
 
 def _below_chance(answers: np.ndarray, m: int) -> bool:
-    """Return whether it is clear that a model agrees with the others less than shuffled images would."""
+    """Return whether a model clearly agrees with the others less than shuffled images would."""
     small = _narrow(answers)
     others = np.delete(small, m, axis=0)
     return _clear(_chance(small[m], others) - _share(small[m], others), RISK / len(answers)) > 0
 
 
 def _reach(facts: _Facts, m: int) -> tuple[float, float]:
-    """Return the agreement beyond chance that a model could have, and that of the others with each other as
-    it is; where these agree as little, what is possible at all, and NaN.
+    """Return the agreement beyond chance that a model could have, and the agreement of the others with each
+    other; if that is hardly above chance, the possible agreement and NaN.
     """
     rest = np.delete(np.arange(len(facts.pairs)), m)
     first, second = np.triu_indices(len(rest), 1)
@@ -246,7 +246,7 @@ def _reach(facts: _Facts, m: int) -> tuple[float, float]:
 def _finding(
     answers: np.ndarray, facts: _Facts, m: int, right: np.ndarray | None, about: dict[str, Any]
 ) -> Finding:
-    """Return a finding of a model, with the numbers that speak for it."""
+    """Return a finding about a model, with the numbers that support it."""
     rest = [b for b in range(len(answers)) if b != m]
     would = np.nan
     if right is not None:
@@ -265,8 +265,8 @@ def _finding(
 def _orders(
     answers: np.ndarray, m: int, runs: list[slice], keys: Sequence[str], *, lost: bool
 ) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
-    """Yield what a model would say in the order of images, or under the mix-up of classes, that fits the
-    others clearly better than what it says; and what is to be said about it.
+    """Yield a model's answers in the order of images, or under the mix-up of classes, that fits the others
+    clearly better than its answers do, with the fields of the finding.
     """
     mine, j, n = answers[m], *answers.shape[:2]
     rest = np.array([b for b in range(j) if b != m])
@@ -275,7 +275,7 @@ def _orders(
     now, chance, risk = _share(small[m], others), _chance(small[m], others), RISK / (_KINDS * j)
 
     near = [_clear(_share(shifted(small[m], k, runs), others) - now, RISK / (len(NEAR) * j)) for k in NEAR]
-    if lost or any(near):  # where to look on; what is told is tested below
+    if lost or any(near):  # where to search further; findings are tested below
         farthest = min(max(run.stop - run.start for run in runs) // 2, _FARTHEST)
         shares = {k: _share(shifted(small[m], k, runs), others) for k in range(-farthest, farthest + 1) if k}
         every = {
@@ -309,12 +309,12 @@ def _orders(
             yield mine[places], {"kind": kind}
     k = best_turn(mine, answers[rest])
     right, mirror = (_share(np.roll(small[m], turn, 0), others) for turn in (-k, k))
-    # past a third of the way round the mirror is nearer to the turn than the order as it is
+    # past a third of the circle, the mirrored rotation is closer to the rotation than the current order is
     if k and _better(right, now, chance, risk / n, np.roll(mirror, -k) if 3 * abs(k) <= n else None):
         yield np.roll(mine, -k, 0), {"kind": "shift", "shift": k}
     elif mine[0].size >= _PIXELS and n <= _ASSIGNED:
         half = mine.shape[2] // 2
-        # an order is found on the left of the maps, and believed for what it does to the right
+        # find an order on the left half of the maps, and accept it for its effect on the right half
         seen, unseen = answers[..., :half], _narrow(answers[..., half:])
         places = assigned(seen[m], seen[rest])
         right, as_it_is = (_share(maps, unseen[rest]) for maps in (unseen[m][places], unseen[m]))
@@ -325,11 +325,10 @@ def _orders(
 def _better(
     right: np.ndarray, now: np.ndarray, chance: np.ndarray, risk: float, mirror: np.ndarray | None = None
 ) -> float:
-    """Return how much better answers fit in another order than ``now``, 0 where it is not clear that they do;
-    all are shares on images (N,).
+    """Return how much better answers fit in another order than ``now``, 0 if it is not clear that they do;
+    all are shares per image (N,).
 
-    ``mirror``: how the image of the others that a shift gives for this one fits what the model says about
-    this one: where ids are right, both ways fit alike.
+    ``mirror``: the share under the opposite shift; if ids are right, both directions fit equally well.
     """
     above = [right - now, right - chance - (chance - now), *([] if mirror is None else [right - mirror])]
     clear = [_clear(gains, risk) for gains in above]
@@ -339,22 +338,22 @@ def _better(
 def _explained(
     put_right: np.ndarray, mine: np.ndarray, others: np.ndarray, risk: float, *, exchanged: bool
 ) -> bool:
-    """Return whether a mix-up of classes, (N, P) without it, clearly explains what a model says (N, P);
-    ``exchanged``: of two classes each is said for the other.
+    """Return whether a mix-up of classes, (N, P) when corrected, clearly explains a model's answers (N, P);
+    ``exchanged``: two classes are swapped.
     """
     right, now = _share(put_right, others), _share(mine, others)
-    # chance is another where classes are
+    # chance differs with the classes
     above, below = right - _chance(put_right, others), _chance(mine, others) - now
     none = np.iinfo(mine.dtype).max
     alike = ((others == mine) | (others == none)).all(0) & (others != none).any(0) & (mine != none)
     if not alike.any() and (exchanged or not _clear(right - 0.5, risk)):
-        return False  # the images may have been chosen for that
+        return False  # the images may have been chosen for their disagreement
     return _clear(above + below, risk) > 0 and _clear(above - _BELOW * below, risk) > 0
 
 
 def _narrow(answers: np.ndarray) -> np.ndarray:
-    """Return (J, N, P) answers of at most ``_SEARCHED`` pixels, in one byte where classes allow it; the
-    largest number says none.
+    """Return (J, N, P) answers of at most ``_SEARCHED`` pixels, in one byte if the number of classes allows
+    it; the largest number means no answer.
     """
     flat = _flat(answers)
     flat = flat[..., :: -(-flat.shape[2] // _SEARCHED)]
@@ -368,14 +367,14 @@ def _flat(maps: np.ndarray) -> np.ndarray:
 
 
 def _mean(values: np.ndarray) -> float:
-    """Return the mean of what is known, NaN where nothing is."""
+    """Return the mean of the known values, NaN if there are none."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else np.nan
 
 
 def _share(one: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return (N,) the share of pixels on which a model (N, P) agrees with others (B, N, P), of those of which
-    both say something; NaN where there are none.
+    """Return (N,) the share of pixels on which a model (N, P) agrees with others (B, N, P), among those with
+    an answer from both; NaN if there are none.
     """
     same, both = np.zeros(len(one)), np.zeros(len(one))
     none, wide = np.iinfo(one.dtype).max, one.shape[1]
@@ -387,7 +386,7 @@ def _share(one: np.ndarray, others: np.ndarray) -> np.ndarray:
             known = ~(silent | (other == none))[:, 0]
             same += equal[:, 0] & known
             both += known
-        elif whole:  # what is equal is then said
+        elif whole:  # equal pixels then have an answer
             same += equal.sum(1)
             both += (other != none).sum(1)
         else:
@@ -398,8 +397,8 @@ def _share(one: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def _chance(one: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return (N,) the share of pixels on which others (B, N, P) would agree with what a model (N, P) says
-    about any of the images; NaN where there are none.
+    """Return (N,) the share of pixels on which others (B, N, P) would agree with the answers of a model (N,
+    P) for random images; NaN if there are none.
     """
     none = np.iinfo(one.dtype).max
     n = int(max(side[side != none].max(initial=0) for side in (one, others))) + 1
@@ -414,7 +413,7 @@ def _chance(one: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def _clear(gains: np.ndarray, risk: float) -> float:
-    """Return the mean of gains on images where it lies above 0 by a t-test of consecutive batches of them,
+    """Return the mean of gains per image if it is significantly above 0 by a t-test over consecutive batches,
     else 0.
     """
     gains = gains[~np.isnan(gains)]

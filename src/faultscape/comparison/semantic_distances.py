@@ -1,9 +1,9 @@
-"""How far apart two classes are: by name only, over a hierarchy, or as a table says; and the distances of
+"""How far apart two classes are: by name only, by a hierarchy, or by a table; and the distances between
 models' predictions.
 
 Conventions: a class is its place 0..C-1; distances are (C, C), symmetric, 0 on the diagonal, large = the
-models contradict each other more. An edge from parent to child weighs 2^-depth of the parent, the root's
-edges 1. Sums of such weights are exact in float64 down to depth 52.
+models contradict each other more. An edge from parent to child weighs 2^-depth of the parent, so edges of the
+root weigh 1. Sums of such weights are exact in float64 down to depth 52.
 
 ``kind`` is ``01``, ``wordnet``, ``hops`` or ``path``. ``first`` and ``second`` are two classes, or the
 labels of two models. ``distances`` (C, C) are those of the classes.
@@ -24,20 +24,20 @@ from faultscape.classes.hierarchy import Hierarchy, ancestors, depths
 from faultscape.errors import ClassesError, OptionError, closest
 
 KINDS = get_args(DistanceKind)
-MAX_CLASSES = 30_000  # whose table has 7.2 GB
-_ROWS = 1024  # of the table at once
+MAX_CLASSES = 30_000  # their table has 7.2 GB
+_ROWS = 1024  # rows of the table at once
 
 
 def class_distances(
     kind: DistanceKind, hierarchy: Hierarchy | None, nodes: Sequence[int] | np.ndarray
 ) -> np.ndarray:
-    """Return the (C, C) float64 distances of classes that stand at these places of a hierarchy.
+    """Return the (C, C) float64 distances of classes at these places of a hierarchy.
 
     ``01``: 1 for any two classes (Wang et al. 2020, eq. 2; no hierarchy needed). ``wordnet``: the weights
-    along two chains below the last node that they share, the least over all pairs of root chains (Wang et al.
-    2020, eq. 3 as its authors compute it). ``hops``: the same with every weight 1. ``path``: the shortest
-    path of the whole hierarchy as an undirected graph (Wang et al. 2020, eq. 3 as printed), depth being that
-    of the shortest chain. OptionError for another kind, ClassesError for too many classes or no hierarchy.
+    along two chains below their last common node, minimised over all pairs of root chains (Wang et al. 2020,
+    eq. 3 as its authors compute it). ``hops``: the same with every weight 1. ``path``: the shortest path in
+    the whole hierarchy as an undirected graph (Wang et al. 2020, eq. 3 as printed), with depth along the
+    shortest chain. OptionError for another kind, ClassesError for too many classes or no hierarchy.
 
     >>> from faultscape.classes import imagenet
     >>> from faultscape.classes.hierarchy import places
@@ -65,11 +65,12 @@ def class_distances(
 
 
 def _over_chains(kind: str, hierarchy: Hierarchy, places: np.ndarray) -> np.ndarray:
-    """Return the least over pairs of root chains without listing chains: over shared ancestors.
+    """Return the minimum over pairs of root chains without listing chains: over shared ancestors.
 
-    A pair of chains that share all down to some node costs what lies below it. That is least where the way
-    down to that node is as long as can be (edges further down weigh less), and the ways from there to both
-    classes as short as can be. So the least over all pairs of chains is the least over shared nodes.
+    A pair of chains that share everything down to some node costs the edges below it. That is least if the
+    path down to that node is as long as possible (edges further down weigh less), and the paths from there to
+    both classes are as short as possible. So the minimum over all pairs of chains is the minimum over shared
+    nodes.
     """
     under: dict[int, tuple[list[int], list[int]]] = {}
     for column, place in enumerate(places.tolist()):
@@ -89,7 +90,7 @@ def _over_chains(kind: str, hierarchy: Hierarchy, places: np.ndarray) -> np.ndar
 
 
 def _down(depth: int, edges: np.ndarray) -> np.ndarray:
-    """Return the weight of so many edges down from a depth: 2^-depth + 2^-(depth + 1) + ... (Wang et al.
+    """Return the weight of ``edges`` edges down from a depth: 2^-depth + 2^-(depth + 1) + ... (Wang et al.
     2020, eq. 3 with w = 2^-l).
     """
     return np.ldexp(1.0, 1 - depth) - np.exp2(1 - depth - edges)
@@ -118,7 +119,7 @@ def _shortest_paths(hierarchy: Hierarchy, places: np.ndarray) -> np.ndarray:
 
 def word_path(hierarchy: Hierarchy, first: int, second: int) -> tuple[str, ...]:
     """Return the words from one node up to the shared node that gave the ``wordnet`` distance and down to the
-    other; of equals, the deepest.
+    other; among equal ones, the deepest.
 
     >>> from faultscape.classes import imagenet
     >>> from faultscape.classes.hierarchy import places
@@ -137,8 +138,8 @@ def word_path(hierarchy: Hierarchy, first: int, second: int) -> tuple[str, ...]:
 
 
 def _climb(hierarchy: Hierarchy, node: int, top: int, edges: dict[int, int]) -> list[int]:
-    """Return a shortest way from a node up to ``top``, found from above: whichever child is one edge
-    nearer.
+    """Return a shortest path from a node up to ``top``, searched from above through the child that is one
+    edge nearer.
     """
     way = [top]
     while way[-1] != node:
@@ -151,14 +152,14 @@ def _climb(hierarchy: Hierarchy, node: int, top: int, edges: dict[int, int]) -> 
 def abstract_classes(
     hierarchy: Hierarchy, nodes: Sequence[int] | np.ndarray, *, share: float = 0.1
 ) -> np.ndarray:
-    """Return the places, among ``nodes``, of the few classes that every large ``wordnet`` distance involves;
-    none where they are not few.
+    """Return the places, among ``nodes``, of the few classes involved in every large ``wordnet`` distance;
+    empty if they are not few.
 
-    Two classes that share a node below the root are less than 2 apart, two that share only the root (and are
-    not it) at least 2. So any two classes under one node, the one below the root with most classes, are less
-    than 2 apart, and whatever is 2 or more apart involves a class outside of it. Where those are at most
-    ``share`` of all, the largest distances tell of them alone, and a selection of the most distant
-    predictions is drawn to them. In ImageNet-1k they are the classes under *abstraction* only.
+    Two classes that share a node below the root are less than 2 apart; two that share only the root (and are
+    not it) are at least 2 apart. So any two classes under one node, the one below the root with most classes,
+    are less than 2 apart, and distances of 2 or more involve a class outside of it. If those are at most
+    ``share`` of all, the largest distances all involve them, and a selection of the most distant predictions
+    concentrates on them. In ImageNet-1k they are the classes under *abstraction* only.
 
     >>> from faultscape.classes import imagenet, imagenet_classes
     >>> from faultscape.classes.hierarchy import places
@@ -189,6 +190,6 @@ def pair_distances(distances: np.ndarray, first: np.ndarray, second: np.ndarray)
         raise ClassesError(
             f"label {largest} is not a class; there are {len(distances)}, 0 to {len(distances) - 1}"
         )
-    out = distances[first, second]  # negative ones wrap, and are undone
+    out = distances[first, second]  # negative ones wrap, and are overwritten
     gone = (first < 0) | (second < 0)
     return np.where(gone, np.nan, out) if gone.any() else out

@@ -1,9 +1,9 @@
 """Packed sparse counts: one image of model NAME against its partners, in a few hundred bytes.
 
-Conventions: cells (Q, n, n), row = partner, column = NAME. NAME's histogram is kept once; of each partner
-only the cells off the diagonal that are not zero, each as the gap since the last and the count, since the
-diagonal is the histogram less the rest of its column. Numbers are base-128, low end first. ``diagonal`` codes
-keep the diagonal alone. A damaged code raises StudyError.
+Conventions: cells (Q, n, n), row = partner, column = NAME. NAME's histogram is stored once; for each partner
+only the non-zero cells off the diagonal, each as the gap since the last and the count: the diagonal is the
+histogram minus the rest of its column. Numbers are base-128, low end first. ``diagonal`` codes store the
+diagonal alone. A damaged code raises StudyError.
 
     code  = mode (0 full, 1 diagonal), n numbers of the histogram, then for each partner
     full  = number of cells + 1 (0: the partner has no map), then gap and count a cell
@@ -78,8 +78,8 @@ def unpack(
     """Return both (Q, I, n), rows (Q, I, n), columns (Q, I, n), totals (I, n), present (Q, I) of a whole
     Arrow column of codes.
 
-    Of diagonal codes rows are 0: they are the partner's own histogram. Void, the last of n, is as any other.
-    StudyError when a code is damaged.
+    For diagonal codes rows are 0: the partner's own histogram has them. Void, the last of n, is treated like
+    any class. StudyError if a code is damaged.
     """
     length = len(column)
     offsets = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + length + 1].astype(
@@ -98,8 +98,8 @@ def unpack(
 
 
 def without(code: bytes, gone: Collection[int], partners: int, n: int) -> bytes:
-    """Return a code of either kind without the partners at some places: what it would be had they never been
-    there. StudyError when it is damaged.
+    """Return a code of either kind without the partners at some places, as if they had never been there.
+    StudyError if it is damaged.
 
     >>> cells, there = np.array([[[5, 1], [0, 2]], [[3, 3], [2, 0]]]), np.array([True, True])
     >>> without(pack(cells, there, np.array([5, 3])), {0}, 2, 2) == pack(
@@ -125,7 +125,7 @@ def without(code: bytes, gone: Collection[int], partners: int, n: int) -> bytes:
 
 
 def base128(numbers: np.ndarray) -> np.ndarray:
-    """Return non-negative numbers as bytes of seven bits, low end first, the high bit saying that more
+    """Return non-negative numbers in bytes of seven bits, low end first; the high bit means that more
     follow.
     """
     numbers = numbers.astype(np.uint64)

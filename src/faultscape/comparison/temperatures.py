@@ -1,7 +1,7 @@
-"""The temperature that calibrates what a classifier says, from images whose label is known.
+"""The temperature that calibrates a classifier's probabilities, from images whose label is known.
 
-Conventions: probabilities p become p^(1 / T), made to sum to 1; T above 1 where a model is surer than it is
-right. What the named classes leave of 1 is spread evenly over the others.
+Conventions: probabilities p become p^(1 / T), normalised to sum to 1; T is above 1 for an overconfident
+model. What the named classes leave of 1 is spread evenly over the others.
 Source: Guo et al. 2017, temperature scaling; the prior is ours.
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-FEWEST = 20  # labelled images that a temperature is fitted from
-_LEAST = 1e-7  # a probability below is one that was rounded to 0
+FEWEST = 20  # minimum number of labelled images for a fit
+_LEAST = 1e-7  # smaller probabilities were rounded to 0
 _MOST = 3.0  # |log T|
 
 
@@ -23,10 +23,10 @@ def fit_temperature(
     """Return the temperature T under which a model's probabilities fit the truths best, to 6 decimals; None
     for fewer than 20 images.
 
-    ``labels`` and ``probabilities`` (I, K) are the K likeliest classes of each image, -1 and NaN where one
-    has fewer; ``truths`` the classes that are right on each, empty or None where nobody knows. T maximises
-    the likelihood, with log T normal about 0 (standard deviation 1), so that few labels that are all right do
-    not make a model sure of everything.
+    ``labels`` and ``probabilities`` (I, K) are the K likeliest classes of each image, -1 and NaN for fewer;
+    ``truths`` are the right classes of each, empty or None if unknown. T maximises the likelihood with a
+    normal prior on log T of mean 0 and standard deviation 1, so that a few correct labels do not make a model
+    certain of everything.
 
     >>> said = np.tile([0.9, 0.1], (40, 1))  # nine in ten, and right in six of ten
     >>> fit_temperature(np.tile([0, 1], (40, 1)), said, [{0}] * 24 + [{1}] * 16, 2) > 3
@@ -56,7 +56,7 @@ def fit_temperature(
         sharp = math.exp(-log_t)
         weight, even = np.exp(sharp * logs), np.exp(sharp * rest)
         mine = np.where(hit, weight, 0).sum(1) + unnamed * even
-        # summed exactly, so that the order of the images decides nothing
+        # summed exactly, so that the order of the images does not matter
         return math.fsum((np.log(weight.sum(1) + others * even) - np.log(mine)).tolist()) + log_t**2 / 2
 
     found = minimize_scalar(loss, bounds=(-_MOST, _MOST), method="bounded", options={"xatol": 1e-9})

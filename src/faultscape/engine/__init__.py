@@ -2,10 +2,10 @@
 
 Conventions: a task is the dotted name ``module:function`` and a list of JSON objects, one call each. The
 function takes the object's keys as keyword arguments and ``tick``, which it calls with the number of items
-done, and returns something JSON can hold; one that also takes ``attempt`` is told how often its worker died
-since this call last came further. It must be safe to run again and give the same files wherever it runs
-(DESIGN, the engines law): workers share nothing but the study folder. Workers are told in JSON over their
-standard input, so nothing is pickled and a script needs no ``__main__`` guard; they end with their parent.
+done, and returns something JSON can hold. One that also takes ``attempt`` gets the number of times its worker
+died since this call last made progress. It must be safe to run again and write the same files wherever it
+runs (DESIGN, the engines law): workers share only the study folder. Workers receive JSON on their standard
+input, so nothing is pickled and a script needs no ``__main__`` guard; they end with their parent.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def run(
 ) -> Iterator[tuple[int, Json]]:
     """Yield (number of the call, its result) as calls finish.
 
-    ``gpus`` is what a worker needs of them on Ray; ``apart`` has a single call, too, done in a process of its
-    own, whose death is survived; ``begin_here`` begins in this process and starts workers only where enough
-    is left for them to pay: for calls that read nothing but what the study wrote, since their crash is this
-    process's. A mistake of the user in a worker is raised here as the same FaultscapeError. A worker that
-    dies (killed, out of memory, its node lost) has its call given to a new one; StudyError after five such
-    deaths in a row without progress.
+    ``gpus`` is how many GPUs a worker needs on Ray. ``apart`` runs even a single call in a process of its
+    own, so that a crash is survived. ``begin_here`` begins in this process and starts workers only if enough
+    is left for them to pay off: for calls that read only what the study wrote, since their crash would be
+    this process's. A user error in a worker is raised here as the same FaultscapeError. If a worker dies
+    (killed, out of memory, its node lost), its call is given to a new one; StudyError after five such deaths
+    in a row without progress.
     """
     check(engine, workers)
     tick = tick or (lambda _: None)
@@ -60,7 +60,7 @@ def run(
 
 
 def check(engine: str, workers: int | None) -> None:
-    """Raise OptionError for an engine that is not known, or fewer than one worker."""
+    """Raise OptionError for an unknown engine, or fewer than one worker."""
     if engine not in ENGINES[:3] and not engine.removeprefix("ray://").partition(":")[2].isdecimal():
         raise errors.OptionError(
             f"engine {engine!r} is not known; use {', '.join(ENGINES[:-1])} or {ENGINES[-1]}"
@@ -70,5 +70,5 @@ def check(engine: str, workers: int | None) -> None:
 
 
 def cores() -> int:
-    """Return how many cores this process may use: those of its job, where a scheduler gave it some."""
+    """Return how many cores this process may use: those of its job, if a scheduler assigned some."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

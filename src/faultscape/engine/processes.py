@@ -1,8 +1,8 @@
-"""Worker processes of this machine, as many as there are cores.
+"""Worker processes of this machine, one per core.
 
-Conventions: a thread for each process waits for what it says; all decisions fall in the thread that runs the
-generator. A run that begins here does calls in that thread. Workers start beside it once what is left would
-take it more than `PAYS` seconds, by what it has done so far, and take calls when they are there.
+Conventions: one thread per process waits for its messages; all decisions are made in the thread that runs the
+generator. A run that begins in this process runs calls in that thread. Once the rest would take it more than
+`PAYS` seconds, judging by the work so far, workers start in parallel and take calls as they become ready.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from faultscape.engine.tasks import Ledger, perform
 from faultscape.engine.worker import Worker
 from faultscape.nouns import JsonObject
 
-# seconds of work left for which workers start: below it they gain less than they cost
+# seconds of remaining work from which workers start: with less they gain less than they cost
 # (benchmarks/small_studies.py)
 PAYS = 1.5
 
@@ -31,8 +31,8 @@ def run_in_processes(
     *,
     begin_here: bool = False,
 ) -> Iterator[tuple[int, Any]]:
-    """Feed calls to worker processes, one thread each, and hand back results in the order in which they
-    come.
+    """Feed calls to worker processes, one thread each, and yield results in the order in which they
+    arrive.
     """
     ledger = Ledger(calls, tick)
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -46,7 +46,7 @@ def run_in_processes(
 
     def serve(place: int) -> None:
         try:
-            if begin_here:  # a call is taken by who can begin it now
+            if begin_here:  # the first that can begin a call takes it
                 running[place] = _worker(place)
                 for _ in running[place].ask(
                     {"task": "faultscape.engine.tasks:load", "call": {"wanted": task}, "attempt": 0}
@@ -71,7 +71,7 @@ def run_in_processes(
     def ticked_here(items: int) -> None:
         nonlocal first_item
         tick(items)
-        first_item = first_item or time.monotonic()  # libraries and kernels are loaded by then
+        first_item = first_item or time.monotonic()  # libraries and kernels are loaded then
         a_call = (time.monotonic() - first_item) / max(1, len(calls) - left)
         if not threads and a_call * left > PAYS:
             start_workers()
@@ -79,7 +79,7 @@ def run_in_processes(
     left = len(calls)
     try:
         while begin_here and heard.empty():
-            # workers take time to start: this process works until one has something to say
+            # workers take time to start: this process works until one reports
             try:
                 number = todo.get_nowait()
             except queue.Empty:
@@ -97,7 +97,7 @@ def run_in_processes(
                 left -= 1
                 yield number, said["result"]
     finally:
-        closing.set()  # after an error, or when nobody listens any more, no new work is taken up
+        closing.set()  # after an error, or when the caller stops listening, no new work is started
         for _ in threads:
             todo.put(-1)
         while any(thread.is_alive() for thread in threads):
@@ -110,5 +110,5 @@ def run_in_processes(
 
 
 def _worker(place: int) -> Worker:
-    """Start a worker that knows its own number, by which it takes one of several GPUs."""
+    """Start a worker with its own number, by which it chooses one of several GPUs."""
     return Worker(environment={**os.environ, "FAULTSCAPE_WORKER": str(place)})

@@ -1,11 +1,11 @@
-"""The workers of a Ray cluster: an actor for each, which holds one worker process on its node.
+"""The workers of a Ray cluster: one actor each, which holds a worker process on its node.
 
-Conventions: an actor does one call at a time and is asked for what it heard, so never more is in flight than
-actors; only JSON text travels, never pixels. Actors are not detached: they, and their worker processes, end
-with their driver. An actor is given calls once it runs, so those that wait for a node harm nobody; when nodes
-go, their calls go to others, and when nodes come, the pool grows again. An actor that is lost takes the idle
-ones of its node along, and is a death over its call only if it had said that the call has begun. ``gpus`` and
-one CPU are what an actor asks of its node.
+Conventions: an actor runs one call at a time and is polled for its messages, so there are never more requests
+in flight than actors; only JSON text is sent, never pixels. Actors are not detached: they, and their worker
+processes, end with their driver. An actor gets calls once it runs, so those that wait for a node block
+nothing. When nodes go, their calls go to others; when nodes come, the pool grows again. A lost actor also
+removes the idle actors of its node, and counts as a death of its call only if it had reported that the call
+began. An actor requests ``gpus`` and one CPU from its node.
 """
 
 from __future__ import annotations
@@ -30,18 +30,17 @@ from faultscape.errors import OptionError, StudyError
 from faultscape.library_warnings import without_warnings
 from faultscape.nouns import JsonObject
 
-BREATH = 1.0  # seconds after which an actor says what it has heard so far
-PATIENCE = 30.0  # seconds without one actor, after which that is said
+BREATH = 1.0  # seconds after which an actor reports what it has heard so far
+PATIENCE = 30.0  # seconds without any actor, after which a message is printed
 ATTEMPTS = 3  # to begin a session with a client server that answers
-# actors lost in a row before they began a call, besides two rounds of the pool, after which nobody waits for
-# more
+# actors lost in a row before they began a call, besides two rounds of the pool, after which the run gives up
 MISFIRES = 8
-_STORE = 80 * 2**20  # bytes of the object store of a cluster of our own, which holds words only
+_STORE = 80 * 2**20  # bytes of the object store of a cluster of our own, which holds only text
 logger = logging.getLogger(__name__)
 
 
 class Hand:
-    """One actor: a worker process on its node, and what was heard of it."""
+    """One actor: a worker process on its node, and the messages received from it."""
 
     def __init__(self, folder: str, environment: dict[str, str]) -> None:
         if not os.path.isdir(folder):
@@ -51,13 +50,13 @@ class Hand:
         self.heard: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
 
     def ready(self) -> str:
-        """Return the name of the node, once there is an actor to answer."""
+        """Return the name of the node, once the actor answers."""
         import ray
 
         return ray.get_runtime_context().get_node_id()
 
     def begin(self, request: str) -> str:
-        """Start a call, and say at once that it has begun."""
+        """Start a call, and report at once that it has begun."""
         worker = self.worker = self.worker or Worker(*self.where)
 
         def listen() -> None:
@@ -68,8 +67,8 @@ class Hand:
         return json.dumps({"tick": 0})
 
     def listen(self) -> str:
-        """Return what was heard of the call: items done since, and how it ended if it did; after a breath at
-        most.
+        """Return what was heard about the call: items done since, and how it ended if it did; after at most
+        one ``BREATH``.
         """
         items, end = 0, time.monotonic() + BREATH
         while (left := end - time.monotonic()) > 0:
@@ -95,7 +94,7 @@ def run_on_ray(
     tick: Callable[[int], None],
     gpus: float,
 ) -> Iterator[tuple[int, Any]]:
-    """Feed calls to actors and hand back results in the order in which they come."""
+    """Feed calls to actors and yield results in the order in which they arrive."""
     with _joined(address, workers) as ray:
         pool = _Pool(ray, gpus)
         ledger = Ledger(calls, tick)
@@ -136,8 +135,8 @@ def run_on_ray(
 
 
 class _Pool:
-    """The actors of a run: those that start, those that wait for work, and the answers that those owe which
-    were given a call or are busy with it.
+    """The actors of a run: those starting, those waiting for work, and the pending answers of those with a
+    call.
     """
 
     def __init__(self, ray: Any, gpus: float) -> None:
@@ -154,29 +153,27 @@ class _Pool:
         self.busy: dict[Any, tuple[tuple[Any, str], int]] = {}
 
     def room(self) -> int:
-        """Return how many actors the cluster has room for now, with its other users; 1 at least."""
+        """Return how many actors the cluster has room for now, given its other users; at least 1."""
         have = self.ray.cluster_resources()
         return max(1, int(have.get("GPU", 0) / self.gpus if self.gpus else have.get("CPU", 0)))
 
     def grow(self, wanted: int) -> None:
-        """Start actors until there are as many as wanted."""
+        """Start actors until there are ``wanted``."""
         for _ in range(wanted - len(self.starting) - len(self.idle) - len(self.given) - len(self.busy)):
             actor = self.hand.remote(os.getcwd(), self.environment)
             self.starting[actor.ready.remote()] = actor
 
     def give(self, number: int, request: dict[str, Any]) -> None:
-        """Give a call to an actor that waits."""
+        """Give a call to a waiting actor."""
         actor, node = self.idle.pop()
         logger.info("call %d, attempt %d: node %s", number, request["attempt"], node)
         self.given[actor.begin.remote(json.dumps(request))] = (actor, node), number
 
     def hear(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield (number of the call, its message) of the actors that have something to say, after some
-        waiting.
-        """
+        """Yield (number of the call, its message) for the actors with a message, after a short wait."""
         refs = [*self.starting, *self.given, *self.busy]
         done, _ = self.ray.wait(refs, num_returns=1, timeout=BREATH) if refs else ([], refs)
-        if done:  # and whoever else has spoken meanwhile
+        if done:  # and others that answered meanwhile
             done, _ = self.ray.wait(refs, num_returns=len(refs), timeout=0)
         for ref in done:
             try:
@@ -192,15 +189,15 @@ class _Pool:
             self.misfires = 0
             actor, number = (self.given if ref in self.given else self.busy).pop(ref)
             said = json.loads(text)
-            if len(said) == 1:  # the call goes on
+            if len(said) == 1:  # the call continues
                 self.busy[actor[0].listen.remote()] = actor, number
             else:
                 self.idle.append(actor)
             yield number, said
 
     def _lost(self, ref: Any, error: Exception, misfires: int) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Let go of an actor and the idle ones of its node, and yield what that is for its call; StudyError
-        after so many that began none.
+        """Remove an actor and the idle ones of its node, and yield the consequence for its call; StudyError
+        after too many that began none.
         """
         if ref in self.busy:
             (actor, node), number = self.busy.pop(ref)
@@ -247,14 +244,14 @@ def _refused(error: Exception) -> None:
 
 
 def _cause(error: Exception) -> Exception:
-    """Return what to raise for an exception in an actor, which is never the task's own."""
+    """Return what to raise for an exception in an actor, which never comes from the task itself."""
     return StudyError(f"a Ray actor failed: {' '.join(str(error).split())}")
 
 
 @contextmanager
 def _joined(address: str, workers: int | None) -> Iterator[Any]:
-    """Join the cluster of an address, RAY_ADDRESS or `ray start`, or start one here for the block; what was
-    joined already stays joined.
+    """Join the cluster of an address, RAY_ADDRESS or `ray start`, or start one here for the block; an
+    existing connection stays.
     """
     try:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -290,12 +287,12 @@ def _joined(address: str, workers: int | None) -> Iterator[Any]:
 
 
 def _join(ray: Any, where: str, quiet: dict[str, Any]) -> None:
-    """Join the cluster of an address; a client server that answers and cannot begin a session, as while its
-    node starts, is asked again.
+    """Join the cluster of an address; retry with a client server that answers and cannot begin a session, for
+    example while its node starts.
     """
     for left in range(ATTEMPTS - 1, -1, -1):
         try:
-            with without_warnings():  # of a cluster that does not answer; that is said in the end
+            with without_warnings():  # of a cluster that does not answer; the final error reports that
                 ray.init(address=where, **quiet)
         except ConnectionAbortedError as error:
             logger.info("%s cannot begin a session: %s", where, _reason(error))
@@ -307,16 +304,16 @@ def _join(ray: Any, where: str, quiet: dict[str, Any]) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return what an error says in one line: the end of the traceback of a server, if it is one."""
+    """Return an error in one line: the end of a server's traceback, if it has one."""
     text = str(error).strip()
     return " ".join((text.splitlines()[-1] if "Traceback" in text else text).split())[:300]
 
 
 def _started_here() -> str:
-    """Return the address of the cluster that `ray start` left on this machine, or nothing.
+    """Return the address of the cluster that `ray start` left on this machine, or ''.
 
-    Ray's own search ("auto") finds any cluster of the machine: also one that another line started for itself
-    and takes along when it ends.
+    Ray's own search ("auto") finds any cluster of the machine, even one that another command started for
+    itself and ends with.
     """
     place = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - where Ray keeps it
     try:

@@ -1,11 +1,11 @@
-"""A task and its calls: how a function is found and called, a worker's messages about a call, and the one
-rule of trying again.
+"""A task and its calls: how a function is found and called, a worker's messages about a call, and the rule
+for retries.
 
-Conventions: a worker's message about a call is a JSON object: ``tick`` (items done since it last spoke) and,
-at its end, one of ``result``, ``error`` (the name of the exception, with ``text``), ``died``, or ``lost``
-when its worker was gone before it began. Deaths are counted by call: the ledger gives up after five in a row
-in none of which the call came further than before. That is room for what finds the item over which workers
-die: two deaths over a batch, and two over each item that it begins (study/watch.py, stages/predict/work.py).
+Conventions: a worker's message about a call is a JSON object: ``tick`` (items done since its last message)
+and, at its end, one of ``result``, ``error`` (the name of the exception, with ``text``), ``died``, or
+``lost`` if its worker was gone before it began. Deaths are counted by call: the ledger gives up after five in
+a row without progress. That leaves room to find the item that kills workers: two deaths on a batch, and two
+on each item that it begins (study/watch.py, stages/predict/work.py).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def find(task: str) -> Callable[..., Any]:
 
 
 def load(wanted: str, tick: Callable[[int], None]) -> None:  # noqa: ARG001 - every task has one
-    """Load what a task needs: a call of its own, by which a worker is ready before it is given another."""
+    """Load what a task needs: a separate call, by which a worker is ready before it gets another."""
     find(wanted)
 
 
@@ -42,8 +42,8 @@ def perform(task: str, call: JsonObject, attempt: int, tick: Callable[[int], Non
 
 @dataclass
 class Account:
-    """What is known of one call: how often its worker died, how far this attempt and the best one came,
-    deaths since there was progress.
+    """The state of one call: how often its worker died, the progress of this attempt and of the best one, and
+    deaths since the last progress.
     """
 
     deaths: int = 0
@@ -53,25 +53,25 @@ class Account:
 
     @property
     def attempt(self) -> int:
-        """How often the worker died since the call last came further; 1 after a death with progress, 0 before
-        there was any death.
+        """How often the worker died since the call last made progress; 1 after a death with progress, 0
+        before any death.
         """
         return min(self.deaths, self.fruitless + 1)
 
 
 class Ledger:
-    """The accounts of all calls; ``tick`` is told of items that no earlier attempt had done."""
+    """The accounts of all calls; ``tick`` reports items that no earlier attempt had done."""
 
     def __init__(self, calls: Sequence[JsonObject], tick: Callable[[int], None]) -> None:
         self.calls, self.tick = calls, tick
         self.accounts = [Account() for _ in calls]
 
     def hear(self, number: int, said: dict[str, Any]) -> str:
-        """Take in a message about a call, and return "" while it goes on, "done", or "again" when it must be
-        given to another worker.
+        """Process a message about a call, and return "" while it runs, "done", or "again" if it must be given
+        to another worker.
 
         Errors: a FaultscapeError of the worker, as it was raised there; RuntimeError with a worker's
-        traceback; StudyError when there is no hope.
+        traceback; StudyError after too many deaths.
         """
         account = self.accounts[number]
         if items := said.get("tick", 0):
@@ -98,7 +98,7 @@ class Ledger:
 
 
 def called(call: JsonObject) -> str:
-    """Return the name of a call for people: its shard, and of what.
+    """Return the name of a call for people: its shard, and the model or similar.
 
     >>> (
     ...     called({"number": 3, "name": "unet", "study": "study"}),

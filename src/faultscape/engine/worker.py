@@ -1,9 +1,9 @@
 """A worker process: both ends of its pipe.
 
-Conventions: ``python -m faultscape.engine.worker`` reads requests (``task``, ``call``, ``attempt``), a JSON
-object a line, from its standard input, and answers with messages about a call (see tasks), a line each. It
-ends with its parent, whatever ends that and whatever it does itself at that moment. What a library prints
-goes to standard error.
+Conventions: ``python -m faultscape.engine.worker`` reads requests (``task``, ``call``, ``attempt``), one JSON
+object per line, from its standard input, and answers with messages about a call (see tasks), one per line. It
+always ends with its parent, however that ends and whatever it is doing itself. Output of libraries goes to
+standard error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PR_SET_PDEATHSIG = 1  # of <sys/prctl.h>
 
 
 class Worker:
-    """The parent's end: a process that is started at once and does one call at a time."""
+    """The parent's end: a process that starts at once and runs one call at a time."""
 
     def __init__(self, folder: str | None = None, environment: dict[str, str] | None = None) -> None:
         words = [sys.executable, "-m", "faultscape.engine.worker", str(os.getpid())]
@@ -54,11 +54,11 @@ class Worker:
         yield {"died": True}
 
     def kill(self) -> None:
-        """End the process now, whatever it does; safe from another thread."""
+        """End the process now, whatever it is doing; safe from another thread."""
         self._process.kill()
 
     def close(self) -> None:
-        """End the process and let go of its pipe."""
+        """End the process and close its pipe."""
         self.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -67,11 +67,11 @@ class Worker:
 
 
 def work(parent: int) -> None:
-    """Be a worker of a process: a request a line on standard input, ticks and answers a line each on standard
-    output.
+    """Run as a worker process: one request per line on standard input, ticks and answers, one per line, on
+    standard output.
     """
     _end_with(parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer; workers end with it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C; workers end with it
     from faultscape.engine.tasks import perform
 
     requests: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -79,17 +79,17 @@ def work(parent: int) -> None:
     def listen() -> None:
         for line in sys.stdin:
             requests.put(line)
-        os._exit(0)  # the parent is gone: leave at once, so that nobody writes beside its successor
+        os._exit(0)  # the parent is gone: leave at once, before a successor writes the same files
 
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever a library prints must not be taken for an answer
+    os.dup2(2, 1)  # output of libraries must not be taken for an answer
     threading.Thread(target=listen, daemon=True).start()
 
     def say(said: dict[str, Any]) -> None:
         try:
             out.write(json.dumps(said) + "\n")
             out.flush()
-        except OSError:  # nobody listens: neither go on nor wait at the exit for what a library still does
+        except OSError:  # nobody listens: neither continue nor wait at the exit for what a library still does
             os._exit(0)
 
     while True:
@@ -105,16 +105,16 @@ def work(parent: int) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Have Linux end this process with its parent: the thread that listens cannot, while a library holds the
+    """Have Linux end this process with its parent: the thread that listens cannot while a library holds the
     interpreter's lock.
 
-    What counts there as the parent is the thread that started this process, so that one has to live as long.
+    The parent here is the thread that started this process, so that thread has to live as long.
     """
     if sys.platform == "linux":
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it was gone before
+        if os.getppid() != parent:  # the parent was gone already
             os._exit(0)
 
 

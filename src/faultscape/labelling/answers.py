@@ -1,10 +1,10 @@
-"""Two yes/no questions an image: "does x contain an f_i(x)?", "does x contain an f_j(x)?" - the table of
-questions, and what people answered (Wang et al. 2020, section 2.1, 3.1).
+"""Two yes/no questions per image: "does x contain an f_i(x)?", "does x contain an f_j(x)?": the table of
+questions, and people's answers (Wang et al. 2020, section 2.1, 3.1).
 
 Conventions: CSV in UTF-8 with a header line. Questions have the columns image, class, gloss, and annotator
-and answer to fill in; of answers image, class, annotator and answer count (yes, no or unsure), a line without
-an answer is a question still open. A cell that a spreadsheet would run is marked (`guarded`), and read
-without its mark. A person's latest answer to a question counts.
+and answer to fill in; answers use image, class, annotator and answer (yes, no or unsure); a line without an
+answer is an open question. A cell that a spreadsheet would run is marked (`guarded`), and read without its
+mark. A person's latest answer to a question counts.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ QUESTIONS = ("image", "class", "gloss", "annotator", "answer")
 ANSWERS = ("image", "class", "annotator", "answer")
 TAB = "\t"
 WORDS = ("yes", "no", "unsure")
-DIFFICULT = (
-    3  # more annotators than this, and more than three of five, were unsure: the image is discarded (S2 3.1)
-)
+DIFFICULT = 3  # if more annotators, and more than three of five, were unsure, the image is discarded (S2 3.1)
 
 _NO_TEXT = "cannot be read as text in UTF-8; save the table as CSV in UTF-8"
 
@@ -31,7 +29,7 @@ Unusable = tuple[int, str, str]  # the number of a line, its image, and what is 
 
 
 def columns(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Return the first line of a CSV or TSV file in small letters; LabellingError where it cannot be read."""
+    """Return the first line of a CSV or TSV file in lower case; LabellingError if it cannot be read."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             return tuple(
@@ -51,7 +49,7 @@ def rows(
     path: str | os.PathLike[str], wanted: Sequence[str]
 ) -> tuple[list[tuple[int, tuple[str, ...]]], list[Unusable]]:
     """Return (line, the wanted columns) of a CSV file, and its lines with more or fewer columns than the
-    first; LabellingError where it lacks a column.
+    first; LabellingError if it lacks a column.
     """
     head = columns(path)
     if missing := [name for name in wanted if name not in head]:
@@ -79,8 +77,8 @@ def rows(
 
 
 def read(path: str | os.PathLike[str]) -> tuple[list[tuple[int, Answer]], list[Unusable]]:
-    """Return (line, answer) of every line with one, and the lines whose answer is not yes, no or unsure, or
-    is nobody's; a line without an answer is neither.
+    """Return (line, answer) of every line with an answer, and the lines whose answer is not yes, no or
+    unsure, or that lack an image, class or annotator; lines without an answer are skipped.
     """
     found, wrong = rows(path, ANSWERS)
     out = []
@@ -97,7 +95,7 @@ def read(path: str | os.PathLike[str]) -> tuple[list[tuple[int, Answer]], list[U
 
 
 def question_table(questions: Iterable[tuple[str, str]], glosses: Mapping[str, str]) -> str:
-    """Return questions (image, class) as CSV, with what each class is in words.
+    """Return questions (image, class) as CSV, with the gloss of each class.
 
     >>> question_table([("x", "drake")], {"drake": "adult male of a duck"}).splitlines()
     ['image,class,gloss,annotator,answer', 'x,drake,adult male of a duck,,']
@@ -112,7 +110,7 @@ def question_table(questions: Iterable[tuple[str, str]], glosses: Mapping[str, s
 
 
 def majority(answers: Iterable[Answer]) -> dict[tuple[str, str], bool | None]:
-    """Return {(image, class): whether more said yes than no}, None for a tie or where all were unsure.
+    """Return {(image, class): whether more said yes than no}, None for a tie or if all were unsure.
 
     >>> said = [
     ...     ("x", "drake", who, answer)
@@ -151,7 +149,7 @@ def difficult(answers: Iterable[Answer]) -> dict[str, str]:
 
 
 def most(votes: int, people: int) -> bool:
-    """Whether more than three of five people say so (Wang et al. 2020, section 3.1).
+    """Return whether more than three of five people say so (Wang et al. 2020, section 3.1).
 
     >>> most(3, 5), most(4, 5)
     (False, True)
@@ -160,7 +158,7 @@ def most(votes: int, people: int) -> bool:
 
 
 def latest(answers: Iterable[Answer]) -> list[Answer]:
-    """Return one answer a person and question, the latest, in the order in which the questions were first
+    """Return the latest answer per person and question, in the order in which the questions were first
     answered.
     """
     return list({answer[:3]: answer for answer in answers}.values())

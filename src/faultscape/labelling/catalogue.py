@@ -1,8 +1,8 @@
-"""FORMATS: how images go out to people who label, and how labels come back.
+"""FORMATS: how images are exported to people who label, and how labels are imported.
 
 Conventions: an entry is complete; `label export`, `label import`, their help and messages read it. Masks of
 label maps and questions of classifiers are two classes of entries. Ids are those of the class list that
-people see; sizes are (width, height). A person's own entry comes from ``file.py:NAME`` (`find_format`).
+people see; sizes are (width, height). Your own entry comes from ``file.py:NAME`` (`find_format`).
 Source: PNG masks as data sets bring them, LabelMe's JSON, CSV as spreadsheets write it; questions: Wang et
 al. 2020, section 2.1, 3.1.
 """
@@ -41,24 +41,24 @@ from faultscape.nouns import Classes
 class MaskFormat:
     """Label maps for a tool that draws.
 
-    ``says`` is what to do with what was written, {folder} being its folder ``labels``. ``endings`` are those
-    of label files, in lower case, with the dot. ``photo`` takes (folder, image id) and returns where the file
-    of an image is. ``label`` takes the same and returns where its label file is. ``write`` takes (label,
-    image, size, ids, classes) and returns the bytes of one label, of which the ids (H, W) are what a model
-    filled in, or None; without bytes no file is written. ``prepare`` takes the classes and returns {file of
-    the folder: bytes} of what the tool must know of them. ``recognise`` takes the path of a file with one of
-    the endings and returns "drawn" for a finished label, "empty" for one without a shape, or "other".
-    ``read`` takes (path, classes, size) and returns (H, W) ids, or raises LabelMapError or LabellingError.
+    ``says`` tells what to do with the exported files, {folder} being the folder ``labels``. ``endings`` are
+    those of label files, in lower case, with the dot. ``photo`` takes (folder, image id) and returns the path
+    of the file of an image. ``label`` takes the same and returns the path of its label file. ``write`` takes
+    (label, image, size, ids, classes) and returns the bytes of one label, whose ids (H, W) a model prefilled,
+    or None; if it returns no bytes, no file is written. ``prepare`` takes the classes and returns {file of
+    the folder: bytes} that tells the tool about them. ``recognise`` takes the path of a file with one of the
+    endings and returns "drawn" for a finished label, "empty" for one without a shape, or "other". ``read``
+    takes (path, classes, size) and returns (H, W) ids, or raises LabelMapError or LabellingError.
 
-    ``listed`` formats have the folder ``labels`` made: there masks may also come from a data set, with ids of
-    another class list, which names and values tell. ``outlines``: `write` takes that word too, and then
-    writes polygons. ``check`` takes the path of a file, or of a folder of them, and returns what the tool
-    would not take, in sentences; None where nothing is checked. ``same_as`` is the format that reads back
-    what this one wrote, '' for itself.
+    For ``listed`` formats the folder ``labels`` is created: its masks may also come from a data set, with ids
+    of another class list, which names and values reveal. ``outlines``: `write` also takes this argument, and
+    then writes polygons. ``check`` takes the path of a file, or of a folder of files, and returns what the
+    tool would reject, in sentences; None for no check. ``same_as`` is the format that reads what this one
+    wrote, '' for itself.
     """
 
     name: str  # what `--format` takes
-    title: str  # what messages call it
+    title: str  # its name in messages
     says: str
     endings: frozenset[str]
     photo: Callable[[Path, str], Path]
@@ -78,16 +78,16 @@ class MaskFormat:
 class BundleFormat:
     """Label maps for a tool that keeps those of many images in one file, or in files that belong together.
 
-    ``says`` is what to do with what was written. ``photo`` takes (folder, image id) and returns where the
-    file of an image is. ``write`` takes (folder, images, classes), the images as `DrawnImage`, and yields
-    (path in the folder, bytes) of all files but theirs. ``recognise`` takes a path and says whether it is a
-    file of this format. ``read`` takes its path and gives what it says about each image, a `ToolLabel`.
-    ``check`` takes its path and gives what the tool would not take, in sentences. ``outlines``: `write` takes
-    that word too, and then writes polygons.
+    ``says`` tells what to do with the exported files. ``photo`` takes (folder, image id) and returns the path
+    of the file of an image. ``write`` takes (folder, images, classes), the images as `DrawnImage`, and yields
+    (path in the folder, bytes) of all files but the images. ``recognise`` takes a path and returns whether it
+    is a file of this format. ``read`` takes its path and returns its labels for each image, as `ToolLabel`.
+    ``check`` takes its path and returns what the tool would reject, in sentences. ``outlines``: `write` also
+    takes this argument, and then writes polygons.
     """
 
     name: str  # what `--format` takes
-    title: str  # what messages call it
+    title: str  # its name in messages
     says: str
     photo: Callable[[Path, str], Path]
     write: Callable[..., Iterable[tuple[Path, bytes]]]
@@ -100,17 +100,17 @@ class BundleFormat:
 
 @dataclass(frozen=True)
 class QuestionFormat:
-    """Questions about classes, and what people say in answer.
+    """Questions about classes, and people's answers.
 
-    ``says`` is what to do with what was written. ``ending`` is that of a file of questions, with the dot.
-    ``write`` takes questions (image, class) and what classes are in words, and returns the text of a file.
-    ``filled`` takes a path and returns how many lines of the file are filled in; LabellingError where it is
-    another file. ``read`` takes (path, column) and returns what a file says, with labels from the column
-    where one is named.
+    ``says`` tells what to do with the exported files. ``ending`` is that of a file of questions, with the
+    dot. ``write`` takes questions (image, class) and the glosses of classes, and returns the text of a file.
+    ``filled`` takes a path and returns how many lines of the file are filled in; LabellingError for any other
+    file. ``read`` takes (path, column) and returns the content of a file, with labels from the column if one
+    is named.
     """
 
     name: str  # what `--format` takes
-    title: str  # what messages call it
+    title: str  # its name in messages
     says: str
     ending: str
     write: Callable[[Iterable[tuple[str, str]], Mapping[str, str]], str]
@@ -135,23 +135,23 @@ def _prepare_png(classes: Classes) -> dict[str, bytes]:
 
 
 def _prepare_labelme(classes: Classes) -> dict[str, bytes]:
-    """Return labels.txt, such a list as LabelMe reads; classes.json could be an image's own file there."""
+    """Return labels.txt, the list that LabelMe reads; classes.json could be an image's own file there."""
     return {"labels.txt": "".join(f"{name}\n" for name in classes.names).encode()}
 
 
 @dataclass(frozen=True)
 class PairFormat:
-    """Which of two models' maps is better, asked by a tool of others.
+    """Which of two models' maps is better, asked in an external tool.
 
-    ``says`` is what to do with what was written. ``write`` takes (folder, pairs), the pairs as `PairTask`,
-    and yields (path in the folder, bytes) of all files but the images. ``recognise`` takes a path and says
-    whether it is a file of this format. ``read`` takes its path and gives what people chose (`PairAnswer`)
-    and sentences on what cannot be read. ``check`` takes its path and gives what the tool would not take, in
-    sentences.
+    ``says`` tells what to do with the exported files. ``write`` takes (folder, pairs), the pairs as
+    `PairTask`, and yields (path in the folder, bytes) of all files but the images. ``recognise`` takes a path
+    and returns whether it is a file of this format. ``read`` takes its path and returns people's choices
+    (`PairAnswer`) and sentences on what cannot be read. ``check`` takes its path and returns what the tool
+    would reject, in sentences.
     """
 
     name: str  # what `--format` takes
-    title: str  # what messages call it
+    title: str  # its name in messages
     says: str
     write: Callable[[Path, Iterable[PairTask]], Iterable[tuple[Path, bytes]]]
     recognise: Callable[[Path], bool]
@@ -162,18 +162,18 @@ class PairFormat:
 
 @dataclass(frozen=True)
 class TaskFormat:
-    """Questions about classes with the images that they are about, asked by a tool of others.
+    """Questions about classes with their images, asked in an external tool.
 
-    ``says`` is what to do with what was written. ``photo`` takes (folder, image id) and returns where the
-    file of an image is. ``write`` takes (folder, questions, glosses), the questions as `Question`, and yields
-    (path in the folder, bytes) of all files but the images. ``recognise`` takes a path and says whether it is
-    a file of this format. ``read`` takes its path and gives what people answered (`ClassAnswer`) and
-    sentences on what cannot be read. ``check`` takes its path and gives what the tool would not take, in
+    ``says`` tells what to do with the exported files. ``photo`` takes (folder, image id) and returns the path
+    of the file of an image. ``write`` takes (folder, questions, glosses), the questions as `Question`, and
+    yields (path in the folder, bytes) of all files but the images. ``recognise`` takes a path and returns
+    whether it is a file of this format. ``read`` takes its path and returns people's answers (`ClassAnswer`)
+    and sentences on what cannot be read. ``check`` takes its path and returns what the tool would reject, in
     sentences.
     """
 
     name: str  # what `--format` takes
-    title: str  # what messages call it
+    title: str  # its name in messages
     says: str
     photo: Callable[[Path, str], Path]
     write: Callable[[Path, Iterable[Question], Mapping[str, str]], Iterable[tuple[Path, bytes]]]
@@ -200,7 +200,7 @@ def _photo(folder: Path, image: str) -> Path:
 
 
 def _masks(name: str, title: str, write: Callable[..., bytes | None], same_as: str = "") -> MaskFormat:
-    """Return a format of masks that lie one in a file of PNG, named as their images."""
+    """Return a format of masks with one PNG file each, named as their images."""
     return MaskFormat(
         name=name,
         title=title,
@@ -339,10 +339,10 @@ _TASKS = {
 
 
 def find_format(name: str | None, task: str) -> Format:
-    """Return the format of that name, or that ``file.py:NAME`` holds, for a task; None is the first of the
-    task.
+    """Return the format of that name, or the one in ``file.py:NAME``, for a task; None is the task's first
+    format.
 
-    OptionError for an unknown one, and for one of another task.
+    OptionError for an unknown format, or one of another task.
 
     >>> find_format(None, "classification").name
     'csv'

@@ -1,6 +1,6 @@
-"""Which classifiers are right, by the labels of images or by what people answered to questions about them.
+"""Which classifiers are right, by the labels of images or by people's answers to questions about them.
 
-Conventions: (J, I), 1 where model j is right on image i, 0 where it is wrong, NaN where nothing decides.
+Conventions: (J, I), 1 if model j is right on image i, 0 if it is wrong, NaN if nothing decides.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Verdicts = Mapping[tuple[str, str], bool | None]  # see answers.majority
 def right_or_wrong(
     predictions: Predictions, sets: Sequence[Collection[int] | None], verdicts: Verdicts
 ) -> np.ndarray:
-    """Return (J, I) which models are right: by an image's set of labels (places of classes), where it has
-    one, else by the verdicts on its questions.
+    """Return (J, I) which models are right: by an image's set of labels (places of classes), if it has one,
+    else by the verdicts on its questions.
 
-    A set of labels decides for every model. "Yes" decides for the models that said this class, "no" against
-    them; a tie decides nothing.
+    A set of labels decides for every model. "Yes" counts for the models that predicted this class, "no"
+    against them; a tie decides nothing.
 
     >>> from faultscape.nouns import Classes
     >>> classes = Classes(("cat", "dog"), (0, 1), ())
@@ -47,7 +47,7 @@ def right_or_wrong(
 
 
 def ties_text(verdicts: Verdicts, names: Collection[str]) -> list[str]:
-    """Return what to say about questions about these classes that are at a tie, nothing where none is."""
+    """Return a message about tied questions about these classes, empty if there are none."""
     ties = sum(verdict is None for (_, class_), verdict in verdicts.items() if class_ in names)
     if not ties:
         return []

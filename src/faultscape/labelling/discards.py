@@ -1,7 +1,7 @@
-"""discard.csv: images that a person would not label, and why; and what becomes of a selection without them.
+"""discard.csv: images that a person would not label, and why; and how a selection changes without them.
 
 Conventions: UTF-8 with a header line; columns ``image`` (its id) and ``reason``; ids may hold any character,
-quoted as CSV quotes, or stand as in failures.csv.
+quoted as in CSV, or as in failures.csv.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from faultscape.study.tables.logs import bare
 
 
 def read(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
-    """Return (image, reason) rows in file order; LabellingError names the file, the line and what is
-    wrong.
-    """
+    """Return (image, reason) rows in file order; LabellingError names the file, the line and the problem."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file, strict=True)
@@ -40,11 +38,10 @@ def read(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
 
 
 def discards_text(slots: Slots, now: Slots, discarded: Collection[str]) -> str:
-    """Return how many images that a selection chose are discarded, and how many spare images are to be
-    labelled in their place; nothing where none is.
+    """Return how many images of a selection are discarded, and how many spare images replace them; empty if
+    none is discarded.
 
-    ``now`` is the selection as it counts now. Of images drawn for all models at once no other takes the
-    place.
+    ``now`` is the selection as it counts now. Images drawn for all models at once are not replaced.
     """
     gone = set(slots.images) & set(discarded)
     if not gone:

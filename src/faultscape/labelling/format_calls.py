@@ -1,7 +1,7 @@
-"""Formats called with checks of what they return, since your own may be wrong: it may raise
-anything, and name places anywhere.
+"""Calls of formats with checks of their results, since your own may be wrong: they may raise anything, and
+name paths anywhere.
 
-Conventions: whatever goes wrong is LabellingError, in one line, that names the file and the format.
+Conventions: every failure is a LabellingError in one line that names the file and the format.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from faultscape.nouns import Classes
 
 @contextmanager
 def plain_errors(form: Format, path: str | Path) -> Iterator[None]:
-    """Say in one line, as LabellingError, how a format fails that does not raise our errors: a person's own
-    may raise any.
+    """Report in one line, as LabellingError, any error of a format that is not ours: your own may raise
+    any.
     """
     try:
         yield
@@ -44,8 +44,8 @@ def plain_errors(form: Format, path: str | Path) -> Iterator[None]:
 
 
 def places_of(form: MaskFormat | BundleFormat | TaskFormat, folder: Path, image: str) -> tuple[Path, ...]:
-    """Return where a format keeps the file of an image, and its label where it has a file of its own;
-    LabellingError where a person's own fails, or names a place outside the ``folder``.
+    """Return the path that a format uses for the file of an image, and for its label if it has a file of its
+    own; LabellingError if your own format fails, or names a path outside the ``folder``.
 
     >>> (form,) = (form for form in FORMATS if form.name == "labelme")
     >>> [path.name for path in places_of(form, Path("out"), "a")]
@@ -80,8 +80,8 @@ def write_label(
     *,
     outlines: bool = False,
 ) -> bytes | None:
-    """Return the bytes of one label of an image of (width, height), or None where the format writes no file
-    without ``ids`` (H, W); LabellingError where a person's own format fails.
+    """Return the bytes of one label of an image of (width, height), or None if the format writes no file
+    without ``ids`` (H, W); LabellingError if your own format fails.
     """
     with plain_errors(form, label):
         data = form.write(label, photo, size, ids, classes, **({"outlines": True} if outlines else {}))
@@ -95,8 +95,8 @@ def write_label(
 def write_bundle(
     form: BundleFormat, folder: Path, images: Iterable[DrawnImage], classes: Classes, *, outlines: bool
 ) -> Iterator[tuple[Path, bytes]]:
-    """Yield (path, bytes) of the files of a bundle; LabellingError where a person's own format fails, or
-    names a place outside the ``folder``.
+    """Yield (path, bytes) of the files of a bundle; LabellingError if your own format fails, or names a path
+    outside the ``folder``.
     """
     yield from checked_files(
         form, folder, lambda: form.write(folder, images, classes, **({"outlines": True} if outlines else {}))
@@ -106,8 +106,8 @@ def write_bundle(
 def checked_files(
     form: Format, folder: Path, write: Callable[[], Iterable[tuple[Path, bytes]]]
 ) -> Iterator[tuple[Path, bytes]]:
-    """Yield (path, bytes) of the files that a format writes; LabellingError where a person's own fails, or
-    names a place outside the ``folder``.
+    """Yield (path, bytes) of the files that a format writes; LabellingError if your own fails, or names a
+    path outside the ``folder``.
     """
     with plain_errors(form, folder):
         for path, data in write():
@@ -123,7 +123,7 @@ def checked_files(
 
 
 def recognises(form: Format, path: Path) -> bool:
-    """Whether a file is of a format; LabellingError where a person's own format fails."""
+    """Return whether a file has a format; LabellingError if your own format fails."""
     with plain_errors(form, path):
         if isinstance(form, QuestionFormat):
             return False
@@ -133,8 +133,8 @@ def recognises(form: Format, path: Path) -> bool:
 
 
 def check_file(form: Format, path: Path) -> list[str]:
-    """Return what a tool would not take of a file or folder, in sentences; LabellingError where it cannot be
-    read, or a person's own format fails.
+    """Return what a tool would reject in a file or folder, in sentences; LabellingError if it cannot be read,
+    or your own format fails.
     """
     with plain_errors(form, path):
         look = None if isinstance(form, QuestionFormat) else form.check
@@ -143,7 +143,7 @@ def check_file(form: Format, path: Path) -> list[str]:
 
 def read_label(form: MaskFormat, path: str, classes: Classes, size: tuple[int, int]) -> np.ndarray:
     """Return the ids (H, W) of a label of an image of (width, height); LabelMapError for another size,
-    LabellingError where a person's own format fails or returns no ids.
+    LabellingError if your own format fails or returns no ids.
     """
     with plain_errors(form, path):
         ids = form.read(path, classes, size)
@@ -160,8 +160,8 @@ def read_label(form: MaskFormat, path: str, classes: Classes, size: tuple[int, i
 
 
 def prepared_files(form: MaskFormat, folder: Path, classes: Classes) -> dict[Path, bytes]:
-    """Return {path: bytes} of what a tool must know of the classes; LabellingError where a person's own
-    format fails, or names a place outside the ``folder``.
+    """Return {path: bytes} of files that tell a tool about the classes; LabellingError if your own format
+    fails, or names a path outside the ``folder``.
     """
     with plain_errors(form, folder):
         found = {Path(os.path.normpath(folder / name)): data for name, data in form.prepare(classes).items()}
@@ -177,7 +177,7 @@ def prepared_files(form: MaskFormat, folder: Path, classes: Classes) -> dict[Pat
 def write_questions(
     form: QuestionFormat, path: Path, questions: Iterable[tuple[str, str]], glosses: Mapping[str, str]
 ) -> bytes:
-    """Return the bytes of a file of questions; LabellingError where a person's own format fails."""
+    """Return the bytes of a file of questions; LabellingError if your own format fails."""
     with plain_errors(form, path):
         text = form.write(questions, glosses)
         if isinstance(text, str):
@@ -186,8 +186,8 @@ def write_questions(
 
 
 def count_filled(form: QuestionFormat, path: Path) -> int:
-    """Return how many lines of a file of questions are filled in; LabellingError where it is another
-    file, or a person's own format fails.
+    """Return how many lines of a file of questions are filled in; LabellingError for any other file, or if
+    your own format fails.
     """
     with plain_errors(form, path):
         number = form.filled(path)
@@ -208,8 +208,8 @@ _SHAPES = {  # what Lines hold
 
 
 def read_questions(form: QuestionFormat, path: Path, column: str) -> Lines:
-    """Return what a file of labels, answers or discards says; LabellingError where a person's own format
-    fails or returns something else than `Lines`.
+    """Return the content of a file of labels, answers or discards; LabellingError if your own format fails or
+    returns anything but `Lines`.
     """
     with plain_errors(form, path):
         lines = form.read(path, column)
@@ -237,7 +237,7 @@ def read_questions(form: QuestionFormat, path: Path, column: str) -> Lines:
 
 
 def _has_shape(item: object, shape: type | tuple[Any, ...]) -> bool:
-    """Whether something is a tuple of words and numbers as ``shape`` has them.
+    """Return whether an object is a tuple of words and numbers with the structure of ``shape``.
 
     >>> _has_shape((3, ("a", "b")), (int, (str, str))), _has_shape((3, "a"), (int, (str, str)))
     (True, False)

@@ -1,9 +1,8 @@
-"""What a CSV file of labels, of answers or of discards says, line by line.
+"""The content of a CSV file of labels, answers or discards, line by line.
 
-Conventions: what a file holds is seen from its first line: image, label; image, class, annotator, answer; or
-image, reason. The column of the images of labels may be called as in tables of answers
-(`corpus.sources.HEADS`); a file called .tsv has tabs. Text is returned unchanged: the caller checks whether
-such an image or class exists.
+Conventions: the first line shows what a file holds: image, label; image, class, annotator, answer; or image,
+reason. The image column of labels may have any name that tables of answers use (`corpus.sources.HEADS`); a
+file called .tsv has tabs. Text is returned unchanged: the caller checks whether its images and classes exist.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from faultscape.formats.tables import parted_otherwise
 from faultscape.labelling import answers
 from faultscape.labelling.answers import Answer, Unusable
 
-# columns of labels; what is called a prediction is none, and taken only where it is named
+# columns of labels; a prediction column is never a label column, unless you name it
 LABELS = ("label", "class")
 
 
 @dataclass(frozen=True)
 class Lines:
-    """What one file says: labels, answers or discards, and the lines that cannot be read.
+    """The content of one file: labels, answers or discards, and the lines that cannot be read.
 
     ``labels`` are (line, (image, labels joined by |)). ``answers`` are (line, (image, class, annotator, yes,
     no or unsure)). ``discards`` are (image, reason). ``wrong`` are (line, image, what is wrong with it).
@@ -34,12 +33,12 @@ class Lines:
     answers: list[tuple[int, Answer]] = field(default_factory=list)
     discards: list[tuple[str, str]] = field(default_factory=list)
     wrong: list[Unusable] = field(default_factory=list)
-    notes: tuple[str, ...] = ()  # which columns were taken, where they are called otherwise than usual
+    notes: tuple[str, ...] = ()  # which columns were used, if their names are unusual
 
 
 def read_lines(path: Path, column: str = "") -> Lines:
-    """Return what a CSV file says, labels from a ``column`` of another name where one is given;
-    LabellingError where it holds neither labels, nor answers, nor discards.
+    """Return the content of a CSV file, with labels from a ``column`` of another name if given;
+    LabellingError if it holds neither labels, nor answers, nor discards.
     """
     head = answers.columns(path)
     asks = not {"annotator", "answer", "reason"}.isdisjoint(head)
@@ -65,8 +64,8 @@ def read_lines(path: Path, column: str = "") -> Lines:
 
 
 def filled(path: Path) -> int:
-    """Return how many lines of a table of questions are filled in or changed; LabellingError
-    where it is no such table.
+    """Return how many lines of a table of questions are filled in or changed; LabellingError for any other
+    table.
     """
     if not set(answers.ANSWERS) <= set(answers.columns(path)):
         raise LabellingError(f"{path}: already exists and is not a table of questions; give another file")

@@ -1,4 +1,4 @@
-"""Label maps: the data type below everything - run-length codes, joint counts, resizing, colours."""
+"""Label maps: the data type below everything: run-length codes, joint counts, resizing, colours."""
 
 import lazy_loader
 

@@ -1,9 +1,8 @@
-"""The code of an array of numbers: bytes of one weight side by side, differences along the last axis for
-whole numbers, then zstd.
+"""The code of an array of numbers: bytes of equal significance side by side, differences along the last axis
+for integers, then zstd.
 
-Conventions: uint8, uint16, float16, float32, little-endian, up to four axes. The code says type and shape,
-carries a checksum, and is checked before anything is made of it: a damaged or forged code raises
-LabelMapError.
+Conventions: uint8, uint16, float16, float32, little-endian, up to four axes. The code holds type and shape,
+has a checksum, and is checked before anything is decoded: a damaged or forged code raises LabelMapError.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _local = threading.local()
 
 
 def encode(array: np.ndarray, *, level: int = 1) -> bytes:
-    """Return the code of an array; LabelMapError for a type or number of axes that is not kept.
+    """Return the code of an array; LabelMapError for an unsupported type or number of axes.
 
     >>> decode(encode(np.array([[1.5, 2.0]], np.float16))).tolist()
     [[1.5, 2.0]]
@@ -49,7 +48,7 @@ def encode(array: np.ndarray, *, level: int = 1) -> bytes:
 
 
 def decode(code: bytes) -> np.ndarray:
-    """Return the array of a code; LabelMapError when it is damaged."""
+    """Return the array of a code; LabelMapError if it is damaged."""
     start = _HEAD.size + _SUM.size
     try:
         magic, number, axes, *sizes = _HEAD.unpack_from(code)
@@ -68,7 +67,7 @@ def decode(code: bytes) -> np.ndarray:
             raise ValueError  # noqa: TRY301 - said below, as all damage is
         raw = _codecs(1)[1].decompress(code[start:])
         planes = np.frombuffer(raw, np.uint8).reshape(kind.itemsize, -1)
-        # of another size than it says: ValueError
+        # ValueError if its size differs from the stated one
         array = np.ascontiguousarray(planes.T).view(kind).reshape(shape)
     except (ValueError, IndexError, struct.error, zstandard.ZstdError, MemoryError):
         raise LabelMapError("the code of an array is damaged") from None
@@ -76,7 +75,7 @@ def decode(code: bytes) -> np.ndarray:
 
 
 def _codecs(level: int) -> tuple:
-    """Return this thread's compressor and decompressor: they must not be shared between threads."""
+    """Return this thread's compressor and decompressor, which must not be shared between threads."""
     held = getattr(_local, "codecs", None)
     if held is None:
         held = _local.codecs = {}

@@ -1,9 +1,9 @@
-"""The code of a classifier's answer to one image: its likeliest classes, the first first, and how sure it is
-of each.
+"""The code of a classifier's answer to one image: its likeliest classes, best first, with their
+probabilities.
 
 Conventions: labels are the model's own numbers, -1 for "none of the classes"; probabilities are float32 in
 0..1, or there are none. A code is the number of labels and a flag, the labels as int32, then the
-probabilities, little-endian. Codes of one length are read together: a million in a moment.
+probabilities, little-endian. Codes of one length are decoded together, so a million take a moment.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ NONE = -1
 def encode(
     labels: Sequence[int] | np.ndarray, probabilities: Sequence[float] | np.ndarray | None = None
 ) -> bytes:
-    """Return the code of K labels, the likeliest first, with or without K probabilities; LabelMapError for
-    what is no such answer.
+    """Return the code of K labels, the likeliest first, with or without K probabilities; LabelMapError for an
+    invalid answer.
 
     >>> labels, sure = decode([encode([7, 2], [0.75, 0.25]), encode([3])])
     >>> labels.tolist(), sure.tolist()
@@ -46,10 +46,10 @@ def encode(
 
 
 def encode_all(labels: np.ndarray, probabilities: np.ndarray | None, counts: np.ndarray) -> list[bytes]:
-    """Return the codes of I answers at once: of each row of (I, K) labels, and probabilities where all of its
-    are known, the first ``counts`` (I,).
+    """Return the codes of I answers at once: of each row of (I, K) labels the first ``counts`` (I,), with
+    probabilities if all of them are known.
 
-    LabelMapError for what is no such answer.
+    LabelMapError for an invalid answer.
 
     >>> codes = encode_all(
     ...     np.array([[7, 2], [3, -1]]), np.array([[0.75, 0.25], [np.nan, np.nan]]), np.array([2, 1])
@@ -83,10 +83,10 @@ def encode_all(labels: np.ndarray, probabilities: np.ndarray | None, counts: np.
 
 
 def decode(codes: Sequence[bytes] | pa.BinaryArray, most: int = MOST) -> tuple[np.ndarray, np.ndarray]:
-    """Return (I, K) int32 labels and float32 probabilities of I codes, K the most labels that one has, or
-    ``most``; -1 and NaN where one has fewer.
+    """Return (I, K) int32 labels and float32 probabilities of I codes, K the largest number of labels in one,
+    or ``most``; -1 and NaN where a code has fewer.
 
-    LabelMapError when a code is damaged.
+    LabelMapError if a code is damaged.
     """
     data, ends = _joined(codes)
     sizes = np.diff(ends)
@@ -98,7 +98,7 @@ def decode(codes: Sequence[bytes] | pa.BinaryArray, most: int = MOST) -> tuple[n
     most = min(most, int(count.max(initial=1)))
     labels = np.full((len(sizes), most), NONE, np.int32)
     sure = np.full((len(sizes), most), np.nan, np.float32)
-    for kind in np.unique(2 * count + flag).tolist():  # few kinds of codes, each read at once
+    for kind in np.unique(2 * count + flag).tolist():  # few kinds of codes, each decoded at once
         k, f = divmod(kind, 2)
         rows, few = np.flatnonzero(2 * count + flag == kind), min(k, most)
         labels[rows, :few] = _field(data, ends[rows] + 2, few).view("<i4")
@@ -117,7 +117,7 @@ def first(code: bytes) -> int:
 
 
 def _field(data: np.ndarray, starts: np.ndarray, few: int) -> np.ndarray:
-    """Return the bytes of ``few`` numbers that begin at each of these places."""
+    """Return the bytes of ``few`` numbers that begin at each of these positions."""
     return data[starts[:, None] + np.arange(4 * few)]
 
 

@@ -5,10 +5,10 @@ map, column map), default all i < j. Results are int64 and exact. A label that i
 LabelMapError before anything is counted.
 
 Maps of streets or objects are constant on long horizontal runs, and so is the tuple of all J labels: one pass
-finds the joint runs, each distinct tuple is kept once with its pixels, and the cells of all pairs are filled
-from these few tuples instead of from the pixels. A stack whose joint runs are short (noise) is given to
-kernels that cost the same whatever it shows: blocks of two to four maps counted together, or bit planes where
-intersections suffice. Which one is chosen changes the time alone.
+finds the joint runs, each distinct tuple is stored once with its number of pixels, and the cells of all pairs
+are filled from these few tuples instead of from the pixels. A stack with short joint runs (noise) goes to
+kernels whose cost does not depend on the content: blocks of two to four maps counted together, or bit planes
+if intersections suffice. The choice changes only the time.
 
 ``maps`` are J label maps of one image. ``n`` is the number of labels.
 """
@@ -27,8 +27,8 @@ from faultscape.errors import LabelMapError
 
 Maps = np.ndarray | Sequence[np.ndarray]
 _SLOTS = 1 << 13
-_CELLS = 40_000  # of a block's histogram: what stays in a second-level cache
-# the workspace of each thread, kept from image to image so that no page is touched for the first time
+_CELLS = 40_000  # of a block's histogram: fits a second-level cache
+# the workspace of each thread, reused for every image so that no new memory pages are needed
 _local = threading.local()
 
 
@@ -51,7 +51,7 @@ def confusions(maps: Maps, n: int, pairs: np.ndarray | None = None) -> np.ndarra
         return out.reshape(len(pairs), n, n)
     asked = np.zeros(len(stack), bool)
     asked[pairs] = True
-    if not asked.all():  # maps of no pair would only cut the joint runs
+    if not asked.all():  # maps in no pair would only split the joint runs
         check([m for m, wanted in zip(stack, asked, strict=True) if not wanted], n)
         stack = [m for m, wanted in zip(stack, asked, strict=True) if wanted]
         pairs = (np.cumsum(asked) - 1)[pairs]
@@ -70,7 +70,7 @@ def confusions(maps: Maps, n: int, pairs: np.ndarray | None = None) -> np.ndarra
 
 
 def intersections(maps: Maps, n: int, pairs: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return (P, n) pixels that both maps of a pair call y, and (J, n) the histogram of each map;
+    """Return (P, n) pixels that both maps of a pair label as y, and (J, n) the histogram of each map;
     LabelMapError for labels >= n.
 
     >>> both, totals = intersections(np.array([[[0, 1, 1]], [[0, 0, 1]]], np.uint8), 2)
@@ -89,7 +89,7 @@ def intersections(maps: Maps, n: int, pairs: np.ndarray | None = None) -> tuple[
         return both, totals
     space, pixels = _space(stack), stack[0].size
     runs = _runs(space)
-    # a plane costs one pass over its words, a pair one for each class that both maps hold there
+    # a plane costs one pass over its words, a pair one pass for each class that both maps contain there
     planes = pixels / 64 * (len(stack) * n * 1.2 + len(pairs) * min(n, 4) * 0.35)
     if n <= 256 and _joint_cost(runs, len(stack), len(pairs)) > planes:
         check(stack, n)
@@ -101,7 +101,7 @@ def intersections(maps: Maps, n: int, pairs: np.ndarray | None = None) -> tuple[
 
 
 def joint_tuples(maps: Maps, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct tuples of labels (J, U) that pixels have, and how many pixels (U,) have each;
+    """Return the distinct tuples of labels (J, U) of pixels, and the number of pixels (U,) of each;
     LabelMapError for labels >= n.
 
     >>> columns, pixels = joint_tuples(np.array([[[0, 1, 1]], [[0, 0, 0]]], np.uint8), 2)
@@ -119,7 +119,7 @@ def joint_tuples(maps: Maps, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check(maps: Maps, n: int) -> None:
-    """Raise LabelMapError when any label is not below n; return nothing.
+    """Raise LabelMapError if any label is not below n.
 
     >>> check(np.array([[[0, 2]]], np.uint8), 2)
     Traceback (most recent call last):
@@ -157,7 +157,7 @@ def _checked(pairs: np.ndarray, j: int) -> np.ndarray:
 
 
 def _kept(name: str, length: int, dtype: type, columns: int = 0) -> np.ndarray:
-    """Return this thread's array of a name, at least so long; what it holds is left from the image before."""
+    """Return this thread's array of a name, at least this long, with its old content."""
     shape = (length, columns) if columns else (length,)
     kept = getattr(_local, name, None)
     if kept is None or kept.shape[0] < length or kept.shape[1:] != shape[1:]:
@@ -184,12 +184,12 @@ def _space(stack: list[np.ndarray]) -> _Space:
 
 
 def _runs(space: _Space) -> int:
-    """Return about how many joint runs there are."""
-    return _kernels().sample_runs(*space[:3], 29)  # prime: never the same columns of every row
+    """Return an estimate of the number of joint runs."""
+    return _kernels().sample_runs(*space[:3], 29)  # a prime: never the same columns in every row
 
 
 def _joint_cost(runs: int, maps: int, pairs: int) -> float:
-    """Return nanoseconds, measured once and used only for choosing: of noisy runs a third are new tuples at
+    """Return nanoseconds, measured once and used only for choosing: a third of noisy runs are new tuples at
     10 maps, more at 40.
     """
     return runs * (5 + 2 * maps + min(1.0, 0.25 + 0.012 * maps) * pairs)
@@ -214,7 +214,7 @@ def _tuples(stack: list[np.ndarray], space: _Space, n: int) -> tuple[np.ndarray,
         _kept("starts", words, np.uint64),
         _kept("before", words, np.int32),
     )
-    # a table much too large for this image would be slow for the next: it does not fit the cache
+    # a table much too large for this image would not fit the cache for the next one
     _local.table = table if len(table) <= max(_SLOTS, 16 * distinct) else None
     _local.keys, _local.counts = keys, counts
     if highest >= n:
@@ -226,8 +226,8 @@ def _tuples(stack: list[np.ndarray], space: _Space, n: int) -> tuple[np.ndarray,
 
 @lru_cache(maxsize=64)
 def _blocks(j: int, n: int, pairs: bytes) -> tuple[tuple[tuple[int, ...], ...], int]:
-    """Return few blocks of 2 to 4 maps that hold every pair asked for, and their size: greedy, the map with
-    most new pairs first.
+    """Return a few blocks of 2 to 4 maps that cover every requested pair, and their size: greedy, the map
+    with the most new pairs first.
     """
     size = next((s for s in (4, 3) if j >= s and n**s <= _CELLS), 2)
     wanted = {(min(a, b), max(a, b)) for a, b in np.frombuffer(pairs, np.int64).reshape(-1, 2).tolist()}
@@ -287,7 +287,7 @@ def _from_planes(
     stack = [np.ascontiguousarray(m, np.uint8) for m in stack]
     addresses = np.array([m.__array_interface__["data"][0] for m in stack], np.uint64)
     words, across = stack[0].size // 64, max(1, round(stack[0].shape[1] / 64))
-    # the planes of a tile stay in a second-level cache
+    # the planes of a tile stay in the second-level cache
     rows = min(128, max(16, (1 << 15) // (len(stack) * n)))
     bitplanes.count_planes(addresses, words, across, rows, n, pairs, both, totals)
     if rest := stack[0].size - words * 64:
@@ -296,7 +296,7 @@ def _from_planes(
 
 
 def _kernels() -> Any:
-    """Return the compiled kernels, or None where numba cannot be imported."""
+    """Return the compiled kernels, or None if numba cannot be imported."""
     try:
         from faultscape.maps.kernels import joint_runs as compiled
     except ImportError:

@@ -1,8 +1,8 @@
-"""Compile a kernel with numba, where numba is; kept on disk where a folder is writable.
+"""Compile a kernel with numba, if it is installed; cached on disk if a folder is writable.
 
 Conventions: a file of kernels imports ``jit`` at its top, and is itself imported only when a kernel is first
 needed, so that ``import faultscape`` never waits for numba. Without numba (or with FAULTSCAPE_NUMBA=0)
-importing such a file raises ImportError, and its plain twin serves.
+importing such a file raises ImportError, and its plain NumPy equivalent is used.
 """
 
 from __future__ import annotations
@@ -23,6 +23,6 @@ def jit(function: Function) -> Function:
     """Return the function compiled at its first call, without the interpreter lock."""
     try:
         compiled: Any = numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # numba finds no folder that it may write its cache to
+    except RuntimeError:  # numba finds no writable folder for its cache
         compiled = numba.njit(nogil=True)(function)
     return compiled

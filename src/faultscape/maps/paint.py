@@ -1,7 +1,7 @@
-"""Colours and outlines of a label map, for people: the report and the labelling app paint alike.
+"""Colours and outlines of a label map, for people: shared by the report and the labelling app.
 
 Conventions: a label map holds places, 0..C-1 in the order of ``Classes.ids`` and C for void (see nouns);
-whatever is larger is painted as void. Images are (H, W, 3) uint8. A border pixel is one whose right or lower
+larger values are painted as void. Images are (H, W, 3) uint8. A border pixel is one whose right or lower
 neighbour has another class, so lines are one pixel wide.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 from faultscape.errors import LabelMapError, OptionError
 from faultscape.nouns import Classes
 
-VOID = (224, 224, 192)  # as PASCAL VOC draws what is not a class
+VOID = (224, 224, 192)  # PASCAL VOC's colour for void
 _LINE = (255, 255, 255)
 
 
@@ -51,9 +51,9 @@ def overlay(
     photo: np.ndarray, label_map: np.ndarray, classes: Classes, alpha: float = 0.5, *, outlines: bool = True
 ) -> np.ndarray:
     """Return the image with the map's colours over it: ``alpha`` 0 shows the image alone, 1 the map; void
-    stays the image.
+    pixels show the image.
 
-    Errors: OptionError for an alpha outside 0..1, LabelMapError when image and map differ in size.
+    Errors: OptionError for an alpha outside 0..1, LabelMapError if image and map differ in size.
     """
     if not 0 <= alpha <= 1:
         raise OptionError(f"alpha lies between 0 and 1; got {alpha}")

@@ -1,12 +1,12 @@
-"""The regions of a label map, and one table of the overlaps of two maps' regions: what every region metric is
-made of.
+"""The regions of a label map, and the table of the overlaps of two maps' regions that every region metric is
+computed from.
 
-Conventions: maps (H, W) hold places 0..n-1, and n for void. A region is a set of pixels of one label that
-are connected by sides (connectivity 4) or by sides and corners (8), or, with ``given``, all pixels of one
-number. Pixels void in the truth belong to no true region and count in no overlap and no area. ``void="cut"``
-removes them before regions are made; ``"bridge"`` makes predicted regions first, so that one may pass through
-them. A region without a pixel left does not exist. Pixels that only the prediction calls void form regions of
-label n: no class's, but parts of the partition.
+Conventions: maps (H, W) hold places 0..n-1, and n for void. A region is a set of pixels of one label that are
+connected by sides (connectivity 4) or by sides and corners (8), or, with ``given``, all pixels of one number.
+Pixels void in the truth belong to no true region and count in no overlap and no area. ``void="cut"`` removes
+them before regions are made; ``"bridge"`` makes predicted regions first, so that one may extend across them.
+A region without remaining pixels does not exist. Pixels void only in the prediction form regions of label n,
+which belong to no class but to the partition.
 Source: Zhang et al. 2021, section III-A (regions), Rosenfeld and Pfaltz 1966 (two passes over runs).
 """
 
@@ -28,7 +28,7 @@ class Overlaps:
     (truth, prediction).
 
     Areas leave out pixels void in the truth; ``void_area`` (M,) are those pixels of each predicted region;
-    ``confidence`` (M,) is the mean of what was given as confidence over a region, or None.
+    ``confidence`` (M,) is the mean of the given confidence over a region, or None.
     """
 
     truth_label: np.ndarray
@@ -51,7 +51,7 @@ class Overlaps:
 def number(
     labels: np.ndarray, *, connectivity: int = 8, none: int = -1
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (H, W) int32 region numbers in the order of first pixels, -1 where the label is ``none``; each
+    """Return (H, W) int32 region numbers in the order of first pixels, -1 for the label ``none``; each
     region's label; each region's pixels.
 
     >>> numbers, labels, areas = number(np.array([[1, 0], [0, 1]], np.uint8), connectivity=8)
@@ -76,8 +76,8 @@ def overlaps(
     """Return the overlaps of the regions of two maps of places 0..n (n = void); LabelMapError for maps that
     cannot be compared.
 
-    With ``given`` maps hold region numbers 0..n-1 instead, each one region wherever its pixels lie, which are
-    then their labels. ``confidence`` (H, W) is averaged over each region.
+    With ``given`` maps hold region numbers 0..n-1 instead, each one region wherever its pixels are, and the
+    numbers are their labels. ``confidence`` (H, W) is averaged over each region.
 
     >>> overlaps(np.array([[0, 0, 1, 1]], np.uint8), np.array([[0, 1, 1, 1]], np.uint8), 2).pixels.tolist()
     [1, 1, 2]
@@ -104,7 +104,7 @@ def overlaps(
             )
     if not given and void == "cut" and highest == n:
         kind = prediction.dtype if np.iinfo(prediction.dtype).max > n else np.dtype(np.int32)
-        # a label of its own, that forms no region
+        # a label of its own, which forms no region
         prediction = np.where(truth == n, kind.type(n + 1), prediction.astype(kind, copy=False))
     t, p = _runs(truth, n, reach, given=given), _runs(prediction, n + 1, reach, given=given)
     kernels = _kernels()
@@ -144,7 +144,7 @@ def _existing(table: Overlaps) -> Overlaps:
 def _runs(
     labels: np.ndarray, none: int, reach: int, *, given: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (starts of runs, region of each run, label of each region); without numba region numbers a
+    """Return (starts of runs, region of each run, label of each region); without numba one region number per
     pixel, and no starts.
     """
     kernels = _kernels()
@@ -182,7 +182,7 @@ def _means(t: Any, p: Any, confidence: np.ndarray, areas: np.ndarray, shape: tup
             " that size"
         )
     kind = np.float64 if confidence.dtype.kind != "f" or confidence.dtype.itemsize > 4 else np.float32
-    # kernels know neither float16 nor a foreign byte order
+    # kernels support neither float16 nor a foreign byte order
     values = np.ascontiguousarray(confidence, kind).reshape(-1)
     kernels = _kernels()
     if kernels is None:
@@ -199,7 +199,7 @@ def _spread(runs: tuple[np.ndarray, np.ndarray, np.ndarray], shape: tuple[int, i
 
 
 def _map(labels: np.ndarray) -> np.ndarray:
-    """Return a contiguous map of a type that kernels know."""
+    """Return a contiguous map of a type that kernels support."""
     if np.ma.isMaskedArray(labels):
         raise LabelMapError(
             "masked arrays are not read, since most libraries silently drop the mask; set those pixels to"
@@ -225,7 +225,7 @@ def _reach(connectivity: int) -> int:
 
 
 def _kernels() -> Any:
-    """Return the compiled kernels, or None where numba cannot be imported."""
+    """Return the compiled kernels, or None if numba cannot be imported."""
     try:
         from faultscape.maps.kernels import regions as compiled_regions
     except ImportError:

@@ -1,7 +1,7 @@
-"""Bring a label map to another size by nearest neighbour.
+"""Resize a label map by nearest neighbour.
 
 Conventions: the pixel taken is the one under the centre of the new pixel, floor((2 i + 1) n / (2 m)) for new
-length m of n, in whole numbers: exact, and the same everywhere.
+length m of n, in integers: exact, and the same on every machine.
 
 ``label_map`` (H, W) holds labels. ``size`` is (width, height).
 """

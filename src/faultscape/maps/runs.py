@@ -1,14 +1,14 @@
-"""The label-map code: runs of a row told by the runs of the row above, then zstd. Exact for any map of values
-0..65535.
+"""The label-map code: runs of a row relative to the runs of the row above, then zstd. Exact for any map of
+values 0..65535.
 
 Conventions: a row is its runs, each an end (exclusive) and a label. Most rows are the row above with a few
-ends moved by a pixel: they take one byte a run; where runs come and go, a row is told by operations on the
-runs above; rows of noise are kept as pixels (maps.kernels.plain_rows says how). Streams of one kind lie
-together, so that zstd sees mostly zeros. The code says its own size, carries a checksum, and is checked
-before a pixel is written: a damaged or forged code raises LabelMapError.
+ends moved by a pixel: they take one byte per run; if runs come and go, a row is encoded as operations on the
+runs above; rows of noise are stored as pixels (see maps.kernels.plain_rows). Streams of one kind are stored
+together, so that zstd sees mostly zeros. The code holds its own size and a checksum, and is checked before a
+pixel is written: a damaged or forged code raises LabelMapError.
 
-``code`` is what ``encode`` returned. ``label_map`` (H, W) holds labels. ``level`` is how hard Zstandard
-compresses.
+``code`` is what ``encode`` returned. ``label_map`` (H, W) holds labels. ``level`` is the compression level of
+Zstandard.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from faultscape.maps.kernels import plain_rows
 
 UNKNOWN = 65535
 MAX_PIXELS = 1 << 31
-# magic, version, bytes a label, height, width, widest row, ops, labels, lengths
+# magic, version, bytes per label, height, width, widest row, ops, labels, lengths
 _HEAD = struct.Struct("<2sBBIIIIII")
-_SUM = struct.Struct("<I")  # checksum of all before it and after it
+_SUM = struct.Struct("<I")  # checksum of everything before and after it
 _MAGIC, _VERSION = b"FR", 2
 
 
 def encode(label_map: np.ndarray, *, level: int = 3) -> bytes:
-    """Return the code of an (H, W) map of whole numbers 0..65535; LabelMapError for anything else.
+    """Return the code of an (H, W) map of integers 0..65535; LabelMapError for anything else.
 
     >>> code = encode(np.array([[7, 7, 300]]))
     >>> decode(code).tolist(), shape(code), labels(code).tolist()
@@ -72,12 +72,12 @@ def encode(label_map: np.ndarray, *, level: int = 3) -> bytes:
 
 
 def decode(code: bytes, table: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
-    """Return the (H, W) map; with ``table`` (look-up by label; its type's largest value where a label means
-    nothing) the map of its entries.
+    """Return the (H, W) map; with ``table`` (look-up by label, with its type's largest value for undefined
+    labels) the map of its entries.
 
     The map is uint8 or uint16 as it was encoded, or of the table's type. It is drawn into ``out``, if that
-    has its shape and type: fresh memory costs more time than the drawing. Errors: LabelMapError for a damaged
-    code, or a label that the table does not know.
+    has its shape and type: new memory costs more time than the drawing. Errors: LabelMapError for a damaged
+    code, or a label that is undefined in the table.
     """
     head, raw = _streams(code)
     itemsize, height, width = head[:3]
@@ -99,7 +99,7 @@ def decode(code: bytes, table: np.ndarray | None = None, out: np.ndarray | None 
 
 
 def shape(code: bytes) -> tuple[int, int]:
-    """Return (H, W) without decoding; LabelMapError where the code has no head.
+    """Return (H, W) without decoding; LabelMapError if the code has no head.
 
     >>> shape(encode(np.zeros((2, 5), int)))
     (2, 5)
@@ -109,7 +109,7 @@ def shape(code: bytes) -> tuple[int, int]:
 
 
 def labels(code: bytes) -> np.ndarray:
-    """Return the sorted labels that a map holds, without making pixels; LabelMapError for a damaged code.
+    """Return the sorted labels of a map, without decoding pixels; LabelMapError for a damaged code.
 
     >>> labels(encode(np.array([[3, 3], [3, 1]]))).tolist()
     [1, 3]
@@ -120,7 +120,7 @@ def labels(code: bytes) -> np.ndarray:
 
 
 def _head(code: bytes) -> tuple[int, ...]:
-    """Return bytes a label, height, width, runs of the widest row, and the numbers of ops, labels and
+    """Return bytes per label, height, width, runs of the widest row, and the numbers of ops, labels and
     lengths.
     """
     if (
@@ -137,7 +137,7 @@ def _head(code: bytes) -> tuple[int, ...]:
 
 
 def _streams(code: bytes) -> tuple[tuple[int, ...], np.ndarray]:
-    """Return the head and all streams, their sizes and the checksum found right."""
+    """Return the head and all streams, after checking their sizes and the checksum."""
     head = itemsize, height, width, widest, n_ops, n_labels, n_lengths = _head(code)
     pixels = height * width
     fits = pixels < MAX_PIXELS and n_ops <= 2 * pixels and 0 < n_labels <= pixels and n_lengths <= pixels
@@ -151,12 +151,12 @@ def _streams(code: bytes) -> tuple[tuple[int, ...], np.ndarray]:
 
 
 def _wide(width: int) -> int:
-    """Return the bytes that the length of a run takes."""
+    """Return the number of bytes for the length of a run."""
     return 1 if width < 1 << 8 else 2 if width < 1 << 16 else 4
 
 
 def _apart(values: np.ndarray, itemsize: int) -> list[np.ndarray]:
-    """Return the bytes of each significance, the lowest first, of numbers that fit so many bytes."""
+    """Return the bytes of each significance, lowest first, of numbers that fit ``itemsize`` bytes."""
     return [
         (values >> np.array(8 * k, values.dtype)).astype(np.uint8) if k else values.astype(np.uint8)
         for k in range(itemsize)
@@ -164,7 +164,7 @@ def _apart(values: np.ndarray, itemsize: int) -> list[np.ndarray]:
 
 
 def _same(itemsize: int) -> np.ndarray:
-    """Return the table that leaves every label as it is."""
+    """Return the table that leaves every label unchanged."""
     if itemsize not in _SAME:
         dtype = np.uint8 if itemsize == 1 else np.uint16
         _SAME[itemsize] = np.arange(256**itemsize, dtype=dtype)
@@ -172,13 +172,13 @@ def _same(itemsize: int) -> np.ndarray:
 
 
 class _Codec(threading.local):
-    """zstd with one context a thread: making one costs as much as a map."""
+    """zstd with one context per thread: making one costs as much as a map."""
 
     def compress(self, raw: bytes, level: int) -> bytes:
         return zstandard.ZstdCompressor(level=level).compress(raw)
 
     def decompress(self, packed: bytes, size: int) -> bytes:
-        """Return the ``size`` bytes; the frame's own claim is looked at before anything is made room for."""
+        """Return the ``size`` bytes; the frame's stated size is checked before memory is allocated."""
         try:
             if zstandard.frame_content_size(packed) == size:
                 return self._reader.decompress(packed)

@@ -1,6 +1,6 @@
 """How divided an ensemble of label maps is: the entropy of its votes, pixel by pixel.
 
-Conventions: every map has one vote a pixel, void is a label as any other. The mean is over all pixels, in
+Conventions: every map has one vote per pixel, void is a label like any other. The mean is over all pixels, in
 nats. Joint runs are counted once, not pixel by pixel.
 """
 
@@ -12,7 +12,7 @@ from faultscape.maps.counts import Maps, joint_tuples
 
 
 def vote_entropy(maps: Maps, n: int) -> float:
-    """Return the mean over pixels of -sum_y p_y log p_y, p_y the share of J maps (H, W) that say y;
+    """Return the mean over pixels of -sum_y p_y log p_y, p_y the share of J maps (H, W) with label y;
     LabelMapError for labels >= n.
 
     >>> round(

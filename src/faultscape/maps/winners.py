@@ -1,12 +1,12 @@
-"""From scores to labels: bilinear to the wanted size, then the largest, without ever holding the scores at
-that size.
+"""From scores to labels: bilinear interpolation to the wanted size, then the largest, without ever holding
+the scores at that size.
 
 Conventions: scores are (C, h, w) float32, logits or probabilities; the result has any size. A new pixel lies
-at the centre of its share of the old ones (half-pixel centres, edges held, no smoothing when it gets
-smaller), the field's ``align_corners=False``. Ties go to the first class. The order is one everywhere: logits
--> bilinear -> softmax -> largest; the largest of interpolated logits is also that of their softmax. Infinite
-scores (a class that is ruled out, or certain) count as 1e30 of their sign, so that a neighbour of no weight
-stays without any.
+at the centre of its share of the old ones (half-pixel centres, edges repeated, no smoothing when the size
+shrinks), known as ``align_corners=False``. Ties go to the first class. The order is the same everywhere:
+logits -> bilinear -> softmax -> largest; the largest of interpolated logits is also that of their softmax.
+Infinite scores (a class that is ruled out, or certain) count as 1e30 of their sign, so that a neighbour of
+zero weight has no effect.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from types import ModuleType
 import numpy as np
 
 _INFINITE = np.float32(1e30)
-_AT_ONCE = 1 << 22  # interpolated scores held at a time, where all of them are wanted
+_AT_ONCE = 1 << 22  # interpolated scores in memory at once, if all of them are needed
 
 
 def labels(scores: np.ndarray, size: tuple[int, int]) -> np.ndarray | None:
     """Return the (H, W) map of the largest score at ``size`` (width, height), uint8 up to 256 classes, else
-    uint16; None when a score is not a number.
+    uint16; None if a score is NaN.
 
     >>> labels(np.array([[[0.0, 1.0]], [[0.9, 0.0]]], np.float32), (4, 1)).tolist()
     [[1, 1, 0, 0]]
@@ -54,10 +54,10 @@ def enlarged(scores: np.ndarray, size: tuple[int, int], rows: slice = slice(None
 
 
 def probabilities(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = False) -> np.ndarray:
-    """Return (C, H, W) float32 probabilities at ``size``: the softmax of interpolated logits; of ``marginal``
-    scores (sums of class x mask) their share of the sum.
+    """Return (C, H, W) float32 probabilities at ``size``: the softmax of interpolated logits; for
+    ``marginal`` scores (sums of class x mask) their share of the sum.
 
-    Errors: none; where marginal scores are all 0 every class has an equal share.
+    If marginal scores are all 0, every class has an equal share.
     """
     out = np.array(enlarged(scores, size))
     strip = max(1, _AT_ONCE // max(1, out.shape[0] * out.shape[2]))
@@ -108,7 +108,7 @@ def leading(scores: np.ndarray, few: int) -> tuple[np.ndarray, np.ndarray]:
     """Return (K, H, W) the ``few`` largest scores of each pixel and their classes (uint8 up to 256, else
     uint16), the largest first, ties to the first class.
 
-    Errors: none; with fewer classes than ``few`` all of them. No score may be NaN.
+    With fewer classes than ``few``, all of them. No score may be NaN.
 
     >>> [
     ...     values.ravel().tolist()
@@ -127,7 +127,7 @@ def leading(scores: np.ndarray, few: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def between(old: int, new: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return for each of ``new`` pixels the two of ``old`` ones it lies between, and the weight of the
+    """Return for each of ``new`` pixels the two ``old`` pixels that it lies between, and the weight of the
     second.
 
     >>> [values.tolist() for values in between(2, 4)]
@@ -140,10 +140,10 @@ def between(old: int, new: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def finite(scores: np.ndarray) -> np.ndarray:
-    """Return scores as the kernels take them: float32, side by side, none infinite."""
+    """Return scores as the kernels take them: float32, contiguous, all finite."""
     with np.errstate(all="ignore"):
         scores = np.ascontiguousarray(scores, np.float32)
-        if np.isfinite(scores.sum()):  # one pass and no copy; a sum beyond float32 is looked at more closely
+        if np.isfinite(scores.sum()):  # one pass and no copy; a sum beyond float32 needs a closer look
             return scores
     return np.clip(scores, -_INFINITE, _INFINITE) if np.isinf(scores).any() else scores
 

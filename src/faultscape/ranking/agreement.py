@@ -1,5 +1,5 @@
-"""How far two rankings agree: rank correlations, the overlap of two selections, and a closed benchmark beside
-the open one.
+"""How closely two rankings agree: rank correlations, the overlap of two selections, and the comparison with a
+closed benchmark.
 
 Conventions: scores are (J,) or (B, J), large = good, NaN = no score; a model without score in either ranking
 is left out; scores equal to 12 decimals are tied. Correlations are NaN for fewer than two models or where all
@@ -54,10 +54,10 @@ def kendall(first: ArrayLike, second: ArrayLike) -> Any:
 
 
 def pairs_in_order(scores: ArrayLike, reference: ArrayLike, *, apart: float = 0.0) -> tuple[int, int]:
-    """Return (pairs of models that scores (J,) put in the order of reference scores (J,), pairs that lie more
-    than ``apart`` from each other there).
+    """Return (number of counted pairs that both order alike, number of counted pairs): counted are the pairs
+    of models whose ``reference`` scores (J,) are more than ``apart`` from each other.
 
-    Equal scores are not in order. A pair without two scores on both sides is not counted.
+    Equal ``scores`` are never in order. A pair without two scores on both sides is not counted.
 
     >>> pairs_in_order([3.0, 2.0, 1.0], [0.50, 0.30, 0.305], apart=0.01)
     (2, 2)
@@ -71,8 +71,8 @@ def pairs_in_order(scores: ArrayLike, reference: ArrayLike, *, apart: float = 0.
 
 
 def overlap(first: Collection[str], second: Collection[str]) -> float:
-    """Return the Jaccard index of two sets of images: those in both, as a share of those in either; NaN for
-    two empty sets.
+    """Return the Jaccard index of two sets of images: the size of their intersection over that of their
+    union; NaN for two empty sets.
 
     >>> overlap(["a", "b", "c"], ["b", "c", "d"])
     0.5
@@ -84,10 +84,10 @@ def overlap(first: Collection[str], second: Collection[str]) -> float:
 def compare_selections(
     standings: Standings, other: Standings, images: Collection[str], other_images: Collection[str]
 ) -> OtherSelection:
-    """Return how far the rankings agree in the standings of two selections, and the overlap of their images;
-    of the standings of two selections (Yan et al. 2021, Table 4).
+    """Return how closely the rankings of two standings agree, and the overlap of their images (Yan et al.
+    2021, Table 4).
 
-    Only models of both count. RankingError when they have fewer than two in common.
+    Only models in both count. RankingError if they have fewer than two in common.
     """
     models = [m for m in standings.models if m in other.models]
     if len(models) < 2:
@@ -116,10 +116,10 @@ def compare_benchmark(
     """Return the benchmark's scores and ranks, and for every ranking the rank changes and Spearman [x, lo,
     hi] (Yan et al. 2021, Table 3).
 
-    ``scores`` {ranking: (J,)}, ``replicates`` {ranking: (B, J)}; the interval is over the replicates that
-    score every model that ``scores`` does, NaN where more than 2 % do not. Where a ranking has no score for a
-    model, its change is NaN and the benchmark is ranked again among the others. RankingError for a model that
-    the benchmark does not name, or a score that is not a number.
+    ``scores`` {ranking: (J,)}, ``replicates`` {ranking: (B, J)}; the interval uses the replicates that score
+    every model that ``scores`` does, and is NaN if more than 2 % do not. If a ranking has no score for a
+    model, the change of that model is NaN and the benchmark is ranked again among the others. RankingError
+    for a model that the benchmark does not name, or a score that is not a number.
 
     >>> said = compare_benchmark(
     ...     ["a", "b"], {"a": 0.8, "b": 0.9}, {"mine": np.array([2.0, 1.0])}, {"mine": np.empty((0, 2))}
@@ -157,13 +157,13 @@ def compare_benchmark(
 
 
 def plain(rank: float) -> int | float:
-    """Return a rank as a whole number where it is one."""
+    """Return a rank as an int if it is a whole number."""
     rank = float(rank)
     return int(rank) if rank.is_integer() else rank
 
 
 def _paired(first: ArrayLike, second: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Return both, of one shape, rounded, NaN wherever either is."""
+    """Return both, broadcast to one shape and rounded, NaN wherever either is NaN."""
     first, second = np.broadcast_arrays(np.asarray(first, dtype=float), np.asarray(second, dtype=float))
     gone = np.isnan(first) | np.isnan(second)
     return np.where(gone, np.nan, np.round(first, DECIMALS)), np.where(

@@ -1,19 +1,18 @@
-"""RANKINGS: all rankings that standings can hold, each with what it is made from, and which of them stands
-first.
+"""RANKINGS: every ranking that standings can hold, what each is computed from, and which one comes first.
 
-Conventions: an entry is complete; titles, ranges of scores, intervals and what fits a selection stand here
-and nowhere else, and one law (tests/laws/test_rankings.py) runs over all of them. A person's own entry comes
-from ``file.py:name`` (`find_ranking`). J models, I labelled images, B replicates, of which the first is the
-point estimate; scores are large = good, NaN where nothing is known. What stands first is decided by the table
-of docs/benchmarks/choice.md, which leaves one data set out, and by nothing else; when the table changes, this
-does. It depends on how the images were chosen: ``chance`` (drawn with known probabilities), ``best`` (so
-drawn for the one question which model is best), ``top`` (for all models, without probabilities: entropy,
-model-picker), ``duels``. Whether answers are right or wrong or graded makes no difference. `select` itself
-stays with MAD's duels: they show where models fail, which is another question.
+Conventions: an entry is complete: titles, ranges of scores, intervals and the selections it fits are defined
+here and nowhere else, and one law (tests/laws/test_rankings.py) runs over all entries. Users add their own
+entry with ``file.py:name`` (`find_ranking`). J models, I labelled images, B replicates, of which the first is
+the point estimate; scores are large = good, NaN where unknown. The order is decided only by the table of
+docs/benchmarks/choice.md, a leave-one-data-set-out comparison; when the table changes, the order does. It
+depends on how the images were chosen: ``chance`` (drawn with known probabilities), ``best`` (drawn in this
+way only to find the best model), ``top`` (for all models, without probabilities: entropy, model-picker),
+``duels``. Whether answers are right or wrong or graded makes no difference. `select` itself keeps MAD's duels
+as its default: they show where models fail, which is another question.
 
 ``models`` is the number of models; ``source`` is written ``file.py:name``.
 
-Source: each entry says its own; what stands first is ours (benchmarks/leave_one_out.py and choice_table.py).
+Source: each entry names its own; the order is ours (benchmarks/leave_one_out.py and choice_table.py).
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Ranking:
-    """One ranking: its words, what it is made from, and how.
+    """One ranking: its texts, what it is computed from, and how.
 
     Scores are computed from what the ranking takes:
 
@@ -73,7 +72,7 @@ class Ranking:
     - "choices": ``compute(games (I, J, J), weights (B, I)) -> (B, J)``, of what people chose between two
       models (`choice_shares.choice_games`).
 
-    ``score`` says what one number is, with ``{metric}`` for the metric of a label; '' where it has no unit.
+    ``score`` says what one number is, with ``{metric}`` for the metric of a label; '' if it has no unit.
     ``bounds``: "share" scores lie in 0..1, "difference" within 1 - 1/J of 0, "none" anywhere. ``interval``:
     "bootstrap" over images, "wilson" of shares, "student" t.
     """
@@ -81,9 +80,9 @@ class Ranking:
     name: str  # its key in the standings
     title: str  # what pages and tables call it
     short: str  # the head of a narrow column
-    says: str  # what its scores tell of a model, as pages put it
+    says: str  # what its scores mean for a model, as pages put it
     source: str  # paper and equation, or ours
-    kind: Kind  # for whom a label counts, one of `KINDS`
+    kind: Kind  # for which models a label counts, one of `KINDS`
     takes: Takes  # what `compute` is given, as listed above
     compute: Callable[..., Any]  # gives the scores, large = good
     bounds: Literal["share", "difference", "none"] = "none"
@@ -99,12 +98,12 @@ class Ranking:
         """
         if self.bounds == "share":
             return 0.0, 1.0
-        # strengths and potentials may be any number
+        # strengths and potentials are unbounded
         most = 1 - 1 / models if self.bounds == "difference" else math.inf
         return -most, most
 
     def words(self) -> dict[str, str]:
-        """Return what pages say about the ranking: name, title, short title, meaning, source and kind."""
+        """Return the texts of the ranking for pages: name, title, short title, meaning, source and kind."""
         return {key: getattr(self, key) for key in ("name", "title", "short", "says", "source", "kind")}
 
 
@@ -307,7 +306,7 @@ RANKINGS: tuple[Ranking, ...] = (
         score=_LOG_ODDS.replace("{what}", "a choice"),
     ),
 )
-_CALLED_WITH = {  # what a person's own ranking is given, and gives
+_CALLED_WITH = {  # the arguments and the result of a user's own ranking
     "ratios": "ratios (replicates, models, models) alone, and gives scores (replicates, models)",
     "counts": "counts of pairs and laplace, and gives scores (replicates, models)",
     "scores": (
@@ -318,7 +317,7 @@ _NAMED = {ranking.name: ranking for ranking in RANKINGS}
 
 
 def score_words(name: str, metric: str) -> str:
-    """Return what a score of a ranking is; '' where it has no unit, or the ranking is a person's own.
+    """Return what a score of a ranking is; '' if it has no unit, or the ranking is the user's own.
 
     >>> score_words("reuse_mean", "mIoU"), score_words("perron", "mIoU")
     ('mean of per-image mIoU', '')
@@ -327,8 +326,8 @@ def score_words(name: str, metric: str) -> str:
 
 
 def entry(name: str, extra: Sequence[Ranking] = ()) -> Ranking:
-    """Return the ranking of that name, built in or a person's own (``extra``); OptionError, which lists all,
-    for another.
+    """Return the ranking of that name, built in or the user's own (``extra``); OptionError, which lists all,
+    for an unknown name.
 
     >>> entry("perron").source
     'Wang et al. 2020, eq. 5'
@@ -342,8 +341,8 @@ def entry(name: str, extra: Sequence[Ranking] = ()) -> Ranking:
 
 
 def taking(takes: Takes, extra: Sequence[Ranking] = ()) -> list[Ranking]:
-    """Return the rankings made from ratios, counts, scores or draws, those that a person added (``extra``)
-    last.
+    """Return the rankings computed from ratios, counts, scores, draws or choices, those that the user added
+    (``extra``) last.
 
     >>> [ranking.name for ranking in taking("ratios")]
     ['aggressiveness', 'resistance']
@@ -352,18 +351,18 @@ def taking(takes: Takes, extra: Sequence[Ranking] = ()) -> list[Ranking]:
 
 
 def words_of(extra: Sequence[Ranking]) -> dict[str, list[dict[str, str]]]:
-    """Return what standings record of your own rankings, so that tables and pages can name them without the
-    file; nothing where there are none.
+    """Return what standings record about your own rankings, so that tables and pages can name them without
+    the file; empty if there are none.
     """
     return {"rankings": [ranking.words() for ranking in extra]} if extra else {}
 
 
 def find_ranking(source: str) -> Ranking:
     """Return the ranking that ``file.py:name`` holds: a `Ranking`, or a function of scores (J, I) and weights
-    (B, I) to scores (B, J), told by its name and the first line of its docstring.
+    (B, I) to scores (B, J), which is named and described by its name and the first line of its docstring.
 
-    OptionError for a file or name that is not there, for anything but these two, for an estimate of draws,
-    and for the name of a built-in ranking; RankingError when it runs and gives another shape.
+    OptionError for a file or name that does not exist, for any other kind of object, for an estimate of
+    draws, and for the name of a built-in ranking; RankingError if it runs and returns another shape.
     """
     if source in _NAMED:
         raise OptionError(
@@ -411,8 +410,8 @@ def find_ranking(source: str) -> Ranking:
 
 
 def refuse_misfits(extra: Sequence[Ranking], fits: Takes | None) -> None:
-    """OptionError for a ranking that is made from what a selection does not have: ``fits`` are its ratios
-    (duels) or counts (pairs), beside scores, which all have.
+    """Raise OptionError for a ranking that needs what a selection does not have: ``fits`` is its ratios
+    (duels) or counts (pairs); every selection has scores.
     """
     of = {"ratios": "duels of label maps", "counts": "pairs of classifiers"}
     for ranking in extra:
@@ -427,7 +426,7 @@ def refuse_misfits(extra: Sequence[Ranking], fits: Takes | None) -> None:
 
 
 def _checked(source: str, ranking: Ranking) -> Callable[..., np.ndarray]:
-    """Return the ranking's function with a check of what it returns."""
+    """Return the ranking's function with a check of its result."""
 
     def compute(made_from: Any, more: Any = None) -> np.ndarray:
         given = (
@@ -455,9 +454,7 @@ def _checked(source: str, ranking: Ranking) -> Callable[..., np.ndarray]:
 
 
 def _read_only(given: Any) -> Any:
-    """Return what a ranking is made from with arrays that it cannot change: those of others are made from the
-    same.
-    """
+    """Return a ranking's input with read-only arrays: other rankings are computed from the same ones."""
     if isinstance(given, np.ndarray):
         return plug.read_only(given)
     return (
@@ -468,17 +465,17 @@ def _read_only(given: Any) -> Any:
 
 
 CHANCE, BEST, TOP, DUELS = "chance", "best", "top", "duels"
-FIRST = {  # the first of these that standings have, and that can be used
+FIRST = {  # per way of choosing, the first of these that is present and usable
     CHANCE: ("prediction_powered", "lure", "reuse_mean"),
     BEST: ("reuse_margins", "margins", "reuse_mean"),
-    TOP: ("reuse_mean",),  # control after choices without probabilities can collapse
+    TOP: ("reuse_mean",),  # a control variate can collapse after choices without probabilities
     DUELS: ("reuse_bradley_terry", "reuse_mean"),
 }
 SELECTION = "--goal order"
 
 
 def chosen_by(rows: Sequence[Row]) -> str:
-    """Return how the images of a selection were chosen: by ``chance`` where every draw has a probability.
+    """Return how the images of a selection were chosen: by ``chance`` if every draw has a probability.
 
     >>> (
     ...     chosen_by([Draw("random", 1, 1, "x", 1.0, 0.5, 2)]),
@@ -496,8 +493,8 @@ def chosen_by(rows: Sequence[Row]) -> str:
 def ordered(
     rankings: Mapping[str, ModelRanking], chosen: str, goal: str | None = None
 ) -> dict[str, ModelRanking]:
-    """Return rankings with the recommended one first, which is never one that cannot be used; the ``goal`` is
-    that of random draws.
+    """Return rankings with the recommended one first, which is always usable; ``goal`` is that of random
+    draws.
 
     >>> few = ModelRanking(unusable="too few")
     >>> list(ordered({"lure": few, "reuse_mean": ModelRanking(), "margins": few}, "chance"))

@@ -1,9 +1,9 @@
-"""What people's choices between two models are worth: shares of each slot, and games between every two
+"""What people's choices between two models amount to: shares for each slot, and games between every two
 models.
 
 Conventions: ``Shares`` are {(image, model, other): (share of the choices for the model, number of choices)},
-each image and two models once, in either order. A share is between 0 and 1; choices that decide nothing count
-half for each.
+with each image and pair of models once, in either order. A share is between 0 and 1; choices without a
+decision count half for each.
 Source: Yan et al. 2021, section 4.4.
 """
 
@@ -22,8 +22,8 @@ Shares: TypeAlias = Mapping[tuple[str, str, str], tuple[float, int]]
 
 
 def slot_shares(rows: Sequence[Slot], choices: Shares) -> tuple[np.ndarray, np.ndarray]:
-    """Return (S,) the share of choices for the defender of each slot, NaN where nobody chose between its
-    models on its image, and (S,) how many choices.
+    """Return (S,) the share of choices for the defender of each slot, NaN if nobody chose between its models
+    on its image, and (S,) the number of choices.
 
     An image may serve several cells: a choice counts in each cell of its two models.
 
@@ -44,8 +44,8 @@ def slot_shares(rows: Sequence[Slot], choices: Shares) -> tuple[np.ndarray, np.n
 
 
 def choice_games(models: Sequence[str], images: Sequence[str], choices: Shares) -> np.ndarray:
-    """Return (I, J, J) how many choices were for the row model against the column model on each image;
-    RankingError for a share that is none.
+    """Return (I, J, J) the number of choices for the row model against the column model on each image;
+    RankingError for an invalid share.
 
     >>> choice_games(("fcn", "unet"), ["x"], {("x", "fcn", "unet"): (0.25, 4)})
     array([[[0., 1.],
@@ -66,8 +66,8 @@ def choice_games(models: Sequence[str], images: Sequence[str], choices: Shares) 
 
 
 def choice_strengths(games: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return (B, J) Bradley-Terry strengths from the games (I, J, J) of `choice_games`, images drawn as often
-    as the weights (B, I) say.
+    """Return (B, J) Bradley-Terry strengths from the games (I, J, J) of `choice_games`, with images drawn as
+    often as the weights (B, I) say.
 
     >>> choice_strengths(np.array([[[0.0, 1], [3, 0]]]), np.ones((1, 1))).round(3)  # (3 + 1/2) to (1 + 1/2)
     array([[-0.424,  0.424]])

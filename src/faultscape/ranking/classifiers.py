@@ -1,10 +1,10 @@
-"""Who wins among classifiers, from the labels of a selection: five faithful rankings and two of re-use, with
-intervals.
+"""Who wins among classifiers, from the labels of a selection: five faithful rankings and two that re-use
+labels, with intervals.
 
-Conventions: ``correct`` (J, I) is 1, 0 or NaN where the label does not decide. *Faithful* rankings (Perron,
+Conventions: ``correct`` (J, I) is 1, 0, or NaN where the label does not decide. *Faithful* rankings (Perron,
 Hodge, Bradley-Terry with ties, Rank Centrality, Borda) use each label only for the pairs that chose its
-image; *re-use* rankings let it score every model that it decides. The unit of the bootstrap is the image. A
-slot has ``model_a``, ``model_b``, ``image``; the pair is unordered.
+image; *re-use* rankings let it score every model that it decides. The bootstrap resamples images. A slot has
+``model_a``, ``model_b``, ``image``; the pair is unordered.
 Source: Wang et al. 2020, section 2.1, Algorithms 1 and 2, eq. 5, Table 1; the re-use of labels is ours.
 """
 
@@ -65,15 +65,15 @@ def classifier_rankings(
     keys: Sequence[str] | None = None,
     extra: Sequence[Ranking] = (),
 ) -> Standings:
-    """Return the standings of classifiers from (J, I) whether each model is right on ``images``: 1, 0, NaN
+    """Return the standings of classifiers from (J, I) whether each model is right on ``images``: 1, 0, or NaN
     where not decided.
 
     ``rows`` are the chosen slots; labelled images that no row chose are used only by the re-use rankings, and
     only with ``all_labels``. Perron's ranking also holds ``consistency_ratio``, Hodge's its ``shares``,
     Bradley-Terry's the ``tie_parameter``. Matrices: ``accuracy`` A (smoothed), ``dominance`` B, and per pair
     the numbers of images ``case_1``, ``case_2`` (row right, column wrong) and ``case_3``. ``benchmark`` is
-    {model: score}, larger being better; ``groups`` {image: group} are drawn whole; ``keys`` (I,) say what
-    each image is whatever it is called (its id by default): the bootstrap draws images in their order.
+    {model: score}, larger is better; ``groups`` {image: group} are drawn whole; ``keys`` (I,) identify images
+    independently of their names (ids by default): the bootstrap draws images in the order of the keys.
     ``extra`` are rankings of your own (`find_ranking`). Errors: RankingError for slots, shapes, answers or a
     benchmark that do not fit, or no label at all; OptionError for options out of range.
 
@@ -177,8 +177,8 @@ def classifier_rankings(
 def _partly_labelled(
     first: np.ndarray, second: np.ndarray, image: np.ndarray, correct: np.ndarray, chosen: np.ndarray
 ) -> np.ndarray:
-    """Return which images (I,) labels decide in part: a chosen one not for all models of its slots, another
-    not for all models.
+    """Return which images (I,) are decided in part: chosen images not for all models of their slots, other
+    images not for all models.
     """
     there = image >= 0
     open_ = ~chosen & np.isnan(correct).any(0)
@@ -190,10 +190,10 @@ def _partly_labelled(
 def pair_places(
     models: Sequence[str], rows: Sequence[PairSlot], images: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the slots as places (S,) of first model, second model and image, -1 for an image that is not
-    there.
+    """Return the slots as places (S,) of first model, second model and image, -1 for an image that is not in
+    ``images``.
 
-    RankingError for a model that is not known.
+    RankingError for an unknown model.
 
     >>> from types import SimpleNamespace as Row
     >>> pair_places(["vgg", "resnet"], [Row(model_a="resnet", model_b="vgg", image="y")], ["x"])
@@ -215,7 +215,7 @@ def pair_places(
 def _games(
     first: np.ndarray, second: np.ndarray, image: np.ndarray, correct: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the games of the slots that count, once for a pair and an image, as ``sandwich`` takes them."""
+    """Return the games of the slots that count, one per pair and image, as ``sandwich`` takes them."""
     rows = np.stack([np.minimum(first, second), np.maximum(first, second), image])
     first, second, image = np.unique(rows[:, image >= 0], axis=1)
     points = (1 + correct[first, image] - correct[second, image]) / 2
@@ -226,7 +226,7 @@ def _games(
 def _said(
     models: tuple[str, ...], point: PairCounts, image: np.ndarray, correct: np.ndarray, ratios: np.ndarray
 ) -> list[str]:
-    """Return what a reader should know: shares of the cases, who was compared, what no ratio or partial
+    """Return notes for the reader: shares of the cases, who was compared, and what missing ratios or partial
     labels leave open.
     """
     decided = point.total.sum() / 2

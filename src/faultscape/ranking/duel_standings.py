@@ -1,12 +1,12 @@
 """Who wins, from the labels of a selection: four rankings of one set of models, with intervals, and what they
-rest on.
+are based on.
 
 Conventions: two *faithful* rankings (aggressiveness, resistance: Yan et al. 2021, eq. 3-6) use each labelled
 image only for the duels that chose it; two *re-use* rankings (mean concordance, Bradley-Terry) let each
-labelled image score every model, on the images that every ranked model has. The unit of the bootstrap is the
-image; images outside the selection (``all_labels``) are drawn as a stratum of their own, so that they leave
-the faithful intervals alone. A pair of models compared in one direction only has no part in eq. 6: a lone
-ratio would always favour its row model.
+labelled image score every model, on the images that every ranked model has. The bootstrap resamples images;
+images outside the selection (``all_labels``) are drawn as a separate stratum, so that they do not affect the
+faithful intervals. A pair of models compared in one direction only is left out of eq. 6: a lone ratio would
+always favour its row model.
 
 ``accuracy`` (J, I) is the concordance of each model with the truth, NaN where there is no label.
 ``class_names`` are the names of the classes. ``parents`` hold the names of the classes of each group.
@@ -61,10 +61,10 @@ def standings(
     concordance.
 
     ``truth`` names one of ``pairs.truths``, the only one by default; images without it count as not labelled.
-    ``benchmark`` is {model: score}, larger being better. ``keys`` (I,) say what each image is whatever it is
-    called, such as the SHA-256 of its file (its id by default): the bootstrap draws images in their order, so
-    that names change no interval. Errors: RankingError when nothing is labelled, a model is not in ``pairs``
-    or the benchmark lacks one.
+    ``benchmark`` is {model: score}, larger is better. ``keys`` (I,) identify images independently of their
+    names, such as the SHA-256 of the file (ids by default): the bootstrap draws images in the order of the
+    keys, so that names change no interval. Errors: RankingError if nothing is labelled, a model is not in
+    ``pairs`` or the benchmark lacks one.
     """
     for model in slots.models:
         if model not in pairs.models:
@@ -118,12 +118,12 @@ def rank_accuracies(
     """Return the standings from (J, I) concordances of the models with the truth on ``images``, NaN where
     unknown.
 
-    ``rows`` are the chosen slots; a column without any number is an image without label; labelled images that
-    no row chose are used only by the re-use rankings, and only with ``all_labels``. ``benchmark`` is {model:
-    score}, larger being better; ``groups`` {image: group} are drawn whole, ``keys`` as in `standings`;
+    ``rows`` are the chosen slots; a column without any number is an image without a label; labelled images
+    that no row chose are used only by the re-use rankings, and only with ``all_labels``. ``benchmark`` is
+    {model: score}, larger is better; ``groups`` {image: group} are drawn whole, ``keys`` as in `standings`;
     ``extra`` are rankings of your own (`find_ranking`). ``choices`` are what people chose between two models
-    (`choice_shares`): where an image has no label, they say what both sides of its slots are worth; its
-    column is NaN. Errors: RankingError for slots, shapes or a benchmark that do not fit, or no label at all;
+    (`choice_shares`): for an image without a label (a column of NaN) they say what both sides of its slots
+    are worth. Errors: RankingError for slots, shapes or a benchmark that do not fit, or no label at all;
     OptionError for options out of range.
 
     >>> cells = [("unet", "fcn", "x"), ("fcn", "unet", "y")]
@@ -238,8 +238,8 @@ def rank_accuracies(
 
 
 def _choices_text(answers: int, images: int, chosen: int, *, labels: bool) -> str:
-    """Return what to say about people's choices: how many there are, and on which images they count, where
-    some have ``labels``.
+    """Return a note on people's choices: how many there are, and on which images they count, if some have
+    ``labels``.
 
     >>> _choices_text(60, 30, 45, labels=False)
     '60 choices between two models decide 30 of 45 chosen images; intervals redraw images, not people'

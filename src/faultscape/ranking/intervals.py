@@ -1,10 +1,10 @@
-"""How far scores may move: the bootstrap over images, ranks with ties, intervals of shares.
+"""How far scores may vary: the bootstrap over images, ranks with ties, intervals of shares.
 
 Conventions: ``scores`` (J,), ``replicates`` (B, J), large = good, NaN = no score; a replicate is one draw of
-images with replacement, so that an image that serves many duels is drawn with all of them. Intervals are
-percentile intervals over the replicates with a score; NaN without any. Rank 1 is best, equal scores (to 12
-decimals) share the mean of their ranks.
-Source: Efron 1979; Wilson 1927; the number of images that a variance is worth: Kish 1965, Korn and Graubard
+images with replacement, in which an image that serves many duels is drawn with all of them. Intervals are
+percentile intervals over the replicates with a score, NaN if there are none. Rank 1 is best, equal scores (to
+12 decimals) share the mean of their ranks.
+Source: Efron 1979; Wilson 1927; the effective sample size of a variance: Kish 1965, Korn and Graubard
 1998.
 """
 
@@ -15,8 +15,8 @@ import numpy as np
 from faultscape.metrics.intervals.units import LEVEL
 from faultscape.ties import DECIMALS
 
-LOST = 0.02  # share of replicates without a score beyond which they speak of lucky draws alone
-SURE = 6  # cases at which three quarters of a variance are believed
+LOST = 0.02  # share of replicates without a score above which the others are not a fair sample
+SURE = 6  # number of cases at which the measured variance gets three quarters of the weight
 _CHUNK = 2_000_000
 
 
@@ -54,7 +54,7 @@ def ranks(scores: np.ndarray) -> np.ndarray:
 
 
 def percentile_interval(replicates: np.ndarray, level: float = LEVEL) -> np.ndarray:
-    """Return (J, 2) the central interval of each column, linear between order statistics, NaN left out.
+    """Return (J, 2) the central interval of each column, linear between order statistics, ignoring NaN.
 
     >>> percentile_interval(np.array([[0.0], [1.0], [2.0], [np.nan]]), level=0.5)
     array([[0.5, 1.5]])
@@ -70,13 +70,13 @@ def percentile_interval(replicates: np.ndarray, level: float = LEVEL) -> np.ndar
 def share_intervals(
     share: np.ndarray, variance: np.ndarray, unit: float, factor: float, shift: np.ndarray | float = 0.0
 ) -> np.ndarray:
-    """Return (J, 2) Wilson's intervals of shares (J,) between 0 and 1, of as many images as their
-    ``variance`` says they are worth.
+    """Return (J, 2) Wilson's intervals of shares (J,) between 0 and 1, with the effective number of images
+    that their ``variance`` implies.
 
-    ``unit`` is the variance of a share p in units of p (1 - p) as the number of images alone lets expect,
+    ``unit`` is the variance of a share p in units of p (1 - p) that the number of images alone implies,
     ``factor`` the quantile of Student's t. A variance v counts as that of n = q^2 / v cases, q = p (1 - p),
-    and the ``unit`` in its place is believed by (6 / (n + 6))^2: where no case was seen there is no variance,
-    and yet some may be. ``shift`` (J,) is of the variance, and the same whatever p is.
+    and is mixed with ``unit``, whose weight is (6 / (n + 6))^2: if no case was seen the variance is zero,
+    although there may be cases. ``shift`` (J,) is the part of the variance that does not depend on p.
 
     >>> share_intervals(np.array([0.0, 0.5]), np.array([0.0, 0.0025]), 0.01, 1.96).round(
     ...     3
@@ -84,7 +84,7 @@ def share_intervals(
     array([[0.   , 0.037],
            [0.404, 0.596]])
     """
-    share = np.round(share, DECIMALS)  # sums of weights make a share of all or none all but so
+    share = np.round(share, DECIMALS)  # sums of weights miss 0 and 1 by rounding errors
     own = share * (1 - share)
     variance = np.where(np.asarray(variance) < 10.0 ** (-2 * DECIMALS), 0.0, variance)  # NaN stays NaN
     cases = np.divide(own**2, variance, out=np.where(own > 0, np.inf, 0.0), where=variance > 0)
@@ -100,8 +100,8 @@ def share_intervals(
 
 
 def _positions(replicates: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the columns sorted with NaN last and one row of NaN more, how many are known, and where the two
-    ends lie (J, 2).
+    """Return the columns sorted with NaN last and one more row of NaN, the number of known values, and the
+    positions of the two ends (J, 2).
     """
     replicates = np.asarray(replicates, dtype=float)
     ordered = np.concatenate([np.sort(replicates, axis=0), np.full((1, replicates.shape[1]), np.nan)])

@@ -1,4 +1,4 @@
-"""Who topples whom, and who stands: the matrices of aggressiveness and resistance.
+"""Who beats whom, and who resists: the matrices of aggressiveness and resistance.
 
 Conventions: ``performance`` (..., 2, J, J) is [role, defender, attacker] as ``outcomes`` gives it; a matrix
 is (..., J, J), row against column, ones on the diagonal, NaN where nothing was compared or both sides are
@@ -33,8 +33,8 @@ def aggressiveness(performance: np.ndarray, epsilon: float = 0.01) -> np.ndarray
 
 
 def resistance(performance: np.ndarray, epsilon: float = 0.01) -> np.ndarray:
-    """Return R, r_ij = (P(f_i; S_ij) + epsilon) / (P(f_j; S_ij) + epsilon): how well i stands against j, Yan
-    et al. 2021, eq. 5.
+    """Return R, r_ij = (P(f_i; S_ij) + epsilon) / (P(f_j; S_ij) + epsilon): how well i resists j, Yan et al.
+    2021, eq. 5.
 
     (..., J, J) from ``performance`` (..., 2, J, J). OptionError for a negative epsilon.
 

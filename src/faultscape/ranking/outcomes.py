@@ -1,13 +1,13 @@
-"""What each side of a duel is worth on the images chosen for it: P of Yan et al. 2021, eq. 4, for many
+"""What each side of a duel scores on the images chosen for it: P of Yan et al. 2021, eq. 4, for many
 bootstrap weights at once.
 
 Conventions: J models, I images with labels, S slots, B sets of weights. A cell is (defender, attacker,
 class); the images of cell (d, a, y) are S_da^(y). ``performance[b, role, d, a]`` is the mean over the cells
 of the ordered pair (d, a) of the weighted mean concordance with the truth of the defender (role 0) or the
-attacker (role 1); NaN where nothing is known. A slot counts where its image has a label and both models a
-concordance, so that the two sides of a ratio are always taken over the same images; or, without a label,
-where people chose between the two (``worth``): then each side is worth the share of choices for it. Cells
-without weight are skipped.
+attacker (role 1); NaN where nothing is known. A slot counts if its image has a label and both models a
+concordance, so that the two sides of a ratio are always taken over the same images. Without a label it counts
+if people chose between the two (``worth``): then each side scores its share of the choices. Cells without
+weight are skipped.
 Source: Yan et al. 2021, section 3.1.3, 4.4.
 """
 
@@ -26,8 +26,8 @@ _CHUNK = 2_000_000  # numbers in the largest temporary array, 16 MB
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """P of Yan et al. 2021, eq. 4 and what had to be skipped: cells never filled, cells without any label,
-    slots without label.
+    """P of Yan et al. 2021, eq. 4 and what was skipped: cells never filled, cells without any label, slots
+    without a label.
     """
 
     performance: np.ndarray
@@ -54,11 +54,11 @@ def duel_outcomes(
     ``defender``, ``attacker``, ``group``, ``image`` (S,) are places of models, classes and columns of
     ``accuracy``; image -1 has no label. ``accuracy`` (J, I) is the concordance of each model with the truth,
     NaN where unknown; ``weights`` (B, I) are nonnegative, ones by default (B = 1). ``groups`` is the number
-    of classes that could fill a cell, the classes seen by default. ``worth`` (2, S) is the share of choices
-    for the defender and the attacker of a slot whose image has no label, NaN where nobody chose, and
-    ``voices`` (S,) of how many choices, ones by default: such a slot weighs in its cell by their number, in
-    units of the mean over such slots; one with a label weighs 1. RankingError for columns of unequal lengths,
-    or places that ``accuracy`` and ``weights`` do not have.
+    of classes that could fill a cell, by default the number of classes seen. ``worth`` (2, S) is the share of
+    choices for the defender and the attacker of a slot whose image has no label, NaN if nobody chose, and
+    ``voices`` (S,) the number of these choices, ones by default: such a slot weighs in its cell by this
+    number, in units of the mean over such slots; one with a label weighs 1. RankingError for columns of
+    unequal lengths, or places that ``accuracy`` and ``weights`` do not have.
 
     >>> found = duel_outcomes([0, 0, 1], [1, 1, 0], [0, 1, 0], [0, 1, -1], [[0.8, 0.6], [0.4, 0.2]])
     >>> found.performance[0, :, 0, 1].round(3)  # defender 0 and attacker 1 on S_01
@@ -122,7 +122,7 @@ def _means(
     j: int,
 ) -> np.ndarray:
     """Return (B, 2, J, J) from cells sorted by ordered pair: ``pair`` (cells,), and per slot its cell, image,
-    two values and how much it weighs.
+    two values and weight.
     """
     b, i = weights.shape
     out = np.full((b, 2, j * j), np.nan)

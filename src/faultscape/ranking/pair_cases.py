@@ -1,10 +1,10 @@
-"""What the labels say about two classifiers on the images chosen for them: accuracies, and cases I, II, III,
-of every pair.
+"""What the labels say about two classifiers on the images chosen for them: accuracies, and the cases I, II,
+III, for every pair.
 
 Conventions: J models, I images with labels, S slots, B sets of weights. A slot is an unordered pair and an
-image; ``correct`` (J, I) is 1, 0 or NaN (no label, or a partial label that does not decide). A slot counts
-where both of its models are decided, so that both sides of a ratio are taken over the same images. An image
-counts once for every pair that chose it.
+image; ``correct`` (J, I) is 1, 0 or NaN (no label, or a partial label that does not decide). A slot counts if
+both of its models are decided, so that both sides of a ratio are taken over the same images. An image counts
+once for every pair that chose it.
 Source: Wang et al. 2020, section 2.1; cases I (both right), II (one right), III (both wrong).
 """
 
@@ -21,8 +21,8 @@ _CHUNK = 2_000_000  # numbers in the largest temporary array, 16 MB
 
 @dataclass(frozen=True, eq=False)
 class PairCounts:
-    """Weighted numbers of images (B, J, J): symmetric, except ``wins``, the images that the row model has
-    right, the column wrong.
+    """Weighted numbers of images (B, J, J): symmetric, except ``wins``, the images that the row model gets
+    right and the column model wrong.
 
     ``total`` decided images of the pair; ``both_right`` case I; ``both_wrong`` case III. Case II is ``wins``
     plus its transpose.
@@ -35,12 +35,12 @@ class PairCounts:
 
     @property
     def correct(self) -> np.ndarray:
-        """Images (B, J, J) of the pair that the row model has right: cases I, and II where it wins."""
+        """Images (B, J, J) of the pair that the row model gets right: case I, and case II if it wins."""
         return self.both_right + self.wins
 
     @property
     def ties(self) -> np.ndarray:
-        """Images (B, J, J) of the pair that tell its models not apart: cases I and III."""
+        """Images (B, J, J) of the pair that do not distinguish its models: cases I and III."""
         return self.both_right + self.both_wrong
 
 
@@ -55,7 +55,7 @@ def pair_counts(
 
     ``first``, ``second``, ``image`` (S,) are places of models and columns of ``correct`` (J, I); image -1 has
     no label. ``weights`` (B, I) count the images, ones by default (B = 1). RankingError for a model paired
-    with itself or an answer but 0, 1, NaN.
+    with itself, or an answer other than 0, 1 or NaN.
 
     >>> correct = np.array([[1, 1, 0, 1], [0, 1, 0, np.nan]])
     >>> counts = pair_counts([0, 1, 0, 0], [1, 0, 1, 1], [0, 1, 2, 3], correct)
@@ -79,7 +79,7 @@ def pair_counts(
     low, high, image = low[decided], high[decided], image[decided]
     one, other = correct[low, image] > 0, correct[high, image] > 0
 
-    pair = low * j + high  # sorted, as np.unique gave them
+    pair = low * j + high  # sorted by np.unique
     pairs, start = np.unique(pair, return_index=True)
     sums = np.zeros((len(weights), 4, j * j))
     step = max(1, _CHUNK // max(len(image), 1))

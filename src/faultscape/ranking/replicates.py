@@ -1,12 +1,12 @@
-"""What all tables of rankings share: draws of images, who is linked, the re-use rankings, a ranking with its
-intervals.
+"""What all tables of rankings share: draws of images, which models are linked, the re-use rankings, a ranking
+with its intervals.
 
 Conventions: J models, I images with labels, B replicates. Row 0 of weights and of scores is the point
-estimate, whose weights are ones; the others are draws of images with replacement, the images of the selection
-and the others each as a stratum of their own, so that further labels leave the faithful intervals alone.
-Models that comparisons do not link have no score, nor has a replicate that fails to link those that the point
-estimate does; where more than 2 % fail, those left are not a fair sample and all ranks stay open. Ranks, who
-is tied for best, and both for all models at once come from one set of tests, so that they cannot contradict
+estimate, whose weights are ones; the others are draws of images with replacement. Images of the selection and
+other images are separate strata, so that further labels do not affect the faithful intervals. Models that
+comparisons do not link have no score, nor has a replicate that fails to link those that the point estimate
+does; if more than 2 % fail, the rest are not a fair sample and all ranks stay open. Ranks and the models tied
+for best, one at a time and for all models at once, come from one set of tests, so that they cannot contradict
 each other. A score lies inside its interval.
 Source: Efron 1979; Wilson 1927; the re-use of labels is ours.
 """
@@ -34,11 +34,11 @@ from faultscape.ranking.simultaneous_ranks import rank_sets, replicate_p_values,
 from faultscape.standings import FEW, ModelRanking
 from faultscape.ties import DECIMALS, tie_order
 
-# fewer images than FEW carry no interval; of whole groups, whose intervals are Student's, LEAST do
-# what intervals speak of: the pool that was drawn from, or data to come like it, or they describe the chosen
-# images
+# fewer images than FEW get no interval; for whole groups, with Student's intervals, LEAST are enough
+# what intervals are about: the pool that was drawn from, or data to come like it; or they describe the
+# chosen images
 POOL, FUTURE, CHOSEN = "pool", "future", "chosen"
-MANY = 20  # groups of images from which on percentiles of the bootstrap are believed; of fewer Student's t
+MANY = 20  # groups of images from which percentiles of the bootstrap are used; with fewer Student's t
 INTERVAL = "percentile bootstrap over images; of reuse_mean Wilson's"
 
 
@@ -64,11 +64,11 @@ def checked(
     *,
     keys: Sequence[str] | None = None,
 ) -> tuple[tuple[str, ...], list[str], np.ndarray]:
-    """Return what every table of rankings is made from, scores (J, I) as numbers; RankingError or OptionError
-    where it does not fit.
+    """Return what every table of rankings is computed from, with scores (J, I) as numbers; RankingError or
+    OptionError if it does not fit.
 
-    Images are put in the order of ``faultscape.ties``, by their ``keys`` (I,) or their ids: whatever they are
-    called and however they came, the bootstrap draws the same.
+    Images are sorted by ``faultscape.ties``, by their ``keys`` (I,) or their ids: the bootstrap draws the
+    same images whatever their names and original order.
 
     >>> checked(["a", "b"], ["x"], [[1], [0]], 0, "answers")
     (('a', 'b'), ['x'], array([[1.],
@@ -94,7 +94,7 @@ def image_weights(
 ) -> np.ndarray:
     """Return (1 + B, I) ones, then how often each image is drawn; ``chosen`` (I,) and the others are strata.
 
-    Where images have a ``group`` (I,) whole groups are drawn, of chosen and other images together.
+    Images with a ``group`` (I,) are drawn in whole groups, of chosen and other images together.
 
     >>> image_weights(np.array([True, True, False]), 2, 0)[:, 2]
     array([1., 1., 1.])
@@ -111,7 +111,8 @@ def image_weights(
 
 
 def draws_of(some: np.ndarray, group: np.ndarray | None) -> int:
-    """Return how many draws there are of ``some`` (I,) of the images: as many as images, or as their groups.
+    """Return how many draws there are of ``some`` (I,) of the images: as many as these images, or their
+    groups.
 
     >>> (
     ...     draws_of(np.array([True, True, False]), None),
@@ -125,8 +126,8 @@ def draws_of(some: np.ndarray, group: np.ndarray | None) -> int:
 def one_footing(
     models: tuple[str, ...], joined: np.ndarray, scores: np.ndarray
 ) -> tuple[np.ndarray, list[str]]:
-    """Return (1 + B, J) scores of the models that are ``joined`` (J,) in the point estimate, and what to say
-    about the others.
+    """Return (1 + B, J) scores of the models that are ``joined`` (J,) in the point estimate, and notes about
+    the others.
 
     >>> one_footing(
     ...     ("a", "b", "c"),
@@ -138,7 +139,7 @@ def one_footing(
            [ 2.,  1., nan]])
     """
     scores = np.where(joined, scores, np.nan)
-    # a replicate that ranks only some of them has scores on another footing
+    # a replicate that ranks only some of them has scores that are not comparable
     scores[(np.isnan(scores) & joined).any(1)] = np.nan
     notes = []
     if not joined.all():
@@ -156,8 +157,8 @@ def one_footing(
 
 
 def one_sided(models: Sequence[str], games: np.ndarray, lone: Iterable[int]) -> str:
-    """Return which of the ``lone`` models always win, which always lose, and which win against some alone and
-    lose to the others; ``games`` (J, J) are wins of the row.
+    """Return which of the ``lone`` models always win, which always lose, and which always win against some
+    and always lose to the others; ``games`` (J, J) are wins of the row.
 
     >>> one_sided(["a", "b", "c"], np.array([[0, 2, 3], [0, 0, 1], [0, 0, 0]]), [0, 1, 2])
     'a always wins, c always loses, b always wins against some and always loses to the others'
@@ -181,11 +182,11 @@ def reuse(
     models: tuple[str, ...], accuracy: np.ndarray, weights: np.ndarray, extra: Sequence[Ranking] = ()
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, list[str]]]:
     """Return the scores (1 + B, J) of ``reuse_mean``, ``reuse_bradley_terry`` and rankings of your own
-    (``extra``), their sandwich errors (J,), and what to say.
+    (``extra``), their sandwich errors (J,), and notes to print.
 
-    ``accuracy`` (J, I), NaN where unknown: a mean is over what is known of the model, a game is where both
-    models are known. Where all is known and right or wrong, Bradley-Terry orders the models as the mean does,
-    each having met each equally often, and is left out.
+    ``accuracy`` (J, I), NaN where unknown: a mean is over the known scores of a model, a game needs both
+    models known. If all is known and right or wrong, Bradley-Terry orders the models as the mean does, since
+    each met each equally often, and is left out.
 
     >>> scores, _, _ = reuse(("a", "b"), np.array([[0.9, 0.8, 0.1], [0.7, np.nan, 0.2]]), np.ones((1, 3)))
     >>> scores["reuse_mean"].round(3), scores["reuse_bradley_terry"].round(3)
@@ -225,9 +226,8 @@ def table(
 
     ``errors`` are sandwich errors (J,) of some rankings, ``drawn`` the number of images that a ranking's
     replicates draw from, ``decided`` (J, I) whether a label says how good a model is on an image; ``notes``
-    go first. Where whole groups were drawn, ``group`` (I,) is that of each image, and ``drawn`` counts
-    groups; ``groups_told`` of them are counted in another note. ``extra`` are rankings of your own among
-    them.
+    go first. If whole groups were drawn, ``group`` (I,) is that of each image, and ``drawn`` counts groups;
+    ``groups_told`` of them are counted in another note. ``extra`` are rankings of your own among them.
     """
     what, least = ("images", FEW) if group is None else ("groups of images", LEAST)
     spans = {name: entry(name, extra).span(len(models)) for name in scores}
@@ -305,14 +305,13 @@ def ranking(
     groups: bool = False,
     span: tuple[float, float] = (-math.inf, math.inf),
 ) -> ModelRanking:
-    """Return one ranking as standings hold it; ranks and the set of the best hold at once for all models
-    where it says so.
+    """Return one ranking as standings hold it, with ranks for one model at a time and for all at once.
 
-    A model is tied for best where no test says that another is better; of fewer images than ``least`` (ten,
-    or six groups) nothing is tested: all ranks are open, and nobody is. Scores are ``exact`` when all labels
-    there can be are in them. Intervals are NaN for too few images, and where replicates do not vary: what has
-    not been seen to vary is not known. Where ``images`` counts ``groups``, and these are fewer than twenty,
-    intervals are Student's t. All are cut at the ends of the ``span`` of what is measured.
+    A model is tied for best if no test says that another is better. With fewer images than ``least`` (ten, or
+    six groups) nothing is tested: all ranks are open, and no model is tied. Scores are ``exact`` if they use
+    all labels that can exist. Intervals are NaN for too few images, and if replicates do not vary, since
+    their variance is then unknown. If ``images`` counts ``groups``, and there are fewer than twenty,
+    intervals are Student's t. All are clipped to the ``span`` of what is measured.
 
     >>> draws = np.random.default_rng(0).normal([0, 0, 9], 1, (200, 3))
     >>> said = ranking(("a", "b", "c"), np.array([0.1, 0.0, 9.0]), draws, 50)
@@ -328,7 +327,7 @@ def ranking(
         ),
     )
     if groups and images > 1:
-        # a bootstrap's spread is that of G, not G - 1
+        # the bootstrap's variance divides by G, not G - 1
         replicates = scores + (replicates - scores) * np.sqrt(images / (images - 1))
     spread = intervals.percentile_interval(replicates)
     if groups and least <= images < MANY and len(replicates) > 1:
@@ -358,7 +357,7 @@ def ranking(
 
 
 def held(bounds: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Return intervals (J, 2) that hold the scores (J,): wider where one lies outside, as scores with a bias
+    """Return intervals (J, 2) that contain the scores (J,): widened if a score lies outside, as biased scores
     may; NaN stays NaN.
 
     >>> held(np.array([[0.1, 0.2], [np.nan, np.nan]]), np.array([0.25, 0.3]))
@@ -400,7 +399,7 @@ def _mean_intervals(
         )
         if (n := len(sizes)) < least:
             continue
-        variance = np.nanvar(scores[1:, k]) * n / (n - 1)  # a bootstrap's is that of n, not n - 1
+        variance = np.nanvar(scores[1:, k]) * n / (n - 1)  # the bootstrap's divides by n, not n - 1
         factor = float(stdtrit(n - 1, (1 + LEVEL) / 2))
         unit = 1 / n if group is None else _unit(float(variance), scores[0, k], sizes)
         out[k] = intervals.share_intervals(scores[:1, k], np.array([variance]), unit, factor)[0]
@@ -408,10 +407,10 @@ def _mean_intervals(
 
 
 def _unit(variance: float, share: float, sizes: np.ndarray) -> float:
-    """Return the variance of a share p in units of p (1 - p), as the number of images lets expect, and more
-    where groups of these ``sizes`` (G,) vary by more.
+    """Return the variance of a share p in units of p (1 - p) that the number of images implies, or more if
+    groups of these ``sizes`` (G,) vary more.
     """
-    # each image for itself, each group as if it were one
+    # between images independent of each other and each group counting as one
     least, most = 1 / sizes.sum(), (sizes**2).sum() / sizes.sum() ** 2
     own = share * (1 - share)
     return float(np.clip(variance / own, least, most)) if own > 0 else float(most)

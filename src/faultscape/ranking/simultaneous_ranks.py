@@ -1,11 +1,11 @@
-"""Which ranks a model may have, by itself and for all models at once: tests of every pair, for the latter
+"""Which ranks a model may have, by itself and for all models at once: tests of every pair, in the latter case
 corrected for their number.
 
-Conventions: ``p_values`` (J, J), entry [i, j] is one-sided, small where i is better than j; NaN = not tested,
-which never separates two models. Rank 1 is best. The ranks given are right for all models together with the
-probability ``level``, whatever the true scores are, where ``single_rank_sets`` are of tests that are right
-one at a time, and never wider. Holm's procedure runs over both directions of every pair, since that one model
-is *better*, not only different, is what a rank says.
+Conventions: ``p_values`` (J, J), entry [i, j] is one-sided, small if i is better than j; NaN = not tested,
+which never separates two models. Rank 1 is best. Simultaneous ranks are right for all models together with
+probability ``level``, whatever the true scores; ``single_rank_sets`` use tests that are right one at a time,
+and are never wider. Holm's procedure runs over both directions of every pair, since a rank says that one
+model is *better*, not only different.
 Source: Holm 1979; ranks from pairwise tests: Mogstad, Romano, Shaikh and Wilhelm 2024, Klein, Wright and
 Wieczorek 2020, Neuhof and Benjamini 2026 (the level of a single task). Exact test of two proportions: McNemar
 1947.
@@ -25,9 +25,9 @@ def paired_p_values(accuracy: np.ndarray, weights: np.ndarray | None = None) -> 
     """Return (J, J) one-sided p-values that i is better than j, from their scores on the same images.
 
     ``accuracy`` (J, I), NaN where unknown; ``weights`` (I,) count the images. Scores that are all 0 or 1,
-    without weights, are tested exactly: of the images that one of two models has right, each is as likely the
-    one's as the other's. All other scores by Student's t of the mean difference. NaN for a model and itself,
-    and where fewer than two images are known.
+    without weights, are tested exactly: an image that only one of two models gets right is equally likely to
+    be either's. All other scores by Student's t of the mean difference. NaN for a model and itself, and if
+    fewer than two images are known.
 
     >>> paired_p_values(np.array([[1.0, 1, 1, 1, 0], [0, 0, 0, 1, 0]])).round(3)  # three to none: 1/8
     array([[  nan, 0.125],
@@ -69,8 +69,8 @@ def replicate_p_values(
 
     ``scores`` (J,), ``replicates`` (B, J) as the rankings give them; t with ``images`` - 1 degrees of
     freedom, the normal distribution by default. A p-value is never below 2^-images, which is how often all of
-    them would favour one model at random, nor below 1 / (B + 1) where the replicates do not vary. ``exact``
-    scores are 0 or 1: all is known. NaN without score.
+    them would favour one model at random, nor below 1 / (B + 1) if the replicates do not vary. ``exact``
+    scores are 0 or 1, since everything is known. NaN without score.
 
     >>> draws = np.array([[0.9, 0.1], [0.7, 0.1], [0.8, 0.3], [0.8, 0.1]])
     >>> replicate_p_values(np.array([0.8, 0.15]), draws)[0, 1] < 1e-4  # .65 against an error of .13
@@ -96,7 +96,7 @@ def replicate_p_values(
 
 
 def better(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
-    """Return (J, J) bool: i is better than j, with all these statements true at once with the probability
+    """Return (J, J) bool: i is better than j, where all these statements hold simultaneously with probability
     ``level`` (Holm).
 
     >>> better(np.array([[np.nan, 0.02, 0.001], [0.98, np.nan, 0.004], [0.999, 0.996, np.nan]])).astype(int)
@@ -117,10 +117,10 @@ def better(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
 
 
 def rank_sets(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
-    """Return (J, 2) best and worst rank of each model, all right at once: 1 + those better than it, J - those
-    worse.
+    """Return (J, 2) best and worst rank of each model, all right at once: 1 + the number of models better
+    than it, J - the number worse.
 
-    A model without any test has no rank (NaN) and is not counted. The models whose best rank is 1 hold the
+    A model without any test has no rank (NaN) and is not counted. The models whose best rank is 1 contain the
     best one.
 
     >>> rank_sets(np.array([[np.nan, 0.02, 0.001], [0.98, np.nan, 0.004], [0.999, 0.996, np.nan]]))
@@ -132,11 +132,11 @@ def rank_sets(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
 
 
 def single_rank_sets(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
-    """Return (J, 2) best and worst rank of each model from the same tests, each with two sides and the
-    ``level`` of its own.
+    """Return (J, 2) best and worst rank of each model from the same tests, each two-sided and at its own
+    ``level``.
 
     They lie within ``rank_sets``: what holds for all models at once holds for one pair. The models whose best
-    rank is 1 are tied for best: of no other do these tests say that it is better.
+    rank is 1 are tied for best: no test says that another model is better.
 
     >>> single_rank_sets(np.array([[np.nan, 0.02, 0.001], [0.98, np.nan, 0.004], [0.999, 0.996, np.nan]]))
     array([[1., 1.],
@@ -155,8 +155,8 @@ def _ranks(beats: np.ndarray, p_values: np.ndarray) -> np.ndarray:
 
 
 def _one_sided(mean: np.ndarray, error: np.ndarray, degrees: np.ndarray) -> np.ndarray:
-    """Return the chance of a mean this large or larger where there is no difference; without error, 0 above,
-    1 otherwise.
+    """Return the probability of a mean this large or larger under no difference; without error, 0 if it is
+    positive, 1 otherwise.
     """
     sharp = np.where(mean > 0, 0.0, 1.0)
     t = np.divide(mean, error, out=np.zeros(np.shape(mean)), where=error > 0)
@@ -165,8 +165,8 @@ def _one_sided(mean: np.ndarray, error: np.ndarray, degrees: np.ndarray) -> np.n
 
 
 def _at_least(wins: np.ndarray, games: np.ndarray) -> np.ndarray:
-    """Return the chance of so many wins or more in games at even odds: P(X >= k) is the incomplete beta
-    function I(k, n - k + 1) at 1/2.
+    """Return the probability of this many wins or more in games at even odds: P(X >= k) is the incomplete
+    beta function I(k, n - k + 1) at 1/2.
 
     >>> _at_least(np.array([0, 2, 3]), np.array([3, 3, 3]))
     array([1.   , 0.5  , 0.125])

@@ -1,10 +1,9 @@
-"""How far a ranking hangs on single models, on how many images a pair has, and on who met whom.
+"""How much a ranking depends on single models, on the number of images per pair, and on who met whom.
 
-Conventions: ``score`` is a function from the slots that count, (S,) bool, to the scores (J,) that they give,
-large = good, NaN = no score: whatever the task and the ranking. Ranks are compared by Spearman's correlation
-of ranks with ties.
-Source: Wang et al. 2020, Fig. 5; leaving out one model's images: Phang et al. 2021, who found rankings on
-images chosen against one model unstable.
+Conventions: ``score`` is a function from the slots that count, (S,) bool, to their scores (J,), large = good,
+NaN = no score, for any task and ranking. Ranks are compared by Spearman's correlation of ranks with ties.
+Source: Wang et al. 2020, Fig. 5; leaving out one model's images: Phang et al. 2021, who found that rankings
+on images chosen against one model are unstable.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from faultscape.ranking.agreement import spearman
 from faultscape.ranking.intervals import ranks
 
 Score = Callable[[np.ndarray], np.ndarray]
-MOST = 60  # values of k that a curve of stability has at most: each is a ranking anew
+MOST = 60  # maximum number of values of k in a stability curve: each needs its own ranking
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What the ranking of the others becomes without the slots of one model: ``moved`` changes its rank the
-    most, if any does.
+    """The ranking of the others without the slots of one model: ``moved`` is the one whose rank changes most,
+    if any does.
     """
 
     model: str
@@ -36,13 +35,13 @@ class LeftOut:
 
 
 def leave_one_out(score: Score, models: Sequence[str], takes_part: np.ndarray) -> list[LeftOut]:
-    """Return, for each model, how the others rank without the slots in which it takes part, beside how they
-    ranked with them.
+    """Return, for each model, how the others rank without the slots in which it takes part, compared with
+    their ranks with them.
 
-    ``takes_part`` (J, S) says which slots go with which model: those that it attacked (Yan et al. 2021), or
-    both models of an unordered pair (Wang et al. 2020). The change is that of the rank among the others; NaN,
-    and no name, where they cannot be ranked without it. RankingError for a shape that does not fit the
-    models.
+    ``takes_part`` (J, S) says which slots belong to which model: those in which it attacked (Yan et al.
+    2021), or both models of an unordered pair (Wang et al. 2020). Changes are those of ranks among the
+    others; NaN, and no name, if they cannot be ranked without it. RankingError for a shape that does not fit
+    the models.
 
     >>> of_slot = np.array([[3.0, 2, 1], [1, 2, 3]])  # two slots, each with an opinion
     >>> score = lambda keep: of_slot[keep].mean(0) if keep.any() else np.full(3, np.nan)
@@ -75,8 +74,8 @@ def leave_one_out(score: Score, models: Sequence[str], takes_part: np.ndarray) -
 
 
 def places_shown(places: int, most: int = MOST) -> np.ndarray:
-    """Return the values of k at which a curve over 1, ..., ``places`` is looked at: all, or ``most`` of them
-    evenly spread, both ends among them.
+    """Return the values of k at which a curve over 1, ..., ``places`` is evaluated: all, or ``most`` of them
+    evenly spread, including both ends.
 
     >>> places_shown(4), places_shown(1000, most=4)
     (array([1, 2, 3, 4]), array([   1,  334,  667, 1000]))
@@ -91,8 +90,8 @@ def against_places(
     ``values`` (Wang et al. 2020, Fig. 5).
 
     ``place`` (S,) is the place of a slot in its pair or cell, from 1; ``values`` are ``places_shown`` of the
-    last place unless given. NaN where the first k places rank fewer than two models. RankingError for places
-    below 1.
+    last place by default. NaN if the first k places rank fewer than two models. RankingError for places below
+    1.
 
     >>> of_slot = np.array([[1.0, 2, 3], [9.0, 4, 2]])
     >>> against_places(lambda keep: of_slot[keep].sum(0), np.array([1, 2]))
@@ -107,7 +106,7 @@ def against_places(
 
 
 def connectivity(models: Sequence[str], met: np.ndarray) -> str:
-    """Return in words whether comparisons link all models: ``met`` (J, J) are counts of comparisons, of
+    """Return in words whether comparisons link all models: ``met`` (J, J) are counts of comparisons, in
     either direction.
 
     >>> connectivity(["a", "b", "c"], np.array([[0, 4, 0], [0, 0, 2], [0, 0, 0]]))

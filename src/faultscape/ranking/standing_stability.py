@@ -1,10 +1,10 @@
-"""How far standings hang on single models and on how many images a cell has: stability of the faithful
-ranking that stands first, for both tasks.
+"""How much standings depend on single models and on the number of images per cell: stability of the first
+faithful ranking, for both tasks.
 
 Conventions: leaving a model out drops the slots that it chose: those it attacked (Yan et al. 2021:
 aggressiveness), or those of its pairs (Wang et al. 2020: Perron). ``top_k`` are Spearman's correlations of
-the ranking from places 1..k with that from all places, k of ``top_k_places``: all places, or sixty of them
-where there are more. Numbers as ``stability`` gives them.
+the ranking from places 1..k with that from all places, for k of ``top_k_places``: all places, or sixty of
+them if there are more. Numbers as ``stability`` returns them.
 Source: Wang et al. 2020, Fig. 5; Phang et al. 2021.
 """
 
@@ -35,7 +35,7 @@ def of_pairs(
     *,
     laplace: float = 1,
 ) -> Stability:
-    """Return what becomes of Perron's ranking of classifiers, from (J, I) whether each is right; ``rows``
+    """Return the stability of Perron's ranking of classifiers, from (J, I) whether each is right; ``rows``
     have a place each.
 
     >>> from types import SimpleNamespace as Row
@@ -68,7 +68,7 @@ def of_duels(
     epsilon: float = 0.01,
     choices: Shares | None = None,
 ) -> Stability:
-    """Return what becomes of the ranking by aggressiveness, from (J, I) concordances with the truth and
+    """Return the stability of the ranking by aggressiveness, from (J, I) concordances with the truth and
     people's ``choices``.
     """
     found = duels(tuple(models), rows, list(images), list(class_names), choices)
@@ -79,7 +79,7 @@ def of_duels(
 
     def score(keep: np.ndarray) -> np.ndarray:
         ratios = aggressiveness(performance(keep), epsilon)
-        # a pair compared one way only has no part in eq. 6
+        # a pair compared in one direction only is left out of eq. 6
         return thurstone(np.where(np.isnan(ratios.T), np.nan, ratios))
 
     takes_part = np.stack([found.attacker == k for k in range(len(models))])

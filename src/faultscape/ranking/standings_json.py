@@ -1,7 +1,7 @@
 """Standings as JSON and back: 12 significant digits, null for what is undefined, one order of keys.
 
-Conventions: the keys are those of ``Standings``, against, benchmark and parents only when they hold
-something; NaN and infinity become null, whole-number ranks stay whole.
+Conventions: the keys are those of ``Standings``; against, benchmark and parents only if they are not empty.
+NaN and infinity become null, whole-number ranks stay integers.
 ``from_json(to_json(s))`` has the same JSON as ``s``.
 """
 
@@ -59,8 +59,8 @@ def to_json(standings: Standings) -> JsonObject:
 
 
 def from_json(raw: JsonObject) -> Standings:
-    """Return the standings that ``to_json`` wrote; RankingError when a part is missing, or of another
-    kind.
+    """Return the standings that ``to_json`` wrote; RankingError if a part is missing or of the wrong
+    type.
     """
     held = cast("dict[str, Any]", raw)
     anew = "rerun `faultscape rank STUDY`"
@@ -96,8 +96,8 @@ def from_json(raw: JsonObject) -> Standings:
 
 
 def _built(values: dict[str, Any]) -> Standings:
-    """Return standings whose rankings, parents, stability and comparisons are dataclasses, from what JSON
-    held.
+    """Return standings whose rankings, parents, stability and comparisons are dataclasses, from parsed
+    JSON.
     """
     values["rankings"] = _rankings(values["rankings"])
     if parents := values.get("parents"):
@@ -129,8 +129,8 @@ def _rankings(raw: dict[str, Any]) -> dict[str, ModelRanking]:
 
 
 def written(value: Any) -> Any:
-    """Return a value as JSON can hold it: numbers with 12 digits, None for what is undefined; of a dataclass
-    the fields that say something.
+    """Return a value as JSON can hold it: numbers with 12 digits, None for undefined; for a dataclass only
+    the fields that are set.
 
     >>> written({"a": (np.float64(1 / 3), np.nan), 2: -0.0})
     {'a': [0.333333333333, None], '2': 0.0}
@@ -140,7 +140,7 @@ def written(value: Any) -> Any:
         return {
             field.name: written(item)
             for field, item in held
-            if item not in (None, "") or item != field.default  # such defaults say nothing
+            if item not in (None, "") or item != field.default  # such defaults carry no information
         }
     if isinstance(value, dict):
         return {str(key): written(item) for key, item in value.items()}
@@ -157,8 +157,8 @@ def written(value: Any) -> Any:
 
 
 def _is_whole(ranking: dict[str, Any]) -> bool:
-    """Whether a ranking has an order, scores that are numbers, and intervals, of all its models or none, that
-    are pairs of numbers.
+    """Return whether a ranking has an order, numeric scores, and intervals that are pairs of numbers, each
+    for all of its models or none.
     """
     if not all(isinstance(ranking.get(key), kind) for key, kind in _OF_RANKING.items()):
         return False

@@ -1,11 +1,10 @@
-"""Four rankings of one set of models on one set of images, each with intervals: the core that standings are
-made of.
+"""Four rankings of one set of models on one set of images, each with intervals: the core of standings.
 
 Conventions: J models, I images with labels, S slots, B replicates. Row 0 of the weights is the point
-estimate, all ones; the others are draws of images with replacement, the images of the selection and the
-others each as a stratum of their own, so that further labels leave the faithful intervals alone. Models that
-comparisons do not connect both ways have no score, nor has a replicate that fails to connect those that the
-point estimate does.
+estimate, all ones; the others are draws of images with replacement. Images of the selection and other images
+are separate strata, so that further labels do not affect the faithful intervals. Models that comparisons do
+not connect both ways have no score, nor has a replicate that fails to connect those that the point estimate
+does.
 Source: Yan et al. 2021, section 3.1.3; the re-use of labels is ours.
 """
 
@@ -33,8 +32,8 @@ from faultscape.ties import DECIMALS
 class Duels:
     """Slots as places of models, classes and images, (S,) each; image -1 has no label.
 
-    ``worth`` (2, S) are the shares of choices for the defender and the attacker, NaN where nobody chose
-    between them there, and ``voices`` (S,) the number of these choices.
+    ``worth`` (2, S) are the shares of choices for the defender and the attacker, NaN if nobody chose between
+    them on that image, and ``voices`` (S,) the number of these choices.
     """
 
     defender: np.ndarray
@@ -45,13 +44,13 @@ class Duels:
     voices: np.ndarray
 
     def among(self, labelled: np.ndarray) -> Duels:
-        """Take the image from slots whose image is not ``labelled`` (I,) and was not chosen on."""
+        """Remove the image from slots whose image is not ``labelled`` (I,) and has no choices."""
         known = self.image >= 0
         known[known] = labelled[self.image[known]]
         return replace(self, image=np.where(known | ~np.isnan(self.worth[0]), self.image, -1))
 
     def at(self, columns: np.ndarray) -> Duels:
-        """Number the images by their place in ``columns`` (sorted), which hold every image that a slot
+        """Renumber the images by their place in ``columns`` (sorted), which contain every image that a slot
         has.
         """
         return replace(self, image=np.where(self.image < 0, -1, np.searchsorted(columns, self.image)))
@@ -70,7 +69,7 @@ class Duels:
         return replace(kept, group=np.array([new[g] for g in kept.group], dtype=np.intp))
 
     def outcomes(self, accuracy: np.ndarray, weights: np.ndarray | None = None, *, groups: int) -> Outcomes:
-        """Return what both sides are worth by (J, I) concordances with the truth and by choices: see
+        """Return the scores of both sides by (J, I) concordances with the truth and by choices: see
         `outcomes.duel_outcomes`.
         """
         places = (self.defender, self.attacker, self.group, self.image)
@@ -85,7 +84,7 @@ def duels(
     choices: Shares | None = None,
 ) -> Duels:
     """Return the slots as places, with the ``choices`` that people made between their models; RankingError
-    for a model or class that is not known.
+    for an unknown model or class.
     """
     model, image, group = (
         {name: place for place, name in enumerate(names)} for names in (models, images, class_names)
@@ -126,8 +125,8 @@ def table(
     """Return the four rankings, and your own (``extra``), from (J, I) concordances with the truth; ``chosen``
     (I,) are the images that a slot has, ``together`` (I,) the group of each that is drawn whole.
 
-    Where people chose between models, ``games`` (I, J, J) are the choices for the row model against the
-    column model: then a ranking of these is there, and the two of labels only where there are labels.
+    If people chose between models, ``games`` (I, J, J) are the choices for the row model against the column
+    model: then there is also a ranking of choices, and the two of labels only if there are labels.
     """
     weights = image_weights(chosen, resamples, seed, together)
     found = duels.outcomes(accuracy, weights, groups=groups)
@@ -177,7 +176,7 @@ def table(
 
 def _shared(models: tuple[str, ...], accuracy: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Return the concordances on the images that every ranked model has, rounded, which images those are, and
-    what to say.
+    notes to print.
     """
     known = ~np.isnan(accuracy)
     labelled, ranked = np.array(known.any(0)), np.array(known.any(1))

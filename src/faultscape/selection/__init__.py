@@ -1,9 +1,9 @@
-"""What a human should see: constraints, duels, spares.
+"""What people should label: constraints, duels, spares.
 
 Conventions: ``seed`` decides the draws and the order among equals. ``task`` is ``segmentation`` or
 ``classification``. ``pairs`` are the counts of `comparison.count`. ``over`` says which classes a mean is
-over, as in `comparison.concordances`. ``classes`` is the class list. ``background`` and ``void`` are ids,
-where the class list is a number. ``discarded`` are the ids of discarded images. ``slots`` are the rows of a
+over, as in `comparison.concordances`. ``classes`` is the class list. ``background`` and ``void`` are ids, if
+the class list is a number. ``discarded`` are the ids of discarded images. ``slots`` are the rows of a
 selection.
 """
 

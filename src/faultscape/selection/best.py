@@ -1,9 +1,9 @@
-"""The best images of every cell, kept while the corpus streams by.
+"""The best images of every cell, updated while the corpus streams by.
 
 Conventions: a cell is (defender, attacker, group). Each keeps its ``depth`` images of lowest concordance,
-equal ones by rank; of a near-duplicate group only the best counts. Keeping is associative: blocks of images
-in any cut give the same cells as all images at once. Concordances are compared rounded to 12 decimals, as
-whole numbers.
+ties ordered by rank; of a near-duplicate group only the best counts. Keeping is associative: blocks of images
+give the same cells as all images at once, however they are cut. Concordances are compared as integers,
+rounded to 12 decimals.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Best:
         ranks: np.ndarray,
         families: np.ndarray,
     ) -> None:
-        """Take in a block: (J, J, I) concordances, (J, I, G) whether an image is in the defender's group, and
+        """Add a block: (J, J, I) concordances, (J, I, G) whether an image is in the defender's group, and
         (I,) numbers of each image.
         """
         keys = np.where(
@@ -55,13 +55,13 @@ class Best:
         )
 
     def merge(self, other: Best) -> None:
-        """Take in the cells of another stretch of the corpus."""
+        """Add the cells of another part of the corpus."""
         depth = self.keys.shape[3]
         both = [np.concatenate([getattr(self, n), getattr(other, n)], axis=3) for n in _ENTRIES]
         order = np.lexsort((both[1], both[0]), axis=3)
         keys, ranks, families, images = (np.take_along_axis(values, order, 3) for values in both)
         again = images < 0
-        for k in range(1, 2 * depth):  # of a family only the first stays
+        for k in range(1, 2 * depth):  # only the first of a family stays
             again[..., k] |= (families[..., :k] == families[..., k : k + 1]).any(3)
         order = np.argsort(again, axis=3, kind="stable")[..., :depth]
         gone = np.take_along_axis(again, order, 3)
@@ -72,7 +72,7 @@ class Best:
         self.pools = self.pools + other.pools
 
     def renumber(self, start: int, ranks: np.ndarray, families: np.ndarray) -> None:
-        """Turn places, ranks and families within a stretch that begins at ``start`` into those of the whole
+        """Turn places, ranks and families within a part that begins at ``start`` into those of the whole
         corpus, which are given for all its images.
         """
         held = self.images >= 0
@@ -82,7 +82,7 @@ class Best:
         )
 
     def to_bytes(self) -> bytes:
-        """Return the cells in the form of a .npz file."""
+        """Return the cells as the bytes of a .npz file."""
         sink = io.BytesIO()
         np.savez(sink, **{name: getattr(self, name) for name in (*_ENTRIES, "pools")})
         return sink.getvalue()

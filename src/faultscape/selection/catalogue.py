@@ -1,12 +1,11 @@
-"""SELECTORS: the ways in which images are chosen for people to label, each complete; all that says which
-there are is read off this tuple.
+"""SELECTORS: the ways to choose images for people to label, each complete; every list of selectors is derived
+from this tuple.
 
 Conventions: a selector that draws has ``weigh`` (at random, with known probabilities) or ``prefer`` (the best
-first); ``mad`` draws with a temperature, and lets models duel without one. One of your own is a `Selector` in
-a file, named ``file.py:NAME``, instead of a name; nothing is registered.
+first); ``mad`` draws with a temperature, and runs duels between models without one. Your own is a `Selector`
+in a file, named ``file.py:NAME``; nothing is registered.
 
-``task`` is what the models do. ``goal`` says whether the draw may serve the one question which model is
-best.
+``task`` is what the models do. ``goal`` says whether the draw may serve only to find which model is best.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Task = Literal["segmentation", "classification"]
 Facts = Mapping[str, np.ndarray]
 Weigh = Callable[[Facts, weights.DrawOptions], np.ndarray]
 BOTH: tuple[Task, ...] = ("segmentation", "classification")
-DRAWN = ("budget", "more", "seed", "keep_duplicates")  # the options of everything that draws
+DRAWN = ("budget", "more", "seed", "keep_duplicates")  # the options of every selector that draws
 _OF_TASK: Mapping[Task, tuple[str, ...]] = MappingProxyType(
     {"segmentation": ("concordance", "over"), "classification": ()}
 )
@@ -39,15 +38,16 @@ class Selector:
     """One way to choose images.
 
     ``title`` and ``purpose`` (which images it draws) are for tables and pages. ``needs`` names the facts
-    (stages.drawing_facts) beside ``complete`` that `weigh` or `prefer` reads: dispute (I,), expected (J,
-    I), discrepancy (P, I), entropy (I,), labels (J, I), agreement (J, J, I), and similarity for labels of
+    (stages.drawing_facts) beside ``complete`` that `weigh` or `prefer` reads: dispute (I,), expected (J, I),
+    discrepancy (P, I), entropy (I,), labels (J, I), agreement (J, J, I), and similarity for labels of
     classifiers or agreement of label maps. ``learns`` says what it takes from labels so far: accuracy (how
     reliable each model is), belief (that a model is the best, from similarities), queries (from single
-    questions), votes (of classifiers alone, where there are labels), or never. ``options`` are its own beside
-    those of everything that draws, ``of_task`` more that apply in studies of one task, ``defaults`` what
-    stands in its definition from the first; ``duels`` the options, by task, where models duel; ``goals``
-    those of `select --goal` that it serves; ``even`` says that each image of the pool is drawn with the same
-    chance, so that labels of its draws are labels of the whole pool; ``source`` where it comes from.
+    questions), votes (of classifiers alone, once there are labels), or never. ``options`` are its own, in
+    addition to those of everything that draws, ``of_task`` more that apply in studies of one task,
+    ``defaults`` the initial content of its definition; ``duels`` the options, by task, for duels of models;
+    ``goals`` the values of `select --goal` that it serves; ``even`` says that each image of the pool is drawn
+    with the same probability, so that labels of its draws represent the whole pool; ``source`` where it comes
+    from.
     """
 
     name: str  # what `select --selector` takes
@@ -68,25 +68,25 @@ class Selector:
 
     @property
     def chance(self) -> bool:
-        """Whether it draws with known probabilities, so that scores can be estimated."""
+        """Return whether it draws with known probabilities, so that scores can be estimated."""
         return self.weigh is not None
 
     @property
     def adaptive(self) -> bool:
-        """Whether what it draws depends on the labels so far, whatever the task."""
+        """Return whether what it draws depends on the labels so far, whatever the task."""
         return self.learns not in ("never", "votes")
 
     @property
     def informed(self) -> bool:
-        """Whether it weighs what an answer tells about which model is best."""
+        """Return whether it weighs what an answer says about which model is best."""
         return self.learns == "belief"
 
     def learns_of(self, task: Task) -> bool:
-        """Whether it takes something from labels in a study of this task."""
+        """Return whether it learns from labels in a study of this task."""
         return self.adaptive or (self.learns == "votes" and task == "classification")
 
     def takes(self, task: Task, *, goal: bool = False) -> tuple[str, ...]:
-        """Return the options of `select` that apply where it draws."""
+        """Return the options of `select` that apply when it draws."""
         own = ("truth",) if self.learns_of(task) else self.options
         return (*DRAWN, *(("goal",) if goal else ()), *own, *self.of_task[task])
 
@@ -217,7 +217,7 @@ GOALS = {goal: one.name for one in SELECTORS for goal in one.goals}
 
 def find_selector(name: str) -> Selector:
     """Return the selector of the catalogue called ``name``, or the `Selector` that ``file.py:NAME`` names;
-    OptionError with the names there are otherwise.
+    OptionError with the known names otherwise.
 
     >>> find_selector("vma").title
     'variance among models (VMA)'
@@ -247,7 +247,7 @@ def find_selector(name: str) -> Selector:
 
 
 FACTS: Mapping[str, tuple[Task, ...]] = (
-    MappingProxyType(  # what a selector may need, and of which tasks it is there
+    MappingProxyType(  # what a selector may need, and for which tasks it exists
         {
             "dispute": BOTH,
             "expected": BOTH,
@@ -263,7 +263,7 @@ LEARNS = ("never", "votes", "accuracy", "belief", "queries")
 
 
 def _refuse_unknown_words(source: str, found: Selector) -> None:
-    """OptionError for a selector of your own whose needs, learns or tasks do not exist."""
+    """Raise OptionError if a selector of your own has needs, learns or tasks that do not exist."""
     if odd := next((task for task in found.tasks if task not in BOTH), ""):
         raise OptionError(f"selector {source} is for the task {odd!r}; tasks are {' and '.join(BOTH)}")
     for need in found.needs:
@@ -292,7 +292,7 @@ _PREFERENCES = "one number, -inf where it is never to be taken"
 
 
 def _checked(source: str, function: Weigh, expected: str, fits: Callable[[np.ndarray], np.ndarray]) -> Weigh:
-    """Return the function of your own selector with a check of what it returns."""
+    """Return the function of your own selector with a check of its result."""
 
     def checked(facts: Facts, options: weights.DrawOptions) -> np.ndarray:
         complete = facts["complete"]
@@ -313,13 +313,13 @@ def _checked(source: str, function: Weigh, expected: str, fits: Callable[[np.nda
 
 
 def check_goal(goal: str) -> None:
-    """OptionError for a goal that nothing is drawn for."""
+    """Raise OptionError for an unknown goal."""
     if goal not in GOALS:
         raise OptionError(f"--goal is {' or '.join(GOALS)}; got {goal!r}.{closest(goal, list(GOALS))}")
 
 
 def chosen_for(goal: str, selector: str | None = None) -> str:
-    """Return the selector that measurements recommend for a goal; OptionError for an unknown goal, or where a
+    """Return the selector that measurements recommend for a goal; OptionError for an unknown goal, or if a
     selector was given too.
 
     >>> chosen_for("order", "mad")

@@ -1,14 +1,14 @@
-"""Maximum discrepancy competitions of classifiers: the images that two models put into classes farthest apart
+"""Maximum discrepancy competitions of classifiers: the images whose classes by two models are farthest apart
 (Wang et al. 2020, section 2.1, 3.1, Algorithm 1 lines 5-10).
 
 Conventions: for every unordered pair of models the candidates are the images that they put into different
-classes, both with a probability of at least ``confidence`` (left out where a model says none). They are
-ordered by distance, then by the lesser of both probabilities, the larger first, then as ``faultscape.ties``
-says; at most ``cap`` of them may have one predicted label of a model. The first ``top`` are chosen, the
-``spares`` next follow as replacements. ``cap_rule`` "accepted" counts what was taken, as the paper says;
-"scanned" is what the authors' code does: it counts each candidate it looks at under both of its labels, for
-the two models together, and takes no unordered pair of labels twice. With the expected discrepancy images on
-which both say the same are candidates too, unless nothing is to be expected between the two.
+classes, both with a probability of at least ``confidence`` (ignored for a model without probabilities). They
+are ordered by distance, then by the smaller of both probabilities, larger first, then by ``faultscape.ties``;
+at most ``cap`` of them may have one predicted label of a model. The first ``top`` are chosen, the next
+``spares`` are their replacements. ``cap_rule`` "accepted" counts the images taken, as in the paper; "scanned"
+is what the authors' code does: it counts each candidate it looks at under both of its labels, for the two
+models together, and takes no unordered pair of labels twice. With the expected discrepancy, images on which
+both agree are candidates too, unless their expected distance is zero.
 
 ``predictions`` are the labels and probabilities that the models gave.
 """
@@ -61,14 +61,13 @@ def class_duels(
     classes, Wang et al. 2020, eq. 4 for the k largest.
 
     ``distances`` (C, C) between classes; ``allowed`` (C,) says which predicted labels count, all by default;
-    ``families`` (I,) are near-duplicate groups, of which a pair takes the first alone. ``discrepancy``
-    "expected" orders by the distance to expect under what both models say about all classes they name (Wang
-    et al. 2020, section 4), over all images; with ``temperatures`` {model: T} from their calibrated
-    probabilities (comparison.fit_temperature), of other models as they come. ``keys`` (I,) identify images
-    whatever they are called, such as the SHA-256 of the file, the id by default: with ``seed`` they decide
-    between equals.
-    Errors: OptionError for options out of range, SelectionError for fewer than two models or where no image
-    can be chosen.
+    ``families`` (I,) are near-duplicate groups, of which a pair takes only the first image. ``discrepancy``
+    "expected" orders by the expected distance under the probabilities of both models for all classes they
+    name (Wang et al. 2020, section 4), over all images; with ``temperatures`` {model: T} from their
+    calibrated probabilities (comparison.fit_temperature), for other models from the raw ones. ``keys`` (I,)
+    identify images independently of their names, such as the SHA-256 of the file, the id by default: with
+    ``seed`` they break ties. Errors: OptionError for options out of range, SelectionError for fewer than two
+    models or if no image can be chosen.
 
     >>> from faultscape.classes.class_lists import resolve
     >>> said = Predictions(
@@ -103,7 +102,7 @@ def slots(
     families: Sequence[int] | np.ndarray | None = None,
 ) -> Slots:
     """Return the slots that a definition asks for; ``ranks`` (I,) are places among equals, the rest and
-    errors as of `class_duels`.
+    errors as in `class_duels`.
     """
     if len(predictions.models) < 2:
         raise SelectionError(f"a duel needs two models; there is {', '.join(predictions.models) or 'none'}")
@@ -134,7 +133,7 @@ def definition(
     seed: int = 0,
     temperatures: Mapping[str, float | str] | None = None,
 ) -> Definition:
-    """Return what fixes a selection of this kind, in a form JSON can hold; OptionError for what is out of
+    """Return what fixes a selection of this kind, in a form JSON can hold; OptionError for values out of
     range.
     """
     for word, value, least in (("top", top, 1), ("cap", cap, 1), ("spares", spares, 0)):
@@ -182,11 +181,11 @@ def _pair(
     families: Sequence[int] | np.ndarray | None,
     steps: int,
 ) -> tuple[list[PairSlot], int]:
-    """Return the rows of one pair, and how many of the chosen ones ties decided."""
+    """Return the rows of one pair, and how many of the chosen ones were decided by ties."""
     first, second = said.labels[a], said.labels[b]
-    # S2 3.1, of whoever says how sure; NaN where neither does
+    # S2 3.1, for models with probabilities; NaN if neither has them
     sure = np.fmin(said.probabilities[a], said.probabilities[b])
-    # selections of earlier versions lack them, and look where labels differ
+    # selections of earlier versions lack this key, and use the labels that differ
     everywhere = "temperatures" in define
     open_ = ((first != second) | everywhere) & (first >= 0) & (second >= 0) & ~(sure < define["confidence"])
     if allowed is not None:
@@ -240,7 +239,7 @@ def _pair(
 def _distributions(
     said: Predictions, model: int, at: np.ndarray, define: Definition
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labels and probabilities of one model on these images, calibrated where its temperature is
+    """Return the labels and probabilities of one model for these images, calibrated if its temperature is
     known.
     """
     assert said.top is not None
@@ -250,8 +249,8 @@ def _distributions(
 
 
 def _tied(equal: np.ndarray, first: np.ndarray, second: np.ndarray, chosen: list[int], cap: int) -> int:
-    """Return how many ``chosen`` candidates ties decided: an ``equal`` one was left out, though what was
-    taken before all of them left room for it under the cap.
+    """Return how many ``chosen`` candidates were decided by ties: an ``equal`` one was left out, although the
+    ones taken before all of them left room for it under the cap.
     """
     tied, taken = 0, np.array(chosen, np.intp)
     for group in np.unique(equal[taken]).tolist():
@@ -265,9 +264,9 @@ def _tied(equal: np.ndarray, first: np.ndarray, second: np.ndarray, chosen: list
 
 
 def _accepted(first: np.ndarray, second: np.ndarray, cap: int, most: int) -> list[int]:
-    """Return which candidates, in order, are taken: of each model's label at most ``cap``."""
+    """Return which candidates, in order, are taken: at most ``cap`` of each model's label."""
     cells = first.astype(np.int64) * (int(second.max(initial=0)) + 1) + second
-    # of one pair of labels no more than the cap can ever be taken
+    # at most the cap can be taken of one pair of labels
     some = np.flatnonzero(_occurrence(cells) < cap)
     held: tuple[dict[int, int], dict[int, int]] = ({}, {})
     taken: list[int] = []
@@ -283,7 +282,7 @@ def _accepted(first: np.ndarray, second: np.ndarray, cap: int, most: int) -> lis
 
 def _scanned(first: np.ndarray, second: np.ndarray, cap: int, most: int) -> list[int]:
     """Return which candidates, in order, are taken by the rule of the authors' code: those among the first
-    ``cap`` that were looked at of either label, no pair of labels twice.
+    ``cap`` looked at of either label, with no pair of labels twice.
     """
     seen = _occurrence(np.stack([first, second], 1).ravel()).reshape(-1, 2)
     taken, used = [], set()
@@ -296,7 +295,7 @@ def _scanned(first: np.ndarray, second: np.ndarray, cap: int, most: int) -> list
 
 
 def _occurrence(values: np.ndarray) -> np.ndarray:
-    """Return how often each value stood before.
+    """Return how often each value occurred before.
 
     >>> _occurrence(np.array([5, 7, 5, 5])).tolist()
     [0, 0, 1, 2]

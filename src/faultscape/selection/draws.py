@@ -1,16 +1,16 @@
 """Draws of images without replacement, step by step, each with the probability that an unbiased estimate
 needs.
 
-Conventions: ``weights`` (I,) are not negative; an image of weight zero is never drawn and is not of the pool.
+Conventions: ``weights`` (I,) are not negative; an image of weight zero is never drawn and not in the pool.
 The probability of step m is that of the image among those left at that step, w_i / (sum of w over the pool
-without what was drawn before). Step m uses the m-th number of the seed's stream whatever came before: N draws
-and M more are the N + M draws, and weights may change between rounds, since the number of a step is
-independent of all that the weights could have learned. Of a family of near-duplicates only the first image
-with a weight can be drawn: the pool, and all that is estimated from the draws, is of one image a family. The
-order of images decides which a number of the stream falls on: give them in that of ``faultscape.ties``, and
-the same images are drawn whatever they are called and in whatever order they came.
+without earlier draws). Step m uses the m-th number of the seed's stream whatever came before. So N draws
+followed by M more are the N + M draws, and weights may change between rounds, since the number of a step is
+independent of everything that the weights could have learned. Of a family of near-duplicates only the first
+image with a weight can be drawn: the pool, and every estimate from the draws, has one image per family. The
+order of images decides which one a number of the stream selects: sort them by ``faultscape.ties``, and the
+same images are drawn whatever their names and original order.
 
-``families`` (I,) number the family that each image belongs to. ``seed`` begins the stream.
+``families`` (I,) number the family of each image. ``seed`` starts the stream.
 
 Source: Farquhar et al. 2021, section 3 (draws that depend on earlier ones).
 """
@@ -27,8 +27,8 @@ from faultscape.errors import OptionError, SelectionError
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Images (M,) in the order drawn, the probability (M,) of each step, and how many images the pool had
-    before the first.
+    """Images (M,) in the order drawn, the probability (M,) of each step, and the size of the pool before the
+    first.
     """
 
     images: np.ndarray
@@ -45,12 +45,12 @@ def draw(
     families: np.ndarray | None = None,
 ) -> Draws:
     """Return up to ``number`` draws in proportion to ``weights`` (I,), after those already ``taken``; fewer
-    where the pool ends.
+    if the pool runs out.
 
     ``taken`` are the images of all earlier steps of this selection, in order; ``families`` (I,) are
     near-duplicate groups.
     Errors: OptionError for weights that are negative, not finite or have no finite sum, or a negative number;
-    SelectionError when nothing is left.
+    SelectionError if nothing is left.
 
     >>> draws = draw(np.array([1.0, 0.0, 3.0]), 2)
     >>> draws.images, draws.probability, draws.pool
@@ -78,7 +78,7 @@ def draw(
 
 
 def has_sum(weights: np.ndarray) -> bool:
-    """Whether weights (I,), none of them negative, have a finite sum, without which they make no
+    """Return whether weights (I,), none of them negative, have a finite sum, without which they define no
     probabilities.
 
     >>> has_sum(np.array([1.0, 3.0])), has_sum(np.full(2, 1e308))
@@ -89,8 +89,8 @@ def has_sum(weights: np.ndarray) -> bool:
 
 
 def representatives(families: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
-    """Return (I,) which images stand for their family (I,): the first of each, of those ``among`` (I,) that
-    can be drawn.
+    """Return (I,) which images represent their family (I,): the first of each, among those ``among`` (I,)
+    that can be drawn.
 
     >>> representatives(np.array([7, 7, 5, 7]), np.array([False, True, True, True]))
     array([False,  True,  True, False])
@@ -106,13 +106,13 @@ def representatives(families: np.ndarray, among: np.ndarray | None = None) -> np
 def _steps(
     weights: np.ndarray, pool: np.ndarray, gone: np.ndarray, numbers: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return images and probabilities of the steps, by inverting the cumulated weights of what is left at
+    """Return images and probabilities of the steps, by inverting the cumulative weights of what is left at
     each.
 
-    A tree holds the sums: place k of n lies at n + k, node k is the sum of nodes 2k and 2k + 1, node 1 is all
-    that is left. What is drawn becomes 0 and the sums above it are added again, never subtracted: what light
-    images weigh keeps its digits when the heavy ones are gone. A step costs a walk down and up, not a pass
-    over the pool.
+    A tree holds the sums: place k of n is at n + k, node k is the sum of nodes 2k and 2k + 1, node 1 is the
+    total of all that is left. A drawn image becomes 0 and the sums above it are added again, never
+    subtracted: the weights of light images keep their digits when the heavy ones are gone. A step costs a
+    walk down and up, not a pass over the pool.
     """
     size = 1 << max(len(pool) - 1, 0).bit_length()
     sums = np.zeros(2 * size)
@@ -128,7 +128,7 @@ def _steps(
         left, node = number * tree[1], 1
         while node < size:
             node *= 2
-            # rounding may leave more than lies to the right: never go where nothing is left
+            # rounding may leave more than the sum on the right: never go where nothing is left
             if left >= tree[node] and tree[node + 1] > 0:
                 left -= tree[node]
                 node += 1

@@ -1,12 +1,12 @@
 """Maximum discrepancy competitions: the images on which two models agree least (Yan et al. 2021, section
 3.1.2-3.1.3, Algorithm 1 lines 5-17).
 
-Conventions: for every ordered pair (defender, attacker) and every class but the background, the candidates
+Conventions: for every ordered pair (defender, attacker) and every class except the background, the candidates
 are the images in which the defender predicts the class; with ``class+scale`` its share of the defender's map
 must lie in the closed interval of the class's quartiles. The ``per_class`` lowest concordances are chosen,
-the ``spares`` next follow as replacements; equal ones in the order of ``faultscape.ties``. An image on which
-two maps are the same is not a candidate. ``none`` is Yan et al. 2021, eq. 1: one cell an ordered pair,
-whatever the class.
+the next ``spares`` are their replacements; ties are ordered by ``faultscape.ties``. An image with two
+identical maps is not a candidate. ``none`` is Yan et al. 2021, eq. 1: one cell per ordered pair, whatever the
+class.
 
 ``concordance`` is a name of `metrics.CONCORDANCES`. ``constraints`` say which images a class's cell may
 take. ``scale`` holds the quartiles that the constraint on scale needs.
@@ -55,10 +55,10 @@ def duels(
 ) -> Slots:
     """Return the slots of every cell, Yan et al. 2021, eq. 1 and 2, from the counts of all images at once.
 
-    ``families`` (I,) are near-duplicate groups: of one only the best image stays in a cell. ``keys`` (I,) say
-    what each image is whatever it is called, such as the SHA-256 of its file, its id by default: with
-    ``seed`` they decide between equal concordances. Errors: OptionError for options that do not fit,
-    SelectionError when no image satisfies the constraints.
+    ``families`` (I,) are near-duplicate groups: of each only the best image stays in a cell. ``keys`` (I,)
+    identify images independently of their names, such as the SHA-256 of the file, its id by default: with
+    ``seed`` they break ties of concordance. Errors: OptionError for options that do not fit, SelectionError
+    if no image satisfies the constraints.
 
     >>> from faultscape.comparison import count
     >>> maps = {"a": [[[0, 1]], [[0, 1]]], "b": [[[0, 1]], [[0, 0]]]}
@@ -96,7 +96,7 @@ def definition(
     keep_duplicates: bool,
     seed: int = 0,
 ) -> Definition:
-    """Return what fixes a selection, in a form JSON can hold; OptionError when the options do not fit
+    """Return what fixes a selection, in a form JSON can hold; OptionError if the options do not fit
     together.
     """
     constraints = constraints or ("class+scale" if scale is not None else "class")
@@ -128,8 +128,8 @@ def definition(
 
 
 def group_names(classes: Classes, constraints: str) -> list[str]:
-    """Return what the groups of candidates of an ordered pair are called: the classes but the background, or
-    nothing where there is one whatever the class.
+    """Return the names of the groups of candidates of an ordered pair: the classes except the background, or
+    '' for the single group of constraints none.
 
     >>> (
     ...     group_names(Classes(("sky", "road"), (0, 1), ()), "class"),
@@ -141,8 +141,8 @@ def group_names(classes: Classes, constraints: str) -> list[str]:
 
 
 def empty(models: Sequence[str], define: Definition) -> Best:
-    """Return the empty cells of a selection, one place deeper than it is: an image that was left out may be
-    as good as one that was chosen.
+    """Return the empty cells of a selection, one place deeper than it is: an image that was left out may tie
+    with a chosen one.
     """
     if len(models) < 2:
         raise SelectionError(f"a duel needs two models; there is {', '.join(models) or 'none'}")
@@ -164,7 +164,7 @@ def take(
     agreement = concordances(pairs, define["concordance"], over=define["over"])  # S0 eq. 1
     for place in np.flatnonzero((pairs.pairs < len(agreement)).all(1)).tolist():
         first, second = pairs.pairs[place]
-        # a label of such an image tells nothing of the one that it does not of the other
+        # a label of such an image says the same about both models
         same = identical(pairs, place)
         agreement[first, second, same] = agreement[second, first, same] = np.nan
     best.offer(agreement, members(pairs, define["constraints"], scale), images, ranks, families)
@@ -192,7 +192,7 @@ def members(pairs: Pairs, constraints: Constraints, scale: Scale | None) -> np.n
 def slots(
     best: Best, models: tuple[str, ...], define: Definition, images: Sequence[str] | Mapping[int, str]
 ) -> Slots:
-    """Return the rows of all cells in the order defender, attacker, class, place; SelectionError when every
+    """Return the rows of all cells in the order defender, attacker, class, place; SelectionError if every
     cell is empty.
     """
     names = define["groups"]
@@ -227,7 +227,7 @@ def slots(
 
 
 def _tied(best: Best, define: Definition) -> int:
-    """Return how many chosen slots ties decided: the first image after them is as good."""
+    """Return how many chosen slots were decided by ties: the first image after them is as good."""
     depth = define["per_class"]
     keys = best.keys[~np.eye(len(best.keys), dtype=bool)]
     return int(((keys[..., :depth] == keys[..., depth : depth + 1]) & (keys[..., :depth] != EMPTY)).sum())

@@ -1,13 +1,13 @@
-"""How much the answer to an image tells about which model is best: the mutual information of the two, from
-the predictions alone.
+"""How much the answer to an image says about which model is best: the mutual information of the two, from the
+predictions alone.
 
-Conventions: ``belief`` (J,) is how probable it is that each model is the best one, ``sharpness`` how closely
-answers follow it. If model j is best, a possible answer has a probability in proportion to exp(sharpness x
-its similarity to what j says). Similarity is 1 or 0 for classes (``labels`` (J, I)), the concordance for
-label maps (``similarity`` (J, J, I): possible answer, model, image). Possible answers are the classes that
-any model names, and all others as one; for maps what each model says. The most informative image finds the
-best model fast but knows little of the others: ``select`` draws in proportion to the value, with a floor, so
-that estimates stay unbiased.
+Conventions: ``belief`` (J,) is the probability that each model is the best, ``sharpness`` how closely answers
+follow the best model. If model j is best, a possible answer has a probability proportional to exp(sharpness x
+its similarity to the prediction of j). Similarity is 1 or 0 for classes (``labels`` (J, I)), the concordance
+for label maps (``similarity`` (J, J, I): possible answer, model, image). Possible answers are the classes
+that any model predicts, and all other classes as one; for maps the predictions of the models. The most
+informative image finds the best model fast but says little about the others: ``select`` draws in proportion
+to the value, with a floor, so that estimates stay unbiased.
 
 ``mad`` (I,) are the weights of ``mad``.
 
@@ -21,8 +21,8 @@ import numpy as np
 from faultscape.errors import OptionError, SelectionError
 
 SHARE = 0.75  # of MAD's weights in a mixture
-FITTED = 25  # labels after which the sharpness is judged
-SAMPLE = 500  # images that suffice to fit it
+FITTED = 25  # number of labels after which the sharpness is judged
+SAMPLE = 500  # number of images that suffice to fit it
 _GRID = np.geomspace(0.05, 35, 28)
 _REPEATS = 20
 
@@ -43,23 +43,23 @@ def information_of_labels(labels: np.ndarray, belief: np.ndarray, sharpness: flo
 
 
 class LabelValues:
-    """``information_of_labels`` of the same labels (J, I) and sharpness under one belief after another: what
-    does not depend on the belief is kept.
+    """``information_of_labels`` of the same labels (J, I) and sharpness under successive beliefs: everything
+    that does not depend on the belief is cached.
     """
 
     def __init__(self, labels: np.ndarray, sharpness: float) -> None:
         labels = np.asarray(labels)
         sharpness = _positive(sharpness)
         j, images = labels.shape
-        first = np.zeros((j, images), np.intp)  # the first model that names the same class
+        first = np.zeros((j, images), np.intp)  # the first model that predicts the same class
         for k in range(j - 1, -1, -1):
             first = np.where(labels == labels[k], k, first)
         self._place = (first * images + np.arange(images)).ravel()
         self._named = first == np.arange(j)[:, None]
-        answers = self._named.sum(0) + 1  # and all other classes as one
+        answers = self._named.sum(0) + 1  # all other classes count as one
         total = np.exp(sharpness) + answers - 1
         self._low, self._high = 1 / total, np.exp(sharpness) / total
-        # whatever model is best, one answer is likelier than the others, which are equal
+        # whichever model is best, one answer is likelier than the others, which are equal
         self._given = -(self._high * np.log(self._high) + (answers - 1) * self._low * np.log(self._low))
 
     def __call__(self, belief: np.ndarray) -> np.ndarray:
@@ -90,8 +90,8 @@ def information_of_similarities(similarity: np.ndarray, belief: np.ndarray, shar
 
 
 def belief_of_labels(right: np.ndarray, sharpness: float) -> np.ndarray:
-    """Return (J,) how probable it is that each model is the best, from whether each was ``right`` (J, M) on
-    the labelled images; M may be 0.
+    """Return (J,) the probability that each model is the best, from whether each was ``right`` (J, M) on the
+    labelled images; M may be 0.
 
     >>> belief_of_labels(np.array([[True, True], [True, False]]), sharpness=1.0).round(3)
     array([0.731, 0.269])
@@ -100,8 +100,8 @@ def belief_of_labels(right: np.ndarray, sharpness: float) -> np.ndarray:
 
 
 def belief_of_similarities(similarity: np.ndarray, scores: np.ndarray, sharpness: float) -> np.ndarray:
-    """Return (J,) how probable it is that each model is the best, from ``scores`` (J, M) on the labelled
-    images and the similarities (J, J, M) there.
+    """Return (J,) the probability that each model is the best, from ``scores`` (J, M) on the labelled images
+    and the similarities (J, J, M) there.
 
     >>> similarity = np.array([[[1.0], [0.2]], [[0.2], [1.0]]])
     >>> belief_of_similarities(similarity, np.array([[0.9], [0.3]]), sharpness=5.0).round(3)
@@ -114,11 +114,11 @@ def belief_of_similarities(similarity: np.ndarray, scores: np.ndarray, sharpness
 
 
 def fit_sharpness(similarity: np.ndarray, *, labels: int = FITTED, seed: int = 0) -> float:
-    """Return the sharpness under which the best model is believed most after so many ``labels``, each model
-    standing for the truth in its turn.
+    """Return the sharpness with which the belief in the best model is strongest after ``labels`` labels, with
+    each model in turn as the truth.
 
-    ``similarity`` (J, J, I) is of images on which models differ, 0 or 1 for classes; some hundred of them
-    suffice. Of the other models the one nearest to the stand-in is the best; the logarithm of the belief in
+    ``similarity`` (J, J, I) is of images on which models differ, 0 or 1 for classes; a few hundred of them
+    suffice. The best model is the one nearest to the stand-in for the truth; the logarithm of the belief in
     it is averaged over stand-ins and draws of images, which errs towards doubt. Errors: SelectionError for
     fewer than three models, of which no two could be compared, or no image.
 
@@ -146,7 +146,7 @@ def fit_sharpness(similarity: np.ndarray, *, labels: int = FITTED, seed: int = 0
         best = mean >= mean.max() - 1e-12
         own = similarity[np.ix_(others, others)]
         for k, sharpness in enumerate(_GRID):
-            # of classes every model has the same total, which makes no difference
+            # with classes every model has the same total, which makes no difference
             told = sharpness * scores - (_log_total(own, sharpness) if graded else 0.0)
             belief = told[:, drawn].sum(2)
             found[k] += (belief[best].mean(0) - _log_sum(belief)).mean()
@@ -182,8 +182,8 @@ def _answers(similarity: np.ndarray, sharpness: float) -> np.ndarray:
 
 
 def _log_total(similarity: np.ndarray, sharpness: float) -> np.ndarray:
-    """Return (J, I) the logarithm of what probabilities are divided by, so that those of all possible answers
-    sum to 1.
+    """Return (J, I) the logarithm of the normalising constant of the probabilities of all possible
+    answers.
     """
     return _log_sum(sharpness * similarity)
 

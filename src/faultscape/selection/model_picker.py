@@ -1,16 +1,16 @@
-"""Which image to ask next so as to learn which classifier is best: the model picker.
+"""Which image to ask about next to find the best classifier: the model picker.
 
 Conventions: ``labels`` (J, I) are predicted classes 0..C-1; every model is right with probability 1 - epsilon
 if it is the best one, and agrees with the truth at even odds otherwise, so an agreement multiplies the belief
 in a model by (1 - epsilon) / epsilon. The choice is deterministic, ties go to the earlier image (see
-``faultscape.ties``): there are no draw probabilities and no unbiased estimates. It is defined for losses of 0
-and 1 only, and optimises who is first, not the order of the others.
+``faultscape.ties``): there are no draw probabilities and no unbiased estimates. It is defined only for losses
+of 0 and 1, and looks for the first model, not for the order of the others.
 
-``truth`` (M,) is the class that people named. ``epsilon`` is the chance that the best model errs.
-``belief`` (J,) is how probable it is that each model is the best. ``classes`` is the number of classes C.
+``truth`` (M,) is the class that people named. ``epsilon`` is the chance that the best model errs. ``belief``
+(J,) is the probability that each model is the best. ``classes`` is the number of classes C.
 
-Source: Karimi et al. 2021; Okanovic et al. 2024, eq. 2-4 (uniform prior over classes, epsilon .46 where
-nothing is known).
+Source: Karimi et al. 2021; Okanovic et al. 2024, eq. 2-4 (uniform prior over classes, epsilon .46 by
+default).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ ONLY_CLASSES = (
 
 
 def belief(labels: np.ndarray, truth: np.ndarray, epsilon: float = EPSILON) -> np.ndarray:
-    """Return (J,) the posterior that each model is the best, from labels (J, M) and truth (M,) of what was
-    asked; M may be 0.
+    """Return (J,) the posterior that each model is the best, from labels (J, M) and truth (M,) of the images
+    asked about; M may be 0.
 
     OptionError for an epsilon outside (0, .5), or labels that are not classes, such as concordances of label
     maps.
@@ -54,7 +54,7 @@ def query(
     """Return the image, not yet ``asked``, whose answer is expected to leave the least entropy of the belief
     (J,).
 
-    Errors: OptionError for an epsilon outside (0, .5), SelectionError when all are asked.
+    Errors: OptionError for an epsilon outside (0, .5), SelectionError if all are asked.
 
     >>> query(np.array([[0, 0, 1], [0, 1, 1], [0, 0, 1], [0, 1, 0]]), np.full(4, 0.25), classes=2)
     1
@@ -68,11 +68,10 @@ def query(
 def remaining(
     labels: np.ndarray, belief: np.ndarray, classes: int, *, epsilon: float = EPSILON
 ) -> np.ndarray:
-    """Return (I,) the entropy of the belief (J,) that the answer to each image of labels (J, I) is expected
-    to leave.
+    """Return (I,) the expected entropy of the belief (J,) after an answer to each image of labels (J, I).
 
     The expectation is over ``classes`` equally likely answers; those that no model predicts leave the belief
-    as it is. OptionError for an epsilon outside (0, .5).
+    unchanged. OptionError for an epsilon outside (0, .5).
 
     >>> remaining(np.array([[0, 1], [0, 1], [1, 1]]), np.full(3, 1 / 3), classes=2).round(3)
     array([1.096, 1.099])

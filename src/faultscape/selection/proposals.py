@@ -1,16 +1,16 @@
-"""What each selector prefers: one weight an image, from the predictions alone, in proportion to which images
+"""What each selector prefers: one weight per image, from the predictions alone, in proportion to which images
 are drawn.
 
-Conventions: ``labels`` (J, I) are predicted classes; ``expected`` (J, I) is the loss that each model must be
-expected to have if the ensemble of all models is believed; ``discrepancy`` (P, I) is how far each pair of
-models differs, 0 = alike, in the order of ``numpy.triu_indices``. Weights (I,) are not negative; where a
-weight is zero an image is never drawn and stands outside the pool that the draws speak for. For segmentation
-a loss is 1 - concordance, and so is a discrepancy. Images where no two models differ have equal losses: they
-say nothing of a ranking, and ``where`` leaves them out.
+Conventions: ``labels`` (J, I) are predicted classes; ``expected`` (J, I) is the expected loss of each model
+if the ensemble of all models is taken as the truth; ``discrepancy`` (P, I) is how far each pair of models
+differs, 0 = alike, in the order of ``numpy.triu_indices``. Weights (I,) are not negative; an image of weight
+zero is never drawn and not in the pool that the draws represent. For segmentation a loss is 1 - concordance,
+and so is a discrepancy. Images where no two models differ have equal losses: they do not affect a ranking,
+and ``where`` leaves them out.
 
 ``probabilities`` (I, C) are the mean over the models. ``concordance`` (J, J, I) is that of each two models.
-``temperature`` sharpens the draw: towards 0 the top images alone. ``scores`` (I,) say how much each image
-is wanted. ``images`` is their number I. ``floor`` is the share of uniform drawing that is mixed in.
+``temperature`` sharpens the draw: towards 0 only the top images are drawn. ``scores`` (I,) say how much each
+image is wanted. ``images`` is their number I. ``floor`` is the share of the mean below which no weight falls.
 
 Source: Kossen et al. 2021, eq. 7 and 8 (expected loss); Matsuura and Hara 2023 (VMA); Wang et al. 2020, eq. 2
 and Yan et al. 2021, eq. 1 (MAD), sampled with a temperature by us.
@@ -24,14 +24,14 @@ from faultscape.errors import OptionError, SelectionError
 from faultscape.ties import equal_to_zero
 
 FLOOR = 0.1
-LEAST_TRUST = 0.1  # of the heaviest vote, for a dispute to count whole
+LEAST_TRUST = 0.1  # as a share of the heaviest vote, for a dispute to count in full
 
 
 def expected_of_labels(labels: np.ndarray, trust: np.ndarray | None = None) -> np.ndarray:
-    """Return (J, I) 1 - the share of all models, itself included, that predict what the model does: p(y | x)
-    are the votes.
+    """Return (J, I) 1 - the share of all models, itself included, with the same prediction as the model: p(y
+    | x) are the votes.
 
-    ``trust`` (J,) weighs the votes, such as by the accuracy that labels so far give each model; equally by
+    ``trust`` (J,) weighs the votes, for example by each model's accuracy on the labels so far; equally by
     default.
 
     >>> expected_of_labels(np.array([[0, 1], [0, 2], [1, 1], [0, 1]]))
@@ -62,13 +62,13 @@ def expected_of_probabilities(probabilities: np.ndarray, labels: np.ndarray) -> 
 
 
 def expected_of_concordances(concordance: np.ndarray, trust: np.ndarray | None = None) -> np.ndarray:
-    """Return (J, I) the mean over the other models k of 1 - concordance[k, j] (J, J, I): the others take the
-    truth's place.
+    """Return (J, I) the mean over the other models k of 1 - concordance[k, j] (J, J, I): each of the others
+    in turn is taken as the truth.
 
     ``trust`` (J,) weighs the others, as in ``expected_of_labels``.
 
-    NaN on the diagonal and where a map is missing is left out; SelectionError where a model has no other to
-    be compared with.
+    NaN on the diagonal and for missing maps is ignored; SelectionError if a model has no other model to be
+    compared with.
 
     >>> both = np.full((2, 2, 1), np.nan)
     >>> both[0, 1], both[1, 0] = 0.75, 0.5
@@ -89,7 +89,7 @@ def expected_of_concordances(concordance: np.ndarray, trust: np.ndarray | None =
 
 
 def uniform(images: int) -> np.ndarray:
-    """Return equal weights (I,), the selector ``random``: every image may be drawn, whatever the models say.
+    """Return equal weights (I,), the selector ``random``: every image may be drawn, whatever the predictions.
 
     >>> uniform(3)
     array([1., 1., 1.])
@@ -101,8 +101,8 @@ def disputed(discrepancy: np.ndarray, *, graded: bool = True) -> np.ndarray:
     """Return the mean discrepancy over pairs (P, I), or without ``graded`` one where any two models differ
     and zero elsewhere.
 
-    For segmentation it is graded (the mean pairwise 1 - concordance), for classes it is not (random where
-    models dispute).
+    It is graded for segmentation (the mean pairwise 1 - concordance) and not for classes (random where models
+    disagree).
 
     >>> pairs = np.array([[0.0, 1.0, 0.5], [0.0, 0.0, 0.5]])
     >>> disputed(pairs), disputed(pairs, graded=False)
@@ -116,9 +116,9 @@ def disputed_among_trusted(labels: np.ndarray, trust: np.ndarray, *, floor: floa
     """Return one where two trusted models differ in their labels (J, I), the floor times the mean where only
     others do, zero where all agree.
 
-    A model is trusted whose vote (``trust`` (J,)) weighs at least a tenth of the heaviest. Where no two of
-    them ever differ, every image on which any models do weighs one. Errors: OptionError for a floor outside
-    [0, 1), SelectionError where no models differ.
+    A model is trusted if its vote (``trust`` (J,)) weighs at least a tenth of the heaviest. If no two trusted
+    models ever differ, every image on which any models do weighs one. Errors: OptionError for a floor outside
+    [0, 1), SelectionError if no models differ.
 
     >>> disputed_among_trusted(np.array([[0, 0, 0], [0, 0, 1], [0, 1, 1]]), np.array([1.0, 1.0, 0.001]))
     array([0.  , 0.05, 1.  ])
@@ -133,8 +133,8 @@ def expected_loss(
 ) -> np.ndarray:
     """Return the expected loss (J, I), mean over models, not below ``floor`` times its mean over the pool.
 
-    With all models at once this is Kossen et al. eq. 8 for the mean of their losses; the floor is their guard
-    against an ensemble that is sure and wrong. OptionError for a floor outside [0, 1).
+    For all models at once this is Kossen et al. eq. 8 for the mean of their losses; the floor is their
+    safeguard against an ensemble that is confident and wrong. OptionError for a floor outside [0, 1).
 
     >>> expected_loss(np.array([[0.0, 0.5, 1.0], [0.0, 0.5, 0.4]])).round(3)
     array([0.04, 0.5 , 0.7 ])
@@ -144,17 +144,17 @@ def expected_loss(
 
 def vma(expected: np.ndarray, *, floor: float = FLOOR, where: np.ndarray | None = None) -> np.ndarray:
     """Return sum over pairs of |expected loss of one - expected loss of the other| (Matsuura and Hara 2023),
-    floored likewise.
+    with the same floor.
 
-    Without the floor an image that splits the models evenly could not be drawn, though they differ on it, and
-    no estimate would be unbiased. OptionError for a floor outside [0, 1).
+    Without the floor an image that splits the models evenly could not be drawn, although they differ on it,
+    and no estimate would be unbiased. OptionError for a floor outside [0, 1).
 
     >>> vma(np.array([[0.5, 0.25, 0.0], [0.5, 0.25, 0.0], [0.5, 0.75, 0.0]])).round(6)
     array([0.033333, 1.      , 0.033333])
     """
     expected = np.asarray(expected, dtype=float)
     j = len(expected)
-    # sorted, the k-th largest of J stands above J - k others and below k - 1
+    # sorted, the k-th largest of J is above J - k others and below k - 1
     return floored(np.einsum("j,ji->i", 2.0 * np.arange(j) - j + 1, np.sort(expected, 0)), floor, where)
 
 
@@ -162,10 +162,10 @@ def mad(discrepancy: np.ndarray, temperature: float = 1.0) -> np.ndarray:
     """Return the mean over pairs (P, I) of each pair's own distribution d^(1 / temperature) / sum d^(1 /
     temperature).
 
-    A pair is drawn at even odds, then an image in proportion to its discrepancy, sharpened: towards
-    temperature 0 the top images of each pair, as MAD takes them, but with a probability. Pairs that never
-    differ are left out. The sum is the number of images. Errors: OptionError for a temperature not above 0,
-    SelectionError when no pair differs.
+    A pair is drawn uniformly, then an image in proportion to its discrepancy, sharpened: towards temperature
+    0 the top images of each pair, as in MAD, but with a probability. Pairs that never differ are left out.
+    The sum is the number of images. Errors: OptionError for a temperature not above 0, SelectionError if no
+    pair differs.
 
     >>> mad(np.array([[0.0, 0.5, 0.5], [0.0, 0.2, 0.0]])), mad(np.array([[0.2, 0.4]]), temperature=0.5)
     (array([0.  , 2.25, 0.75]), array([0.4, 1.6]))
@@ -182,8 +182,8 @@ def mad(discrepancy: np.ndarray, temperature: float = 1.0) -> np.ndarray:
 
 
 def entropy(probabilities: np.ndarray) -> np.ndarray:
-    """Return the entropy (I,) in nats of the ensemble's class distribution (I, C); its top images are taken,
-    none is drawn.
+    """Return the entropy (I,) in nats of the ensemble's class distribution (I, C); it is used to take the top
+    images, not to draw.
 
     >>> entropy(np.array([[1.0, 0.0], [0.5, 0.5]])).round(6)
     array([0.      , 0.693147])
@@ -217,7 +217,7 @@ def floored(weights: np.ndarray, floor: float = FLOOR, where: np.ndarray | None 
     """Return weights (I,) not below the floor times their mean, zero outside ``where`` (I,), ones there if
     all are zero.
 
-    Errors: OptionError for a floor outside [0, 1), SelectionError where there is nowhere to draw.
+    Errors: OptionError for a floor outside [0, 1), SelectionError if ``where`` is empty.
 
     >>> floored(np.array([0.0, 1.0, 3.0, 1.0]), where=np.array([True, True, True, False]))
     array([0.13333333, 1.        , 3.        , 0.        ])
@@ -232,7 +232,7 @@ def floored(weights: np.ndarray, floor: float = FLOOR, where: np.ndarray | None 
 
 
 def _pairs(discrepancy: np.ndarray) -> np.ndarray:
-    """Return (P, I) finite discrepancies, or say what is wrong."""
+    """Return (P, I) finite discrepancies; SelectionError for anything else."""
     pairs = np.asarray(discrepancy, dtype=float)
     if pairs.ndim != 2 or not (np.isfinite(pairs) & (pairs >= 0)).all():
         raise SelectionError(

@@ -23,7 +23,7 @@ from faultscape.classes.class_lists import allowed, resolve, table
 from faultscape.errors import ClassesError, LabelMapError, reason
 from faultscape.nouns import UNKNOWN, Classes, Scale, ScaleEntry
 
-_SHOWN = 8  # classes that a message names
+_SHOWN = 8  # maximum number of classes that a message names
 
 
 def scale(
@@ -75,8 +75,8 @@ def to_json(scale: Scale) -> dict[str, dict[str, ScaleEntry]]:
 
 
 def from_json(raw: Any, classes: Classes, where: str) -> Scale:
-    """Return the quartiles of these classes; ClassesError when a class that forms a group is missing or a
-    bound is not a number.
+    """Return the quartiles of these classes; ClassesError if a class that forms a group is missing or a bound
+    is not a number.
     """
     entries = raw.get("classes") if isinstance(raw, dict) else None
     if not isinstance(entries, dict):

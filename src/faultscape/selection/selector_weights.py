@@ -1,11 +1,11 @@
-"""What each selector prefers, image by image: its weights, or the order in which it takes images without
-chance.
+"""What each selector prefers, image by image: its weights, or the order in which it takes images
+deterministically.
 
 Conventions: ``facts`` are those of ``stages.drawing_facts``, (..., I): ``complete`` always, the rest as the
-selector's entry in ``catalogue`` needs it. What labels so far say comes with them: the ``trust`` (J,) in each
-model's vote, the ``belief`` (J,) that it is the best (equal without), or ``value`` (I,), what each answer
-tells under such a belief, where that is known already. ``options`` are the selector's. Nothing is read of
-images that are not complete.
+selector's entry in ``catalogue`` needs it. They include what labels so far say: the ``trust`` (J,) in each
+model's vote, the ``belief`` (J,) that it is the best (uniform if missing), or ``value`` (I,), what each
+answer says under this belief, if it is known already. ``options`` are the selector's. Images that are not
+complete are ignored.
 Source: the selectors are those of ``proposals``, ``information`` and ``model_picker``.
 """
 
@@ -22,8 +22,8 @@ Facts = Mapping[str, np.ndarray]
 
 
 class DrawOptions(TypedDict, total=False):
-    """What a selector may be told: the ``temperature`` of discrepancies, the ``sharpness`` of information
-    (None: fitted), how many ``classes`` there are, and model picker's ``epsilon``.
+    """The options of a selector: the ``temperature`` of discrepancies, the ``sharpness`` of information
+    (None: fitted), the number of ``classes``, and model picker's ``epsilon``.
     """
 
     temperature: float
@@ -32,30 +32,30 @@ class DrawOptions(TypedDict, total=False):
     epsilon: float
 
 
-# sharpness of classifiers' answers and of label maps, where two models alone leave nothing to fit it on
+# sharpness for classifiers' answers and for label maps, if there are only two models and nothing to fit it on
 UNFITTED = {True: 0.5, False: 5.0}
 _BLOCK = 20_000  # images at a time
 
 
 def weigh_random(facts: Facts, options: DrawOptions) -> np.ndarray:
-    """Return (I,) ones: every image alike."""
+    """Return (I,) ones: all images weigh the same."""
     del options
     return proposals.uniform(len(facts["complete"]))
 
 
 def weigh_disputed(facts: Facts, options: DrawOptions) -> np.ndarray:
-    """Return (I,) how far models differ; with ``trust`` how far those that labels trust do."""
+    """Return (I,) how far models differ; with ``trust`` how far the trusted ones do."""
     del options
     complete = facts["complete"]
     if "trust" not in facts:
         return facts["dispute"]
-    weight = np.zeros(len(complete))  # of classifiers one, below chance, would make every image disputed
+    weight = np.zeros(len(complete))  # among classifiers, one below chance would make every image disputed
     weight[complete] = proposals.disputed_among_trusted(facts["labels"][:, complete], facts["trust"])
     return weight
 
 
 def weigh_mad(facts: Facts, options: DrawOptions) -> np.ndarray:
-    """Return (I,) discrepancies in proportion to which every pair's share is drawn, sharpened by
+    """Return (I,) the mean over pairs of each pair's discrepancies as shares, sharpened by
     ``temperature``.
     """
     complete = facts["complete"]
@@ -65,19 +65,19 @@ def weigh_mad(facts: Facts, options: DrawOptions) -> np.ndarray:
 
 
 def weigh_expected_loss(facts: Facts, options: DrawOptions) -> np.ndarray:
-    """Return (I,) the loss to expect of the models."""
+    """Return (I,) the expected loss of the models."""
     del options
     return proposals.expected_loss(facts["expected"], where=_differing(facts))
 
 
 def weigh_vma(facts: Facts, options: DrawOptions) -> np.ndarray:
-    """Return (I,) how much the losses to expect vary among the models."""
+    """Return (I,) how much the expected losses vary among the models."""
     del options
     return proposals.vma(facts["expected"], where=_differing(facts))
 
 
 def weigh_information(facts: Facts, options: DrawOptions) -> np.ndarray:
-    """Return (I,) how much each answer tells about which model is best, floored."""
+    """Return (I,) how much each answer says about which model is best, with a floor."""
     inside = _differing(facts)
     return (
         proposals.floored(_value(facts, inside, options.get("sharpness")), where=inside)
@@ -101,8 +101,8 @@ def prefer_entropy(facts: Facts, options: DrawOptions) -> np.ndarray:
 
 
 def prefer_model_picker(facts: Facts, options: DrawOptions) -> np.ndarray:
-    """Return (I,) how little is expected to be left open about which of the models, of ``belief``, is the
-    best, after a label of one of so many ``classes``.
+    """Return (I,) how little uncertainty about the best model, given ``belief``, is expected to remain after
+    a label of one of ``classes``.
     """
     out = np.full(len(facts["complete"]), -np.inf)
     inside = facts["complete"]
@@ -113,15 +113,14 @@ def prefer_model_picker(facts: Facts, options: DrawOptions) -> np.ndarray:
 
 
 def _differing(facts: Facts) -> np.ndarray:
-    """Return the images that tell models apart: where all agree losses are equal, and the ensemble, sure and
-    wrong, would mislead the estimate.
+    """Return the images that distinguish models: if all agree, losses are equal, and a confident but wrong
+    ensemble would mislead the estimate.
     """
     return facts["complete"] & (facts["dispute"] > 0)
 
 
 def fitted_sharpness(facts: Facts) -> float:
-    """Return how closely answers are to be expected to follow the best model, fitted on images where models
-    differ.
+    """Return how closely answers are expected to follow the best model, fitted on images where models differ.
 
     >>> fitted_sharpness(
     ...     {"complete": np.ones(2, bool), "dispute": np.ones(2), "labels": np.array([[0, 1], [1, 0]])}
@@ -139,7 +138,7 @@ def fitted_sharpness(facts: Facts) -> float:
 
 
 def _value(facts: Facts, inside: np.ndarray, sharpness: float | None) -> np.ndarray:
-    """Return (I,) how much the answer to each image ``inside`` tells about which model is best, 0
+    """Return (I,) how much the answer to each image ``inside`` says about which model is best, 0
     elsewhere.
     """
     if "value" in facts:

@@ -1,5 +1,4 @@
-"""A selection as it counts now: discarded images leave every cell that held them, and the next spare moves
-up.
+"""A selection as it counts now: discarded images are removed from every cell, and the next spare moves up.
 
 Conventions: nothing is written back; the rows of selection.csv stay as they were drawn.
 """
@@ -15,8 +14,8 @@ from faultscape.nouns import Row, Slots
 def effective(slots: Slots, discarded: Collection[str] = ()) -> Slots:
     """Return the selection without the discarded images, places renumbered in each cell.
 
-    A cell whose spares are used up has fewer chosen places than the selection's depth. An image that was
-    drawn for all models just goes.
+    A cell without spares left has fewer chosen places than the selection's depth. An image drawn for all
+    models has no replacement.
     """
     gone = frozenset(discarded)
     placed: dict[tuple[str, ...], int] = {}

@@ -1,9 +1,9 @@
-"""The weights by which a selector draws, once it is known what the models say about every image: the one
-place from which `select`, `plan`, `rank` and the benchmarks have them.
+"""The weights by which a selector draws, given the models' predictions for every image. `select`, `plan`,
+`rank` and the benchmarks all take them from here.
 
 Conventions: as in ``selector_weights``; the weight of an image that is not complete is 0.
 
-``facts`` hold what the models say about each image, by name, as ``selector_weights`` lists them.
+``facts`` hold the predictions for each image, by name, as ``selector_weights`` lists them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ def drawing_weights(
 ) -> np.ndarray:
     """Return the weights (I,) in proportion to which a selector draws images, zero outside its pool.
 
-    ``selector`` is a name of the catalogue, ``file.py:NAME`` or an entry. ``temperature`` is of ``mad``,
-    ``sharpness`` of information: fitted on the facts where it is None.
-    Errors: SelectionError where there is no image to draw; OptionError for a selector that does not draw at
-    random, or weights that are none.
+    ``selector`` is a name of the catalogue, ``file.py:NAME`` or an entry. ``temperature`` applies to ``mad``,
+    ``sharpness`` to information: fitted on the facts if None. Errors: SelectionError if there is no image to
+    draw; OptionError for a selector that does not draw at random, or invalid weights.
 
     >>> facts = {"complete": np.array([True, True, True, False]), "dispute": np.array([0.0, 1.0, 1.0, 0.0])}
     >>> drawing_weights("random", facts), drawing_weights("disputed", facts)

@@ -1,1 +1,1 @@
-"""The tables between stages: one file a table, with its schema, reading and writing."""
+"""The tables between stages: one file per table, with its schema, reading and writing."""

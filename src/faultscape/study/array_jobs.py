@@ -1,7 +1,7 @@
 """Array jobs: which shards of a study one of several equal jobs does.
 
-Conventions: ``PART/PARTS``, PART from 1: the shards whose number leaves PART - 1 when divided by PARTS, so
-that jobs need not know of each other.
+Conventions: ``PART/PARTS``, PART from 1: the shards whose number modulo PARTS is PART - 1, so that jobs need
+not know about each other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from faultscape.errors import OptionError
 
 @dataclass(frozen=True)
 class Share:
-    """What one job of an array does; the only job, when there is no array."""
+    """The share of one job of an array; of the only job, if there is no array."""
 
     part: int = 1
     parts: int = 1
@@ -24,7 +24,7 @@ class Share:
 
 
 def share(text: str | None) -> Share:
-    """Return the share that ``--shard`` names, or all of it for None; OptionError for what is not a share.
+    """Return the share that ``--shard`` names, or all for None; OptionError for an invalid share.
 
     >>> [share("2/3").has(number) for number in range(6)]
     [False, True, False, False, True, False]

@@ -1,8 +1,8 @@
-"""The study folder: where things lie, and how a file is written so that a kill loses nothing.
+"""The study folder: where files are, and how a file is written so that a kill loses nothing.
 
-Conventions: a file is put whole: a temporary name beside it, fsync, rename. Names that become folders hold
-letters of any script, digits and ``. _ - +`` and start with neither ``.`` nor ``-``, so that no name can
-leave the study.
+Conventions: a file is written whole: to a temporary name beside it, fsync, rename. Names that become folders
+contain letters of any script, digits and ``. _ - +`` and start with neither ``.`` nor ``-``, so that no name
+can leave the study.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def check_name(name: str, what: str = "model") -> str:
 
 
 def refuse_twin(name: str, known: Iterable[str], what: str = "model") -> None:
-    """Raise StudyError for a name that differs from another only in case: on some disks their files would be
-    one.
+    """Raise StudyError for a name that differs from another only in case: on some disks they would share
+    files.
 
     >>> refuse_twin("unet", ["unet", "fcn"])
     >>> refuse_twin("Unet", ["unet", "fcn"])
@@ -53,9 +53,7 @@ def refuse_twin(name: str, known: Iterable[str], what: str = "model") -> None:
 
 
 def local(path: str | os.PathLike[str], what: str = "a study") -> Path:
-    """Return a path of this machine; StudyError for an address of a store, where there are neither locks nor
-    SQLite.
-    """
+    """Return a local path; StudyError for an address of a store, which has neither locks nor SQLite."""
     if re.match(r"[a-zA-Z][a-zA-Z0-9+]+:/", os.fspath(path)):
         raise StudyError(
             f"{os.fspath(path)}: {what} is a local folder; to keep its parts in a store, collect with"
@@ -65,7 +63,7 @@ def local(path: str | os.PathLike[str], what: str = "a study") -> Path:
 
 
 def existing(study: str | os.PathLike[str]) -> Path:
-    """Return the study's path; StudyError when there is no study.toml in it."""
+    """Return the study's path; StudyError if it has no study.toml."""
     root = local(study)
     if not str(study).strip():
         raise StudyError("the study's folder has an empty name; give a path")
@@ -78,10 +76,10 @@ def existing(study: str | os.PathLike[str]) -> Path:
 
 
 def put(path: Path, data: bytes) -> str:
-    """Write a file whole or not at all and return its SHA-256; StudyError when the disk is full or not
+    """Write a file whole or not at all and return its SHA-256; StudyError if the disk is full or not
     writable.
     """
-    # two machines may have one process id
+    # two machines may use the same process id
     temporary = path.with_name(f"{TEMPORARY}{secrets.token_hex(4)}-{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -98,7 +96,7 @@ def put(path: Path, data: bytes) -> str:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder, if it is not there; StudyError where that is not allowed."""
+    """Make a folder unless it exists; StudyError if that is not allowed."""
     local(path, "what is written for people")
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -107,8 +105,8 @@ def make_folder(path: Path) -> None:
 
 
 def cannot_write(path: Path, error: OSError) -> StudyError:
-    """Return the one sentence for a file that cannot be written, with what cures it."""
-    # As under /proc, or where a file has the name: no space makes such a folder.
+    """Return the error for a file that cannot be written, with its fix."""
+    # as under /proc, or if a file has the name: more space does not help
     nowhere = error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EEXIST)
     cure = write_cure(error) or f"{'' if nowhere else 'free some space or '}choose a folder you may write to"
     return StudyError(f"cannot write {path}: {error.strerror or error}; {cure}, then run the same line again")

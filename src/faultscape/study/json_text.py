@@ -1,4 +1,4 @@
-"""JSON of a study, which a kill never damages and a disk or a person may."""
+"""JSON of a study, which a kill never damages but a disk or a person may."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from faultscape.nouns import Json
 
 
 def read_object(text: str | bytes) -> dict[str, Json]:
-    """Return the object that a JSON text holds; ValueError where it holds anything else, or lists too deep
-    within each other.
+    """Return the object in a JSON text; ValueError for anything else, or for lists nested too deeply.
 
     >>> read_object('{"a": 1}')
     {'a': 1}

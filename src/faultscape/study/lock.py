@@ -1,12 +1,11 @@
-"""Who may write to a study now, and what a killed writer left is swept away.
+"""Who may write to a study, and the cleanup after killed writers.
 
 Conventions: one writer at a time, or the jobs of one array (all of one verb, each with its own shards), by
-locks that the system lets go of when a process ends. Who writes brings a study of an earlier version to this
-one first (study.versions). Who writes alone sweeps first: files of parts that neither a manifest nor a
-receipt names do not count. Jobs of an array never sweep, and change what they have in common (study.toml,
-manifests, failures.csv, timings, log) only inside `changing`, where they read it again first. A change of
-models takes many steps: until all of them are done its note lies in the study, and nobody writes but who
-finishes it.
+locks that the system releases when a process ends. A writer first upgrades a study of an earlier version
+(study.versions). A single writer first sweeps: files of parts that neither a manifest nor a receipt names do
+not count. Jobs of an array never sweep, and change shared files (study.toml, manifests, failures.csv,
+timings, log) only inside `changing`, where they read them again first. A change of models takes many steps:
+until all are done its note stays in the study, and only the process that finishes it may write.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _VERBS = ".lock-"
 
 
 class Asked(TypedDict):
-    """What a change of models was asked to do: {old: new}, names, and {NAME: SOURCE} to predict after it."""
+    """The request of a change of models: {old: new}, names, and {NAME: SOURCE} to predict after it."""
 
     rename: dict[str, str]
     remove: list[str]
@@ -38,15 +37,15 @@ class Asked(TypedDict):
 
 
 class Right(TypedDict, total=False):
-    """What was right before a change: {name: {part: others}} of counts, and names of selections."""
+    """What was valid before a change: {name: {part: others}} of counts, and names of selections."""
 
     pairs: dict[str, dict[str, list[str]]]
     selections: list[str]
 
 
 class ChangeNote(TypedDict):
-    """A change of models under way: ``names`` {before: after} of the models that stay, and which counts and
-    selections were ``right`` before.
+    """A change of models under way: ``names`` {before: after} of the models that stay, and the counts and
+    selections that were valid before (``right``).
     """
 
     line: str
@@ -57,8 +56,8 @@ class ChangeNote(TypedDict):
 
 
 def noted(root: Path) -> ChangeNote | None:
-    """Return the note of a change of models: what was asked for, how to ask it again, whether it is ``done``;
-    None where there is none.
+    """Return the note of a change of models: the request, how to repeat it, and whether it is ``done``; None
+    if there is none.
     """
     try:
         note = read_object((root / CHANGE).read_bytes())
@@ -75,17 +74,17 @@ def noted(root: Path) -> ChangeNote | None:
 
 
 def unfinished(root: Path) -> str:
-    """Return the line that finishes a change of models which was interrupted, or nothing."""
+    """Return the command that finishes an interrupted change of models, or ''."""
     note = noted(root)
     return "" if note is None or note["done"] else note["line"]
 
 
 @contextmanager
 def writing(root: Path, *, array: str = "", change: bool = False) -> Iterator[None]:
-    """Hold the study alone, or together with the other jobs of an ``array`` (the verb they run).
+    """Hold the study exclusively, or together with the other jobs of an ``array`` (the verb they run).
 
-    StudyError when another process is at work in it, or when a change of models was interrupted (except for
-    the process that makes the ``change``).
+    StudyError if another process is writing to it, or if a change of models was interrupted (except for the
+    process that makes the ``change``).
     """
     with _unless_refused(root), _file(root, ".lock") as file, ExitStack() as held:
         if not _take(file, shared=bool(array)):
@@ -107,8 +106,8 @@ def writing(root: Path, *, array: str = "", change: bool = False) -> Iterator[No
 
 @contextmanager
 def holding(folder: Path, busy: str) -> Iterator[None]:
-    """Hold one folder of a study for a long time, while others may work on the rest of it; StudyError in the
-    words of ``busy`` where another process holds it.
+    """Hold one folder of a study for a long time, while others may write to the rest of it; StudyError with
+    the text ``busy`` if another process holds it.
     """
     with _unless_refused(folder), _file(folder, ".lock") as file:
         if not _take(file, shared=False):
@@ -118,9 +117,7 @@ def holding(folder: Path, busy: str) -> Iterator[None]:
 
 @contextmanager
 def _unless_refused(root: Path) -> Iterator[None]:
-    """Leave no folder behind that was made for a line which was then refused, and which holds nothing but
-    locks.
-    """
+    """Remove a folder that was created for a command that was then refused, and that holds only locks."""
     new = not root.exists()
     try:
         yield
@@ -132,14 +129,14 @@ def _unless_refused(root: Path) -> Iterator[None]:
 
 @contextmanager
 def changing(root: Path) -> Iterator[None]:
-    """Hold what jobs of an array have in common, for a moment; others wait. Never inside itself."""
+    """Briefly hold what jobs of an array share, while others wait; cannot be nested."""
     with _file(root, ".lock.tables") as file:
         _take(file, shared=False, wait=True)
         yield
 
 
 def _join(root: Path, verb: str, held: ExitStack) -> None:
-    """Join the jobs of a verb; StudyError while jobs of another verb are at work, which may read what these
+    """Join the jobs of a verb; StudyError while jobs of another verb are running, which may read what these
     write.
     """
     with changing(root):
@@ -154,8 +151,8 @@ def _join(root: Path, verb: str, held: ExitStack) -> None:
 
 
 def tidy(root: Path) -> None:
-    """Remove what killed writers left, for who holds the study alone. Labels that were taken back and
-    selections that were removed stay: they are what an undo needs.
+    """Remove what killed writers left; needs an exclusive hold of the study. Withdrawn labels and removed
+    selections stay: an undo needs them.
     """
     rooms = (
         "predictions/*/",
@@ -184,7 +181,7 @@ def tidy(root: Path) -> None:
 
 
 def _file(root: Path, name: str) -> IO[str]:
-    """Open a lock file; StudyError where that is not allowed."""
+    """Open a lock file; StudyError if that is not allowed."""
     try:
         root.mkdir(parents=True, exist_ok=True)
         return (root / name).open("a+")
@@ -196,7 +193,7 @@ def _take(file: IO[str], *, shared: bool, wait: bool = False) -> bool:
     """Lock a file until it is closed, and return whether that was possible."""
     try:
         import fcntl
-    except ImportError:  # no fcntl on Windows: a study there is on its own
+    except ImportError:  # no fcntl on Windows: a study there is not locked
         return True
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))

@@ -1,8 +1,8 @@
-"""Where the parts of a folder of the study lie: in that folder, or under the study's store.
+"""Where the parts of a folder of the study are stored: in that folder, or in the study's store.
 
-Conventions: everybody names a folder of parts by its path in the study (``STUDY/pairs/NAME``). Where
-study.toml names a ``store``, the parts and manifests of predictions, truth, pairs, measures and reliability
-lie there under the same names, and nothing else does. A file is put whole or not at all in either.
+Conventions: callers name a folder of parts by its path in the study (``STUDY/pairs/NAME``). If study.toml
+names a ``store``, the parts and manifests of predictions, truth, pairs, measures and reliability are stored
+there under the same names, and nothing else is. Either way, a file is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ MANIFEST = "manifest.json"
 
 
 class Files(Protocol):
-    """The files of one folder of parts; a file that is not there is a FileNotFoundError, all else that goes
-    wrong a StudyError.
+    """The files of one folder of parts; a missing file raises FileNotFoundError, all other failures
+    StudyError.
     """
 
     def read(self, name: str) -> bytes: ...
@@ -50,7 +50,7 @@ class Files(Protocol):
 
 
 class LocalFiles:
-    """The files of a folder of this machine."""
+    """The files of a local folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -126,7 +126,7 @@ class StoreFiles:
 
 
 def files(folder: Path) -> Files:
-    """Return the files of a folder of parts, wherever they lie."""
+    """Return the files of a folder of parts, wherever they are stored."""
     for root in folder.parents[:4]:
         if (address := _store_of(root, folder)) is not None:
             return StoreFiles(_place(address, root, folder))
@@ -134,8 +134,8 @@ def files(folder: Path) -> Files:
 
 
 def made(root: Path, room: str = "") -> list[Path]:
-    """Return the study's folders of parts (of one room), by their paths in the study, wherever the parts
-    lie.
+    """Return the study's folders of parts (of one room), by their paths in the study, wherever the parts are
+    stored.
     """
     out: list[Path] = []
     address = _store(root)
@@ -153,19 +153,19 @@ def made(root: Path, room: str = "") -> list[Path]:
 
 
 def move(root: Path, folder: Path, to: Path) -> None:
-    """Give a folder of parts, and those within it, another path, wherever the parts lie; a move that was
-    killed is finished by the same call.
+    """Move a folder of parts, and its subfolders, to another path, wherever the parts are stored; repeating
+    the call finishes a move that was killed.
     """
     if (address := _store_of(root, folder)) is not None:
         before, after = _place(address, root, folder), _place(address, root, to)
         with store.told(before):
             names = store.listed(before, deep=True)
-            for name in sorted(names, key=_is_manifest):  # a manifest never names what is not there yet
+            for name in sorted(names, key=_is_manifest):  # a manifest never names a missing part
                 store.copy(before / name, after / name)
             for name in filter(_is_manifest, names):
                 store.delete(before / name)
             store.delete_folder(before)
-    try:  # beside a store, notes alone lie here
+    try:  # with a store, this folder holds only notes
         if folder.is_symlink() or folder.exists():
             to.parent.mkdir(parents=True, exist_ok=True)
             folder.rename(to)
@@ -174,7 +174,7 @@ def move(root: Path, folder: Path, to: Path) -> None:
 
 
 def remove(root: Path, folder: Path) -> None:
-    """Remove a folder of parts, and those within it, wherever the parts lie."""
+    """Remove a folder of parts, and its subfolders, wherever the parts are stored."""
     if (address := _store_of(root, folder)) is not None:
         place = _place(address, root, folder)
         with store.told(place):
@@ -191,7 +191,7 @@ def remove(root: Path, folder: Path) -> None:
 
 
 def held(root: Path) -> bool:
-    """Whether a study has a manifest anywhere: parts that cannot be left behind."""
+    """Return whether a study has any manifest: parts that cannot be left behind."""
     return any(files(folder).has(MANIFEST) for folder in made(root))
 
 
@@ -204,7 +204,7 @@ def _folders(address: Address, below: str) -> list[str]:
 
 
 def _store_of(root: Path, folder: Path) -> Address | None:
-    """Return the store in which this folder's parts lie, or None where they lie in the folder."""
+    """Return the store of this folder's parts, or None if they are in the folder."""
     return _store(root) if folder.relative_to(root).parts[0] in ROOMS else None
 
 
@@ -219,8 +219,8 @@ def _is_manifest(name: str) -> bool:
 
 
 def _store(root: Path) -> Address | None:
-    """Return the store of the study that is this folder, or None where it is none or keeps its parts with
-    it.
+    """Return the store of the study in this folder, or None if it is not a study or keeps its parts
+    locally.
     """
     try:
         about = os.stat(root / "study.toml")
@@ -239,8 +239,8 @@ def _named(path: Path, _time: int, _size: int) -> Address | None:
 
 
 def claim(root: Path, text: str) -> None:
-    """Note in a store whose parts lie there, which shows too that one may write there; StudyError where
-    another study's do.
+    """Mark a store as used by this study, which also checks that it is writable; StudyError if it belongs to
+    another study.
     """
     note = root / ".store"
     mark = store.parse(text) / ".faultscape"

@@ -1,9 +1,9 @@
-"""Parts and their manifest: one Parquet file a shard, and the list of those that count.
+"""Parts and their manifest: one Parquet file per shard, and the list of those that count.
 
 Conventions: ``FOLDER/manifest.json`` maps the name of a part to its checksum, number of rows, the key of what
-it was made from, and what failed in it. A part lies in ``NAME-CHECKSUM.parquet``, so a new one never
-overwrites the one that counts; it counts once its entry is written, and only then is the old one removed.
-Everything in a manifest follows from the content, so it is byte-identical however the parts were made.
+it was made from, and its failures. A part is stored in ``NAME-CHECKSUM.parquet``, so a new one never
+overwrites the one that counts; it counts once its entry is written, and only then is the old one removed. A
+manifest depends only on the content, so it is byte-identical however the parts were made.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Part:
 
 
 def read_manifest(folder: Path) -> dict[str, Part]:
-    """Return the parts that count, by name; none when there is no manifest yet."""
+    """Return the parts that count, by name; empty if there is no manifest yet."""
     held = files(folder)
     try:
         text = held.read(MANIFEST)
@@ -55,9 +55,7 @@ def read_manifest(folder: Path) -> dict[str, Part]:
 
 
 def there(folder: Path, only: Iterable[str] | None = None) -> dict[str, Part]:
-    """Return the parts that count and whose files are there; ``only`` some of them where it is known which,
-    so that no others are looked for.
-    """
+    """Return the parts that count and whose files exist; with ``only``, just these names are looked for."""
     names = None if only is None else list(dict.fromkeys(only))
     parts, before = read_manifest(folder), None
     while True:
@@ -65,7 +63,7 @@ def there(folder: Path, only: Iterable[str] | None = None) -> dict[str, Part]:
         found = _with_files(folder, asked, one_by_one=names is not None)
         if len(found) == len(asked) or parts == before:
             return found
-        # a writer may have put new parts in their place just now
+        # a writer may just have replaced the parts
         parts, before = read_manifest(folder), parts
 
 
@@ -78,7 +76,7 @@ def _with_files(folder: Path, parts: dict[str, Part], *, one_by_one: bool) -> di
 
 
 def write_manifest(folder: Path, parts: dict[str, Part]) -> None:
-    """Put the manifest of a folder, and remove the files of parts that it no longer names."""
+    """Write the manifest of a folder, and remove the files of parts that it no longer names."""
     held, before = files(folder), read_manifest(folder)
     held.put(MANIFEST, _written(parts))
     for name, part in before.items():
@@ -88,7 +86,7 @@ def write_manifest(folder: Path, parts: dict[str, Part]) -> None:
 
 @lru_cache(maxsize=32)
 def _parsed(text: bytes) -> dict[str, Part]:
-    """Return the entries of a manifest, which a run reads again for each of its shards."""
+    """Return the entries of a manifest; cached, since a run reads it again for each of its shards."""
     return {
         name: _part(e["sha256"], e["rows"], e["key"], e["failures"])
         for name, e in cast("dict[str, Any]", read_object(text)).items()
@@ -96,7 +94,7 @@ def _parsed(text: bytes) -> dict[str, Part]:
 
 
 def _part(sha256: Any, rows: Any, key: Any, failures: Any) -> Part:
-    """Return an entry of a manifest; TypeError or ValueError where its types are wrong."""
+    """Return an entry of a manifest; TypeError or ValueError for wrong types."""
     found = Part(sha256, rows, key, tuple((image, why) for image, why in failures))
     if (
         not all(isinstance(word, str) for word in (sha256, key, *itertools.chain(*found.failures)))
@@ -108,8 +106,8 @@ def _part(sha256: Any, rows: Any, key: Any, failures: Any) -> Part:
 
 
 def _written(parts: dict[str, Part]) -> bytes:
-    """Return the bytes of a manifest: those of ``json.dumps`` with an indent of 1, whose plain Python takes
-    ten times as long over thousands of parts.
+    """Return the bytes of a manifest, equal to ``json.dumps`` with an indent of 1, whose plain Python takes
+    ten times as long for thousands of parts.
     """
     if not parts:
         return b"{}\n"
@@ -128,8 +126,8 @@ def _written(parts: dict[str, Part]) -> bytes:
 
 
 def sweep(folder: Path, keep: Collection[str] = ()) -> None:
-    """Remove the files of parts that the manifest does not name: those of a writer that was killed. For who
-    holds the study alone.
+    """Remove the files of parts that the manifest does not name, left by a killed writer; needs an exclusive
+    hold of the study.
 
     ``keep`` are the first 16 digits of checksums of parts that are still to be entered.
     """
@@ -139,7 +137,7 @@ def sweep(folder: Path, keep: Collection[str] = ()) -> None:
         return
     try:
         named = {_file(name, part.sha256) for name, part in read_manifest(folder).items()}
-    except StudyError:  # who needs these parts will say it; nothing is removed meanwhile
+    except StudyError:  # the next reader of these parts reports it; nothing is removed meanwhile
         return
     for name in names - named:
         if (part := re.fullmatch(r".+-([0-9a-f]{16})\.parquet", name)) and part[1] not in keep:
@@ -166,8 +164,8 @@ def put_part(
 
 
 def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = None) -> pa.Table:
-    """Return the table of one part; StudyError when its checksum is not the manifest's, StudyChangedError
-    where the manifest now names another part.
+    """Return the table of one part; StudyError if its checksum is not the manifest's, StudyChangedError if
+    the manifest now names another part.
     """
     held, file = files(folder), _file(name, part.sha256)
     try:
@@ -185,12 +183,12 @@ def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = N
         )
     with pq.ParquetFile(
         pa.BufferReader(data)
-    ) as opened:  # read_table takes eight times as long over a small part
+    ) as opened:  # read_table takes eight times as long for a small part
         return opened.read(columns=columns, use_threads=len(data) > 1 << 20)
 
 
 def is_whole(folder: Path, name: str, sha256: str) -> bool:
-    """Return whether the file of a part is there, with this checksum."""
+    """Return whether the file of a part exists with this checksum."""
     try:
         return hashlib.sha256(files(folder).read(_file(name, sha256))).hexdigest() == sha256
     except FileNotFoundError:
@@ -202,24 +200,24 @@ def read_schema(folder: Path, name: str, part: Part) -> pa.Schema:
     try:
         return pq.read_schema(files(folder).open(_file(name, part.sha256)))
     except (OSError, ValueError):
-        return read_part(folder, name, part).schema  # it says what is wrong
+        return read_part(folder, name, part).schema  # reports what is wrong
 
 
 def read_small(folder: Path, name: str, part: Part, columns: list[str]) -> pa.Table:
-    """Return those of some small columns that a part has, without reading the others and so without its
-    checksum; errors as read_part.
+    """Return those of some small columns that a part has, without reading the others and so without checking
+    its checksum; errors as read_part.
     """
     try:
         with pq.ParquetFile(files(folder).open(_file(name, part.sha256))) as opened:
             return opened.read(columns=[column for column in columns if column in opened.schema_arrow.names])
     except (OSError, ValueError):
-        whole = read_part(folder, name, part)  # it says what is wrong
+        whole = read_part(folder, name, part)  # reports what is wrong
         return whole.select([column for column in columns if column in whole.column_names])
 
 
 def read_cell(folder: Path, name: str, part: Part, id_: str, column: str) -> bytes | None:
-    """Return what the row of an id has in a column of bytes, reading that row's group alone and so without
-    the checksum; None where there is no such row. Errors as read_part.
+    """Return the value of a column of bytes for an id, reading only that row's group and so without checking
+    the checksum; None if there is no such row. Errors as read_part.
     """
     try:
         with pq.ParquetFile(files(folder).open(_file(name, part.sha256))) as opened:
@@ -230,7 +228,7 @@ def read_cell(folder: Path, name: str, part: Part, id_: str, column: str) -> byt
                     return opened.read_row_group(group, [column])[column][row].as_py()
                 row -= rows
     except (OSError, KeyError, pa.ArrowException):
-        held = read_part(folder, name, part, ["id", column]).to_pydict()  # it says what is wrong
+        held = read_part(folder, name, part, ["id", column]).to_pydict()  # reports what is wrong
         return dict(zip(held["id"], held[column], strict=True)).get(id_)
     except ValueError:  # no such id
         pass
@@ -238,7 +236,7 @@ def read_cell(folder: Path, name: str, part: Part, id_: str, column: str) -> byt
 
 
 def _remedy(folder: Path, what: str) -> str:
-    """Return what to do about damage: labels cannot be made again, all else can."""
+    """Return what to do about damage: labels cannot be made again, everything else can."""
     if folder.parent.name == "truth":
         return "put it back from a copy; the parts beside its manifest hold the labels"
     kept = folder.parent.parent.name == "predictions"  # confidence and the like, beside a model's labels

@@ -1,10 +1,10 @@
-"""Receipts: what a run has made and not yet entered into its manifests, so that a kill loses nothing and many
-parts enter by one put.
+"""Receipts: results of a run that are not yet entered in its manifests, so that a kill loses nothing and many
+parts are entered by one write.
 
-Conventions: a line of ``STUDY/.made-TITLE.jsonl`` (``.made-TITLE@GROUP.jsonl`` where jobs have groups) a
-result: the key of its job, and the result, whose parts stand in it under ``sha256``. Each job of an array has
-a file of its own. A line that a kill cut is nobody's. Files of parts that a receipt names are not swept: who
-does the same job again enters them, and then the receipts go.
+Conventions: ``STUDY/.made-TITLE.jsonl`` (``.made-TITLE@GROUP.jsonl`` if jobs have groups) has a line per
+result: the key of its job, and the result, which names its parts under ``sha256``. Each job of an array has
+its own file. A line truncated by a kill is ignored. Files of parts that a receipt names are not swept: the
+next run of the same job enters them, and then the receipts are removed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Receipts:
         self._alone = not share
 
     def found(self) -> dict[str, Json]:
-        """Return {key of a job: its result} of all that was made and not entered."""
+        """Return {key of a job: its result} of all results that were made and not entered."""
         out: dict[str, Json] = {}
         for path in self._paths():
             for line in _read(path).splitlines():
@@ -36,12 +36,12 @@ class Receipts:
                     held = json.loads(line)
                     out[str(held["key"])] = held["made"]
                 except (ValueError, KeyError, TypeError, RecursionError):
-                    # cut by a kill, or damaged: it is made again
+                    # truncated by a kill, or damaged: it is made again
                     continue
         return out
 
     def add(self, key: str, made: Json) -> None:
-        """Note a result that waits to be entered."""
+        """Record a result that waits to be entered."""
         line = json.dumps({"key": key, "made": made}, ensure_ascii=False) + "\n"
         try:
             with self._own.open("ab") as file:
@@ -50,8 +50,8 @@ class Receipts:
             raise cannot_write(self._own, error) from None
 
     def clear(self) -> None:
-        """Forget what has been entered: this run's receipts, and those of runs before where no other job of
-        an array can be at work.
+        """Remove the receipts of what has been entered: those of this run, and of earlier runs if no other
+        job of an array can be running.
         """
         for path in self._paths() if self._alone else [self._own]:
             path.unlink(missing_ok=True)

@@ -3,15 +3,15 @@
 Conventions: written by ``collect`` and ``predict``, meant to be read and edited by people; comments survive.
 ``size`` is ``own`` (each image keeps its size) or ``WIDTHxHEIGHT``. ``cells`` is ``full`` or ``diagonal``
 (intersections and marginals only, for many models). ``models.NAME.labels`` maps the model's own label numbers
-to class names, or to ``void``. ``synonyms`` maps class names to other words for them, which make search terms
-and change no result. In a study of classifiers (``task`` is ``classification``) classes have no colours but
-may have ``wnids``, their WordNet synsets; ``only`` names the classes that the study asks about, and
-``glosses`` say in words what a class is. ``own_order`` says that a list gave the images in another order than
-that in which people count, so that rows without names are not taken.
-``classes.first_names`` are what classes were called when maps were first counted, where they were renamed
-since. ``tags`` are kinds of failure with the key that gives each. ``answers`` is where people's answers lie,
-if not in the study. ``version`` is the study's (study.versions). ``store`` is where the parts lie
-(``s3://BUCKET/PREFIX``), or nothing: with the study.
+to class names, or to ``void``. ``synonyms`` maps class names to other words for them, which are used as
+search terms and change no result. In a study of classifiers (``task`` is ``classification``) classes have no
+colours but may have ``wnids``, their WordNet synsets; ``only`` names the classes that the study asks about,
+and ``glosses`` explain in words what a class is. ``own_order`` means that a list gave the images in an order
+other than numeric order, so that rows without names are refused. ``classes.first_names`` are the names of
+classes when maps were first counted, if they were renamed since. ``tags`` are kinds of failure with the key
+that gives each. ``answers`` is where people's answers are stored, if not in the study. ``version`` is the
+study's (study.versions). ``store`` is where the parts are stored (``s3://BUCKET/PREFIX``); empty: in the
+study.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from faultscape.errors import ClassesError, StudyError, closest
 from faultscape.nouns import Classes, JsonObject
 from faultscape.study.folder import put
 
-VERSION = 3  # of the studies that this Faultscape makes; study.versions brings others to it
+VERSION = 3  # of studies made by this Faultscape; study.versions upgrades others to it
 Task = Literal["segmentation", "classification"]
 CLASSIFICATION = "classification"
 Id = Annotated[int, pydantic.Field(ge=0, le=65535)]  # of a class: label maps have 16 bits
-_WHEN_THERE = ("only", "glosses", "own_order", "tags")  # what a study without it does not mention
+_WHEN_THERE = ("only", "glosses", "own_order", "tags")  # omitted from the file if empty
 
 
-# of what stands in a file: no number becomes another
+# strict types: no number in the file is converted
 AS_WRITTEN = pydantic.GetPydanticSchema(lambda _, schema_of: schema_of(dict[str, Any]))
 
 
 class ModelOptions(TypedDict, total=False):
-    """What a model was told, as study.toml holds it: NAME's options of `predict`, each kind of source its
-    part of them.
+    """The options of a model, as study.toml holds them: those of `predict` for NAME, of which each kind of
+    source uses some.
 
-    ``device``, ``task``, ``layers`` and ``counted`` are added where a network is opened, and stand in no
+    ``device``, ``task``, ``layers`` and ``counted`` are added when a network is opened, and are not in the
     file.
     """
 
@@ -68,10 +68,10 @@ class ModelOptions(TypedDict, total=False):
     unmapped: str
     keep: list[str]
     scorer: list[str]
-    offsets: dict[str, float]  # of scorers without ends, recorded by the first run
+    offsets: dict[str, float]  # of scorers without bounds, recorded by the first run
     revision: str
     temperature: list[float]  # fitted: logits are divided by it, or each class's by its own
-    seed: int  # of a submission: of the order in which it sees images
+    seed: int  # of a submission: the seed of the order in which it sees images
     ood_data: str  # declared: the unknown objects that it was trained with, `none` for none
     publication: str  # declared: where it is described
     claims: list[str]  # declared: SET:AP:FPR95
@@ -79,8 +79,8 @@ class ModelOptions(TypedDict, total=False):
         str  # of a submission, recorded: a digest of its files, by whose first scores these are counted ...
     )
     between: list[float]  # ... as lying between these ends, where they have no offset
-    hidden: list[str]  # of a submission, recorded: what was out of its reach
-    open: list[str]  # ... and what was not
+    hidden: list[str]  # of a submission, recorded: what it could not access
+    open: list[str]  # ... and what it could
     device: str
     task: str
     layers: list[str]
@@ -98,7 +98,7 @@ class ModelSettings(pydantic.BaseModel):
 
 
 class ClassSettings(pydantic.BaseModel):
-    """The class list as it stands in study.toml."""
+    """The class list as stored in study.toml."""
 
     model_config = pydantic.ConfigDict(extra="forbid")
     names: list[str]
@@ -108,27 +108,25 @@ class ClassSettings(pydantic.BaseModel):
     void: list[Id] = []
     background: Id | None = None
     parents: dict[str, list[str]] = {}
-    first_names: list[str] = []  # under which counts are known, where classes were renamed since
+    first_names: list[str] = []  # the names used by counts, if classes were renamed since
 
     @property
     def counted(self) -> JsonObject:
-        """What counts of label maps follow from: neither colours, nor groups, nor what classes that were
-        renamed are called now.
+        """What counts of label maps depend on: neither colours, nor groups, nor the current names of renamed
+        classes.
         """
         about = self.model_dump(exclude={"colours", "parents", "wnids", "first_names"})
         return about | {"names": self.first_names or self.names}
 
     @property
     def first_name_of(self) -> dict[str, str]:
-        """What each class was called when answers and counts were first made of it, by what it is called
-        now.
-        """
+        """{current name of a class: its name when answers and counts of it were first made}."""
         return dict(zip(self.names, self.first_names or self.names, strict=True))
 
 
 class AnswerSettings(pydantic.BaseModel):
-    """Where answers lie that are not in the study: the address of a server's database, without a password,
-    and whose study's they are.
+    """Where answers are stored outside of the study: the address of a server's database, without a password,
+    and the study that they belong to.
     """
 
     model_config = pydantic.ConfigDict(extra="forbid")
@@ -162,12 +160,12 @@ class Settings(pydantic.BaseModel):
 
     @property
     def working_size(self) -> tuple[int, int] | None:
-        """(width, height) at which maps are compared, or None when each image keeps its own."""
+        """(width, height) at which maps are compared, or None if each image keeps its own size."""
         return parse_size(self.size)
 
     @property
     def class_list(self) -> Classes:
-        """The classes as the rooms want them."""
+        """The classes as the rooms take them."""
         c = self.classes
         colours = tuple((int(h[1:3], 16), int(h[3:5], 16), int(h[5:7], 16)) for h in c.colours)
         parents = {name: tuple(members) for name, members in c.parents.items()}
@@ -186,7 +184,7 @@ class Settings(pydantic.BaseModel):
 
 
 def checked_version(root: Path, version: object) -> int:
-    """Return a version of a study that can be read; StudyError for another."""
+    """Return the version of a study if it can be read; StudyError otherwise."""
     if type(version) is not int or version < 1:
         raise StudyError(
             f"{root / 'study.toml'}: version is {version!r}; expected a number from 1 to {VERSION}"
@@ -214,7 +212,7 @@ def parse_size(text: str) -> tuple[int, int] | None:
 
 
 def class_settings(classes: Classes, task: str = "segmentation") -> ClassSettings:
-    """Return the class list in the form of study.toml; classes to recognise have no colours there."""
+    """Return the class list in the form of study.toml, without colours for classification."""
     return ClassSettings(
         names=list(classes.names),
         ids=list(classes.ids),
@@ -232,18 +230,16 @@ def synonym_settings(classes: Classes) -> dict[str, list[str]]:
 
 
 def gloss_settings(classes: Classes, task: str) -> dict[str, str]:
-    """Return what classes mean in words, in the form of study.toml; those that come with a WordNet id are
-    known without.
-    """
+    """Return the glosses of classes in the form of study.toml, without those that come with a WordNet id."""
     return dict(classes.glosses) if task == CLASSIFICATION and not classes.wnids else {}
 
 
 def read_settings(root: Path) -> Settings:
-    """Return the settings of a study; StudyError says which line of study.toml is wrong."""
+    """Return the settings of a study; StudyError names the wrong line of study.toml."""
     path = root / "study.toml"
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        # before keys of a later version are called unknown
+        # before keys of a later version are reported as unknown
         checked_version(root, raw.setdefault("version", 1))
         settings = Settings.model_validate(raw)
     except FileNotFoundError:
@@ -282,7 +278,7 @@ def read_settings(root: Path) -> Settings:
 
 
 def write_settings(root: Path, settings: Settings) -> None:
-    """Put study.toml; comments and order of an existing file are kept."""
+    """Write study.toml; comments and order of an existing file are kept."""
     path = root / "study.toml"
     document = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else tomlkit.document()
     if not path.exists():
@@ -309,15 +305,15 @@ def write_settings(root: Path, settings: Settings) -> None:
 
 
 def add_models(root: Path, models: dict[str, ModelSettings]) -> None:
-    """Enter models in study.toml as it is now, whatever others wrote into it since it was read."""
+    """Enter models in study.toml as it is now, including what others wrote since it was read."""
     settings = read_settings(root)
     settings.models |= models
     write_settings(root, settings)
 
 
 def change_models(root: Path, names: dict[str, str]) -> None:
-    """Leave the models that are keys of ``names`` in study.toml, each under its new name in its old place;
-    once that is so, nothing is written.
+    """Keep only the models that are keys of ``names`` in study.toml, each under its new name in its old
+    place; if this is already so, nothing is written.
     """
     if list(read_settings(root).models) == list(names.values()):
         return
@@ -325,10 +321,10 @@ def change_models(root: Path, names: dict[str, str]) -> None:
     document = tomlkit.parse(path.read_text(encoding="utf-8"))
     _arrange(document, names)
     for about in document["models"].values():
-        if about["kind"] == "ensemble":  # which names its members
+        if about["kind"] == "ensemble":  # an ensemble names its members
             kind, _, members = str(about["source"]).partition(":")
             about["source"] = f"{kind}:{','.join(names[member] for member in members.split(','))}"
-    for before, after in names.items():  # networks that were trained here lie under their names
+    for before, after in names.items():  # networks trained here are stored under their names
         was, now = (os.path.abspath(root / "models" / name) for name in (before, after))
         source = str(document["models"][after]["source"])
         if before != after and (source == was or source.startswith(f"{was}/")):
@@ -337,8 +333,8 @@ def change_models(root: Path, names: dict[str, str]) -> None:
 
 
 def _arrange(document: Any, names: dict[str, str]) -> None:
-    """Give the models of a document the order of ``names`` {before: after} and these names, their comments
-    with them.
+    """Give the models of a document the order of ``names`` {before: after} and these names, with their
+    comments.
     """
     held = [(after, document["models"][before]) for before, after in names.items()]
     del document["models"]
@@ -349,7 +345,7 @@ def _arrange(document: Any, names: dict[str, str]) -> None:
 
 
 def _merge(target: Any, wanted: dict[str, Any]) -> None:
-    """Make a TOML table say what is wanted, touching only what differs."""
+    """Make a TOML table hold the wanted values, changing only what differs."""
     for key in [key for key in target if key not in wanted]:
         del target[key]
     for key, value in wanted.items():

@@ -1,8 +1,8 @@
-"""A spool: what a running shard has done so far, so that a kill costs at most one batch of slow inference.
+"""A spool: the finished part of a running shard, so that a kill costs at most one batch of slow inference.
 
 Conventions: an append-only file of records, each a little-endian length, a CRC-32 and the bytes. A record
-torn by a kill, and whatever follows it, is cut off when the spool is opened again. Spools lie outside every
-law and are removed when their part is safe.
+torn by a kill, and everything after it, is cut off when the spool is opened again. Spools are exempt from the
+laws on results, and are removed once their part is safe.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _HEAD = struct.Struct("<QI")
 
 
 class Spool:
-    """The records of one spool, read from the disk one at a time; ``key`` says what they were made from, and
-    another key empties it.
+    """The records of one spool, read from the disk one at a time; ``key`` identifies what they were made
+    from, and a different key empties it.
     """
 
     def __init__(self, path: Path, key: str) -> None:
@@ -49,7 +49,7 @@ class Spool:
         return (self[number] for number in range(len(self)))
 
     def append(self, record: bytes) -> None:
-        """Add one record; StudyError when the disk is full."""
+        """Add one record; StudyError if the disk is full."""
         try:
             self._write(record)
         except OSError as error:
@@ -72,7 +72,7 @@ class Spool:
         self._places.append((start + _HEAD.size, len(record)))
 
     def _pieces(self, start: int, length: int) -> Iterator[bytes]:
-        """Yield bytes of the file in as few pieces as the system gives them: Linux, 2 GiB at most."""
+        """Yield bytes of the file in as few pieces as the system allows: on Linux 2 GiB at most."""
         while length:
             if not (piece := os.pread(self._file.fileno(), length, start)):
                 raise StudyError(
@@ -89,7 +89,7 @@ class Spool:
         return crc
 
     def _scan(self) -> list[tuple[int, int]]:
-        """Return where each whole record lies, and cut off what follows the last."""
+        """Return the offset and length of each whole record, and cut off what follows the last."""
         size, at, places = self._file.seek(0, os.SEEK_END), 0, []
         while at + _HEAD.size <= size:
             length, crc = _HEAD.unpack(os.pread(self._file.fileno(), _HEAD.size, at))
@@ -103,7 +103,7 @@ class Spool:
 
 
 def _hold(descriptor: int) -> None:
-    """Wait until no worker of a killed run still has the spool open."""
+    """Wait until no worker of a killed run has the spool open any more."""
     try:
         import fcntl
     except ImportError:
@@ -112,7 +112,7 @@ def _hold(descriptor: int) -> None:
 
 
 def holds_more_than_its_key(path: Path) -> bool:
-    """Whether a spool that is not open has a record to continue with."""
+    """Return whether a spool that is not open has a record to continue from."""
     with path.open("rb") as file:
         head = file.read(_HEAD.size)
     return len(head) == _HEAD.size and path.stat().st_size > _HEAD.size + _HEAD.unpack(head)[0]

@@ -1,10 +1,10 @@
 """Object stores: what an address such as s3://BUCKET/KEY means, and reading, writing and listing there
 through pyarrow's file systems.
 
-Conventions: ``s3://`` and ``gs://``; ``?region=...&scheme=...&endpoint_override=...`` may stand at the end
-and ``anonymous@`` before the bucket. A key is taken as it is written, without percent signs. Credentials come
-from where the store's own tools look for them, never from an address. Transient errors are tried again by
-pyarrow; what is left is one sentence (`sentence`). An object is seen whole or not at all.
+Conventions: ``s3://`` and ``gs://``; ``?region=...&scheme=...&endpoint_override=...`` may follow and
+``anonymous@`` may precede the bucket. A key is taken literally, without percent-decoding. Credentials come
+from where the store's own tools look for them, never from an address. pyarrow retries transient errors; the
+rest become one sentence (`sentence`). An object is visible whole or not at all.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OPTION = r"(?:region|scheme|endpoint_override)=[^&]*"
 _ADDRESS = re.compile(
     rf"(s3|gs)://(?:([^/@]*)@)?([^/?@]*)/?(.*?)(?:\?({_OPTION}(?:&{_OPTION})*))?", re.DOTALL
 )
-_SURROUNDINGS = (  # a file system made under other variables is another
+_SURROUNDINGS = (  # a file system depends on these variables
     "AWS_ENDPOINT_URL",
     "AWS_ENDPOINT_URL_S3",
     "AWS_REGION",
@@ -41,7 +41,7 @@ _SURROUNDINGS = (  # a file system made under other variables is another
 
 @dataclass(frozen=True)
 class Address:
-    """A place in a store; as text it is the address again."""
+    """A place in a store; its text is the address again."""
 
     scheme: str
     bucket: str
@@ -77,16 +77,16 @@ class Opened:
 
 
 def is_address(text: object) -> bool:
-    """Whether a word means a store.
+    """Return whether a word is an address of a store.
 
     >>> is_address("s3://bucket/images"), is_address("images/")
     (True, False)
     """
-    return re.match(r"(s3|gs):/", str(text)) is not None  # a Path has made one slash of two
+    return re.match(r"(s3|gs):/", str(text)) is not None  # a Path turns two slashes into one
 
 
 def parse(text: str, error: type[FaultscapeError] = StudyError) -> Address:
-    """Return the place that an address means.
+    """Return the place of an address.
 
     >>> parse("s3://bucket/a/b.png?region=eu-west-1").path
     'bucket/a/b.png'
@@ -120,20 +120,20 @@ def read(address: Address) -> bytes:
 
 
 def put(address: Address, data: bytes) -> None:
-    """Write an object: one request, or one upload that is seen when it is complete; OSError as pyarrow raises
-    it.
+    """Write an object: one request, or one upload that becomes visible when complete; OSError as pyarrow
+    raises it.
     """
     with _system(address).open_output_stream(address.path, buffer_size=None) as stream:
         stream.write(data)
 
 
 def exists(address: Address) -> bool:
-    """Whether there is such an object."""
+    """Return whether an object exists."""
     return bool(_system(address).get_file_info(address.path).is_file)
 
 
 def delete(address: Address) -> None:
-    """Remove an object; one that is not there is no error."""
+    """Remove an object; a missing one is not an error."""
     try:
         _system(address).delete_file(address.path)
     except FileNotFoundError:
@@ -141,13 +141,13 @@ def delete(address: Address) -> None:
 
 
 def copy(address: Address, to: Address) -> None:
-    """Copy an object within a store, without reading it here; it is seen whole or not at all."""
+    """Copy an object within a store, without reading it here; it becomes visible whole or not at all."""
     _system(address).copy_file(address.path, to.path)
 
 
 def delete_folder(address: Address) -> None:
-    """Remove all objects under a place; it is not an error that there are none."""
-    if address.scheme == "gs":  # where a folder is nothing beside its objects
+    """Remove all objects under a place; it is not an error if there are none."""
+    if address.scheme == "gs":  # there a folder exists only through its objects
         _system(address).delete_dir_contents(address.path, missing_dir_ok=True)
         return
     try:
@@ -157,10 +157,10 @@ def delete_folder(address: Address) -> None:
 
 
 def listed(address: Address, *, folders: bool = False, deep: bool = False) -> list[str]:
-    """Return the names of the files (or folders) under a place, relative to it; of folders within it too
-    where ``deep``. Never the bucket around it.
+    """Return the names of the files (or folders) under a place, relative to it, including subfolders if
+    ``deep``; never those of the bucket around it.
     """
-    if folders and address.scheme == "gs":  # arrow sees those alone there that are an object themselves
+    if folders and address.scheme == "gs":  # arrow lists only folders that are objects themselves there
         return sorted({name.partition("/")[0] for name in listed(address, deep=True) if "/" in name})
     where = fs.FileSelector(address.path, recursive=deep, allow_not_found=True)
     kind = fs.FileType.Directory if folders else fs.FileType.File
@@ -171,7 +171,7 @@ def listed(address: Address, *, folders: bool = False, deep: bool = False) -> li
 
 @contextmanager
 def told(address: Address, error: type[FaultscapeError] = StudyError) -> Iterator[None]:
-    """Turn what pyarrow raises over a store into a sentence."""
+    """Turn what pyarrow raises for a store into a sentence."""
     try:
         yield
     except (OSError, ValueError) as fault:
@@ -228,9 +228,7 @@ def _system(address: Address) -> fs.FileSystem:
 
 @lru_cache(maxsize=32)
 def _made(address: Address, _: tuple[str | None, ...]) -> fs.FileSystem:
-    """Return the file system of a bucket, with what the environment says where pyarrow does not look
-    itself.
-    """
+    """Return the file system of a bucket, configured from the environment where pyarrow does not read it."""
     options = dict(address.options)
     if address.scheme == "gs":
         limit = timedelta(seconds=30)
@@ -245,14 +243,14 @@ def _made(address: Address, _: tuple[str | None, ...]) -> fs.FileSystem:
     if region is None and endpoint is None:
         try:
             region = fs.resolve_s3_region(address.bucket)
-        except OSError:  # the request itself will say what is wrong
+        except OSError:  # the request itself will report what is wrong
             region = None
     return fs.S3FileSystem(
         anonymous=address.anonymous,
         region=region or ("us-east-1" if endpoint else None),
         endpoint_override=endpoint,
         scheme=options.get("scheme"),
-        allow_delayed_open=True,  # a small object is then one request
+        allow_delayed_open=True,  # makes a small object one request
         background_writes=False,
         connect_timeout=5,
         request_timeout=30,

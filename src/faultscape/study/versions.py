@@ -1,10 +1,10 @@
-"""Which version a study is of, and how one of an earlier version becomes one of this: in place, step by step,
-after a copy of what a step changes.
+"""The version of a study, and how an earlier version is upgraded to this one: in place, step by step, after
+copying what a step changes.
 
-Conventions: study.toml says ``version``; one without is of version 1. Who only reads takes an earlier version
-as it is; who writes brings it to this one first (`lock.writing`). The files that a step changes are copied to
-``STUDY/before-version-N`` before, whole or not at all; the number is written last, so that a step that was
-killed is done again, and the copy is made once. A study of a later version is refused by all.
+Conventions: study.toml has a ``version``; without one it is version 1. Readers accept an earlier version
+unchanged; a writer upgrades it first (`lock.writing`). The files that a step changes are copied to
+``STUDY/before-version-N`` first, whole or not at all; the number is written last, so that a killed step is
+repeated, and the copy is made once. A study of a later version is always refused.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from faultscape.study.settings import checked_version
 
 @dataclass(frozen=True)
 class Step:
-    """What makes a study one of version ``to``: the ``files`` that it changes, where they are there, and
-    doing so, which may be done twice.
+    """A step that upgrades a study to version ``to``: the ``files`` that it changes, if they exist, and the
+    upgrade itself, which may be repeated.
     """
 
     to: int
@@ -38,22 +38,22 @@ class Step:
 
 
 def _upgrade_answers(root: Path) -> None:
-    """Bring the tables of answers to this version, where there are some."""
+    """Upgrade the tables of answers to this version, if there are any."""
     if (root / FILE).exists():
         database = Database(root)
         database.upgrade()
         database.close()
 
 
-# Version 2 gave every answer of classifiers the name of its truth, which was `labels`; version 3 says about
-# every answer what was shown. The tables are brought to
-# the last version at once, so both steps do it, and the copy is made before the first of them.
+# Version 2 gave every answer of classifiers the name of its truth, which was `labels`; version 3 records with
+# every answer what was shown. The tables are upgraded to the last version at once, so both steps do it, and
+# the copy is made before the first of them.
 STEPS = (Step(2, (FILE,), _upgrade_answers), Step(3, (FILE,), _upgrade_answers))
 
 
 def version_of(root: Path) -> int:
     """Return the version that study.toml names; StudyError for a later one than this Faultscape reads, or for
-    what is not a number.
+    anything but a number.
     """
     try:
         held = tomllib.loads((root / "study.toml").read_text(encoding="utf-8")).get("version", 1)
@@ -63,8 +63,8 @@ def version_of(root: Path) -> int:
 
 
 def upgrade(root: Path, *, say: Callable[[str], None] = print) -> None:
-    """Bring a study that is held for writing to this version; nothing where it is, or where there is no study
-    yet.
+    """Upgrade a study that is held for writing to this version; nothing if it has it already, or if there is
+    no study yet.
     """
     if not (root / "study.toml").exists():
         return
@@ -76,7 +76,7 @@ def upgrade(root: Path, *, say: Callable[[str], None] = print) -> None:
 
 
 def _copied(root: Path, step: Step) -> Path:
-    """Return the folder with copies of what a step changes, made unless it is there."""
+    """Return the folder with copies of what a step changes, created if it does not exist."""
     copies, unfinished = root / f"before-version-{step.to}", root / f"{TEMPORARY}before-version-{step.to}"
     if not copies.exists():
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -89,7 +89,7 @@ def _copied(root: Path, step: Step) -> Path:
 
 
 def copy_file(file: Path, to: Path) -> None:
-    """Copy a file; a data base as a whole, with what a writer that was killed left beside it."""
+    """Copy a file; a database whole, with what a killed writer left beside it."""
     if file.suffix != ".sqlite":
         put(to, file.read_bytes())
         return

@@ -1,1 +1,1 @@
-"""Compiled kernels of packed counts, each beside its plain twin."""
+"""Compiled kernels of packed counts, and their plain NumPy equivalents."""

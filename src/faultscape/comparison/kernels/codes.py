@@ -1,5 +1,5 @@
-"""The kernels that write and read packed counts: a whole column of codes in one call, bounded by each code's
-own bytes.
+"""The kernels that write and read packed counts: a whole column of codes in one call, with each code checked
+against its own length.
 """
 
 # ruff: noqa: ANN001, ANN201, ANN202 - numba infers types from the arguments
@@ -13,7 +13,9 @@ from faultscape.maps.jit import jit
 
 @jit
 def _number(data, at, end):
-    """Return the number at a place and the place after it; a place of -1 says that the bytes ended."""
+    """Return the number at a position and the position after it; a position of -1 means that the bytes
+    ended.
+    """
     value, shift = np.int64(0), 0
     while at < end and shift < 63:
         byte = np.int64(data[at])
@@ -27,8 +29,8 @@ def _number(data, at, end):
 
 @jit
 def _short(data, at):
-    """Return the number at a place with three bytes to read, and how many it takes: 4 where it takes more; no
-    branch, since none could be guessed.
+    """Return the number at a position with three bytes to read, and its length: 4 if it is longer; without
+    branches, since they would be unpredictable.
     """
     first, second, third = np.int64(data[at]), np.int64(data[at + 1]), np.int64(data[at + 2])
     two = first >> 7
@@ -103,7 +105,7 @@ def unpack_block(data, offsets, both, rows, columns, totals, present):
 
 @jit
 def _put(out, at, value):
-    """Write a number and return the place after it."""
+    """Write a number and return the position after it."""
     value = np.uint64(value)
     while value >= np.uint64(128):
         out[at] = np.uint8(value & np.uint64(127)) | np.uint8(128)
@@ -122,7 +124,7 @@ def pack_cells(cells, present, totals):
             for y in range(n):
                 for x in range(n):
                     most += np.int64(cells[q, y, x] != 0)
-    out = np.empty(10 * (1 + n + len(present) + 2 * most), np.uint8)  # a number takes ten bytes at the most
+    out = np.empty(10 * (1 + n + len(present) + 2 * most), np.uint8)  # a number takes ten bytes at most
     at = _put(out, 0, 0)
     for y in range(n):
         at = _put(out, at, totals[y])

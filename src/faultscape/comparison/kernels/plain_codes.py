@@ -1,4 +1,4 @@
-"""The plain twin of packed: the same numbers, in NumPy only."""
+"""The plain equivalent of codes: the same numbers, in NumPy only."""
 
 from __future__ import annotations
 

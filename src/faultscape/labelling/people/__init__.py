@@ -1,4 +1,4 @@
-"""Labels by several people for the same items: their consensus, how far they agree, which of two models they
+"""Labels by several people for the same items: their consensus, their agreement, which of two models they
 prefer, and what to ask next.
 """
 

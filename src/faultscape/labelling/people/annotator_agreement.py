@@ -1,14 +1,14 @@
-"""How far annotators agree: Krippendorff's alpha of all, Cohen's kappa of each two, and the mIoU of the masks
-of each two.
+"""Agreement of annotators: Krippendorff's alpha of all, Cohen's kappa of every two, and the mIoU of the masks
+of every two.
 
 Conventions: votes are columns (see ``vote_columns``); of several votes of one annotator on one item the last
-counts. Alpha compares votes on the same item, by any annotator; an item with one vote has nothing to
-compare. 1 is full agreement, 0 what chance would give. Undefined is NaN: alpha and kappa where all votes are
-alike, since then nothing says what chance would give. Tables of pairs are (A, A), symmetric; on the diagonal
-of ``common`` stands how many items each annotator has.
+counts. Alpha compares votes on the same item, by any annotator; an item with one vote is ignored. 1 is full
+agreement, 0 agreement at random. Undefined is NaN: alpha and kappa if all votes are alike, since the
+agreement at random is then unknown. Tables of pairs are (A, A), symmetric; the diagonal of ``common`` holds
+the number of items of each annotator.
 
 ``scale`` is ``nominal``, ``ordinal`` or ``interval``. ``resamples`` is the number of bootstrap replicates.
-``counts`` and ``images`` are those of ``mask_counts``. ``labelled`` are the maps of one image after
+``counts`` and ``images`` are those of ``mask_counts``. ``labelled`` yields the maps of one image after
 another.
 
 Source: Krippendorff 2019, chapter 12 (alpha; the bootstrap is ours, over items, where his draws pairs of
@@ -36,17 +36,17 @@ from faultscape.ranking.intervals import LOST, percentile_interval
 Scale = Literal["nominal", "ordinal", "interval"]
 SCALES = get_args(Scale)
 RESAMPLES = 2000
-COMMON = LEAST  # fewer items in common carry no kappa
+COMMON = LEAST  # with fewer common items there is no kappa
 _CHUNK = 1 << 22
 
-# who labelled an image, and their maps of places, in that order
+# the annotators of an image, and their maps of places, in the same order
 Masks = tuple[Sequence[int], np.ndarray | Sequence[np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
 class Alpha:
-    """Krippendorff's alpha and its bootstrap interval (2,), of so many items with two votes or more and so
-    many votes on them.
+    """Krippendorff's alpha and its bootstrap interval (2,), the number of items with two votes or more, and
+    the number of votes on them.
     """
 
     value: float
@@ -57,8 +57,8 @@ class Alpha:
 
 @dataclass(frozen=True, eq=False)
 class PairAgreement:
-    """For each two annotators (A, A): Cohen's kappa, the share of common items on which they said the same,
-    and how many items they have in common.
+    """For every two annotators (A, A): Cohen's kappa, the share of common items on which they agree, and the
+    number of common items.
     """
 
     kappa: np.ndarray
@@ -68,8 +68,8 @@ class PairAgreement:
 
 @dataclass(frozen=True, eq=False)
 class MaskAgreement:
-    """For each two annotators (A, A): the mIoU of their masks over the images both labelled, NaN without any,
-    and how many these are.
+    """For every two annotators (A, A): the mIoU of their masks over the images both labelled, NaN without
+    any, and the number of these images.
     """
 
     miou: np.ndarray
@@ -87,11 +87,11 @@ def alpha(
     seed: int = 0,
     level: float = LEVEL,
 ) -> Alpha:
-    """Return Krippendorff's alpha of votes (N,), and the percentile interval over items redrawn, NaN below
-    six items or where more than 2 % of the draws have none.
+    """Return Krippendorff's alpha of votes (N,), and the percentile interval over resampled items, NaN below
+    six items or if more than 2 % of the replicates are undefined.
 
-    Labels are nominal, ranks (``ordinal``), or stand for the numbers ``values`` (C,), by default 0, 1, ...
-    (``interval``). LabellingError for columns that are none, OptionError for another scale.
+    Labels are nominal, ranks (``ordinal``), or codes for the numbers ``values`` (C,), by default 0, 1, ...
+    (``interval``). LabellingError for invalid columns, OptionError for another scale.
 
     >>> round(alpha([0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 0, 1]).value, 4)
     0.4444
@@ -114,7 +114,7 @@ def alpha(
     counts = counts[counts.sum(1) > 1]  # items with two votes or more
     if not len(counts):
         return Alpha(np.nan, np.full(2, np.nan), 0, 0)
-    # items with the same votes are one, drawn as often
+    # items with the same votes are merged, and weighted by their number
     patterns, times = np.unique(counts, axis=0, return_counts=True)
     value = float(_alphas(patterns, times[None].astype(float), scale, numbers)[0])
     interval = np.full(2, np.nan)
@@ -139,11 +139,11 @@ def pair_agreement(
     annotators: int | None = None,
     common: int = COMMON,
 ) -> PairAgreement:
-    """Return Cohen's kappa, the share said alike and the number of common items of each two annotators (A,
+    """Return Cohen's kappa, the share of agreement and the number of common items of every two annotators (A,
     A).
 
-    Kappa is NaN where two have fewer than ``common`` items in common, and where both said one and the same
-    label of all; the share is NaN without any. LabellingError for columns that are none.
+    Kappa is NaN if two have fewer than ``common`` common items, and if both gave the same single label to
+    all; the share is NaN without common items. LabellingError for invalid columns.
 
     >>> said = pair_agreement(
     ...     np.repeat(range(8), 2), [0, 1] * 8, [0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 1, 1, 0]
@@ -163,7 +163,7 @@ def pair_agreement(
     alike, chance = np.zeros((people, people)), np.zeros((people, people))
     for one in own:
         alike += (one.T @ one).toarray()
-        mine = (one.T @ given).toarray()  # how often the row annotator said it, of the items that both have
+        mine = (one.T @ given).toarray()  # times the row annotator gave this label, on common items
         chance += mine * mine.T
     share = np.divide(alike, both, out=np.full(both.shape, np.nan), where=both > 0)
     rest = both**2 - chance
@@ -174,7 +174,7 @@ def pair_agreement(
 
 
 def undefined_text(said: PairAgreement, names: Sequence[str], common: int = COMMON) -> list[str]:
-    """Return a line for each two annotators without a kappa that says why.
+    """Return one line that explains why for every two annotators without a kappa.
 
     >>> undefined_text(pair_agreement([0, 0], [0, 1], [1, 1]), ["anna", "ben"])
     ['anna and ben: 1 item in common; kappa needs 6']
@@ -195,13 +195,12 @@ def undefined_text(said: PairAgreement, names: Sequence[str], common: int = COMM
 
 
 def mask_counts(labelled: Iterable[Masks], annotators: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return counts (A, A, C, C) of pixels that the row annotator calls y and the column annotator z, and the
-    number of common images (A, A), from one image after another.
+    """Return counts (A, A, C, C) of pixels that the row annotator labels as y and the column annotator as z,
+    and the number of common images (A, A), from one image after another.
 
-    Each image is (who, maps): the numbers of those who labelled it, and their maps of places, void being C.
-    What either calls void counts for nothing. Memory does not grow with the images. LabellingError for an
-    annotator that is not one or is named twice, LabelMapError for maps that differ in size or hold more than
-    C.
+    Each image is (who, maps): the numbers of those who labelled it, and their maps of places, with C for
+    void. Pixels void for either are ignored. Memory does not grow with the images. LabellingError for an
+    unknown annotator or one named twice, LabelMapError for maps that differ in size or hold more than C.
 
     >>> counts, images = mask_counts([((0, 1), np.array([[[0, 1, 1, 2]], [[0, 0, 1, 1]]], np.uint8))], 2, 2)
     >>> counts[0, 1].tolist(), images.tolist()
@@ -228,8 +227,8 @@ def mask_counts(labelled: Iterable[Masks], annotators: int, classes: int) -> tup
 
 
 def mask_agreement(counts: np.ndarray, images: np.ndarray) -> MaskAgreement:
-    """Return the mIoU of the masks of each two annotators over their common images, pixels pooled, classes
-    that either has; NaN on the diagonal and without common images.
+    """Return the mIoU of the masks of every two annotators over their common images, with pixels pooled and
+    classes that either has; NaN on the diagonal and without common images.
 
     >>> mask_agreement(
     ...     *mask_counts([((0, 1), np.array([[[0, 1, 1, 2]], [[0, 0, 1, 1]]], np.uint8))], 2, 2)
@@ -268,19 +267,19 @@ def _alphas(counts: np.ndarray, weights: np.ndarray, scale: Scale, numbers: np.n
     U) say (Krippendorff 2019, 12.3).
     """
     votes = counts.sum(1).astype(float)
-    totals = weights @ counts  # n_c, how often each value is there
+    totals = weights @ counts  # n_c, how often each value occurs
     number = totals.sum(1)
     if scale == "nominal":
         observed = weights @ ((votes**2 - (counts**2).sum(1)) / (votes - 1))
         expected = number**2 - (totals**2).sum(1)
     else:  # sums over pairs of (x_c - x_k)^2 are 2 (m sum x^2 - (sum x)^2)
         points = np.broadcast_to(numbers[: counts.shape[1]], totals.shape)
-        if scale == "ordinal":  # the votes between two ranks, those of the two by half
+        if scale == "ordinal":  # the votes between two ranks, counting half of those at the two
             points = totals.cumsum(1) - totals / 2
         points = points - (totals * points).sum(1, keepdims=True) / np.maximum(number, 1)[:, None]
         spread = points**2 @ counts.T * votes - (points @ counts.T) ** 2
         observed = 2 * (weights * spread / (votes - 1)).sum(1)
         expected = 2 * (number * (totals * points**2).sum(1) - (totals * points).sum(1) ** 2)
-    # one value alone, and nothing says what chance would give
+    # with a single value, the agreement at random is unknown
     some = ((totals > 0).sum(1) > 1) & (expected > 0)
     return 1 - np.divide(observed * (number - 1), expected, out=np.full(len(totals), np.nan), where=some)

@@ -1,24 +1,24 @@
-"""How many more answers until the order of two models is settled: a forecast, from what the answers so far
-leave open.
+"""How many more answers until the order of two models is settled: a forecast from the uncertainty of the
+answers so far.
 
 Conventions: ``wins`` are answers that chose f, and that chose g; ``undecided`` chose neither (both good, both
-bad, not sure) and move the order not at all. Answers must be independent of each other: what several people
-say about one image, or about images of one scene, is not, so that where more than one person answers, or any
-answers twice, an image (or scene) is to be counted once, its share for f to f and the rest to g (`votes_of`);
-``unit`` is what is counted. A share between 0 and 1 spreads less than a choice of one or the other, so that
-the doubt is rather too large. The rate at which f is chosen, of answers that choose, has a Beta posterior
-from a uniform prior; so has the share of answers that choose, where any did not (where none did, all to come
-do). The order is settled where the posterior leaves at most 1 - ``level`` that it is the other one. What is
-forecast assumes that answers to come are exchangeable with those so far: the same people, and images drawn as
-these were, with no effect of picking (a selector that has shown its most telling images first breaks that,
-and makes the forecast too short). The chance of an order is looked at after each block: who stops at the
-first block that settles it is misled more often than 1 - ``level``; an interval holds for a number of answers
-that was fixed beforehand.
+bad, not sure) and do not affect the order. Answers must be independent of each other. Answers of several
+people about one image, or about images of one scene, are not: if more than one person answers, or anyone
+answers twice, count each image (or scene) once, its share for f to f and the rest to g (`votes_of`); ``unit``
+is what is counted. A share between 0 and 1 varies less than a single choice, so the uncertainty is rather
+overestimated. The rate at which f is chosen, among deciding answers, has a Beta posterior from a uniform
+prior; so has the share of deciding answers, if there are undecided ones (if there are none, all future
+answers decide). The order is settled if the posterior probability of the other order is at most 1 -
+``level``. The forecast assumes that future answers are exchangeable with those so far: the same people, and
+images drawn in the same way, without an effect of selection (a selector that shows its most informative
+images first violates this, and makes the forecast too short). The order is tested after each block: stopping
+at the first block that settles it misleads more often than 1 - ``level``; an interval holds for a number of
+answers that was fixed in advance.
 
-``f_wins`` and ``g_wins`` are the answers for each of the two models so far. ``block`` is how many answers
-come between two looks. ``worlds`` is how many futures are drawn. ``seed`` is that of these draws.
+``f_wins`` and ``g_wins`` are the answers for each of the two models so far. ``block`` is the number of
+answers between two tests. ``worlds`` is the number of simulated futures. ``seed`` is that of these draws.
 
-Source: Beta posteriors of a binomial rate are Bayes 1763; the forecast by drawing answers to come is ours.
+Source: Beta posteriors of a binomial rate are Bayes 1763; the forecast by simulating future answers is ours.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ RANGE = (0.1, 0.9)  # of the worlds
 @dataclass(frozen=True)
 class ChoiceForecast:
     """The forecast number of answers still needed: its median and the range of 80 % of the worlds, infinite
-    where it is beyond ``limit``; and how sure the order is now.
+    if it is beyond ``limit``; and how certain the order is now.
 
-    ``chance`` is that f is chosen more often than g, ``settled`` whether that is settled now, ``within`` the
-    share of worlds that settle it within the limit.
+    ``chance`` is the probability that f is chosen more often than g, ``settled`` whether that is settled now,
+    ``within`` the share of worlds that settle it within the limit.
     """
 
     median: float
@@ -57,7 +57,7 @@ class ChoiceForecast:
     unit: str = "answer"
 
     def __str__(self) -> str:
-        """Say the forecast in a line."""
+        """Return the forecast in one line."""
         if self.settled:
             return "settled now"
         if math.isinf(self.median):
@@ -73,8 +73,8 @@ class ChoiceForecast:
 
 
 def votes_of(shares: Iterable[float]) -> tuple[float, float, float]:
-    """Return how many votes are for f, for g and for neither, of the shares for f of independent units
-    (images), one vote each: who is divided evenly votes for neither.
+    """Return the number of votes for f, for g and for neither, from the shares for f of independent units
+    (images), one vote each: a share of exactly one half is a vote for neither.
 
     >>> votes_of([1, 1, 0.75, 0.5])
     (2.75, 0.25, 1)
@@ -85,7 +85,7 @@ def votes_of(shares: Iterable[float]) -> tuple[float, float, float]:
 
 
 def order_chance(f_wins: np.ndarray | float, g_wins: np.ndarray | float) -> np.ndarray:
-    """Return the posterior chance that f is chosen more often than g.
+    """Return the posterior probability that f is chosen more often than g.
 
     >>> float(order_chance(7, 3).round(3)), float(order_chance(0, 0))
     (0.887, 0.5)
@@ -106,11 +106,11 @@ def forecast_answers(
     worlds: int = WORLDS,
     seed: int | np.random.Generator = 0,
 ) -> ChoiceForecast:
-    """Return how many more answers are likely to settle the order of two models, looked at after each block
-    of answers, up to ``limit``.
+    """Return how many more answers are likely to settle the order of two models, tested after each block of
+    answers, up to ``limit``.
 
-    With fewer than ``least`` answers, of whatever kind, nothing is settled. ``unit`` is what an answer is
-    called. OptionError for numbers below 0, or a level that is not above .5 and below 1.
+    With fewer than ``least`` answers, of whatever kind, nothing is settled. ``unit`` is the name of an answer
+    in texts. OptionError for numbers below 0, or a level that is not above .5 and below 1.
 
     >>> str(forecast_answers(7, 3)), str(forecast_answers(20, 3))
     ('forecast: 10 more answers (80 % range 10 to 160)', 'settled now')

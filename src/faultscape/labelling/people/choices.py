@@ -1,15 +1,15 @@
-"""What people chose between two models' predictions of an image, shown side by side: shares for a model,
+"""People's choices between two models' predictions for an image, shown side by side: shares for a model,
 consistency of each person, and preference for a side.
 
-Conventions: a choice is one of ``CHOICES``, in columns its place there, 0 to 5. Columns have a row an answer:
-image, models f and g, who, and the ``choice`` resolved: 0 for f and 1 for g (not left and right; ``resolved``
-turns one into the other). A choice counts 1 for the model chosen, 0 for the other, one half for each where
-both are good, both are bad or the person was not sure; what was skipped is left out. One person has one voice
-on an image and pair: of several answers (repeated items) the mean counts, so that who chose f once and g once
-counts as one half. Repeated answers are alike where they count the same: both are f, both are g, or both are
-neither, whatever the reason. Intervals hold for a number of answers that was fixed beforehand.
-Source: Yan et al. 2021, section 4.4 has people choose without a way out; the answers besides left and right,
-and what they count, are ours. The exact test is the binomial one, of one half, both tails.
+Conventions: a choice is one of ``CHOICES``, in columns its place there, 0 to 5. Columns have one row per
+answer: image, models f and g, who, and the ``choice`` resolved: 0 for f and 1 for g (not left and right;
+``resolved`` turns one into the other). A choice counts 1 for the model chosen, 0 for the other, one half for
+each if both are good, both are bad or the person was not sure; skipped ones are left out. One person has one
+voice per image and pair: the mean of several answers (repeated items) counts, so that choosing f once and g
+once counts as one half. Repeated answers agree if they count the same: both for f, both for g, or both for
+neither, whatever the reason. Intervals hold for a number of answers that was fixed in advance.
+Source: in Yan et al. 2021, section 4.4, people must choose; the answers besides left and right, and what they
+count, are ours. The exact test is the two-sided binomial test of one half.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from faultscape.metrics.intervals.units import LEVEL
 
 CHOICES = ("left", "right", "both good", "both bad", "not sure", "skip")
 LEFT, RIGHT, BOTH_GOOD, BOTH_BAD, NOT_SURE, SKIP = range(6)
-FIRST, SECOND = LEFT, RIGHT  # of choices that are resolved
+FIRST, SECOND = LEFT, RIGHT  # of resolved choices
 _SHARES = np.array([1.0, 0.0, 0.5, 0.5, 0.5, np.nan])
 
 
 @dataclass(frozen=True, eq=False)
 class PairShares:
-    """For each image and two models, ``first`` < ``second`` (K,), the share for the first, how many answers
-    it rests on, and of how many people.
+    """For each image and two models, ``first`` < ``second`` (K,), the share for the first, the number of
+    answers behind it, and the number of people.
     """
 
     image: np.ndarray
@@ -48,8 +48,8 @@ class PairShares:
 
 @dataclass(frozen=True, eq=False)
 class SideBias:
-    """How often each person (A,), or all together (), chose the left of those answers that chose a side, and
-    the chance of as uneven a number if sides did not matter.
+    """How often each person (A,), or all together (), chose the left among the answers that chose a side, and
+    the probability of a number this uneven if sides did not matter.
     """
 
     left: Share
@@ -72,7 +72,7 @@ def choice_codes(words: Sequence[str]) -> np.ndarray:
 
 def resolved(choice: ArrayLike, f_left: ArrayLike) -> np.ndarray:
     """Return choices (N,) of a side as choices of a model: 0 for f, 1 for g, where ``f_left`` (N,) says
-    whether f was shown on the left; and back again.
+    whether f was shown on the left; or the reverse.
 
     >>> resolved(choice_codes(["left", "left", "skip"]), [True, False, False]).tolist()
     [0, 1, 5]
@@ -83,8 +83,8 @@ def resolved(choice: ArrayLike, f_left: ArrayLike) -> np.ndarray:
 
 
 def share_for(choice: ArrayLike) -> np.ndarray:
-    """Return (N,) what each choice counts for the model that is chosen by 0 (left, or f): 1, 0 or one half,
-    NaN where it was skipped.
+    """Return (N,) what each choice counts for the model chosen by 0 (left, or f): 1, 0 or one half, NaN if it
+    was skipped.
 
     >>> share_for([LEFT, RIGHT, BOTH_GOOD, BOTH_BAD, NOT_SURE, SKIP]).tolist()
     [1.0, 0.0, 0.5, 0.5, 0.5, nan]
@@ -95,10 +95,10 @@ def share_for(choice: ArrayLike) -> np.ndarray:
 def pair_shares(
     image: ArrayLike, f: ArrayLike, g: ArrayLike, who: ArrayLike, choice: ArrayLike
 ) -> PairShares:
-    """Return for each image and two models that have an answer the share for the first, each person counting
-    once, ordered by image, then models.
+    """Return for each image and two models with an answer the share for the first, each person counting once,
+    ordered by image, then models.
 
-    LabellingError for columns that are none, or an answer that compares a model with itself.
+    LabellingError for invalid columns, or an answer that compares a model with itself.
 
     >>> said = pair_shares(
     ...     [0, 0, 0], [1, 2, 1], [2, 1, 2], [0, 0, 1], [FIRST, FIRST, BOTH_GOOD]
@@ -107,7 +107,7 @@ def pair_shares(
     ([0.5], [3], [2])
     """
     items, person, share, _ = _answers(image, f, g, who, choice)
-    keys, at = np.unique(np.column_stack([items, person]), axis=0, return_inverse=True)  # a voice each
+    keys, at = np.unique(np.column_stack([items, person]), axis=0, return_inverse=True)  # one voice each
     at = at.reshape(-1)
     answers = np.bincount(at, minlength=len(keys))
     voice = np.bincount(at, share, minlength=len(keys)) / np.maximum(answers, 1)
@@ -150,13 +150,12 @@ def consistency(
     annotators: int | None = None,
     level: float = LEVEL,
 ) -> tuple[Share, Share]:
-    """Return the share of repeated items that were answered alike, of all and of each person (A,), with
+    """Return the share of repeated items with the same answer, for all and for each person (A,), with
     Wilson's intervals.
 
-    An item is repeated where one person saw the same image and models again in the other order (``f_left``
-    (N,): whether f was on the left): each answer is compared with the same person's one before it, if the
-    order is another. Rows are in the order in which they were given. LabellingError for columns that are
-    none.
+    An item is repeated if one person saw the same image and models again in the other order (``f_left`` (N,):
+    whether f was on the left): each answer is compared with the same person's previous one, if the order
+    differs. Rows are in the order in which they were given. LabellingError for invalid columns.
 
     >>> every, each = consistency(
     ...     [0, 0, 1, 1],
@@ -173,7 +172,7 @@ def consistency(
     first_left = np.asarray(f_left, bool)
     same_length(choice=np.asarray(choice), f_left=first_left)
     swapped = np.asarray(f)[rows] > np.asarray(g)[rows]
-    low_left = first_left[rows] ^ swapped  # whether the model of the lower number was on the left
+    low_left = first_left[rows] ^ swapped  # whether the model with the lower number was on the left
     people = size_of(vote_column(who, "who"), annotators, "who")
     order = np.lexsort((np.arange(len(rows)), person, items[:, 2], items[:, 1], items[:, 0]))
     before, after = order[:-1], order[1:]
@@ -191,11 +190,11 @@ def consistency(
 def side_bias(
     who: ArrayLike, choice: ArrayLike, *, annotators: int | None = None, level: float = LEVEL
 ) -> tuple[SideBias, SideBias]:
-    """Return how often the left was chosen, of all and of each person (A,), from choices of a side (not
+    """Return how often the left was chosen, by all and by each person (A,), from choices of a side (not
     resolved), with Wilson's intervals and the exact binomial test.
 
-    Answers that chose neither count for nothing. Between many people the least p-value is to be read as the
-    least of so many. LabellingError for columns that are none.
+    Answers that chose neither are ignored. With many people, correct the smallest p-value for their number.
+    LabellingError for invalid columns.
 
     >>> every, each = side_bias([0] * 10, [LEFT] * 9 + [RIGHT])
     >>> every.left.value, every.p_value.round(4)
@@ -221,8 +220,8 @@ def _bias(left: ArrayLike, number: ArrayLike, level: float) -> SideBias:
 def _answers(
     image: ArrayLike, f: ArrayLike, g: ArrayLike, who: ArrayLike, choice: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return items (M, 3) as image and models in order, who (M,), the share for the model of the lower number
-    (M,), and the rows that were not skipped (M,).
+    """Return items (M, 3) as image and models in order, who (M,), the share for the model with the lower
+    number (M,), and the rows that were not skipped (M,).
     """
     image, f, g, who = (
         vote_column(column, name) for column, name in ((image, "image"), (f, "f"), (g, "g"), (who, "who"))

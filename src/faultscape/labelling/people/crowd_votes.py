@@ -1,12 +1,12 @@
-"""What the truth is likely to be where several people voted and some err more than others: majority vote, and
-Dawid and Skene's model by expectation-maximisation.
+"""The likely truth if several people voted and some make more errors than others: majority vote, and Dawid
+and Skene's model by expectation-maximisation.
 
 Conventions: votes are columns (see ``vote_columns``); classes are 0..C-1. Answers from C on name no class
 ("unsure"): they have a column of their own in a confusion, and count for no class in a majority. Several
-votes of one annotator on one item all count, as in 1979. ``confusion`` (A, C, R): of annotator a, how likely
-the answer r is where c is true. ``log_likelihood`` holds a number an iteration, of the votes together with
-the pseudo-counts as if these were votes; it never decreases. An item without votes has the prior as its
-posterior and moves nothing. Nothing is drawn at random.
+votes of one annotator on one item all count, as in 1979. ``confusion`` (A, C, R): the probability that
+annotator a gives answer r if c is true. ``log_likelihood`` has one number per iteration, of the votes
+together with the pseudo-counts as if these were votes; it never decreases. An item without votes has the
+prior as its posterior and affects nothing. There is no randomness.
 Source: Dawid and Skene 1979; one coin: Zhang, Chen, Zhou and Jordan 2016, 2.3; pseudo-counts: the mode under
 Dirichlet's distribution.
 """
@@ -23,15 +23,16 @@ from scipy.sparse import csr_array
 from faultscape.errors import OptionError
 from faultscape.labelling.people.vote_columns import same_length, size_of, vote_column
 
-# votes in each class; 1 to 10 were tried on drawn votes, 3 to 5 an item: fewer left posteriors too sure
+# votes in each class; 1 to 10 were tried on simulated votes, 3 to 5 per item: fewer left posteriors too
+# certain
 PSEUDO_COUNT = 5.0
 ITERATIONS, TOLERANCE = 1000, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class DawidSkene:
-    """Posterior (I, C), prior (C,), and of each annotator the confusion (A, C, R) or, of one coin, the skill
-    (A,); the log likelihood of each iteration.
+    """Posterior (I, C), prior (C,), and of each annotator the confusion (A, C, R) or, with one coin, the
+    skill (A,); the log likelihood of each iteration.
     """
 
     posterior: np.ndarray
@@ -43,8 +44,8 @@ class DawidSkene:
     converged: bool
 
     def accuracy(self) -> np.ndarray:
-        """Return (A,) how likely each annotator is right on an item of the prior's classes, NaN where it gave
-        no vote and nothing is assumed.
+        """Return (A,) the probability that each annotator is right on an item of the prior's classes, NaN for
+        one without votes and without pseudo-counts.
         """
         if self.confusion is None:
             return np.asarray(self.skill)
@@ -53,8 +54,8 @@ class DawidSkene:
 
 
 def vote_counts(item: ArrayLike, label: ArrayLike, classes: int, items: int | None = None) -> np.ndarray:
-    """Return (I, C) how many votes each item has for each class; labels from C on count for none.
-    LabellingError for columns that are none.
+    """Return (I, C) the number of votes of each item for each class; labels from C on count for none.
+    LabellingError for invalid columns.
 
     >>> vote_counts([0, 0, 1, 1], [1, 1, 0, 2], 2).tolist()
     [[0, 2], [1, 0]]
@@ -68,7 +69,7 @@ def vote_counts(item: ArrayLike, label: ArrayLike, classes: int, items: int | No
 
 
 def majority_vote(item: ArrayLike, label: ArrayLike, classes: int, items: int | None = None) -> np.ndarray:
-    """Return (I,) the class with most votes of each item, -1 where two have as many, or none has any.
+    """Return (I,) the class with most votes of each item, -1 for a tie or no votes.
 
     >>> majority_vote([0, 0, 0, 1, 1], [1, 1, 0, 0, 1], 2, items=3).tolist()
     [1, -1, -1]
@@ -95,12 +96,12 @@ def dawid_skene(
     """Return the likely classes of items and the confusion of each annotator, by expectation-maximisation
     from the shares of the votes.
 
-    ``answers`` R >= C are the answers that can be given, those from C on naming no class. ``pseudo_count``
-    votes are added to each annotator in each class, spread as all annotators together answered where the
-    majority saw that class: who gave few votes is taken for an average person, and no answer is impossible
-    because it was not given yet. 0 is the likelihood of 1979, where three votes make an oracle or a fool.
-    Ends where an iteration adds less than ``tolerance`` of the log likelihood. LabellingError for columns
-    that are none, OptionError for the numbers.
+    ``answers`` R >= C are the answers that can be given, where those from C on name no class.
+    ``pseudo_count`` votes are added to each annotator in each class, distributed as all annotators together
+    answered where the majority saw that class: an annotator with few votes is treated as an average person,
+    and no answer is impossible only because it was not given yet. 0 is the likelihood of 1979, where three
+    votes suffice for an estimated accuracy of 1 or 0. Stops once an iteration adds less than ``tolerance`` of
+    the log likelihood. LabellingError for invalid columns, OptionError for invalid numbers.
 
     >>> who, what = [0, 1, 2] * 4, [0, 0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 0]
     >>> said = dawid_skene(np.repeat(range(4), 3), who, what, 2, pseudo_count=0)
@@ -121,7 +122,7 @@ def dawid_skene(
         counts = (votes.matrix.T @ posterior).reshape(a, r, classes).transpose(0, 2, 1) + extra
         total = counts.sum(2, keepdims=True)
         confusion = np.divide(counts, total, out=np.full(counts.shape, np.nan), where=total > 0)
-        # a class that an annotator surely never saw: its items cannot be of it
+        # a class that an annotator certainly never saw: its items cannot be of it
         log = _log(np.nan_to_num(confusion))
         return (
             confusion,
@@ -147,11 +148,11 @@ def one_coin(
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> DawidSkene:
-    """Return the likely classes of items and the skill of each annotator: how likely it names the true class,
-    any other being as likely as the next.
+    """Return the likely classes of items and the skill of each annotator: the probability of naming the true
+    class, with all others equally likely.
 
     Answers from C on are left out. ``pseudo_count`` as for ``dawid_skene``, at the skill of all annotators
-    together. LabellingError for columns that are none, OptionError for the numbers.
+    together. LabellingError for invalid columns, OptionError for invalid numbers.
 
     >>> what = [0, 0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 0]
     >>> one_coin(np.repeat(range(4), 3), [0, 1, 2] * 4, what, 2, pseudo_count=0).skill.round(1).tolist()
@@ -217,8 +218,8 @@ class _Votes:
     annotators: int
 
     def start(self) -> np.ndarray:
-        """Return (I, C) the shares of the votes, all classes alike where no vote names one; no mass where
-        there is no vote.
+        """Return (I, C) the shares of the votes, uniform if no vote names a class; zero if there is no
+        vote.
         """
         counts = np.asarray(self.matrix @ np.tile(np.eye(self.answers, self.classes), (self.annotators, 1)))
         total = counts.sum(1, keepdims=True)
@@ -265,9 +266,7 @@ Fit = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, float]]
 def _maximise(
     votes: _Votes, posterior: np.ndarray, fit: Fit, pseudo_count: float, iterations: int, tolerance: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, bool]:
-    """Return posterior, prior, parameters, the log likelihood of each iteration, and whether the last one
-    added next to nothing.
-    """
+    """Return posterior, prior, parameters, the log likelihood of each iteration, and whether it converged."""
     share, found, converged = pseudo_count / votes.classes, [], False
     while True:
         prior = posterior.sum(0) + share

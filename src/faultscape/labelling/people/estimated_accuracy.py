@@ -1,15 +1,15 @@
-"""How likely each person is right, where nobody knows what is right: Dawid and Skene's model with one coin a
-person, where the answers are enough for it.
+"""The probability that each person is right, if the truth is unknown: Dawid and Skene's model with one coin
+per person, if there are enough answers for it.
 
-Conventions: answers are columns (see ``vote_columns``), each person's on an item once, of two classes 0 and
-1; those from 2 on decide nothing and are left out. The model takes people's errors to be independent of each
-other given the truth: where all err alike, as on items that are hard for everybody, it takes their error for
-the truth, and accuracies are too high. Two people alone say only how often they agree, not who is right: an
-accuracy is given where a person has ``common`` items or more with each of two others, who have as many with
-each other.
-Source: the model is ``crowd_votes.one_coin``; what two of three people agree on tells each one's accuracy:
-Parisi, Strino, Nadler and Kluger 2014. The floor is ours: there accuracies of .6 to .97 were .05 to .08 off
-in the mean, in simulations of three and five people who err independently.
+Conventions: answers are columns (see ``vote_columns``), one per person and item, of two classes 0 and 1;
+those from 2 on decide nothing and are left out. The model assumes that people's errors are independent of
+each other given the truth. If all err alike, as on items that are hard for everyone, it takes their error for
+the truth, and accuracies are too high. Two people alone show only how often they agree, not who is right: an
+accuracy is given if a person has ``common`` items or more with each of two others, who have as many with each
+other.
+Source: the model is ``crowd_votes.one_coin``; the pairwise agreement of three people determines each one's
+accuracy: Parisi, Strino, Nadler and Kluger 2014. The minimum is ours: there, accuracies of .6 to .97 had mean
+errors of .05 to .08 in simulations of three and five people who err independently.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ COMMON = 20
 
 @dataclass(frozen=True, eq=False)
 class EstimatedAccuracy:
-    """For each person (A,): how likely they are right, NaN with fewer than ``common`` items; and how many
-    items they have in common with each of the two others with whom they have most.
+    """For each person (A,): the probability of being right, NaN with fewer than ``common`` items; and the
+    number of items in common with each of the two others with whom they share most.
     """
 
     value: np.ndarray
@@ -38,10 +38,11 @@ class EstimatedAccuracy:
 def estimated_accuracy(
     item: ArrayLike, annotator: ArrayLike, label: ArrayLike, *, symmetric: bool = False, common: int = COMMON
 ) -> EstimatedAccuracy:
-    """Return how likely each person is right by their answers (N,); LabellingError for columns that are none.
+    """Return the probability that each person is right by their answers (N,); LabellingError for invalid
+    columns.
 
-    Classes of a ``symmetric`` question are exchangeable, as of the first and the second of two models, whose
-    order means nothing: none is likelier than the other.
+    Classes of a ``symmetric`` question are exchangeable, like the first and the second of two models whose
+    order means nothing: neither is likelier than the other.
 
     >>> said = estimated_accuracy(np.repeat(range(20), 3), [0, 1, 2] * 20, ([0, 0, 1] + [1, 1, 1]) * 10)
     >>> said.value.round(1).tolist(), said.common.tolist()
@@ -59,7 +60,7 @@ def estimated_accuracy(
     if not (enough >= common).any():
         return EstimatedAccuracy(np.full(people, np.nan), enough)
     weight = 1
-    if symmetric:  # every answer once more with the classes exchanged
+    if symmetric:  # add every answer again with the classes exchanged
         item, annotator, label = (
             np.append(item, item + item.max() + 1),
             np.tile(annotator, 2),
@@ -74,8 +75,9 @@ def estimated_accuracy(
 def likely_yes(
     item: ArrayLike, annotator: ArrayLike, label: ArrayLike, *, common: int = COMMON
 ) -> np.ndarray:
-    """Return (I,) how likely each item is of class 1, by Dawid and Skene's model with a confusion a person,
-    in which all answers from 2 on are one of their own; NaN for all where nobody's accuracy is told.
+    """Return (I,) the probability that each item is of class 1, by Dawid and Skene's model with one confusion
+    per person, in which all answers from 2 on are one of their own; NaN for all if nobody's accuracy is
+    known.
 
     >>> likely_yes(np.repeat(range(20), 3), [0, 1, 2] * 20, ([0, 0, 1] + [1, 1, 1]) * 10).round(2)[:2]
     array([0.01, 0.99])
@@ -93,7 +95,7 @@ def likely_yes(
 
 
 def _in_common(item: np.ndarray, annotator: np.ndarray, people: int) -> np.ndarray:
-    """Return (A,) the most items that a person and two others have in common, each two of the three."""
+    """Return (A,) the most items that a person and two others have in common, any two of the three."""
     _, place = np.unique(item, return_inverse=True)
     given = np.zeros((int(place.max(initial=-1)) + 1, people), np.int32)
     given[place, annotator] = 1

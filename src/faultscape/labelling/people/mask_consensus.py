@@ -1,16 +1,16 @@
 """The consensus of several annotators' label maps of one image by vote, and which images they disagree on
 most.
 
-Conventions: maps (A, H, W) hold places 0..C, uint8 or uint16, C being void, which is voted for as any other.
-A pixel's consensus is the place with more than half of the weight of the annotators. Where none has it, the
-pixel is void, or what the most skilled says about those whose place has most weight (``tie``). Weights are
-equal where they differ by less than 1e-12 of their sum. An image at a time: nothing is kept between images.
-Disputed is a pixel that not all annotators call the same.
+Conventions: maps (A, H, W) hold places 0..C, uint8 or uint16, where C is void, which can be voted for like
+any other. A pixel's consensus is the place with more than half of the annotators' total weight. If none has
+it, the pixel is void, or the choice of the most skilled among those whose place has most weight (``tie``).
+Weights are equal if they differ by less than 1e-12 of their sum. Images are processed one at a time, with no
+state in between. A pixel is disputed if not all annotators label it alike.
 
-``disputes`` are those of ``dispute``, one an image. ``share`` is the share of disputed pixels, and
+``disputes`` are those of ``dispute``, one per image. ``share`` is the share of disputed pixels, and
 ``least_miou`` the mIoU, beyond which an image is discussed.
 
-Source: the vote is that of Wang et al. 2020's annotators, here a pixel at a time; Yan et al. 2021, section
+Source: the vote is that of Wang et al. 2020's annotators, here per pixel; in Yan et al. 2021, section
 4.1.4 has annotators discuss what they disagree on.
 """
 
@@ -30,14 +30,14 @@ from faultscape.ties import EQUAL
 
 Tie = Literal["void", "skill"]
 TIES = get_args(Tie)
-SHARE = 0.1  # of disputed pixels, above which an image is worth a discussion
-MIOU = 0.7  # of each two annotators in the mean, below which it is
+SHARE = 0.1  # share of disputed pixels above which an image is worth a discussion
+MIOU = 0.7  # mean over every two annotators below which it is
 
 
 @dataclass(frozen=True)
 class Dispute:
-    """The share of an image's pixels that not all annotators call the same, and the mean over each two of
-    them of the mIoU, NaN where none is defined.
+    """The share of an image's pixels that not all annotators label alike, and the mean mIoU over every two of
+    them, NaN if none is defined.
     """
 
     disputed: float
@@ -54,10 +54,10 @@ def consensus(
 ) -> np.ndarray:
     """Return the (H, W) map on which the annotators agree by vote, of the maps' type.
 
-    ``weights`` (A,) are what each annotator's vote weighs, 1 by default; ``skill`` (A,) is large for the most
-    skilled, who are asked in that order with ``tie="skill"``, equals as they came. LabelMapError for maps
-    that differ in size or hold more than C, OptionError for another ``tie``, for weights that are not
-    positive, or numbers that are not one an annotator.
+    ``weights`` (A,) are the weights of the annotators' votes, 1 by default; ``skill`` (A,) is larger for the
+    more skilled, who take precedence with ``tie="skill"``, in case of equal skill the earlier. LabelMapError
+    for maps that differ in size or hold more than C, OptionError for another ``tie``, for weights that are
+    not positive, or numbers that are not one per annotator.
 
     >>> maps = np.array([[[0, 0, 1]], [[0, 1, 2]], [[1, 2, 0]]], np.uint8)
     >>> consensus(maps, 2).tolist(), consensus(maps, 2, tie="skill", skill=[0.7, 0.9, 0.8]).tolist()
@@ -72,7 +72,7 @@ def consensus(
     out = stack[0].copy()
     places = np.flatnonzero(_disputed(stack))
     columns = np.stack([one.ravel()[places] for one in stack])
-    # of what each annotator says
+    # the weight of each annotator's place
     support = np.stack([(weight[:, None] * (columns == own)).sum(0) for own in columns])
     slack = EQUAL * weight.sum()
     best = support >= support.max(0) - slack
@@ -86,10 +86,10 @@ def consensus(
 
 
 def dispute(maps: Maps, classes: int) -> Dispute:
-    """Return how far the annotators of one image disagree; one annotator alone disputes nothing.
+    """Return how much the annotators of one image disagree; a single annotator disputes nothing.
     LabelMapError for maps that differ in size or hold more than C.
 
-    The mIoU leaves out what either of two calls void, and is over the classes that either has.
+    The mIoU of two annotators leaves out pixels void for either, and is over the classes that either has.
 
     >>> dispute(np.array([[[0, 0, 1, 2]], [[0, 1, 1, 1]]], np.uint8), 2)
     Dispute(disputed=0.5, miou=0.5)
@@ -107,7 +107,7 @@ def images_to_discuss(
     disputes: Sequence[Dispute], *, share: float = SHARE, least_miou: float = MIOU
 ) -> list[int]:
     """Return the places of the images on which annotators disagree beyond either limit: the lowest mIoU
-    first, then the largest share of disputed pixels, else as they came.
+    first, then the largest share of disputed pixels, then in the given order.
 
     >>> images_to_discuss(
     ...     [Dispute(0.02, 0.9), Dispute(0.3, 0.8), Dispute(0.05, 0.4), Dispute(0.5, float("nan"))]

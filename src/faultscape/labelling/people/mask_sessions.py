@@ -1,7 +1,7 @@
-"""Who draws the masks of which images, and in which session: each image goes to as many people as asked, and
-everybody has about as many (Yan et al. 2021, section 4.1.4).
+"""Who draws the masks of which images, and in which session: each image goes to ``overlap`` people, and
+everyone has about the same number (Yan et al. 2021, section 4.1.4).
 
-Conventions: only the seed decides: the order of the images, and who of those with the fewest images gets the
+Conventions: only the seed decides the order of the images, and who of those with the fewest images gets the
 next one. No two people's numbers of images differ by more than one.
 """
 
@@ -17,7 +17,7 @@ def share_images(
     images: Collection[str], annotators: Sequence[str], *, overlap: int = 2, session: int = 20, seed: int = 0
 ) -> dict[str, list[list[str]]]:
     """Return {annotator: sessions of images}, of at most ``session`` images each; each image goes to
-    ``overlap`` people. OptionError for numbers that cannot be had, and for an annotator named twice.
+    ``overlap`` people. OptionError for numbers that are impossible, and for an annotator named twice.
 
     >>> found = share_images("abcd", ["ann", "ben"], overlap=1, session=1)
     >>> (
@@ -48,7 +48,7 @@ def share_images(
 
 
 def by_chance(seed: int, *words: str) -> bytes:
-    """Return what puts words into an order that only the seed decides.
+    """Return a sort key that puts words into an order that only the seed decides.
 
     >>> by_chance(0, "a") == by_chance(0, "a"), by_chance(0, "a") == by_chance(1, "a")
     (True, False)

@@ -1,22 +1,24 @@
-"""Which two models to show next: the pairs whose order is in doubt and on which an answer tells most.
+"""Which two models to show next: the pairs whose order is uncertain and for which an answer is most
+informative.
 
 Conventions: ``wins`` (J, J) are wins of the row model over the column model, halves for answers that chose
-neither. Scores are Bradley and Terry's, natural logarithms of mean zero; their posterior is taken to be
+neither. Scores are Bradley and Terry's, natural logarithms of mean zero; their posterior is approximated as
 normal about its mode. Its prior is ``pseudo_count`` wins of each model over all others together and as many
-losses, spread evenly over the other models, also over those it never met: unlike in a ranking that is wanted
-here, where what nobody was asked must not count as known. A pair's priority is the standard deviation of its
-order, sqrt(q (1 - q)), q the chance that it is the other one than it seems, times the share of the variance
-of its difference that one more answer would take away: q itself would spend nearly all on two models that are
-as good as equal. Answers that were asked for adaptively rank models as any others do; a share of wins over
-the pairs asked is not a fair mean any more.
+losses, spread evenly over the other models, including those it never met: unlike in a ranking this is wanted
+here, where pairs that were never asked about must not count as known. A pair's priority is the standard
+deviation of its order, sqrt(q (1 - q)), q the probability of the order opposite to the current estimate,
+times the share of the variance of its difference that one more answer would remove: q itself would spend
+nearly all answers on two nearly equal models. Answers that were asked for adaptively rank models like any
+others; a share of wins over the pairs asked is no longer a fair mean.
 
 ``number`` is how many pairs to return.
 
 Source: Bradley and Terry 1952; the normal posterior and the choice by expected information: Glickman and
-Jensen 2005; the weight by the order's doubt is ours. Against pairs in turn, for the same mean rank
-correlation in simulations (true scores normal, of a spread of 1): 8 models 128 answers instead of 160 for
-.9, 304 instead of 544 for .95; 12 models 192 for 240 and 408 for 600; 20 models 320 for 360 and 640 for 760.
-Up to .8, where 5 to 8 answers a model are enough, it saves nothing.
+Jensen 2005; the weight by the uncertainty of the order is ours. Compared with pairs in turn, for the same
+mean rank correlation in simulations (true scores normal, with standard deviation 1): 8 models 128 answers
+instead of 160 for .9, 304 instead of 544 for .95; 12 models 192 instead of 240 and 408 instead of 600; 20
+models 320 instead of 360 and 640 instead of 760. Up to .8, where 5 to 8 answers per model are enough, it
+saves nothing.
 """
 
 from __future__ import annotations
@@ -35,15 +37,15 @@ PSEUDO_COUNT = 0.5
 
 @dataclass(frozen=True, eq=False)
 class ScorePosterior:
-    """Scores (J,), large = good, and the covariance (J, J) of their doubt; both of mean zero over models."""
+    """Scores (J,), large = good, and their posterior covariance (J, J); both of mean zero over models."""
 
     scores: np.ndarray
     covariance: np.ndarray
 
 
 def score_posterior(wins: ArrayLike, pseudo_count: float = PSEUDO_COUNT) -> ScorePosterior:
-    """Return Bradley and Terry's scores and their covariance; RankingError for wins that are not a square of
-    two models or more, or below 0, OptionError for a pseudo-count not above 0.
+    """Return Bradley and Terry's scores and their covariance; RankingError for wins that are not a square
+    matrix of two models or more, or below 0, OptionError for a pseudo-count not above 0.
 
     >>> found = score_posterior(np.array([[0.0, 7.5], [0.5, 0.0]]))
     >>> found.scores.round(6), (found.covariance[0, 0] * 4).round(6)  # log(8 / 1) / 2; 1 / (9 x 8/9 x 1/9)
@@ -60,13 +62,13 @@ def score_posterior(wins: ArrayLike, pseudo_count: float = PSEUDO_COUNT) -> Scor
     scores = maximise(wins, log_expit, lambda x: (expit(-x), expit(x) * expit(-x)))
     information = (wins + wins.T) * _spread(scores)
     curve = np.diag(information.sum(1)) - information
-    flat = np.full((j, j), 1 / j)  # the shift, which no answer speaks of
+    flat = np.full((j, j), 1 / j)  # the shift, which no answer determines
     covariance = np.linalg.inv(curve + flat) - flat
     return ScorePosterior(scores, (covariance + covariance.T) / 2)
 
 
 def pair_priorities(posterior: ScorePosterior) -> np.ndarray:
-    """Return (J, J) how much is to be gained by asking about each two models, symmetric, 0 on the diagonal.
+    """Return (J, J) the value of asking about each pair of models, symmetric, 0 on the diagonal.
 
     >>> wins = np.array([[0.0, 5, 9], [5, 0, 9], [1, 1, 0]])  # the first two are as good, the third is worse
     >>> bool(pair_priorities(score_posterior(wins)).argmax() == 1)
@@ -76,10 +78,10 @@ def pair_priorities(posterior: ScorePosterior) -> np.ndarray:
 
 
 def next_pairs(wins: ArrayLike, number: int, pseudo_count: float = PSEUDO_COUNT) -> np.ndarray:
-    """Return (N, 2) the pairs to ask about next, the most telling first, each chosen as if the ones before it
-    had been answered as expected.
+    """Return (N, 2) the pairs to ask about next, the most informative first, each chosen as if the previous
+    ones had been answered as expected.
 
-    Of equal pairs the first is taken. RankingError and OptionError as ``score_posterior``; OptionError for
+    Among equal pairs the first is taken. RankingError and OptionError as ``score_posterior``; OptionError for
     fewer than one.
 
     >>> next_pairs(np.zeros((3, 3)), 3).tolist()
@@ -101,7 +103,9 @@ def next_pairs(wins: ArrayLike, number: int, pseudo_count: float = PSEUDO_COUNT)
 
 
 def _spread(scores: np.ndarray) -> np.ndarray:
-    """Return (J, J) the variance p (1 - p) of an answer, what it tells of the difference of two scores."""
+    """Return (J, J) the variance p (1 - p) of an answer, its information about the difference of two
+    scores.
+    """
     apart = scores[:, None] - scores
     return expit(apart) * expit(-apart)
 

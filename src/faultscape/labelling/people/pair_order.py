@@ -1,10 +1,10 @@
-"""About which two models a campaign asks first, where it is asked to choose: those whose order the answers so
-far leave in doubt (see `pair_choice`).
+"""Which two models a campaign asks about first, if it may choose: those whose order is uncertain after the
+answers so far (see `pair_choice`).
 
-Conventions: an answer is worth 1 where it is for an item's first model, 0 for the second, a half for neither,
-and NaN where it says nothing. An item that a person is answering counts as a half until it is answered, as if
-it were answered as expected of two models that are alike, so that several people are not sent to the same
-two. Priorities are of pairs alone: among the items of a pair their own order decides.
+Conventions: an answer is worth 1 if it is for an item's first model, 0 for the second, a half for neither,
+and NaN if it says nothing. An item that a person is answering counts as a half until it is answered, as if
+two equal models had been answered as expected, so that several people are not sent to the same two.
+Priorities depend on pairs alone: among the items of a pair their own order decides.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ import numpy as np
 
 from faultscape.labelling.people.pair_choice import pair_priorities, score_posterior
 
-FEWEST_MODELS = 7  # below, all pairs are soon known as well as one another
+FEWEST_MODELS = 7  # with fewer, all pairs are soon known equally well
 _IN_HAND = 0.5
 
 
 class PairOrder:
-    """The choices between each two models, and so what to ask next. Not to be called by several threads at
-    once.
-    """
+    """The choices between every two models, and what to ask next. Not thread-safe."""
 
     def __init__(self) -> None:
         self._worth: dict[tuple[str, str, int], float] = {}
@@ -31,7 +29,7 @@ class PairOrder:
         self._wins, self._known = np.zeros((0, 0)), np.zeros(0)
 
     def ask(self, items: Mapping[str, tuple[str, str]], order: Sequence[str]) -> None:
-        """Ask items {id: (first, second)} from now on; priorities come in this ``order`` of their ids."""
+        """Ask items {id: (first, second)} from now on; priorities are in this ``order`` of their ids."""
         models = sorted({name for pair in items.values() for name in pair})
         place = {name: k for k, name in enumerate(models)}
         self._pair = {id_: (place[first], place[second]) for id_, (first, second) in items.items()}
@@ -41,7 +39,7 @@ class PairOrder:
             self._count(id_, worth, 1.0)
 
     def note(self, who: str, item: str, repeat: int, worth: float | None) -> None:
-        """Note what an answer is worth, or that it was taken back (None), so that the item is in hand
+        """Record what an answer is worth, or that it was withdrawn (None), so that the item is pending
         again.
         """
         key = (who, item, repeat)
@@ -59,7 +57,7 @@ class PairOrder:
         self._count(item, self._worth.pop((who, item, repeat), np.nan), -1.0)
 
     def priorities(self) -> np.ndarray:
-        """Return (I,) how much an answer to each item would tell.
+        """Return (I,) how informative an answer to each item would be.
 
         >>> pairs = PairOrder()
         >>> pairs.ask({"x": ("fcn", "unet"), "y": ("fcn", "zebra")}, ["y", "x"])

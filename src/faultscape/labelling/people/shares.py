@@ -1,8 +1,8 @@
 """Shares of counts with their intervals.
 
 Conventions: counts and numbers are arrays of one shape, or numbers; a share of nothing is NaN. An interval
-holds for a number of answers that was fixed beforehand: who looks after every answer, and stops when the
-interval pleases, is misled more often than it says.
+holds for a number of answers that was fixed in advance: checking after every answer, and stopping when the
+interval suits, misleads more often than it says.
 Source: Wilson 1927.
 """
 
@@ -19,7 +19,7 @@ from faultscape.metrics.intervals.units import LEVEL
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """How many ``of`` how many, as a share, and its interval (..., 2)."""
+    """A ``count``, ``of`` how many, the share, and its interval (..., 2)."""
 
     count: np.ndarray
     of: np.ndarray
@@ -28,8 +28,7 @@ class Share:
 
 
 def share_of(count: ArrayLike, of: ArrayLike, level: float = LEVEL) -> Share:
-    """Return counts as shares of their numbers, with Wilson's intervals; NaN where there is nothing to have a
-    share of.
+    """Return counts as shares of their numbers, with Wilson's intervals; NaN for a share of zero.
 
     >>> share = share_of([0, 8], [0, 10])
     >>> share.value.tolist(), share.interval.round(3).tolist()
@@ -40,7 +39,7 @@ def share_of(count: ArrayLike, of: ArrayLike, level: float = LEVEL) -> Share:
     value = count / known
     middle = (count + square / 2) / (known + square)
     half = np.sqrt(square * (value * (1 - value) * known + square / 4)) / (known + square)
-    # at none and at all the end is exact, which rounding would miss
+    # for a share of 0 or 1 the end is exact, which rounding would miss
     low, high = (
         np.where(count == 0, middle * 0, middle - half),
         np.where(count == of, middle * 0 + 1, middle + half),

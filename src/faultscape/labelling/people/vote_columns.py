@@ -1,4 +1,4 @@
-"""Votes as columns of whole numbers: a row a vote, its item, who gave it and what it was.
+"""Votes as columns of integers: one row per vote, with its item, annotator and label.
 
 Conventions: ``item`` (N,), ``annotator`` (N,), ``label`` (N,) are numbers from 0; any item may lack any
 annotator. Columns are in the order in which the votes were given.
@@ -13,7 +13,7 @@ from faultscape.errors import LabellingError
 
 
 def vote_column(values: ArrayLike, name: str, below: int | None = None) -> np.ndarray:
-    """Return a column (N,) as int64; LabellingError, which names the column, where it is not whole numbers
+    """Return a column (N,) as int64; LabellingError, which names the column, if it does not hold integers
     from 0 to below - 1.
 
     >>> vote_column([0, 2], "label", 2)
@@ -38,7 +38,7 @@ def vote_column(values: ArrayLike, name: str, below: int | None = None) -> np.nd
 
 
 def same_length(**columns: np.ndarray) -> int:
-    """Return how many rows columns have; LabellingError where one has more than another.
+    """Return the number of rows of columns; LabellingError if their lengths differ.
 
     >>> same_length(item=np.zeros(2), label=np.zeros(3))
     Traceback (most recent call last):
@@ -52,8 +52,8 @@ def same_length(**columns: np.ndarray) -> int:
 
 
 def size_of(column: np.ndarray, given: int | None, name: str) -> int:
-    """Return how many items or annotators there are: the number ``given``, else the largest of the column and
-    one; LabellingError where the column names another.
+    """Return the number of items or annotators: ``given``, else the largest in the column plus one;
+    LabellingError if the column exceeds it.
 
     >>> size_of(np.array([0, 3]), None, "item"), size_of(np.array([0, 3]), 9, "item")
     (4, 9)

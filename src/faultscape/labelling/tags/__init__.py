@@ -1,1 +1,1 @@
-"""Kinds of failure: which there are, which images may show them, and what they say about models."""
+"""Kinds of failure: which exist, which images may show them, and what they say about models."""

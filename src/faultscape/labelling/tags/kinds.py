@@ -1,7 +1,7 @@
-"""Which kinds of failure people can give as tags, each with the key that gives it.
+"""Which kinds of failure people can give as tags, and the key for each.
 
-Conventions: a study's own list (``tags`` in study.toml, name = key) takes the place of the default one as a
-whole. A key is one printable character without a space; upper and lower case are two keys.
+Conventions: a study's own list (``tags`` in study.toml, name = key) replaces the whole default list. A key is
+one printable character other than a space; upper and lower case are two keys.
 Source: Yan et al. 2021, section 4.2 and Fig. 11 (novel appearance, viewpoint, scale, parts); Wang et al.
 2020, section 4.2 and Figs. 6 to 9 (background, relations between objects, low-level features, rare
 instances); light, blur and borders are what can be measured besides.
@@ -14,14 +14,12 @@ from dataclasses import dataclass
 
 from faultscape.errors import LabellingError
 
-MOST = 200  # kinds of one study
+MOST = 200  # maximum number of kinds in one study
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of failure: its name, which is the tag, the key that gives it, and what it says in a
-    sentence.
-    """
+    """One kind of failure: its name, which is the tag, its key, and a sentence that explains it."""
 
     name: str
     key: str
@@ -61,7 +59,7 @@ KINDS = (
 
 
 def kinds_of(own: Mapping[str, str], place: str = "study.toml") -> tuple[Kind, ...]:
-    """Return the kinds of a study: its ``own`` {name: key}, or the default ones where it has none;
+    """Return the kinds of a study: its ``own`` {name: key}, or the default ones if it has none;
     LabellingError, which names the ``place``, for a name or key that cannot be used, or is used twice.
 
     >>> kinds_of({"dark": "d", "glare": "g"})[1].key, len(kinds_of({})) == len(KINDS)
@@ -93,7 +91,7 @@ def kinds_of(own: Mapping[str, str], place: str = "study.toml") -> tuple[Kind, .
 
 
 def _free(own: Mapping[str, str]) -> str:
-    """Return a key that nothing has.
+    """Return a key that is not in use.
 
     >>> _free({"dark": "a"})
     'b'

@@ -1,12 +1,12 @@
-"""Tags that can be measured, proposed for a person to confirm: of an image's light and sharpness, of an
-object's size and place, of an image's group.
+"""Measurable tags, proposed for a person to confirm: an image's light and sharpness, an object's size and
+position, an image's group.
 
 Conventions: images are (H, W, 3) uint8 RGB, label maps (H, W) hold places 0..C-1, and C or more for void. A
-proposal is never a tag by itself. What is dark, bright or blurred follows from the pool, as quantiles of it:
-`thresholds` says where they lie. Light is the mean luminance, 0 to 1, with the weights of ITU-R BT.601.
-Sharpness is the variance of the Laplacian of the luminance relative to the variance of the luminance itself,
-so that it does not fall with contrast or light, at a longer side of at most 256, so that it does not hang on
-the number of pixels; NaN where the image is of one tone.
+proposal is never a tag by itself. Dark, bright and blurred are relative to the pool: `thresholds` computes
+its quantiles. Light is the mean luminance, 0 to 1, with the weights of ITU-R BT.601. Sharpness is the
+variance of the Laplacian of the luminance relative to the variance of the luminance itself, so that it does
+not fall with contrast or light, at a longer side of at most 256, so that it does not depend on the number of
+pixels; NaN for an image of a single tone.
 Source: Pertuz, Puig and Garcia 2013 (variance of the Laplacian as a measure of focus); Yan et al. 2021,
 section 3.1.2 (scale of a class); the rest is ours.
 """
@@ -25,15 +25,15 @@ from faultscape.maps import regions
 from faultscape.nouns import Classes, Scale
 
 SIDE = 256  # longer side at which sharpness is measured
-SHARE = 0.05  # of the pool that is called dark, or bright, or blurred
-FEW = 5  # maps that hold a class, fewer of which do not say how often it is cut
-CUT = 0.5  # of the side of a square as large as the object, which the border runs along
+SHARE = 0.05  # share of the pool that counts as dark, or bright, or blurred
+FEW = 5  # with fewer maps that hold a class, it is unknown how often it is cut
+CUT = 0.5  # length along the border, in sides of a square as large as the object
 _LUMA = np.array([0.299, 0.587, 0.114])
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A tag that may fit, the number that speaks for it, and the reason in a sentence."""
+    """A tag that may fit, the number that supports it, and the reason in a sentence."""
 
     tag: str
     measure: float
@@ -42,7 +42,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Light:
-    """What is measured of an image: its light, 0 to 1, and its sharpness, NaN where it is of one tone."""
+    """The light of an image, 0 to 1, and its sharpness, NaN for a single tone."""
 
     light: float
     sharpness: float
@@ -51,7 +51,7 @@ class Light:
 @dataclass(frozen=True)
 class Thresholds:
     """Light below which an image is dark, above which it is bright, sharpness below which it is blurred; NaN
-    where the pool says none.
+    if the pool does not determine it.
     """
 
     dark: float
@@ -89,8 +89,8 @@ def light_of(photo: np.ndarray) -> Light:
 def thresholds(
     pool: Iterable[Light], *, dark: float = SHARE, bright: float = SHARE, blurred: float = SHARE
 ) -> Thresholds:
-    """Return where the darkest, brightest and least sharp shares of a pool end; NaN where it has no number.
-    OptionError for a share outside 0 to 1/2.
+    """Return the thresholds of the darkest, brightest and least sharp shares of a pool; NaN without any
+    number. OptionError for a share outside 0 to 1/2.
 
     >>> thresholds([Light(k / 10, 1.0 + k) for k in range(11)], dark=0.1, bright=0.2, blurred=0.5)
     Thresholds(dark=0.1, bright=0.8, blurred=6.0)
@@ -104,7 +104,7 @@ def thresholds(
 
 
 def propose_light(found: Light, ends: Thresholds) -> list[Proposal]:
-    """Return dark, bright and blurred, as far as an image lies beyond the thresholds of its pool.
+    """Return dark, bright and blurred, if an image is beyond the thresholds of its pool.
 
     >>> propose_light(Light(0.04, 0.3), Thresholds(0.1, 0.9, 0.2))
     [Proposal(tag='dark', measure=0.04, reason='mean luminance 0.04, below 0.1 of the darkest images of the
@@ -123,8 +123,8 @@ def propose_light(found: Light, ends: Thresholds) -> list[Proposal]:
 def propose_scale(
     label_map: np.ndarray, classes: Classes, scale: Scale, of: Collection[str] | None = None
 ) -> dict[str, Proposal]:
-    """Return {class: extreme scale} of the classes in a map (H, W) that take a share of its pixels outside of
-    their quartiles; ``of`` are the classes that are looked at, by default all but the background.
+    """Return {class: extreme scale} of the classes in a map (H, W) whose share of its pixels is outside of
+    their quartiles; ``of`` are the classes to check, by default all except the background.
 
     >>> few = Classes(("sky", "car"), (0, 1), ((0, 0, 0), (1, 1, 1)), background=0)
     >>> usual = Scale(("sky", "car"), (9, 9), (0.2, 0.1), (0.9, 0.3))
@@ -137,7 +137,7 @@ def propose_scale(
         name, share = classes.names[place], float(count[place] / label_map.size)
         if name in scale.names and share:
             low, high = (ends[scale.names.index(name)] for ends in (scale.t_min, scale.t_max))
-            if share < low or share > high:  # neither, where no mask said what is usual
+            if share < low or share > high:  # never true without quartiles from masks
                 usual = f"usually {100 * low:.3g} to {100 * high:.3g} %"
                 out[name] = Proposal(
                     "extreme scale", share, f"{name} takes {100 * share:.3g} % of the image, {usual}"
@@ -148,13 +148,13 @@ def propose_scale(
 def propose_cut(
     label_map: np.ndarray, classes: Classes, of: Collection[str] | None = None, least: float = CUT
 ) -> dict[str, Proposal]:
-    """Return {class: cut by the border} of the classes whose largest region in a map (H, W) the border runs
-    along.
+    """Return {class: cut by the border} of the classes whose largest region in a map (H, W) runs along the
+    border.
 
-    The measure is how many of its pixels lie on the border, in sides of a square of as many pixels as the
-    region: about 1 where half of a compact object is in view, near 0 where it merely touches. Classes that
-    are not objects (sky, road) meet the border nearly always: leave those of `often_cut` out. ``of`` are the
-    classes that are looked at, by default all but the background.
+    The measure is the number of its pixels on the border, in sides of a square with as many pixels as the
+    region: about 1 if half of a compact object is in view, near 0 if it merely touches. Classes that are not
+    objects (sky, road) nearly always touch the border: leave those of `often_cut` out. ``of`` are the classes
+    to check, by default all except the background.
 
     >>> few = Classes(("sky", "car"), (0, 1), ((0, 0, 0), (1, 1, 1)), background=0)
     >>> propose_cut(np.array([[0, 0, 0, 0], [1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0]]), few)["car"].measure
@@ -185,8 +185,8 @@ def propose_cut(
 
 
 def often_cut(label_maps: Iterable[np.ndarray], classes: Classes) -> frozenset[str]:
-    """Return the classes that the border cuts on half or more of the maps (H, W) that hold them, where five
-    or more do: of these a cut says nothing of one image (sky, road).
+    """Return the classes that the border cuts on half or more of the maps (H, W) that hold them, if five or
+    more do: for these a cut says nothing about one image (sky, road).
 
     >>> often_cut(
     ...     [np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0]])] * 5,
@@ -202,8 +202,8 @@ def often_cut(label_maps: Iterable[np.ndarray], classes: Classes) -> frozenset[s
 
 
 def propose_group(group: str, images: int) -> list[Proposal]:
-    """Return the name of an image's group as a tag; nothing for an image that is in none. ``images`` is how
-    many are in it.
+    """Return the name of an image's group as a tag; empty for an image without a group. ``images`` is the
+    size of the group.
 
     >>> propose_group("night drive", 40)
     [Proposal(tag='night drive', measure=40.0, reason='one of 40 images of group night drive')]

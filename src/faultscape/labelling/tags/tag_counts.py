@@ -1,12 +1,12 @@
 """What tags say about models: how many images have each, which share of a model's failures, and how much more
-a model loses where a tag is.
+a model loses on images with a tag.
 
 Conventions: ``losses`` (J, I) are of J models on I labelled images, 0 = none, NaN where unknown; ``tagged``
-(T, J, I) says which image has which tag as far as each model is concerned: a tag of an image, or of a region
-of it, concerns all models, a tag of what one model made of it that model alone. All of it describes the
-images that are there: of images that were chosen for what models say about them, and tagged by the person who
-saw a failure, it is not an estimate for others, and a tag that was given *because* a model failed explains
-that failure by definition. Images are the unit, or whole groups of them.
+(T, J, I) says which image has which tag for each model: a tag of an image, or of a region of it, applies to
+all models, a tag of one model's prediction to that model alone. All results describe the given images only:
+if images were chosen by the models' predictions, and tagged by a person who saw a failure, they are not
+estimates for other images, and a tag that was given *because* a model failed explains that failure by
+definition. Units are images, or whole groups of them.
 Source: Wilson 1927; Welch 1947; Fisher 1935; Newcombe 1998, method 10 (difference of two shares); Holm 1979;
 groups: Liang and Zeger 1986, with one degree of freedom fewer than groups.
 """
@@ -25,11 +25,13 @@ from faultscape.errors import LabellingError
 from faultscape.labelling.people.shares import Share, share_of
 from faultscape.metrics.intervals.units import LEAST, LEVEL, Units, units_of
 
-FEW = 5  # tagged or other images, fewer of which tell nothing of a difference
+FEW = 5  # with fewer tagged or other images, a difference cannot be estimated
 
 
 class Given(Protocol):
-    """A tag that a person gave: to an image, and where ``model`` is not '' of what that model made of it."""
+    """A tag that a person gave: to an image, or, if ``model`` is not '', to that model's prediction for
+    it.
+    """
 
     @property
     def image(self) -> str: ...
@@ -41,8 +43,8 @@ class Given(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Tagged:
-    """T tags in alphabetical order, which images have each as far as each model is concerned (T, J, I), and
-    which have it for anybody (T, I).
+    """T tags in alphabetical order, which images have each for each model (T, J, I), and which have it for
+    any model (T, I).
     """
 
     names: tuple[str, ...]
@@ -52,9 +54,7 @@ class Tagged:
 
 @dataclass(frozen=True, eq=False)
 class TagCounts:
-    """How many of the labelled images have each tag (T,), and which share of each model's failures (T, J)
-    do.
-    """
+    """How many of the labelled images have each tag (T,), and what share of each model's failures (T, J)."""
 
     images: Share
     failures: Share
@@ -63,8 +63,8 @@ class TagCounts:
 @dataclass(frozen=True, eq=False)
 class Explained:
     """How much more each model loses on images with a tag than on the others (T, J), its interval (T, J, 2),
-    Holm's p-value over the tags (T, J), and how many images with the tag that is from; NaN where there are
-    too few of either.
+    Holm's p-value over the tags (T, J), and the number of images with the tag behind it; NaN if there are too
+    few of either.
     """
 
     difference: np.ndarray
@@ -74,8 +74,7 @@ class Explained:
 
 
 def tagged(given: Iterable[Given], images: Sequence[str], models: Sequence[str]) -> Tagged:
-    """Return which of these images have which tag; tags of other images, and of models that are not among
-    these, are left out.
+    """Return which of these images have which tag, without tags of other images and of other models.
 
     >>> from types import SimpleNamespace as Tag
     >>> held = tagged(
@@ -99,8 +98,7 @@ def tagged(given: Iterable[Given], images: Sequence[str], models: Sequence[str])
 
 
 def tag_counts(held: Tagged, failed: np.ndarray) -> TagCounts:
-    """Return the counts of tags on images on which each model ``failed`` (J, I): 1, 0, or NaN where that is
-    not known.
+    """Return the counts of tags on images on which each model ``failed`` (J, I): 1, 0, or NaN if unknown.
 
     >>> held = Tagged(("dark",), np.array([[[True, False, True]]]), np.array([[True, False, True]]))
     >>> counts = tag_counts(held, np.array([[1.0, 1.0, 0.0]]))
@@ -119,13 +117,13 @@ def tag_counts(held: Tagged, failed: np.ndarray) -> TagCounts:
 def explain(
     held: Tagged, losses: np.ndarray, groups: Sequence[str] | None = None, level: float = LEVEL
 ) -> Explained:
-    """Return what each tag makes of each model's losses (J, I): the mean with the tag less the mean without.
+    """Return the effect of each tag on each model's losses (J, I): the mean with the tag minus the mean
+    without.
 
-    Of graded losses Welch's interval and test, of losses of 0 and 1 Newcombe's interval and Fisher's test;
-    where some images belong to one of the ``groups`` (I,), '' being none, Student's over groups. NaN where
-    fewer than five images have the tag, or have it not; interval and p-value also where labels lie in fewer
-    than six groups, or graded losses do not vary. LabellingError for shapes that do not fit, or losses that
-    are infinite.
+    Graded losses use Welch's interval and test, losses of 0 and 1 Newcombe's interval and Fisher's test; if
+    some images belong to one of the ``groups`` (I,), '' for none, Student's over groups. NaN if fewer than
+    five images have the tag, or lack it; interval and p-value also if labels are in fewer than six groups, or
+    graded losses do not vary. LabellingError for shapes that do not fit, or losses that are infinite.
 
     >>> held = Tagged(("dark",), np.array([[[True] * 5 + [False] * 5]]), np.array([[True] * 5 + [False] * 5]))
     >>> found = explain(held, np.array([[0.9, 0.8, 0.7, 0.8, 0.9, 0.1, 0.2, 0.3, 0.2, 0.1]]))
@@ -175,8 +173,8 @@ def holm(p_values: np.ndarray) -> np.ndarray:
 
 
 def _of_shares(with_: np.ndarray, without: np.ndarray, level: float) -> tuple[tuple[float, float], float]:
-    """Return the interval of the difference of two shares of losses of 0 and 1, and the p-value that there is
-    none.
+    """Return the interval of the difference of two shares of losses of 0 and 1, and the p-value of no
+    difference.
     """
     from scipy.stats import fisher_exact
 
@@ -189,7 +187,7 @@ def _of_shares(with_: np.ndarray, without: np.ndarray, level: float) -> tuple[tu
 
 
 def _error(losses: np.ndarray, mine: np.ndarray, known: np.ndarray, units: Units) -> tuple[float, float]:
-    """Return the standard error of the difference of two means, and its degrees of freedom, 0 where there are
+    """Return the standard error of the difference of two means, and its degrees of freedom, 0 if there are
     too few groups.
     """
     parts = [(which & known, sign) for which, sign in ((mine, 1.0), (~mine, -1.0))]

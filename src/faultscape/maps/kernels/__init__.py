@@ -1,1 +1,1 @@
-"""Compiled kernels of label maps, each beside its plain twin."""
+"""Compiled kernels of label maps, and their plain NumPy equivalents."""

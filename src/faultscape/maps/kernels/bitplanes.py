@@ -1,10 +1,10 @@
-"""Intersections of every pair from bit planes: the same cost whatever the maps show, for stacks too noisy for
+"""Intersections of every pair from bit planes, at a cost independent of the content, for stacks too noisy for
 joint runs.
 
-Conventions: maps are uint8, seen as one line of pixels and given by the addresses of their first pixels. The
-pixels of a tile become one bit plane a map and class (64 pixels a word), and N_yy is the number of bits set
-in both planes. A tile's planes stay in the processor's cache while all pairs are counted, and tiles are
-small, so that most classes are absent from most of them.
+Conventions: maps are uint8, treated as one line of pixels and given by the addresses of their first pixels.
+The pixels of a tile become one bit plane per map and class (64 pixels per word), and N_yy is the number of
+bits set in both planes. A tile's planes stay in the processor's cache while all pairs are counted, and tiles
+are small, so that most classes are absent from most of them.
 """
 
 
@@ -51,8 +51,7 @@ def count_planes(addresses, n_words, across, rows, n, pairs, both, totals):
     """Add to both (P, n) and totals (J, n) the first ``n_words * 64`` pixels; tiles are one word wide and
     ``rows`` high.
 
-    ``across`` is the number of words that make about one row: words that far apart lie about below each
-    other.
+    ``across`` is the number of words in about one row: words this far apart are roughly above each other.
     """
     n_maps = len(addresses)
     planes = np.empty((n_maps, n, rows), np.uint64)

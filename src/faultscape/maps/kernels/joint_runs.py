@@ -1,9 +1,9 @@
 """The kernels behind maps.counts, compiled: joint runs of many maps, and blocks of maps for noise.
 
 Conventions: J maps of one shape and type (uint8 or uint16), each C-contiguous, are given by the addresses of
-their first pixels, and seen as one line of ``pixels`` labels: a run may pass from one row into the next.
-``like`` is an empty array of the maps' type. Nothing here checks its input: maps.counts does. The plain twin
-with equal results is maps.plain.
+their first pixels, and treated as one line of ``pixels`` labels: a run may continue into the next row.
+``like`` is an empty array of the maps' type. Nothing here checks its input: maps.counts does. The plain
+equivalent is plain_joint_runs.
 """
 
 
@@ -47,7 +47,7 @@ def _pointer(typingctx, address, like):
 
 @intrinsic
 def set_bits(typingctx, word):
-    """Return how many bits of a word are set, by the processor's own instruction."""
+    """Return how many bits of a word are set, with the processor's own instruction."""
     del typingctx
 
     def code(context, builder, signature, arguments):
@@ -59,7 +59,7 @@ def set_bits(typingctx, word):
 
 @intrinsic
 def _first_bit(typingctx, word):
-    """Return the place of the lowest set bit of a word, 64 for 0."""
+    """Return the position of the lowest set bit of a word, 64 for 0."""
     del typingctx
 
     def code(context, builder, signature, arguments):
@@ -74,8 +74,8 @@ def _changed(typingctx, addresses, left, start, above, like):
     """Return (left, above, highest) of 64 pixels from ``start``: bits where any map differs, and its largest
     label.
 
-    ``left`` and ``above`` are how many pixels back the neighbours lie. Written in the compiler's own vectors,
-    since the sums over maps then stay in registers: the pass runs near the speed of memory.
+    ``left`` and ``above`` are the distances in pixels to the neighbours. Written in the compiler's own
+    vectors, because the sums over maps then stay in registers and the pass runs near the speed of memory.
     """
     del typingctx
     label = ir.IntType(like.dtype.bitwidth)
@@ -151,7 +151,7 @@ def _grown(table):
 
 @jit
 def _longer(keys, counts, room):
-    """Return keys and counts with room for so many tuples."""
+    """Return keys and counts with room for more tuples."""
     if room <= len(counts):
         return keys, counts
     more_keys, more_counts = np.empty((room, keys.shape[1]), np.uint64), np.empty(room, np.int64)
@@ -165,20 +165,20 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
     """Return (U, largest label, table, keys, counts): ``keys`` (>= U, words) packed labels of distinct
     tuples, ``counts`` (>= U,) their pixels.
 
-    Stretches of pixels, less than a row each, go through short loops that the processor can run ahead in:
-    bits say where a run starts and where any map differs from the pixel above; a run over which nothing
-    changed downwards is the tuple of the run above its first pixel, found by counting the bits of ``starts``
+    Stretches of pixels, each shorter than a row, go through short loops that the processor can run ahead in.
+    Bits mark where a run starts and where any map differs from the pixel above. If nothing changed vertically
+    over a run, its tuple is that of the run above its first pixel, found by counting the bits of ``starts``
     (words,) and ``before`` (words,), the runs before each word; the others are looked up in a hash table of
-    (upper half of the hash, place + 1), and compared whole. Table, keys and counts grow where they must; the
+    (upper half of the hash, place + 1), and compared in full. Table, keys and counts grow as needed; the
     table is returned empty.
     """
     n_maps, n_words = len(addresses), keys.shape[1]
     per_word = 64 // bits
     mask, shift = np.uint64(len(table) - 1), np.uint64(65) - set_bits(np.uint64(2 * len(table) - 1))
-    stretch = min(32, max(1, width // 64))  # words; what lies above is then in an earlier stretch
+    stretch = min(32, max(1, width // 64))  # words; the pixels above are then in an earlier stretch
     room = 64
     while room < width + 64 * stretch + 130:
-        # runs of the last row and of this stretch: no older one is asked for
+        # runs of the last row and of this stretch: no older one is needed
         room *= 2
     ids, turn = np.zeros(room, np.int32), np.uint64(room - 1)
     at = np.empty(64 * stretch + 9, np.int64)
@@ -194,7 +194,7 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
             start = np.int64(w) * 64
             left, above = np.uint64(0), _ALL
             if start == 0 or start + 64 > pixels:
-                # the first and last word have no 64 pixels, or no left neighbour, to load at once
+                # the first and last word lack 64 pixels, or a left neighbour, to load at once
                 for j in range(n_maps):
                     labels = carray(_pointer(addresses[j], like), (pixels,))
                     for x in range(start, min(start + 64, pixels)):
@@ -210,7 +210,7 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
             starts[w], before[w], moved[w - first] = left, run + n, above
             size = np.int64(set_bits(left))
             for base in range(n, n + size, 8):
-                # eight at a time, also where fewer are left: no branch to guess
+                # eight at a time, even if fewer are left: no branch to predict
                 for k in range(8):
                     at[base + k] = start + np.int64(_first_bit(left))
                     left &= left - _ONE
@@ -228,7 +228,7 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
             below = starts[up >> np.uint64(6)] & (_ALL >> (np.uint64(63) - (up & np.uint64(63))))
             above_run = np.uint64(before[up >> np.uint64(6)]) + set_bits(below) - _ONE
             ids[(np.uint64(run) + np.uint64(same[k])) & turn] = ids[above_run & turn]
-        if distinct + n_other > limit:  # grown between stretches only
+        if distinct + n_other > limit:  # grows only between stretches
             while 3 * (distinct + n_other) > len(table):
                 table = _grown(table)
             mask, shift = np.uint64(len(table) - 1), np.uint64(65) - set_bits(np.uint64(2 * len(table) - 1))
@@ -326,7 +326,7 @@ def both_of_tuples(columns, pixels, distinct, pairs, both, totals):
         column, row = columns[j], totals[j]
         for c in range(distinct):
             row[column[c]] += pixels[c]
-    # neighbours add to different rows: no addition waits for the one before
+    # neighbours add to different rows, so that no addition waits for the previous one
     rows = np.empty((4, both.shape[1] + 1), np.int64)
     nowhere = both.shape[1]
     for p in range(len(pairs)):
@@ -334,7 +334,7 @@ def both_of_tuples(columns, pixels, distinct, pairs, both, totals):
         rows[:] = 0
         for c in range(distinct):
             label = np.int64(first[c])
-            # no branch: it could not be guessed
+            # no branch: it would be unpredictable
             rows[c & 3, nowhere + (label - nowhere) * np.int64(label == second[c])] += pixels[c]
         for y in range(both.shape[1]):
             both[p, y] += rows[0, y] + rows[1, y] + rows[2, y] + rows[3, y]
@@ -343,11 +343,11 @@ def both_of_tuples(columns, pixels, distinct, pairs, both, totals):
 # ---------------------------------------------------------------- noisy maps
 @jit
 def cells_of_block(addresses, like, pixels, n, block, small, hist):
-    """Count the tuples of a block of 2 to 4 maps in one pass: hist (4, n ** size) uint32, whose sum counts;
-    ``small``: see below.
+    """Count the tuples of a block of 2 to 4 maps in one pass: hist (4, n ** size) uint32, whose sum is the
+    result.
 
-    Cells are first worked out for a stretch of pixels, in vectors of the narrow type of the empty array
-    ``small``; neighbours go to different sub-histograms, so that no addition waits for the one before.
+    Cells are first computed for a stretch of pixels, in vectors of the narrow type of the empty array
+    ``small``; neighbours go to different sub-histograms, so that no addition waits for the previous one.
     """
     stretch = 2048
     at = np.empty(stretch, small.dtype)

@@ -1,5 +1,5 @@
-"""The kernels of the maps room in NumPy alone: the path where numba cannot be imported, and the twin that
-tests hold the compiled one to.
+"""The kernels of joint_runs in NumPy alone: used if numba cannot be imported, and as the reference in
+tests.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Connected regions and their overlaps in NumPy and SciPy alone: the path where numba cannot be imported, and
-the twin that tests hold the compiled one to.
+"""Connected regions and their overlaps in NumPy and SciPy alone: used if numba cannot be imported, and as the
+reference in tests.
 """
 
 from __future__ import annotations

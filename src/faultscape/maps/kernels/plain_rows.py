@@ -1,17 +1,16 @@
-"""Rows of runs against the row above: the loops of the label-map code, written once, compiled or not.
+"""Rows of runs relative to the row above: the loops of the label-map code, written once, compiled or not.
 
 Conventions: these functions are plain Python over arrays. maps.kernels.rows compiles them; without numba they
-run as they are. A map is H rows of runs (end, label); each row is told in one of four ways:
+run as they are. A map is H rows of runs (end, label); each row is encoded in one of four ways:
 
     SAME     as the row above
     MOVED    the row above with each end but the last moved by one signed byte of ``ops``
     EDITED   ops: 0..MATCH-1 the next run of the row above, its end moved (0, -1, 1, -2, ...); CUT a piece of
              the label of that run; DROP that run is gone; NEW a run of a new label. CUT and NEW take a
              length, NEW a label. The row is complete when its width is reached.
-    PIXELS   one label a pixel; no run can be predicted from such a row
+    PIXELS   one label per pixel, for a row whose runs cannot be predicted
 
-``bytes_`` are all streams together: ways (H), ops, the labels' and the lengths' bytes of each significance
-apart.
+``bytes_`` are all streams together: ways (H), ops, then the labels' and the lengths' bytes by significance.
 """
 
 # ruff: noqa: ANN001, ANN201 - compiled: numba infers types from the arguments
@@ -27,7 +26,7 @@ SLACK = 128
 
 
 def find_runs(label_map):
-    """Return runs a row, ends and labels of all runs: for NumPy alone, never compiled."""
+    """Return runs per row, ends and labels of all runs: for NumPy alone, never compiled."""
     height, width = label_map.shape
     last = np.ones((height, width), bool)
     np.not_equal(label_map[:, 1:], label_map[:, :-1], out=last[:, :-1])
@@ -36,7 +35,7 @@ def find_runs(label_map):
 
 
 def tell_rows(label_map, counts, ends, values, ways, ops, labels, lengths):
-    """Fill ways, ops, labels, lengths (as long as can be needed); return how many ops, labels, lengths were
+    """Fill ways, ops, labels, lengths (arrays of maximum size); return how many ops, labels, lengths were
     used and the runs of the widest EDITED row.
     """
     height, width = label_map.shape
@@ -120,23 +119,23 @@ def tell_rows(label_map, counts, ends, values, ways, ops, labels, lengths):
 
 
 def fill(out, start, end, value):
-    """Write one value from start to end; compiled, up to SLACK more places of ``out`` are spoilt, which later
-    runs then write.
+    """Write one value from start to end; when compiled, up to SLACK more positions of ``out`` are
+    overwritten, which later runs write again.
     """
     out[start:end] = value
 
 
 def repeat(out, start, width):
-    """Write the row before ``start`` once more; compiled, with SLACK as above."""
+    """Repeat the row before ``start``; when compiled, with SLACK as above."""
     out[start : start + width] = out[start - width : start]
 
 
 def draw_rows(bytes_, itemsize, height, width, widest, n_ops, n_labels, n_lengths, wide, table, unknown, out):
-    """Draw the map that the streams tell into ``out`` (H * W,), labels replaced by their entries of
+    """Draw the map encoded in the streams into ``out`` (H * W,), with labels replaced by their entries of
     ``table``; return (GOOD, 0) or what is wrong.
 
-    Every place is checked before it is read or written: forged streams end in DAMAGED, a label that the table
-    does not know in (STRANGE, label).
+    Every position is checked before it is read or written: forged streams end in DAMAGED, a label that is not
+    in the table in (STRANGE, label).
     """
     op, label_at, length_at = height, height + n_ops, height + n_ops + itemsize * n_labels
     op_end, used_labels, used_lengths = height + n_ops, 0, 0
@@ -177,8 +176,7 @@ def draw_rows(bytes_, itemsize, height, width, widest, n_ops, n_labels, n_length
                 kept = np.int64(what != DROP)
                 if (
                     what <= DROP
-                    # both in one, without a branch that could not be guessed: a run that is gone has no
-                    # length
+                    # both at once, without an unpredictable branch: a run that is gone has no length
                 ):
                     if p >= n_above:
                         return DAMAGED, 0

@@ -1,6 +1,6 @@
-"""The plain twin of maps.compiled_winners: the same functions in NumPy, holding all scores at once.
+"""The kernels of winners in NumPy, holding all scores at once.
 
-Conventions: those of maps.compiled_winners.
+Conventions: those of winners.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import numpy as np
 
 
 def largest(scores: np.ndarray, best: np.ndarray, top: np.ndarray) -> bool:
-    """Fill ``best`` with the first class of the largest score and ``top`` with it; returns whether all scores
-    are numbers.
+    """Fill ``best`` with the first class of the largest score and ``top`` with that score; returns whether no
+    score is NaN.
     """
     best[...] = scores.argmax(0)
     top[...] = scores.max(0)
@@ -52,7 +52,7 @@ def stretch(
 
 
 def rank(scores: np.ndarray, values: np.ndarray, classes: np.ndarray) -> None:
-    """Fill ``values`` and ``classes`` (K, H, W) with the K largest scores of each pixel and whose they are,
+    """Fill ``values`` and ``classes`` (K, H, W) with the K largest scores of each pixel and their classes,
     the largest first, ties to the first class.
     """
     order = np.argsort(-scores, axis=0, kind="stable")[: len(values)]

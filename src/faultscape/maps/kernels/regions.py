@@ -1,10 +1,9 @@
 """Connected regions and their overlaps, compiled: union-find on runs, then one merge of two run lists.
 
 Conventions: a map (H, W) of uint8, uint16 or int32 labels is C-contiguous and given by the address of its
-first pixel. A run lies within one row; ``starts`` (R + 1,) are places in the map seen as one line, the last
+first pixel. A run stays within one row; ``starts`` (R + 1,) are positions in the flattened map, the last
 being H * W; ``first`` (H + 1,) is the first run of each row. Regions are numbered in the order of their first
-pixels. Nothing here checks its input: maps.regions does. The plain twin with equal results is
-maps.plain_regions.
+pixels. Nothing here checks its input: maps.regions does. The plain equivalent is plain_regions.
 """
 
 
@@ -19,7 +18,7 @@ from faultscape.maps.jit import jit
 from faultscape.maps.kernels.joint_runs import _changed, _first_bit, set_bits
 
 _ONE = np.uint64(1)
-_DENSE = 1 << 14  # cells of a table that stays in the nearest cache
+_DENSE = 1 << 14  # cells of a table that stays in the first-level cache
 
 
 @jit
@@ -53,7 +52,7 @@ def find_runs(address, labels):
         left, base = bits[w], np.uint64(w * 64)
         end = n + set_bits(left)
         at = n
-        while at < end:  # four at a time: fewer branches to guess
+        while at < end:  # four at a time: fewer branches to predict
             for k in range(4):
                 starts[at + np.uint64(k)] = base + _first_bit(left)
                 left &= left - _ONE
@@ -63,7 +62,7 @@ def find_runs(address, labels):
     first = np.empty(height + 1, np.int32)
     row, due = np.uint64(0), np.int64(0)
     for k in range(np.int64(n)):
-        first[row] = k  # written over until the row's first run is found
+        first[row] = k  # overwritten until the row's first run is found
         hit = starts[k] == due
         row += np.uint64(hit)
         due += hit * width
@@ -76,13 +75,13 @@ def _root(parent, k):
     while parent[k] != k:
         parent[k] = parent[parent[k]]
         k = parent[k]
-    return k  # never larger than where it began: parents come before
+    return k  # never larger than where it began: parents come first
 
 
 @jit
 def join_runs(labels, starts, first, none, reach):
     """Return (region of each run, label of each region): runs of one label that touch a run of the row above,
-    diagonally too where ``reach`` is 1.
+    diagonally too if ``reach`` is 1, are joined.
 
     Runs of the label ``none`` are not regions: their number is -1.
     """
@@ -116,7 +115,7 @@ def join_runs(labels, starts, first, none, reach):
     count = np.uint64(0)
     for k in range(n):
         if parent[k] != k:
-            regions[k] = regions[parent[k]]  # of a run before, whose number is known
+            regions[k] = regions[parent[k]]  # of an earlier run, whose number is known
         elif value[k] == none:
             regions[k] = -1
         else:
@@ -185,11 +184,11 @@ def overlap(starts_t, regions_t, starts_p, regions_p, n_t, n_p):
 
 @jit
 def _overlap_of_few(starts_t, regions_t, starts_p, regions_p, n_t, n_p):
-    """As `overlap`, by a table with a cell for every pair that there could be: it stays in the processor's
-    nearest cache.
+    """As `overlap`, with a table that has a cell for every possible pair: it stays in the first-level
+    cache.
     """
     wide = np.uint64(n_p + 1)
-    # the first row and column are what belongs to no region
+    # the first row and column are for pixels without a region
     cells = np.zeros((n_t + 1) * (n_p + 1), np.int64)
     i, j, x, pixels = np.uint64(0), np.uint64(0), np.int32(0), starts_t[-1]
     while x < pixels:
@@ -237,7 +236,7 @@ def _overlap_of_many(starts_t, regions_t, starts_p, regions_p, n_t, n_p):
         size[t + 2] += size[t + 1]
     order_p, order_n = np.empty(m, np.uint32), np.empty(m, np.uint32)
     for k in range(m):
-        # sorted by true region: size[t + 1] is where t's next piece goes, and in the end where t + 1 begins
+        # sorted by true region: size[t + 1] is where t's next piece goes, and finally where t + 1 begins
         at = size[a[k] + np.uint32(1)]
         order_p[at], order_n[at] = b[k], n[k]
         size[a[k] + np.uint32(1)] += np.uint32(1)

@@ -1,9 +1,9 @@
-"""The loops of the label-map code (maps.kernels.plain_rows), compiled, with the two that write pixels put in
-the compiler's own vectors.
+"""The loops of the label-map code (maps.kernels.plain_rows), compiled, with the two that write pixels
+replaced by the compiler's own vectors.
 
-Conventions: ``fill`` and ``repeat`` write whole vectors and so spoil up to plain_rows.SLACK places behind a
-run, which later runs write again; near the end of the map they write exactly. numba's cache looks at
-plain_rows.py alone: who changes the vectors here deletes __pycache__.
+Conventions: ``fill`` and ``repeat`` write whole vectors and so overwrite up to plain_rows.SLACK positions
+after a run, which later runs write again; near the end of the map they write exactly. numba's cache checks
+only plain_rows.py: after changing the vectors here, delete __pycache__.
 """
 
 

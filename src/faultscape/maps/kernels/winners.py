@@ -1,8 +1,8 @@
 """The kernels behind maps.winners, compiled.
 
-Conventions: ``scores`` are (C, h, w) float32, C-contiguous; ``rows`` and ``columns`` say for each pixel of
-the result which two of the scores' rows (columns) it lies between, ``first`` and ``second``, and ``share``,
-the weight of the second. The plain twin with equal results is maps.plain_winners.
+Conventions: ``scores`` are (C, h, w) float32, C-contiguous; ``rows`` and ``columns`` give for each pixel of
+the result the two of the scores' rows (columns) that it lies between, ``first`` and ``second``, and
+``share``, the weight of the second. The plain equivalent is plain_winners.
 """
 
 # ruff: noqa: ANN001, ANN201, PLR0124, FURB136, PLW3301 - numba infers types; what is not equal to itself is not a number; flat minima are slower
@@ -17,7 +17,7 @@ from faultscape.maps.jit import jit
 @jit
 def largest(scores, best, top):
     """Fill ``best`` (h, w) with the first class of the largest score and ``top`` with that score; returns
-    whether all scores are numbers.
+    whether no score is NaN.
     """
     classes, height, width = scores.shape
     good = True
@@ -40,8 +40,8 @@ def draw(scores, best, first_y, second_y, share_y, first_x, second_x, share_x, o
     """Fill ``out`` (H, W) with the class of the largest interpolated score, ties to the first class.
 
     All pixels between the same four scores form a cell. A class that is largest at all four corners is
-    largest in the whole cell; in another cell only classes can win whose largest corner reaches the best of
-    the smallest corners.
+    largest in the whole cell; otherwise only classes can win whose largest corner reaches the best of the
+    smallest corners.
     """
     classes = scores.shape[0]
     height, width = out.shape
@@ -114,7 +114,7 @@ def stretch(scores, first_y, second_y, share_y, first_x, second_x, share_x, out)
 
 @jit
 def rank(scores, values, classes):
-    """Fill ``values`` and ``classes`` (K, H, W) with the K largest scores of each pixel and whose they are,
+    """Fill ``values`` and ``classes`` (K, H, W) with the K largest scores of each pixel and their classes,
     the largest first, ties to the first class.
     """
     few = len(values)

@@ -1,11 +1,11 @@
 """Scores on a part of the pool, a domain (images by night, of one drive), from labels drawn from all of it.
 
-Conventions: as in ``estimates``: ``losses`` (J, M) and ``probability`` (M,) are of all draws that count,
-``inside`` (M,) bool says which of them fell into the domain. How many do is chance, so that a mean there is a
-ratio of two weighted sums, sum v l / sum v over the draws inside, with the weights v of LURE; its covariance
-is that of LURE for what is left of each loss, (l - mean) inside and 0 outside (linearisation), times n / (n -
-1) for the mean that was taken off. How many images of the pool lie in the domain may be known (``size``:
-groups, sets, conditions) or not (tags, which people gave to images that they saw).
+Conventions: as in ``estimates``: ``losses`` (J, M) and ``probability`` (M,) belong to all draws that count,
+``inside`` (M,) bool marks those in the domain. Their number is random, so a mean over the domain is a ratio
+of two weighted sums, sum v l / sum v over the draws inside, with the weights v of LURE. Its covariance is
+that of LURE for the residual losses, (l - mean) inside and 0 outside (linearisation), times n / (n - 1) for
+the estimated mean. The number of images of the pool in the domain may be known (``size``: groups, sets,
+conditions) or not (tags, which people gave to images that they saw).
 Source: Hajek 1971; Saerndal, Swensson and Wretman 1992, 5.8 and 10.3 (domains); with LURE's weights ours.
 """
 
@@ -25,8 +25,8 @@ from faultscape.ranking.drawn.steps import Steps
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """A part of a study's images, in ``words`` (``tag=night``); ``known`` says that each image that is not
-    among the ``images`` is known to lie outside.
+    """A part of a study's images, in ``words`` (``tag=night``); ``known`` means that every image not among
+    the ``images`` is known to be outside.
     """
 
     words: str
@@ -44,13 +44,13 @@ def domain(
     proxy: tuple[np.ndarray, np.ndarray] | None = None,
     span: tuple[float, float] = SHARES,
 ) -> Estimates:
-    """Return the mean losses of the images of a domain, of losses (J, M) of which those ``inside`` (M,)
-    count; ``size`` is how many images of the ``pool`` lie there, where that is known.
+    """Return the mean losses over a domain, from losses (J, M) of which those ``inside`` (M,) count; ``size``
+    is the number of images of the ``pool`` in the domain, if known.
 
     ``proxy`` is a proxy of the losses on the draws (J, M) and its mean over the domain (J,), for a control
-    variate as in ``prediction_powered``. Freedom, effective labels and the unit of the variance are those of
-    the n labels inside. Where n is ``size`` nothing is left open. RankingError for no label inside, for more
-    labels than images, for shapes that do not fit, and as ``lure``.
+    variate as in ``prediction_powered``. Degrees of freedom, effective labels and the unit of the variance
+    are those of the n labels inside. If n equals ``size``, the variance is zero. RankingError for no label
+    inside, for more labels than images, for shapes that do not fit, and as ``lure``.
 
     >>> losses, inside = np.array([[1.0, 0.0, 1.0, 0.0]]), np.array([True, True, False, True])
     >>> found = domain(losses, estimates.uniform_steps(4, 40), 40, inside)
@@ -74,7 +74,7 @@ def domain(
             f" {'an unknown number of' if size is None else size} images"
         )
     weights = np.where(inside, estimates.lure_weights(probability, pool), 0.0)
-    values = np.where(inside, values, 0.0)  # what a label outside says is nothing here
+    values = np.where(inside, values, 0.0)  # labels outside do not matter here
     alone = _ratio(values, weights, probability, pool, inside, size, span)
     if proxy is None or number < 3:
         return alone
@@ -119,9 +119,7 @@ def _ratio(
     size: int | None,
     span: tuple[float, float],
 ) -> Estimates:
-    """Return the ratio of weighted sums of values (J, M), which are 0 outside of the domain, as the weights
-    (M,) are.
-    """
+    """Return the ratio of weighted sums of values (J, M) and weights (M,), both 0 outside of the domain."""
     number, total = int(inside.sum()), weights.sum()
     mean = values @ weights / total
     left = np.where(inside, values - mean[:, None], 0.0) * (len(inside) / total)
@@ -164,11 +162,11 @@ def domain_scores(
     pool: Sequence[str] | None,
     where: Domain,
 ) -> Found:
-    """Return the estimates that the draws allow of a domain, and what to say: `scores.unbiased` of a part of
-    the pool.
+    """Return the estimates that the draws allow for a domain, and the notes to print: `scores.unbiased` for a
+    part of the pool.
 
-    The control variate needs to know which images of the pool lie there: without that ``margins`` are what
-    labels alone say, and there is no ``prediction_powered``.
+    The control variate needs to know which images of the pool are in the domain: otherwise ``margins`` use
+    labels alone, and there is no ``prediction_powered``.
     """
     names = [images[int(k)] for k in counted.columns]
     inside, notes = np.array([name in where.images for name in names], bool), list(counted.notes)

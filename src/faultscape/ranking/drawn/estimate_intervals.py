@@ -1,11 +1,12 @@
-"""Intervals of estimates from drawn labels: of losses between 0 and 1, of differences between models, of
+"""Intervals of estimates from drawn labels: for losses between 0 and 1, for differences between models, for
 margins.
 
-Conventions: ``found`` is what ``estimates`` returns. All are Student's t intervals in their freedom, NaN
-where there was one draw, and what all labels of the pool say has no width. What few labels cannot have shown
-is not taken to be absent: a model without an observed error may err, two models that no label tells apart may
-differ.
-Source: as ``intervals``; Zou and Donner 2008 (parts together); differences that no label shows are ours.
+Conventions: ``found`` is what ``estimates`` returns. All are Student's t intervals with its degrees of
+freedom, NaN after a single draw, and of zero width if all of the pool is labelled. What few labels cannot
+have shown is not assumed to be absent: a model without an observed error may err, two models that no label
+distinguishes may differ.
+Source: as ``intervals``; Zou and Donner 2008 (combination of parts); differences that no label shows are
+ours.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from faultscape.ranking.intervals import share_intervals
 
 
 def loss_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
-    """Return (J, 2) intervals of losses between 0 and 1, inside of what the labels leave possible, and around
-    the losses.
+    """Return (J, 2) intervals of losses between 0 and 1, within what the labels leave possible and around the
+    losses.
 
-    Of losses above 1/2, of answers right or wrong, they reach over those of 1 - loss, mirrored, too: few
-    rights are as few cases as few errors are.
+    For right-or-wrong losses above 1/2 they also cover the mirrored interval of 1 - loss: few right answers
+    are as few cases as few errors.
 
-    Of ``combined`` parts each bound is as far off as the squares of the parts' own distances add up to: a
-    part of few labels without an error keeps its upper bound so, which a sum of variances would lose (Zou and
-    Donner 2008).
+    For ``combined`` parts, the distance of each bound is the root of the summed squares of the parts'
+    distances: a part with few labels and no error keeps its upper bound, which a sum of variances would lose
+    (Zou and Donner 2008).
 
     >>> from faultscape.ranking.drawn.estimates import lure, uniform_steps
     >>> found = lure(np.array([[1.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0]]), uniform_steps(4, 9), pool=9)
@@ -58,10 +59,10 @@ def _share_bounds(found: Estimates, level: float) -> np.ndarray:
 
 
 def difference_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
-    """Return (J, J, 2) Student's t intervals of the loss of the row model less that of the column model; NaN
-    for one draw.
+    """Return (J, J, 2) Student's t intervals of the loss of the row model minus that of the column model; NaN
+    after a single draw.
 
-    Two models that no label tells apart may differ all the same: ``unseen`` says by how much.
+    Two models that no label distinguishes may still differ: ``unseen`` says by how much.
 
     >>> found = Estimates(np.array([0.5, 0.3]), np.array([[0.04, 0.03], [0.03, 0.04]]), 60)
     >>> difference_intervals(found)[0, 1].round(3)
@@ -75,7 +76,8 @@ def difference_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
 
 
 def margin_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
-    """Return (J, 2) Student's t intervals of ``margins``, which are means of differences; NaN for one draw.
+    """Return (J, 2) Student's t intervals of ``margins``, which are means of differences; NaN after a single
+    draw.
 
     >>> from faultscape.ranking.drawn.estimates import margins, prediction_powered, uniform_steps
     >>> found = prediction_powered(

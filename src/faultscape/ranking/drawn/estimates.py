@@ -1,17 +1,17 @@
 """Scores of all models on the whole corpus from a few drawn labels, whatever the draws preferred, with
-intervals: LURE unbiased, the others approximately.
+intervals: LURE is unbiased, the others approximately so.
 
-Conventions: ``losses`` (J, M) are of the drawn images in the order drawn, small = good (a score is 1 - loss);
-``probability`` (M,) is that of each step among the images left (``selection.draws``), N the number of images
-in the pool. All statements are about the pool. Where a selector draws only images on which models differ
+Conventions: ``losses`` (J, M) belong to the drawn images in the order drawn, small = good (a score is 1 -
+loss); ``probability`` (M,) is that of each step among the images left (``selection.draws``), N the number of
+images in the pool. All statements are about the pool. If a selector draws only images on which models differ
 (``disputed`` for classes), losses are equal everywhere else: a difference between two models on the corpus is
 their difference on the pool times the pool's share, and an absolute score needs labels of the rest as well
-(``combined``). A loss of NaN is refused: a mean over what happens to be known is not of the pool.
+(``combined``). A NaN loss is refused: a mean over whatever is known is not a mean over the pool.
 
-``pool`` is N. ``number`` is how many images were drawn. ``parts`` are the estimates of each part;
-``shares`` are the parts' shares of the corpus. ``power`` is what the size of each difference is raised to,
-its sign kept. ``proxy`` is the loss that the models' predictions let expect, for every image. ``span`` is
-what a loss lies in.
+``pool`` is N. ``number`` is how many images were drawn. ``parts`` are the estimates of each part; ``shares``
+are the parts' shares of the corpus. ``power`` is the exponent applied to the size of each difference, with
+its sign kept. ``proxy`` is the loss expected from the models' predictions, for every image. ``span`` is the
+range of a loss.
 
 Source: Farquhar et al. 2021 (LURE); Kossen et al. 2021; Angelopoulos et al. 2023 (prediction-powered
 inference, PPI++); the scale of the variance, margins and one coefficient for all models are ours.
@@ -27,11 +27,11 @@ import numpy as np
 from faultscape.errors import RankingError
 from faultscape.ties import equal_to_zero
 
-TRUST = 10  # labels at which half of a coefficient is believed
-PRIOR, PRIOR_ACCURACY = 8, 0.75  # labels that every model's vote begins with, and their accuracy
+TRUST = 10  # number of labels at which the coefficient gets half its weight
+PRIOR, PRIOR_ACCURACY = 8, 0.75  # prior labels in every model's vote, and their accuracy
 LEAST_VOTE = 1e-3
-SHARES = (0.0, 1.0)  # what a loss lies in, if nothing else is said
-UNSEEN = 3  # differences on one label each that none may have shown
+SHARES = (0.0, 1.0)  # the range of a loss by default
+UNSEEN = 3  # differences on one label each that may have gone unseen
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +39,12 @@ class Estimates:
     """Mean loss of each model on the pool (J,), its covariance (J, J), degrees of freedom, and the
     coefficient of the proxy.
 
-    The others say what few errors cannot: the variance of a share p of errors is ``unit`` p (1 - p) as far as
-    the draws alone tell, and ``shift`` (J,) is what the control variate brings to it by itself; ``unseen``
-    (J, J) is a covariance of differences that no label shows; what was drawn leaves losses between 0 and 1 no
-    other means than the ``possible`` (J, 2). The weights of the labels make them worth ``effective`` equal
-    ones (Kish). For answers that are right or wrong, ``mirrored`` is the same of 1 - loss: weights do not sum
-    to one, so that a model that is always wrong is seen exactly from that side alone.
+    The other fields cover what few errors cannot show. The variance of a share p of errors is ``unit`` p (1 -
+    p) as far as the draws alone determine it, and ``shift`` (J,) is what the control variate adds by itself.
+    ``unseen`` (J, J) is a covariance of differences that no label shows. The draws limit losses between 0 and
+    1 to means within ``possible`` (J, 2). The weights make the labels worth ``effective`` equally weighted
+    ones (Kish). For right-or-wrong answers, ``mirrored`` holds the estimates of 1 - loss: weights do not sum
+    to one, so a model that is always wrong is estimated exactly only from that side.
     """
 
     loss: np.ndarray
@@ -55,7 +55,7 @@ class Estimates:
     shift: np.ndarray | float = 0.0
     unseen: np.ndarray | float = 0.0
     possible: np.ndarray | None = None
-    parts: tuple[tuple[Estimates, float], ...] = ()  # and their shares, of what was ``combined``
+    parts: tuple[tuple[Estimates, float], ...] = ()  # with their shares, if this was ``combined``
     effective: float = np.inf
     mirrored: Estimates | None = None
 
@@ -83,12 +83,11 @@ def lure_weights(probability: np.ndarray, pool: int) -> np.ndarray:
 
 
 def uniform_steps(number: int, pool: int) -> np.ndarray:
-    """Return (M,) the probabilities 1 / (N - m + 1) of draws that prefer nothing, under which all weights are
-    one.
+    """Return (M,) the probabilities 1 / (N - m + 1) of uniform draws, under which all weights are one.
 
-    With them ``prediction_powered`` re-uses labels of a selector that has no probabilities, or of several: no
-    longer unbiased, but what the choice of images tilts the control variate takes back as far as the proxy
-    knows it.
+    With them ``prediction_powered`` re-uses labels of selectors without probabilities, or of several
+    selectors. The result is no longer unbiased, but the control variate corrects the bias of the choice of
+    images as far as the proxy predicts it.
 
     >>> uniform_steps(2, 4).round(6)
     array([0.25    , 0.333333])
@@ -104,9 +103,9 @@ def lure(
 
     The estimate is sum_m c_m a_m, c_m = N (N - M) / (M (N - m) (N - m + 1)), of a_m = (l_m / q_m + the losses
     before) / N, each unbiased and uncorrelated with the others; the covariance is sum_m c_m^2 (a_m -
-    mean)(a_m - mean)', scaled so that over the orders of uniform draws it is (1 - M / N) s^2 / M. NaN for one
-    draw, 0 when all are drawn. ``span`` is what a loss lies in. RankingError as ``lure_weights``, or for
-    losses that are not finite.
+    mean)(a_m - mean)', scaled so that over the orders of uniform draws it is (1 - M / N) s^2 / M. It is NaN
+    for one draw and 0 when all are drawn. ``span`` is the range of a loss. RankingError as ``lure_weights``,
+    or for losses that are not finite.
 
     >>> found = lure(np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([1 / 4, 1 / 3]), pool=4)
     >>> found.loss, found.covariance.round(6).tolist()
@@ -148,10 +147,10 @@ def prediction_powered(
     N) of the losses.
 
     ``drawn`` (M,) are the draws' places in the pool. The coefficient is PPI++'s, cov(v l, v h) / var(v h),
-    over all models together and believed by M / (M + 10): one a model makes intervals of differences too
-    short where models seldom differ. It comes from the same labels, as the votes behind the proxy may, so
-    that the estimate is approximately unbiased, where ``lure`` is exactly so. RankingError as ``lure``, or
-    for a proxy of another shape.
+    over all models together and shrunk by M / (M + 10): a coefficient per model makes intervals of
+    differences too short where models seldom differ. It is estimated from the same labels, as may be the
+    votes behind the proxy, so the estimate is only approximately unbiased, unlike ``lure``. RankingError as
+    ``lure``, or for a proxy of another shape.
 
     >>> proxy = np.array([[0.0, 1.0, 1.0, 1.0]])
     >>> found = prediction_powered(np.array([[0.0, 1.0]]), np.array([1 / 4, 1 / 3]), proxy, np.array([0, 1]))
@@ -190,10 +189,10 @@ def _prediction_powered(
     joint = _lure(np.concatenate([values, seen]), probability, proxy.shape[1], span).covariance
     alone = _lure(values, probability, proxy.shape[1], span)
     both, spread = np.trace(joint[:j, j:]), np.trace(joint[j:, j:])
-    tiny = 1e-24 * (seen * seen).sum()  # what rounding leaves of a variance of zero
+    tiny = 1e-24 * (seen * seen).sum()  # rounding error of a variance of zero
     coefficient = float(both / spread * number / (number + TRUST)) if spread > tiny else 0.0
     left = _lure(values - coefficient * seen, probability, proxy.shape[1], span)
-    freedom = max(number - 2, 0)  # the coefficient has taken one
+    freedom = max(number - 2, 0)  # the coefficient uses one degree of freedom
     scale = (number - 1) / freedom if freedom else np.nan
     return Estimates(
         left.loss + coefficient * proxy.mean(1),
@@ -209,12 +208,13 @@ def _prediction_powered(
 
 
 def margins(losses: np.ndarray, power: float = 1.0) -> np.ndarray:
-    """Return (J, I) how much worse each model is than the others, mean over k of sign(l_j - l_k) |l_j -
-    l_k|^power: the loss less the mean of all models'.
+    """Return (J, I) how much worse each model is than the others, the mean over k of sign(l_j - l_k)
+    l_j - l_k|^power. With power 1, this is the loss minus the mean loss of all models.
 
-    Power 0 counts who wins; powers between damp large differences. Losses of 0 and 1 are the same under every
-    power above 0; losses less than 1e-12 apart are equal: a root would make much of what rounding leaves.
-    What all models share is gone, and with it the part of the variance of ``lure`` that no ranking needs.
+    Power 0 counts who wins; powers between 0 and 1 damp large differences. Losses of 0 and 1 are the same
+    under every power above 0; losses less than 1e-12 apart are equal, since a root would amplify rounding
+    errors. What all models share cancels, and with it the part of the variance of ``lure`` that no ranking
+    needs.
 
     >>> margins(np.array([[0.5, 1.0], [0.25, 1.0]]))
     array([[ 0.125,  0.   ],
@@ -231,11 +231,11 @@ def margins(losses: np.ndarray, power: float = 1.0) -> np.ndarray:
 
 
 def vote_weights(losses: np.ndarray) -> np.ndarray:
-    """Return (J,) how much each model's vote counts for the true class: the log-odds of its accuracy so far,
+    """Return (J,) the weight of each model's vote for the true class: the log-odds of its accuracy so far,
     from losses (J, M) of 0 and 1, NaN where unknown.
 
-    Eight labels of .75 come before those that are there, so that without labels all votes weigh the same;
-    models at chance or below keep next to none.
+    Eight prior labels with accuracy .75 are added, so that without labels all votes weigh the same; models at
+    chance or below keep almost no weight.
 
     >>> vote_weights(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]])).round(2)
     array([1.39, 0.85, 0.41])
@@ -246,11 +246,11 @@ def vote_weights(losses: np.ndarray) -> np.ndarray:
 
 
 def combined(parts: Sequence[Estimates], shares: Sequence[float]) -> Estimates:
-    """Return the estimates of a corpus cut into parts with their shares of it, such as disputed and agreed
-    images, drawn apart.
+    """Return the estimates of a corpus from estimates of its parts, drawn separately, such as disputed and
+    agreed images, and their shares of it.
 
-    A part none of whose labels tells two models apart is taken to be one on which all agree. RankingError for
-    shares that do not sum to one.
+    If no label of a part distinguishes two models, all models are assumed to agree on that part. RankingError
+    for shares that do not sum to one.
 
     >>> part = Estimates(np.array([0.5]), np.array([[0.04]]), 9)
     >>> whole = combined([part, part], [0.25, 0.75])
@@ -280,8 +280,8 @@ def combined(parts: Sequence[Estimates], shares: Sequence[float]) -> Estimates:
 
 
 def inside(found: Estimates) -> Estimates:
-    """Return the estimates with each loss where what was drawn leaves it ``possible``: without bias it may
-    fall outside.
+    """Return the estimates with each loss clipped to what is ``possible``: an unbiased estimate may fall
+    outside.
 
     >>> found = lure(np.array([[1.0, 1.0]]), np.array([1 / 16, 1 / 2]), pool=4)
     >>> found.loss.round(3), inside(found).loss
@@ -292,22 +292,22 @@ def inside(found: Estimates) -> Estimates:
 
 def _unit(weights: np.ndarray, pool: int) -> float:
     """Return the variance of a share p of errors in units of p (1 - p), from the weights (M,) of the labels:
-    Kish's number of labels.
+    one over Kish's effective number of labels.
 
-    For few errors it is the logarithm that leaves out those of the pool: none among M of N images is as
-    likely as (1 - M / N) to the power of how many there are.
+    The logarithm is the finite-population correction for few errors: none among M of N images is as likely as
+    (1 - M / N) to the power of their number in the pool.
     """
     number = len(weights)
     return float(np.mean(weights**2) / (-pool * np.log1p(-number / pool))) if number < pool else 0.0
 
 
 def unseen(values: np.ndarray, unit: float) -> np.ndarray:
-    """Return the (J, J) covariance that gives the difference of two rows of values (J, M) a variance of 3
-    unit^2 / (1 + n)^2 more.
+    """Return the (J, J) covariance that adds 3 unit^2 / (1 + n)^2 to the variance of the difference of two
+    rows of values (J, M).
 
-    n is on how many columns they differ, in effect: few large differences are few. Where all are small, (1 +
-    their squares) / (1 + n) takes the place of the square of a difference of 1. What is not a covariance (a
-    and b never differ, c differs from both) is the nearest above.
+    n is the effective number of columns on which they differ: a few large differences count as few. If all
+    are small, (1 + their squares) / (1 + n) replaces the square of a difference of 1. If the result is not a
+    covariance (a and b never differ, c differs from both), the nearest one above is used.
     """
     j = len(values)
     apart, square = np.zeros((2, j, j))
@@ -322,7 +322,7 @@ def unseen(values: np.ndarray, unit: float) -> np.ndarray:
 
 
 def _covariance(values: np.ndarray, mean: np.ndarray, probability: np.ndarray, pool: int) -> np.ndarray:
-    """Return the (J, J) covariance of the means of values (J, M), from the steps' own estimates of them."""
+    """Return the (J, J) covariance of the means of values (J, M), from the estimates of the single steps."""
     j, number = values.shape
     if number == pool:
         return np.zeros((j, j))
@@ -340,7 +340,7 @@ def _covariance(values: np.ndarray, mean: np.ndarray, probability: np.ndarray, p
 
 
 def _checked(values: np.ndarray, number: int, what: str) -> np.ndarray:
-    """Return (J, M) finite numbers, or say what is wrong."""
+    """Return (J, M) finite numbers; RankingError for anything else."""
     values = np.atleast_2d(np.asarray(values, dtype=float))
     if values.shape[1] != number:
         raise RankingError(f"{what} need one column for each of {number} draws; got {values.shape[1]}")

@@ -1,11 +1,11 @@
-"""Estimates from drawn labels that speak of data to come: the pool itself is a draw of images, or of whole
-groups of images, and other draws would have given another.
+"""Estimates from drawn labels for data to come: the pool itself is a sample of images, or of whole groups of
+images.
 
 Conventions: as in ``estimates``; ``group`` (N,) numbers the group of each image of the pool (one drive,
-patient, city), ``drawn`` (M,) are the places of the draws there. Scores stay what they are; their covariance
-grows by what the pool's own means vary: the covariance of single losses over N, and, where images of a group
-belong together, what their deviations have in common.
-Source: Hartley and Sielken 1975 (a finite population as a draw of a larger one); clusters: Liang and Zeger
+patient, city), ``drawn`` (M,) are the places of the draws in the pool. Scores do not change; their covariance
+grows by the variance of the pool's own means: the covariance of single losses over N, and, where images form
+groups, what the deviations within a group have in common.
+Source: Hartley and Sielken 1975 (a finite population as a sample of a larger one); clusters: Liang and Zeger
 1986, Cameron and Miller 2015 (G - 1 degrees of freedom); for LURE ours.
 """
 
@@ -31,10 +31,10 @@ def to_come(
     proxy: np.ndarray | None = None,
     span: tuple[float, float] = (0.0, 1.0),
 ) -> Estimates:
-    """Return what the estimates ``found`` of losses (J, M), with the control variate ``proxy`` (J, N) where
-    there was one, mean for data to come.
+    """Return the estimates ``found`` of losses (J, M), with the control variate ``proxy`` (J, N) if there was
+    one, as estimates for data to come.
 
-    Of fewer than six groups with labels nothing is known of how far they vary: the covariance is NaN.
+    With labels in fewer than six groups, the variance between groups is unknown: the covariance is NaN.
 
     >>> losses = np.array([[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0]])
     >>> steps = estimates.uniform_steps(4, 4)
@@ -66,7 +66,7 @@ def to_come(
             each[:, drawn] += weights * off / number
             together = np.array([np.bincount(code, row) for row in each])
             common = together @ together.T * labelled / (labelled - 1) - each @ each.T * number / (number - 1)
-            # as if a group were one label
+            # as if each group were one label
             most = float((np.bincount(code[drawn], weights) ** 2).sum() / weights.sum() ** 2)
             before, covariance = np.trace(covariance), _positive(covariance + common)
             unit = min(max(unit * np.trace(covariance) / before, unit), most) if before > 0 else most
@@ -87,8 +87,8 @@ def to_come(
 
 
 def group_numbers(images: Sequence[str], groups: Mapping[str, str] | None) -> np.ndarray | None:
-    """Return the number (I,) of the group of each image, one that is in no group being alone; nothing where
-    no image is in a group with another.
+    """Return the number (I,) of the group of each image, with an image in no group on its own; None if no
+    image shares its group with another.
 
     >>> group_numbers(["x", "y", "z"], {"x": "a", "z": "a"}), group_numbers(["x", "y"], {"x": "a"})
     (array([0, 1, 0]), None)
@@ -104,6 +104,6 @@ def group_numbers(images: Sequence[str], groups: Mapping[str, str] | None) -> np
 
 
 def _positive(matrix: np.ndarray) -> np.ndarray:
-    """Return the nearest covariance to a symmetrical matrix."""
+    """Return the nearest covariance to a symmetric matrix."""
     sizes, vectors = np.linalg.eigh(matrix)
     return (vectors * np.maximum(sizes, 0)) @ vectors.T

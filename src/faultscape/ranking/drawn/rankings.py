@@ -1,16 +1,17 @@
 """Who wins, from images that were drawn for all models at once: two rankings of re-used labels, margins, and
 unbiased scores where draws have probabilities.
 
-Conventions: ``accuracy`` (J, I) is each model's concordance with the truth, or 1 and 0 of classifiers, NaN
-where unknown. ``lure`` weighs every label by how (un)likely it was to be drawn, ``prediction_powered`` adds
-what the models themselves say about the images that nobody labelled. Both are scores on the pool that was
-drawn from; ``corpus`` adds the images on which no two models differ, from labels drawn there. ``margins`` is
-how far a model lies above the mean of all, with the same control variate. ``reuse_margins`` takes the labels
-for it as they come, while intervals and ranks are of the weighted estimate. What ``speaks_of`` the "pool"
-holds of it; of the "chosen" images alone, by redrawing them: whatever a selector that does not draw at random
-chose, re-use of labels (the bootstrap does not know that the pool is finite), draws of which some were
-skipped, and all that is made of rounds that learnt from labels: simulated, such intervals hold too seldom
-(docs/benchmarks/coverage.md). Which draws count: ``drawn_steps``.
+Conventions: ``accuracy`` (J, I) is each model's concordance with the truth, or 1 and 0 for classifiers, NaN
+where unknown. ``lure`` weights each label by the inverse of its probability of being drawn,
+``prediction_powered`` adds what the models' predictions say about unlabelled images. Both are scores on the
+pool that was drawn from; ``corpus`` adds the images on which no two models differ, from labels drawn there.
+``margins`` is how far a model is above the mean of all, with the same control variate. ``reuse_margins`` uses
+the labels for it without weights, while its intervals and ranks come from the weighted estimate. If
+``speaks_of`` is "pool", intervals hold for the pool. If it is "chosen", they describe the chosen images
+alone, by redrawing them: for selectors that do not draw at random, re-use of labels (the bootstrap ignores
+that the pool is finite), draws of which some were skipped, and everything made of rounds that learnt from
+labels. In simulations such intervals cover too seldom (docs/benchmarks/coverage.md). Which draws count:
+``drawn_steps``.
 Source: Farquhar et al. 2021; Angelopoulos et al. 2023 (prediction-powered inference).
 """
 
@@ -72,17 +73,16 @@ def draw_rankings(
 ) -> Standings:
     """Return the standings from (J, I) scores of the models on the labelled ``images``.
 
-    ``rows`` are the draws in order. ``proxy`` (J, N) is the loss of each model to expect on each image of the
-    ``pool``, for the control variate. ``rest`` are scores (J, n) on images drawn evenly from those on which
-    no two models differ, and how many such images there are. ``partly`` are those of the ``images`` that
-    labels decide in part. ``lost``, ``elsewhere`` and ``learns``: see ``drawn_steps``. ``keys`` (I,) say what
-    each image is whatever it is called (its id by default): the bootstrap draws images in their order.
-    ``extra`` are rankings of your own (`find_ranking`). ``population`` says what intervals speak of: this
+    ``rows`` are the draws in order. ``proxy`` (J, N) is the expected loss of each model on each image of the
+    ``pool``, for the control variate. ``rest`` are scores (J, n) on images drawn uniformly from those on
+    which no two models differ, and the number of such images. ``partly`` are those of the ``images`` that
+    labels decide in part. ``lost``, ``elsewhere`` and ``learns``: see ``drawn_steps``. ``keys`` (I,) identify
+    images independently of their names (ids by default): the bootstrap draws images in the order of the keys.
+    ``extra`` are rankings of your own (`find_ranking`). ``population`` says what intervals are about: this
     "pool", or data to come ("future"), which redraw images, or whole ``groups`` {image: group}. Groups are
     also redrawn whole where nothing was drawn at random. ``where`` is the part of the pool that is ranked,
-    all of it without.
-    Errors: RankingError for shapes that do not fit, or no labelled draw; OptionError for negative resamples,
-    and for a population that the draws say nothing of.
+    all of it by default. Errors: RankingError for shapes that do not fit, or no labelled draw; OptionError
+    for negative resamples, and for a population that the draws do not support.
 
     >>> rows = [Draw("random", 1, k, image, 1.0, 1 / (5 - k), 4) for k, image in enumerate("abc", 1)]
     >>> table = draw_rankings(
@@ -217,8 +217,7 @@ def draw_rankings(
 
 
 def by_learning(rows: Sequence[Draw], learns: bool) -> bool:
-    """Return whether some of the draws were made with what labels of earlier rounds said, by a selector that
-    ``learns`` from them.
+    """Return whether some draws used labels of earlier rounds, with a selector that ``learns`` from them.
 
     >>> rows = [Draw("information", round, round, image, 1.0, 0.5, 9) for round, image in enumerate("ab", 1)]
     >>> by_learning(rows, True), by_learning(rows[:1], True), by_learning(rows, False)
@@ -230,8 +229,9 @@ def by_learning(rows: Sequence[Draw], learns: bool) -> bool:
 def check_population(
     population: Population, by_chance: bool, study: str = "STUDY", *, where: bool = False
 ) -> None:
-    """Raise OptionError for a population that is not known, and for data to come where images were not drawn
-    ``by_chance``, or a part of them is ranked (``where``); ``study`` is its folder, as a line names it.
+    """Raise OptionError for an unknown population, and for data to come if images were not drawn at random
+    (``by_chance``) or only a part of them is ranked (``where``); ``study`` is its folder, as a command names
+    it.
     """
     if population not in (POOL, FUTURE):
         raise OptionError(f"--population is {POOL} or {FUTURE}; got {population!r}")
@@ -255,11 +255,11 @@ def _in(where: Domain | None) -> str:
 def _row(
     models: tuple[str, ...], name: str, found: Estimates, resamples: int, seed: int
 ) -> tuple[ModelRanking, np.ndarray, np.ndarray]:
-    """Return the row of an estimate, its scores (J,) and scores (B, J) as they might have come out."""
+    """Return the row of an estimate, its scores (J,), and simulated scores (B, J)."""
     best = 0.0 if name == MARGINS else 1.0  # a score is 1 - loss; a margin has no largest value
     rng = np.random.default_rng((seed, zlib.crc32(name.encode())))
     scores, replicates = best - found.loss, best - drawn_estimates.as_drawn(found, resamples, rng)
-    # labels worth fewer than ten of equal weight are unusable already
+    # labels worth fewer than ten equally weighted ones are unusable already
     row = replicated.ranking(
         models, scores, replicates, found.freedom + 1, least=LEAST, exact=found.unit == 0
     )
@@ -274,8 +274,8 @@ def _row(
 
 
 def _as_they_come(models: tuple[str, ...], scores: np.ndarray, weighted: ModelRanking) -> ModelRanking:
-    """Return the row of margins without the draws' weights: its scores, in intervals and ranks of the
-    ``weighted`` row, made wide enough to hold them.
+    """Return the row of margins without the draws' weights: its scores, with the intervals and ranks of the
+    ``weighted`` row, widened to contain them.
     """
     bounds = np.array([weighted.score_interval[m] for m in models])
     order = sorted(range(len(models)), key=lambda k: -round(float(scores[k]), DECIMALS))

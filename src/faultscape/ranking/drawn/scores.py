@@ -1,9 +1,9 @@
-"""What the labels of drawn images say about all models: unbiased scores where draws have probabilities, and
-margins either way.
+"""What the labels of drawn images say about all models: unbiased scores if draws have probabilities, and
+margins in any case.
 
 Conventions: scores are (J, ...), large = good, losses 1 - score; a pool is the images that could be drawn,
-and ``proxy`` (J, N) the loss of each model to expect on each of them. Margins lie within (J - 1) / J of 0.
-Means that the draws' weights would put where the labels do not leave room are put at the edge of it.
+and ``proxy`` (J, N) the expected loss of each model on each of them. Margins lie within (J - 1) / J of 0.
+Weighted means outside of what the labels leave possible are clipped to it.
 Source: Farquhar et al. 2021; Angelopoulos et al. 2023; effective sample size: Kish 1965; margins and their
 re-use are ours.
 """
@@ -25,7 +25,7 @@ from faultscape.ranking.drawn.steps import Steps
 from faultscape.ranking.replicates import MANY
 
 MARGINS, REUSED, CORPUS = "margins", "reuse_margins", "corpus"
-WORTH = 10  # labels of equal weight that those drawn must be worth, for an estimate to be used
+WORTH = 10  # how many equally weighted labels the drawn ones must be worth for an estimate to be used
 
 NO_CORPUS = (
     f"{CORPUS} is left out: it is of this pool alone; labels of `select --selector random` speak of all data"
@@ -39,9 +39,9 @@ NO_PART = (
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The estimates that the draws allow, by name, whether all labels weigh the same, the losses (J,) of
-    margins without the weights where they do not, what to say, and how many groups of labelled images that
-    counts.
+    """The estimates that the draws allow, by name; whether all labels weigh the same; if they do not, the
+    losses (J,) of margins without weights; notes to print; and how many groups of labelled images those
+    count.
     """
 
     estimates: dict[str, Estimates]
@@ -52,8 +52,8 @@ class Found:
 
 
 def unusable(found: Estimates) -> str:
-    """Return why an estimate cannot be used, '' where it can: its weights make the labels worth fewer than
-    ten, and they are not those of the whole pool.
+    """Return why an estimate cannot be used, '' if it can: its weights make the labels worth fewer than ten
+    equally weighted ones, and they are not all labels of the pool.
 
     >>> unusable(estimates.lure(np.zeros((1, 3)), np.array([1 / 4, 1 / 30, 1 / 20]), 90))
     'effective sample size 2.3, below 10'
@@ -76,8 +76,8 @@ def unbiased(
     future: bool = False,
     groups: Mapping[str, str] | None = None,
 ) -> Found:
-    """Return the estimates that the draws allow, and what to say; ``rest``, ``future`` and ``groups`` as in
-    ``draw_rankings``.
+    """Return the estimates that the draws allow, with notes to print; ``rest``, ``future`` and ``groups`` as
+    in ``draw_rankings``.
     """
     notes, number, size = list(counted.notes), len(counted.columns), counted.pool
     if number < 2:
@@ -170,7 +170,7 @@ def unbiased(
 
 
 def _anew(group: np.ndarray, drawn: np.ndarray) -> str:
-    """Return what is redrawn, for intervals to speak of data to come: images, or whole groups of them."""
+    """Return what is redrawn when intervals are about data to come: images, or whole groups of them."""
     told = "intervals speak of data to come, of which this pool is a sample"
     if len(np.unique(group)) == len(group):
         return f"{told}: images are redrawn, each for itself"
@@ -190,10 +190,10 @@ def _anew(group: np.ndarray, drawn: np.ndarray) -> str:
 def reused_margins(
     accuracy: np.ndarray, images: Sequence[str], weights: np.ndarray, proxy: Any, pool: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """Return {reuse_margins: (1 + B, J)} from scores (J, I) taken as if drawn evenly, under ``weights`` (1 +
-    B, I) of the images; nothing where fewer than two are decided.
+    """Return {reuse_margins: (1 + B, J)} from scores (J, I) treated as drawn uniformly, under ``weights`` (1
+    + B, I) of the images; empty if fewer than two are decided.
 
-    What the choice of images tilts, the control variate takes back as far as the proxy knows it. Its
+    The control variate corrects the bias of the choice of images as far as the proxy predicts it. Its
     coefficient is that of all labels.
 
     >>> weights = np.ones((1, 2))
@@ -221,8 +221,8 @@ def reused_margins(
 
 
 def as_drawn(found: Estimates, resamples: int, rng: np.random.Generator) -> np.ndarray:
-    """Return (B, J) losses as they might have come out, normal around the estimate (ranks are tested by
-    Student's t on top); NaN where nothing says how far they vary.
+    """Return (B, J) simulated losses, normal around the estimate (Student's t is added when ranks are
+    tested); NaN if their variance is unknown.
 
     >>> as_drawn(
     ...     Estimates(np.array([0.5]), np.array([[0.01]]), 60), 2000, np.random.default_rng(0)
@@ -234,5 +234,5 @@ def as_drawn(found: Estimates, resamples: int, rng: np.random.Generator) -> np.n
     values, vectors = np.linalg.eigh(found.covariance + found.unseen)
     root = (
         vectors * np.sqrt(np.maximum(values, 0))
-    ) @ vectors.T  # the symmetric one: no sign of a vector is left to rounding
+    ) @ vectors.T  # the symmetric root, which does not depend on the signs of the vectors
     return found.loss + rng.standard_normal((resamples, len(found.loss))) @ root

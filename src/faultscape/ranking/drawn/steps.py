@@ -1,15 +1,15 @@
-"""Which draws of a selection an unbiased estimate may count, and with which probabilities.
+"""Which draws of a selection an unbiased estimate may count, and their probabilities.
 
 Conventions: ``accuracy`` (J, I) holds the scores of the models on ``images``, NaN where unknown; a draw is
-*decided* where its label decides for every model. Draws behind the last decided one are steps not made yet.
-An image that will never be decided (discarded, or its answers stand at a tie) is taken out of the pool as if
-it had never been there: what is missing is missing at random. So is one that merely waits (more than one in
-twenty are said to be *skipped*: people rarely skip at random), unless labels behind it came from elsewhere:
-the images of a duel were chosen because models differ, and to count them while others wait would be no chance
-draw. Then the draws before the last that was labelled for its own sake count, of those before the first that
-waits: where the row of labels ends says something of the duels, and the last of them would be chosen for
-being none (inverse sampling).
-Source: Farquhar et al. 2021, section 3; Haldane 1945 (inverse sampling); the rule of what waits is ours.
+*decided* if its label decides for every model. Draws after the last decided one are steps not made yet. An
+image that will never be decided (discarded, or its answers are tied) is taken out of the pool as if it had
+never been there: it is assumed to be missing at random. So is one that is merely waiting (if more than one in
+twenty wait, they are reported as *skipped*: people rarely skip at random), unless labels after it came from
+elsewhere. The images of a duel were chosen because models differ, and counting them while others wait would
+not be a random draw. Then, of the draws before the first waiting one, only those before the last that was
+labelled for its own sake count: where the row of labels ends depends on the duels, and the last of them would
+be selected for not being one (inverse sampling).
+Source: Farquhar et al. 2021, section 3; Haldane 1945 (inverse sampling); the rule for waiting images is ours.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ import numpy as np
 
 from faultscape.nouns import Draw
 
-SKIPPED = 0.05  # share of draws without labels above which they are not taken to be lost by chance
+SKIPPED = 0.05  # share of draws without labels above which they are not assumed to be missing at random
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """The K draws that count: their columns among the images with scores, the ``probability`` of each, how
-    many images the ``pool`` has, which were taken ``out`` of it, what to say, and whether more were
-    ``skipped`` than chance lets expect.
+    """The K draws that count: their columns among the images with scores, the ``probability`` of each, the
+    number of images in the ``pool``, which images were taken ``out`` of it, notes to print, and whether more
+    were ``skipped`` than randomness explains.
     """
 
     columns: np.ndarray
@@ -51,8 +51,8 @@ def steps(
     """Return the draws that count; ``lost`` images will never be decided, ``elsewhere`` are those that other
     selections chose.
 
-    Where draws do not ``learn`` from labels, weights stay what they are from round to round, and all rounds
-    are one line.
+    If draws do not ``learn`` from labels, weights are the same in every round, and all rounds count as one
+    sequence.
 
     >>> rows = [Draw("random", 1, k, image, 1.0, 1 / (6 - k), 5) for k, image in enumerate("abcd", 1)]
     >>> found = steps(rows, ["a", "b", "c"], np.array([[1.0, np.nan, 0.0]]), learns=False)
@@ -108,11 +108,11 @@ def steps(
 
 
 def remaining(probability: np.ndarray, rounds: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """Return the probabilities (M,) of draws had those that are not ``kept`` (M,) never been in the pool;
-    what theirs are then means nothing.
+    """Return the probabilities (M,) of draws as if those that are not ``kept`` (M,) had never been in the
+    pool; their own entries are then meaningless.
 
-    Within a round q_m = w_m / S_m with S what is left; a draw that is taken out takes its weight out of every
-    S before it. What it weighed in earlier rounds is not known, and left in.
+    Within a round q_m = w_m / S_m with S the weight left; removing a draw removes its weight from every S
+    before it. Its weight in earlier rounds is unknown and left in.
 
     >>> remaining(np.array([0.25, 1 / 3, 0.5]), np.array([1, 1, 1]), np.array([True, False, True])).round(6)[
     ...     [0, 2]
@@ -122,7 +122,7 @@ def remaining(probability: np.ndarray, rounds: np.ndarray, kept: np.ndarray) -> 
     out = np.asarray(probability, dtype=float).copy()
     for number in np.unique(rounds):
         made = np.flatnonzero(rounds == number)
-        before = np.cumprod(np.append(1.0, 1 - out[made]))  # what is left before each step, and at the end
+        before = np.cumprod(np.append(1.0, 1 - out[made]))  # weight left before each step, and at the end
         weight = out[made] * before[:-1]
         # a sum: a difference would lose digits where few weights are large
         stay = np.where(kept[made], weight, 0.0)[::-1].cumsum()[::-1] + before[-1]

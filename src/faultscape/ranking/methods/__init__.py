@@ -1,1 +1,1 @@
-"""One score a model from paired comparisons, one method a file."""
+"""One score per model from paired comparisons, one method per file."""

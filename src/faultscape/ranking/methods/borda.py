@@ -1,9 +1,9 @@
-"""One score a model: the mean over its opponents of the share of wins against each.
+"""One score per model: the mean over its opponents of its share of wins against each.
 
 Conventions: ``wins`` (..., J, J), row over column, ties half to each side, NaN or zero both ways where two
-models never met. Scores lie in 0..1, large = good, and have mean 1/2 where all met all; only there are they
-fair, since who met weak opponents alone gains by it. The mean of the accuracies a_ij would be another score:
-that of a model depends on how hard the images of its pairs are, which its share of wins does not.
+models never met. Scores lie in 0..1, large = good, with mean 1/2 if all models met. Only then are they fair:
+a model that met only weak opponents gains. The mean of the accuracies a_ij would be a different score: it
+depends on how hard the images of a model's pairs are, which the share of wins does not.
 Source: Borda 1781, as the row sums of pairwise comparisons; Shah and Wainwright 2018.
 """
 

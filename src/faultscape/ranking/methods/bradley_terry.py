@@ -1,4 +1,4 @@
-"""One score a model from all labels at once: each labelled image is a game between every two models.
+"""One score per model from all labels at once: each labelled image is a game between every two models.
 
 Conventions: ``accuracy`` (J, I) is the concordance of each model with the truth, NaN where unknown; the
 larger wins, equal values (to 12 decimals) are half a win each. Strengths are natural logarithms with mean
@@ -72,8 +72,8 @@ def bradley_terry(wins: np.ndarray, pseudo_count: float = 0.5) -> np.ndarray:
 
 
 def linked_strengths(games: np.ndarray) -> np.ndarray:
-    """Return (B, J) strengths from wins (B, J, J) and the pseudo-count, of the models that the games of the
-    first matrix link, NaN for the others.
+    """Return (B, J) strengths from wins (B, J, J) and the pseudo-count, for the models that the games of the
+    first matrix link; NaN for the others.
 
     >>> linked_strengths(np.array([[[0.0, 7.5, 0], [0, 0, 0], [0, 0, 0]]])).round(6)
     array([[ 1.386294, -1.386294,       nan]])
@@ -84,8 +84,8 @@ def linked_strengths(games: np.ndarray) -> np.ndarray:
 
 
 def reuse_strengths(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return (B, J) strengths where each image is a game between every two models whose scores (J, I) are
-    known, drawn as often as the weights (B, I) say.
+    """Return (B, J) strengths in which each image is a game between every two models whose scores (J, I) are
+    known; images are drawn as often as the weights (B, I) say.
 
     >>> reuse_strengths(np.array([[0.9, 0.8], [0.7, 0.9]]), np.ones((1, 2)))
     array([[0., 0.]])

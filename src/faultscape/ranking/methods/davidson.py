@@ -1,11 +1,11 @@
-"""Bradley-Terry strengths when a comparison may end in a tie, and how readily it does.
+"""Bradley-Terry strengths for comparisons that may end in a tie, with a tie parameter.
 
 Conventions: ``wins`` (..., J, J), row over column; ``ties`` (..., J, J) symmetric, NaN is zero, diagonals are
 ignored. Strengths are natural logarithms with mean zero, large = good. For Wang et al. 2020 case II is a win,
 cases I and III are ties.
-Source: Davidson 1970. Of the two usual models it is taken, not Rao and Kupper 1967, because a tie is worth
-exactly half a win each: where all met all equally often, the order of the strengths is that of the points,
-and nu = 0 is Bradley-Terry.
+Source: Davidson 1970. It is preferred to Rao and Kupper 1967 because a tie is worth exactly half a win to
+each side: if all models met equally often, the order of the strengths is that of the points, and nu = 0 is
+Bradley-Terry.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def bradley_terry_ties(
     With d = s_i - s_j, i wins at e^(d/2) / (e^(d/2) + e^(-d/2) + nu) and ties at nu / (the same). The
     pseudo-count is half a win both ways by default, wherever two models met. Scores go to the largest
     strongly connected component of wins (ties alone do not bound a difference: nu may grow with it); without
-    a tie in it nu is 0. RankingError for negative or infinite numbers or ties that are not symmetric,
+    ties in it nu is 0. RankingError for negative or infinite numbers or ties that are not symmetric,
     OptionError for a negative pseudo-count.
 
     >>> s, nu = bradley_terry_ties(np.array([[0, 8.0], [2, 0]]), np.array([[0, 4.0], [4, 0]]), 0)
@@ -48,7 +48,7 @@ def bradley_terry_ties(
         raise RankingError(
             "ties must be a symmetric matrix of finite numbers not below 0; give 0 where two models never met"
         )
-    with_ties = smoothed(np.where(off, wins + ties, 0.0), pseudo_count)  # a tie is a meeting too
+    with_ties = smoothed(np.where(off, wins + ties, 0.0), pseudo_count)  # a tie is a comparison too
     wins = with_ties - ties
     ranked = connected(wins)
     both = ranked[..., :, None] & ranked[..., None, :] & off
@@ -58,7 +58,7 @@ def bradley_terry_ties(
 
 
 def chances(difference: np.ndarray, nu: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the chances of a win and of a tie for a model that lies ``difference`` above its opponent.
+    """Return the chances of a win and of a tie for a model that is ``difference`` above its opponent.
 
     >>> win, tie = chances(np.array([0.0]), 1.0)
     >>> win.round(4), tie.round(4)
@@ -70,7 +70,7 @@ def chances(difference: np.ndarray, nu: np.ndarray | float) -> tuple[np.ndarray,
 
 
 def _newton(wins: np.ndarray, ties: np.ndarray, ranked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (B, J) and (B,) at the maximum; each item is treated by itself, so a batch equals a loop."""
+    """Return (B, J) and (B,) at the maximum; each item is fitted separately, so a batch equals a loop."""
     b, j = ranked.shape
     games = wins + np.swapaxes(wins, 1, 2) + ties
     weight = np.maximum(games.sum((1, 2)), np.finfo(float).tiny)[:, None, None]
@@ -78,10 +78,10 @@ def _newton(wins: np.ndarray, ties: np.ndarray, ranked: np.ndarray) -> tuple[np.
     wins, ties, games = wins / weight, ties / weight, games / weight
     net = wins.sum(2) - wins.sum(1)
     tied = ties.sum((1, 2))
-    free = tied > 0  # without ties nu is 0 and only the strengths are sought
+    free = tied > 0  # without ties nu is 0 and only the strengths are fitted
     s, log_nu = np.zeros((b, j)), np.zeros(b)
     if b:
-        log_nu[free] = np.log(2 * tied[free] / np.maximum(1 - tied[free], 1e-12))  # of equal strengths
+        log_nu[free] = np.log(2 * tied[free] / np.maximum(1 - tied[free], 1e-12))  # for equal strengths
 
     def likelihood(at: np.ndarray, log_at: np.ndarray) -> np.ndarray:
         gap = at[:, :, None] - at[:, None, :]
@@ -102,9 +102,9 @@ def _newton(wins: np.ndarray, ties: np.ndarray, ranked: np.ndarray) -> tuple[np.
         slope[:, :j] = net - (games * (win - lose)).sum(2)
         slope[:, j] = np.where(free, tied - (games * tie).sum((1, 2)), 0.0)
         own = games * 2 * (win * lose + tie * (win + lose) / 4)  # the variance of the points of a game
-        cross = (games * tie * (lose - win)).sum(2)  # their covariance with its being a tie
+        cross = (games * tie * (lose - win)).sum(2)  # the covariance of its points with whether it is a tie
         bend = np.zeros((b, j + 1, j + 1))
-        # the shift is held
+        # the shift is fixed
         bend[:, :j, :j] = -own + np.where(ranked[:, :, None] & ranked[:, None, :], 1.0, 0.0)
         bend[:, range(j), range(j)] += own.sum(2) + ~ranked
         bend[:, :j, j] = bend[:, j, :j] = np.where(free[:, None], cross, 0.0)

@@ -1,7 +1,7 @@
-"""One score a model by least squares on a flow of pairwise differences, and how much of the flow no scores
+"""One score per model by least squares on a flow of pairwise differences, and how much of the flow no scores
 can explain.
 
-Conventions: ``flow`` (..., J, J) is skew-symmetric, y_ij = how far i lies above j (for Wang et al. 2020 log
+Conventions: ``flow`` (..., J, J) is skew-symmetric, y_ij = how far i is above j (for Wang et al. 2020 log
 b_ij), NaN where two models were not compared; ``weights`` (..., J, J) are symmetric, not negative, one by
 default; for Wang et al. 2020 the number of images of the pair. Sizes of flows are sums over pairs of weight
 times square. Scores have mean zero, large = good; NaN for models that no comparison links to the largest
@@ -23,9 +23,9 @@ def hodge_rank(flow: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.
     """Return (..., J) the scores s that minimise sum_i<j w_ij (y_ij - (s_i - s_j))^2, and (...,) the
     inconsistent share.
 
-    The share is the size of what remains over the size of the flow: 0 when the flow is a difference of
-    scores, 1 when scores explain nothing, NaN for a flow of zeros. A flow that is infinite somewhere has no
-    scores. RankingError for a flow that is not skew-symmetric, or weights that are negative or not symmetric.
+    The share is the size of the residual over the size of the flow: 0 if the flow is a difference of scores,
+    1 if scores explain nothing, NaN for a flow of zeros. A flow with an infinite entry has no scores.
+    RankingError for a flow that is not skew-symmetric, or weights that are negative or not symmetric.
 
     >>> v = np.log([0.2, 0.3, 0.5])
     >>> scores, share = hodge_rank(v[:, None] - v)
@@ -50,7 +50,7 @@ def hodge_split(flow: np.ndarray, weights: np.ndarray | None = None) -> dict[str
     ``harmonic`` (longer cycles).
 
     They sum to one. Curl is disagreement among three models that all met each other; harmonic is what remains
-    round holes of the graph of comparisons, and 0 where all met all. Errors as ``hodge_rank``.
+    around holes in the graph of comparisons, and 0 if all met all. Errors as ``hodge_rank``.
 
     >>> ring = np.zeros((4, 4))
     >>> ring[[0, 1, 2, 3], [1, 2, 3, 0]] = 1
@@ -67,9 +67,9 @@ def hodge_split(flow: np.ndarray, weights: np.ndarray | None = None) -> dict[str
         return dict.fromkeys(("gradient", "curl", "harmonic"), float("nan"))
     rest = whole - scale * (scores[first] - scores[second])
     harmonic = np.zeros(len(rest))
-    if len(first) < ranked.sum() * (ranked.sum() - 1) // 2:  # without a hole there is nothing harmonic
-        # what scores leave is orthogonal to them; the curls span the columns of W^-1/2 C^T, C the sums round
-        # triangles
+    if len(first) < ranked.sum() * (ranked.sum() - 1) // 2:  # without a hole the harmonic part is zero
+        # the residual of the scores is orthogonal to them; the curls span the columns of W^-1/2 C^T, where C
+        # sums around triangles
         place = {pair: k for k, pair in enumerate(zip(first.tolist(), second.tolist(), strict=True))}
         curls = np.zeros((len(first), len(first)))  # W^-1/2 C^T C W^-1/2 has the same span, edges by edges
         for i, j, k in itertools.combinations(np.flatnonzero(ranked).tolist(), 3):

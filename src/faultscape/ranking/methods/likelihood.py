@@ -3,9 +3,9 @@ matrices at once.
 
 Conventions: weights are (..., J, J), row over column, not negative; NaN is not a comparison and the diagonal
 is ignored (its terms are constants). A finite maximum exists only among models that are strongly connected (i
-over j is an edge where w_ij > 0). Scores are given to the largest such component, NaN to the other models,
-and NaN to all when two components are largest: how far apart they are, nothing says. F is log-concave, hence
-the maximum is unique up to a shift and a damped Newton method finds it to rounding error.
+over j is an edge where w_ij > 0). The largest such component gets scores, the other models NaN; if two
+components are largest, all models get NaN, since the distance between them is undetermined. F is log-concave,
+so the maximum is unique up to a shift, and a damped Newton method finds it to rounding error.
 Source: Yan et al. 2021, eq. 6 (F normal); Bradley and Terry 1952 (F logistic); the condition is that of Ford
 1957.
 """
@@ -19,11 +19,11 @@ import numpy as np
 from faultscape.errors import RankingError
 
 PSEUDO_COUNT = (
-    0.5  # added to the wins of either side where two models met, so that who always wins has a score
+    0.5  # added to the wins of both sides where two models met, so that a model that always wins has a score
 )
 
 _FLOOR = np.finfo(float).tiny
-_TINY = 1e-12  # a weight below this share of the largest says nothing in floating point
+_TINY = 1e-12  # a weight below this share of the largest is lost in floating point
 _CHUNK = 2_000_000  # numbers in one temporary array
 _STEPS, _HALVINGS = 100, 40
 
@@ -32,7 +32,7 @@ Slopes = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def connected(weights: np.ndarray) -> np.ndarray:
-    """Return (..., J) whether a model belongs to the one largest strongly connected component, of at least
+    """Return (..., J) whether a model belongs to the unique largest strongly connected component, of at least
     two models.
 
     >>> connected(np.array([[0, 3, 9], [1, 0, 2], [0, 0, 0]]))  # nobody ever lost to the third
@@ -40,7 +40,7 @@ def connected(weights: np.ndarray) -> np.ndarray:
     """
     edges = _clean(weights) > 0
     j = edges.shape[-1]
-    if (edges | np.eye(j, dtype=bool)).all():  # all met all, or there is but one
+    if (edges | np.eye(j, dtype=bool)).all():  # all met all, or there is only one
         return np.full(edges.shape[:-1], j > 1)
     reach = (edges | np.eye(j, dtype=bool)).astype(np.float32)
     for _ in range(max(1, int(np.ceil(np.log2(max(j, 2)))))):
@@ -84,7 +84,7 @@ def _clean(weights: np.ndarray) -> np.ndarray:
 
 
 def _newton(weights: np.ndarray, log: Log, slopes: Slopes) -> np.ndarray:
-    """Return (B, J) for cleaned weights (B, J, J); each item is treated by itself, so a batch equals a
+    """Return (B, J) for cleaned weights (B, J, J); each item is fitted separately, so a batch equals a
     loop.
     """
     mask = connected(weights)
@@ -105,7 +105,7 @@ def _newton(weights: np.ndarray, log: Log, slopes: Slopes) -> np.ndarray:
         s += _damped(w, s, step, (gradient * step).sum(1), log) * step
         s -= s.sum(1, where=ranked, keepdims=True) / ranked.sum(1, keepdims=True)
         scores[active] = np.where(ranked, s, np.nan)
-        # Newton's error after a step of 1e-9 is its square; small steps that shrink no more are rounding
+        # Newton's error after a step of 1e-9 is its square; small steps that no longer shrink are rounding
         size = np.abs(step).max(1)
         going = (size > 1e-9) & ((size > 1e-3) | (size < last))
         active, last = active[going], size[going]
@@ -114,10 +114,10 @@ def _newton(weights: np.ndarray, log: Log, slopes: Slopes) -> np.ndarray:
 
 
 def potentials(edges: np.ndarray, sources: np.ndarray, ranked: np.ndarray) -> np.ndarray:
-    """Return (..., J) the x with L x = sources, L the Laplacian of the symmetric ``edges`` (..., J, J), 0 for
+    """Return (..., J) the x with L x = sources, L the Laplacian of the symmetric ``edges`` (..., J, J); 0 for
     models not ranked.
 
-    ``sources`` (..., J) sum to zero over the ``ranked`` (..., J), whom the edges connect; x is fixed up to a
+    ``sources`` (..., J) sum to zero over the ``ranked`` (..., J), which the edges connect; x is fixed up to a
     shift.
 
     >>> x = potentials(np.array([[0.0, 2], [2, 0]]), np.array([1.0, -1]), np.array([True, True]))
@@ -127,8 +127,8 @@ def potentials(edges: np.ndarray, sources: np.ndarray, ranked: np.ndarray) -> np
     size = np.sqrt(np.where(ranked, np.maximum(edges.sum(-1), _FLOOR), 1.0))
     curve = -edges / (size[..., :, None] * size[..., None, :])
     j = edges.shape[-1]
-    curve[..., range(j), range(j)] += 1 + 1e-14  # never quite singular, however far apart the weights are
-    free = np.where(ranked, size, 0.0)  # the shift, which the edges leave free, is held
+    curve[..., range(j), range(j)] += 1 + 1e-14  # never quite singular, however different the weights are
+    free = np.where(ranked, size, 0.0)  # fixes the shift, which the edges leave free
     curve += (
         free[..., :, None] * free[..., None, :] / np.maximum((free * free).sum(-1), _FLOOR)[..., None, None]
     )

@@ -1,10 +1,10 @@
-"""One score a model from pairwise accuracies: the matrices A and B of Wang et al. 2020, the Perron rank, and
-how consistent B is.
+"""One score per model from pairwise accuracies: the matrices A and B of Wang et al. 2020, the Perron rank,
+and how consistent B is.
 
 Conventions: matrices are (..., J, J), row over column, NaN where two models were not compared; the diagonal
-of B is one. Large = good. A ratio with a zero is not a number to rank by: a matrix that holds one has no
-scores, hence the smoothing. Not compared is not equal: a missing ratio is left to the scores themselves
-(Harker 1987), and models that no comparison links to the largest group have no score.
+of B is one. Large = good. A zero or infinite ratio cannot be ranked by: a matrix that contains one has no
+scores, hence the smoothing. Not compared is not equal: a missing ratio is replaced by that of the scores
+themselves (Harker 1987), and models that no comparison links to the largest group have no score.
 Source: Wang et al. 2020, section 2.1 and eq. 5; Saaty and Vargas 1984; Harker 1987 for incomplete matrices;
 Saaty 1980 for the random index.
 """
@@ -67,8 +67,8 @@ def perron(ratios: np.ndarray) -> np.ndarray:
     """Return (..., J) the principal eigenvector of B that sums to one, the limit of Wang et al. 2020, eq. 5.
 
     ``ratios`` (..., J, J), NaN where two models were not compared; such an entry counts as the ratio of the
-    two scores, which makes it 0 and adds 1 to the diagonal of its row (Harker 1987). NaN for models outside
-    the largest group that comparisons link, and for all of a matrix with a ratio that is zero or infinite.
+    two scores, which sets it to 0 and adds 1 to the diagonal of its row (Harker 1987). NaN for models outside
+    the largest group that comparisons link, and for all models of a matrix with a zero or infinite ratio.
     RankingError for negative ratios.
 
     >>> v = np.array([0.2, 0.3, 0.5])
@@ -79,12 +79,12 @@ def perron(ratios: np.ndarray) -> np.ndarray:
 
 
 def consistency_ratio(ratios: np.ndarray) -> np.ndarray:
-    """Return (...,) Saaty's (lambda - J) / (J - 1), over the same of random matrices; 0 when b_ij b_jk = b_ik
-    throughout.
+    """Return (...,) Saaty's (lambda - J) / (J - 1), divided by its value for random matrices; 0 if b_ij b_jk
+    = b_ik throughout.
 
     ``ratios`` (..., J, J). NaN for incomplete matrices and for fewer than 3 or more than 15 models, where the
-    table of random indices ends. Saaty calls up to .1 consistent; his table is made from ratios up to 9,
-    those of accuracies are smaller.
+    table of random indices ends. Saaty considers up to .1 consistent; his table is made from ratios up to 9,
+    and ratios of accuracies are smaller.
 
     >>> np.round(
     ...     consistency_ratio(np.array([[1, 2, 1 / 2], [1 / 2, 1, 2], [2, 1 / 2, 1]])), 4
@@ -114,9 +114,8 @@ def _principal(ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ranked = connected(known) & np.array(usable)[..., 0]
     known &= ranked[..., :, None] & ranked[..., None, :]
 
-    # D^-1 B D has the same eigenvalues, and with the geometric means of the rows for D its entries lie close
-    # to one:
-    # the scores may then differ by any factor without loss
+    # D^-1 B D has the same eigenvalues; with D the geometric means of the rows, its entries are close to one,
+    # so that scores may differ by any factor without loss of precision
     logs = np.log(np.where(known, ratios, 1.0))
     means = logs.sum(-1) / np.maximum(known.sum(-1), 1)
     level = np.where(known, np.exp(logs - means[..., :, None] + means[..., None, :]), 0.0)

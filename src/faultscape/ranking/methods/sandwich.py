@@ -1,11 +1,11 @@
 """Standard errors of Bradley-Terry strengths in closed form, when one image decides many games.
 
-Conventions: a game is (first, second, image, points): models as places, points 1, 1/2 or 0 of the first.
-Games of one image are one observation, however many there are; strengths have mean zero. The covariance is
-H^-1 M H^-1, H the curvature of the likelihood, M the sum over images of the outer product of their slopes: it
-needs no replicate, and is what the bootstrap over images gives as images become many.
+Conventions: a game is (first, second, image, points): models as places, points 1, 1/2 or 0 of the first. All
+games of one image are one observation; strengths have mean zero. The covariance is H^-1 M H^-1, H the
+curvature of the likelihood, M the sum over images of the outer product of their slopes. It needs no
+replicates, and is the limit of the bootstrap over images as their number grows.
 
-``games`` are the games of all images. ``strengths`` (J,) are what the fit gave.
+``games`` are the games of all images. ``strengths`` (J,) are the fitted ones.
 
 Source: Huber 1967, White 1982; by clusters: Liang and Zeger 1986. Curvature of ties: Davidson 1970.
 """
@@ -37,10 +37,10 @@ def reuse_games(accuracy: np.ndarray) -> Games:
 
 def sandwich(games: Games, strengths: np.ndarray, nu: float = 0.0, pseudo_count: float = 0.5) -> np.ndarray:
     """Return (J, J) the covariance of the strengths that ``bradley_terry`` or, with its ``nu``,
-    ``bradley_terry_ties`` gave.
+    ``bradley_terry_ties`` returned.
 
-    NaN for models without strength, and for all where fewer than two images have games. ``pseudo_count`` is
-    what the fit had. RankingError for games and strengths that do not fit each other.
+    NaN for models without a strength, and for all if fewer than two images have games. ``pseudo_count`` is
+    the value used in the fit. RankingError for games and strengths that do not match.
 
     >>> games = (np.zeros(400, int), np.ones(400, int), np.arange(400), np.repeat([1.0, 0.0], 200))
     >>> sandwich(games, np.zeros(2), pseudo_count=0).round(
@@ -100,7 +100,7 @@ def sandwich(games: Games, strengths: np.ndarray, nu: float = 0.0, pseudo_count:
         curve[j, j] = (tie * (1 - tie)).sum() + (extra * all_tie * (1 - all_tie)).sum() / 2
     else:
         curve[j, j] = 1.0
-    spread = slopes - slopes.mean(0)  # the slopes sum to what the pseudo-count takes, not to zero
+    spread = slopes - slopes.mean(0)  # with a pseudo-count the slopes do not sum to zero
     n = len(images)
     inverse = np.linalg.inv(curve)
     covariance = inverse @ (spread.T @ spread * (n / (n - 1))) @ inverse

@@ -1,1 +1,1 @@
-"""How many labels a question needs, before there is any."""
+"""How many labels a question needs, before any label exists."""

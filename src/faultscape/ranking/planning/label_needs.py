@@ -1,12 +1,12 @@
-"""How many labels a question needs: which model is best, the order of all, the score of each, from what the
-predictions and the labels so far let expect.
+"""How many labels a question needs (which model is best, the order of all, the score of each), as expected
+from the predictions and the labels so far.
 
-Conventions: ``worlds`` (W, J) are mean losses as they may be, small = good, of which only differences count.
-A number of labels is found for each world; what is told is the median and the range that holds 90 % of the
-worlds. A best model or an order is *right* when the chances that any of the comparisons it rests on comes out
-the wrong way sum to at most 5 %; it is *proved* when each of them passes a test at the level .05 / (J (J -
-1)), Bonferroni's for all pairs and the first step of Holm's, with a chance of 80 %. All labels of a pool
-decide every question about it.
+Conventions: ``worlds`` (W, J) are possible mean losses, small = good, of which only differences count. The
+number of labels is computed for each world; the result is the median and the range that covers 90 % of the
+worlds. A best model or an order is *right* if the chances that any of the comparisons behind it comes out
+wrong sum to at most 5 %; it is *proved* if each of them passes a test at the level .05 / (J (J - 1)),
+Bonferroni's for all pairs and the first step of Holm's, with a power of 80 %. Labelling the whole pool
+answers every question about it.
 Source: Rubin 1981 (weights of worlds); Evensen 2003 (the update by perturbed observations); the rest is
 arithmetic of the normal distribution, and ours.
 """
@@ -25,23 +25,23 @@ from faultscape.ranking.planning.label_variances import Curve, variance
 from faultscape.ties import EQUAL
 
 WORLDS, POWER = 400, 0.8
-# of worlds; of what was really needed such ranges held four fifths, docs/benchmarks/plan.md
+# of worlds; such ranges covered what was really needed in four fifths of cases, docs/benchmarks/plan.md
 RANGE = (0.05, 0.95)
-# these two and ALONE fit groups of models of five real sets, docs/benchmarks/plan.md
+# fitted, like ALONE, to groups of models of five real sets, docs/benchmarks/plan.md
 BELIEVED = {"classification": 0.5, "segmentation": 0.25}
-ALONE = 3.0  # how far a model may be off on its own, in units of how far worlds are apart
+ALONE = 3.0  # standard deviation of a model's own offset, in units of the spread of the worlds
 PREDICTABLE = 10  # a range that spans more than this factor predicts nothing
-TRUST = 10  # labels at which half of a measured variance is believed
+TRUST = 10  # number of labels at which a measured variance gets half the weight
 QUESTIONS = ("best", "order", "best_proved", "order_proved")
 
 
 def worlds(
     agreement: np.ndarray, believed: float = BELIEVED["classification"], number: int = WORLDS, seed: int = 0
 ) -> np.ndarray:
-    """Return (W, J) mean losses less the mean of all models, if the models' mean ``agreement`` (J, J) with
-    the truth were a mixture of that with each other.
+    """Return (W, J) mean losses minus the mean of all models, if the models' mean ``agreement`` (J, J) with
+    the truth were a mixture of their agreements with each other.
 
-    The weights of the mixture are uniform over all mixtures (Rubin 1981). In its own place a model is better
+    The weights of the mixture are uniform over all mixtures (Rubin 1981). In its own place, a model is better
     than its nearest rival by the share ``believed`` of what is left. RankingError for fewer than two models,
     or a share outside (0, 1].
 
@@ -71,9 +71,9 @@ def updated(
     ``pair_variance`` (P,).
 
     Each world moves by K (measured + noise - world), K = S (S + C)^-1, S the covariance of the worlds and C
-    that of the measurement (Evensen 2003). Before that each model is moved on its own, by ``alone`` times as
-    much as worlds are apart: rivals alike in what others say about them may differ all the same. Without
-    error all worlds are what was measured. RankingError for shapes that do not fit.
+    that of the measurement (Evensen 2003). Before that, each model gets a random offset of its own, ``alone``
+    times as large as the spread of the worlds: rivals that look alike to the others may still differ. Without
+    measurement error all worlds become what was measured. RankingError for shapes that do not fit.
 
     >>> before = np.array([[-0.1, 0.1], [0.1, -0.1], [0.0, 0.0]])
     >>> updated(before, np.array([0.3, 0.5]), np.zeros(1)).round(6).tolist()
@@ -89,7 +89,7 @@ def updated(
     apart = np.zeros((j, j))
     apart[np.triu_indices(j, 1)] = pair_variance
     middle = np.eye(j) - 1 / j
-    # variances of differences hold the covariance
+    # variances of differences determine the covariance
     values, vectors = np.linalg.eigh(-0.5 * middle @ (apart + apart.T) @ middle)
     root = vectors * np.sqrt(np.maximum(values, 0))
     rng = np.random.default_rng(seed)
@@ -109,13 +109,13 @@ def learnt(
     planned: Curve,
     seed: int = 0,
 ) -> tuple[Curve, np.ndarray]:
-    """Return the ``planned`` curve and the worlds ``before`` after ``labels`` that a selector with the curve
-    ``drawn_by`` drew.
+    """Return the ``planned`` curve and the worlds ``before``, updated by ``labels`` that a selector with the
+    curve ``drawn_by`` drew.
 
-    ``measured`` are LURE's means over its pool, ``share`` of the corpus. Variances become (10 + M ratio) /
-    (10 + M) times what they were, with one ratio, of measured to expected, for all pairs, since seldom
-    differing models show no variance in few labels, and one for each model. That models may be off on their
-    own is believed by M / (10 + M), so that the first labels do not change what is named at a stroke.
+    ``measured`` are LURE's means over its pool, which is the ``share`` of the corpus. Variances are
+    multiplied by (10 + M ratio) / (10 + M), with one ratio of measured to expected for all pairs, since
+    models that seldom differ show no variance in few labels, and one ratio for each model. The models' own
+    offsets are weighted by M / (10 + M), so that the first labels do not suddenly change the answer.
     RankingError for estimates of other models.
 
     >>> flat = Curve(1000, np.array([1.0, 980]), np.full((2, 1), 0.2), np.full((2, 2), 0.1))
@@ -142,7 +142,7 @@ def learnt(
 
 
 def _believed(measured: np.ndarray, expected: np.ndarray, labels: int) -> np.ndarray:
-    """Return the ratio of measured to expected, drawn to 1 by ten labels."""
+    """Return the ratio of measured to expected, shrunk towards 1 by ten labels."""
     measured, expected = np.asarray(measured, dtype=float), np.asarray(expected, dtype=float)
     ratio = np.divide(
         measured, expected, out=np.ones(np.shape(measured)), where=(expected > 0) & np.isfinite(measured)
@@ -151,8 +151,8 @@ def _believed(measured: np.ndarray, expected: np.ndarray, labels: int) -> np.nda
 
 
 def needed(question: str, losses: np.ndarray, found: Curve) -> np.ndarray:
-    """Return (W,) the smallest number of labels that answers one of the ``QUESTIONS`` in each world; NaN
-    where two models are alike in all.
+    """Return (W,) the smallest number of labels that answers one of the ``QUESTIONS`` in each world; NaN if
+    two models are identical throughout.
 
     >>> flat = Curve(10_000, np.array([1.0, 9800]), np.full((2, 1), 0.2), np.zeros((2, 2)))
     >>> needed("best", np.array([[0.10, 0.12]]), flat)  # 1 / (1 / 10000 + (.02 / 1.645)^2 / .2)
@@ -187,7 +187,7 @@ def needed(question: str, losses: np.ndarray, found: Curve) -> np.ndarray:
 
 def scores_needed(found: Curve, within: float = 0.01) -> float:
     """Return the smallest number of labels that estimates the score of every model within ``within``, each
-    with 95 %; NaN where no draws can.
+    with 95 % confidence; NaN if no draws can.
 
     >>> flat = Curve(10_000, np.array([1.0, 9800]), np.zeros((2, 1)), np.full((2, 2), 0.09))
     >>> scores_needed(flat)  # 1 / (1 / 10000 + (.01 / 1.96)^2 / .09)
@@ -205,8 +205,8 @@ def scores_needed(found: Curve, within: float = 0.01) -> float:
 
 
 def _smallest(answered: Callable[[np.ndarray], np.ndarray], count: int, most: int) -> np.ndarray:
-    """Return (W,) the smallest whole numbers from 2 to ``most`` that answer, by halving; all of the pool
-    always does.
+    """Return (W,) the smallest whole numbers from 2 to ``most`` that answer, by bisection; labelling the
+    whole pool always does.
     """
     low, high = np.full(count, min(1, most)), np.full(count, most)
     while (high - low > 1).any():

@@ -1,12 +1,12 @@
-"""How much the estimates from n drawn labels will vary, from the predictions alone: what every pair of models
-is to be expected to lose on every image.
+"""How much the estimates from n drawn labels will vary, from the predictions alone: the expected loss of
+every pair of models on every image.
 
-Conventions: ``agreement`` (J, J, I): what model j is worth on an image if model k has said the truth: their
-concordance, or 1 where classifiers say the same, else 0. Pairs (P,) are in the order of
-``numpy.triu_indices``, their differences loss of the first less loss of the second. The images given may be
-every s-th of a corpus of ``images``: each stands for as many. Variances are of LURE's means over that corpus,
-pairs that differ nowhere have none.
-Source: Kossen et al. 2021 (an ensemble in the truth's place); Farquhar et al. 2021, theorem 3 (variance of
+Conventions: ``agreement`` (J, J, I) is the score of model j on an image if model k were the truth: their
+concordance, or 1 if classifiers agree, else 0. Pairs (P,) are in the order of ``numpy.triu_indices``, their
+differences loss of the first minus loss of the second. The images given may be every s-th of a corpus of
+``images``: each represents s of them. Variances are of LURE's means over that corpus; pairs that never differ
+have none.
+Source: Kossen et al. 2021 (an ensemble instead of the truth); Farquhar et al. 2021, theorem 3 (variance of
 LURE); Rosen 1972 (probability of being among the first n drawn without replacement).
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 from faultscape.errors import RankingError
 
 KNOTS = 20
-# half a vote for what nobody says; maps are right in degrees
+# half a vote for classes that no model predicts; maps are right by degrees
 OUTSIDE = {"classification": 0.5, "segmentation": 0.0}
 
 
@@ -37,8 +37,8 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Variance against the number of labels: times 1 / n - 1 / pool, for pairs (K, P) and for models (K, J),
-    at ``knots`` (K,) in between linear.
+    """Variance as a function of the number of labels: these values times 1 / n - 1 / pool, for pairs (K, P)
+    and for models (K, J), at ``knots`` (K,), linear in between.
     """
 
     pool: int
@@ -48,13 +48,12 @@ class Curve:
 
 
 def moments(agreement: np.ndarray, outside: float = 0.0) -> Moments:
-    """Return what is to be expected of every pair and model if the others, each in its turn, have said the
-    truth.
+    """Return what to expect of every pair and model if each of the others in turn were the truth.
 
     A pair is judged by the models outside it. ``outside`` is the weight, in models, of a truth that no model
-    says, and that costs each of them 1. Of two models alone each is believed in turn, and is then half as
-    much better than the other as their agreement leaves room for. RankingError for fewer than two models,
-    another shape, or a weight below 0.
+    predicts, and that costs each of them 1. With only two models, each in turn is taken as the truth, and is
+    then half as much better than the other as their agreement leaves room for. RankingError for fewer than
+    two models, another shape, or a weight below 0.
 
     >>> votes = np.array(
     ...     [[0, 0], [0, 1], [1, 1]]
@@ -96,7 +95,7 @@ def moments(agreement: np.ndarray, outside: float = 0.0) -> Moments:
 
 def inclusion(weights: np.ndarray, number: float) -> np.ndarray:
     """Return the probability (I,) of each image to be among ``number`` draws in proportion to ``weights``
-    (I,), 1 - exp(-t w) that sum to it (Rosen 1972).
+    (I,): 1 - exp(-t w), with t such that they sum to ``number`` (Rosen 1972).
 
     >>> inclusion(np.array([1.0, 1.0, 1.0, 0.0]), 2).round(6)
     array([0.666667, 0.666667, 0.666667, 0.      ])
@@ -122,10 +121,10 @@ def curve(weights: np.ndarray, expected: Moments, images: int | None = None) -> 
     ``images`` (those given, by default).
 
     LURE's variance is the sum over its steps of what each adds, Farquhar et al. theorem 3, with the images
-    left at step m replaced by the chance of each to be left: with u = 1 / (N - m) it is (1 / M - 1 / N) times
-    the mean over u, up to u of M, of G = (N / (N - m))^2 (sum w sum x^2 / w - (sum x)^2) / N^2, the sums over
-    what is left. Of equal weights G is the variance of x. Models have no variance (NaN) where some image has
-    no weight: no draws say what it costs them. RankingError where no image has a weight.
+    left at step m replaced by the probability of each to be left: with u = 1 / (N - m) it is (1 / M - 1 / N)
+    times the mean over u, up to u of M, of G = (N / (N - m))^2 (sum w sum x^2 / w - (sum x)^2) / N^2, the
+    sums over what is left. With equal weights G is the variance of x. Models have no variance (NaN) if some
+    image has no weight: no draw shows their loss there. RankingError if no image has a weight.
 
     >>> votes = np.array([[0, 0], [0, 1], [1, 1]])
     >>> curve(np.ones(2), moments((votes[:, None] == votes).astype(float))).pairs[
@@ -164,14 +163,16 @@ def curve(weights: np.ndarray, expected: Moments, images: int | None = None) -> 
 
 
 def _running_mean(values: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Return (K, R) the mean of values (K, R) from the first of u (K,) up to each, by trapezia."""
+    """Return (K, R) the mean of values (K, R) from the first of u (K,) up to each, by the trapezoidal
+    rule.
+    """
     parts = np.diff(u)[:, None] * (values[1:] + values[:-1]) / 2
     return np.concatenate([values[:1], parts.cumsum(0) / (u[1:] - u[0])[:, None]])
 
 
 def variance(found: Curve, numbers: np.ndarray, columns: np.ndarray, *, of: str = "pairs") -> np.ndarray:
     """Return the variance (..., R) of some ``columns`` (..., R) of pairs (or models) after ``numbers`` (...,)
-    labels, 0 from the whole pool on.
+    labels; 0 once the whole pool is labelled.
 
     >>> flat = Curve(100, np.array([1.0, 98]), np.array([[0.5], [0.5]]), np.zeros((2, 2)))
     >>> variance(flat, np.array([50, 100]), np.array([[0], [0]])).round(6).tolist()

@@ -1,1 +1,1 @@
-"""The compiled kernel of selection beside its plain twin."""
+"""The compiled kernel of selection, and its plain NumPy equivalent."""

@@ -1,4 +1,4 @@
-"""The kernel behind Best.offer: most images are turned away by one comparison with a cell's worst."""
+"""The kernel behind Best.offer: one comparison with a cell's worst entry rejects most images."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EMPTY = np.iinfo(np.int64).max
 
 @jit
 def offer(keys, ranks, families, images, pools, new_keys, member, new_images, new_ranks, new_families):  # noqa: ANN001, ANN201
-    """Take a block of images into every cell (see Best.offer)."""
+    """Add a block of images to every cell (see Best.offer)."""
     models, _, groups, depth = keys.shape
     last = depth - 1
     for d in range(models):
@@ -29,7 +29,7 @@ def offer(keys, ranks, families, images, pools, new_keys, member, new_images, ne
                         key == keys[d, a, g, last] and rank > ranks[d, a, g, last]
                     ):
                         continue
-                    end = last  # the entry that goes: the family's own, or the worst
+                    end = last  # the entry to remove: the family's own, or the worst
                     for k in range(depth):
                         if families[d, a, g, k] == family and images[d, a, g, k] >= 0:
                             end = k

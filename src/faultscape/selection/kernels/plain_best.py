@@ -1,4 +1,4 @@
-"""The plain twin of compiled_best: the same cells, in NumPy and Python only."""
+"""The plain equivalent of the compiled kernel: the same cells, in NumPy and Python only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def offer(
     new_ranks: np.ndarray,
     new_families: np.ndarray,
 ) -> None:
-    """Take a block of images into every cell (see Best.offer)."""
+    """Add a block of images to every cell (see Best.offer)."""
     models, _, groups, depth = keys.shape
     for d in range(models):
         for g in range(groups):
@@ -29,7 +29,7 @@ def offer(
                 pools[d, a, g] += len(valid)
                 order = valid[np.lexsort((new_ranks[valid], new_keys[d, a, valid]))]
                 seen: set[int] = set()
-                for i in order.tolist():  # the best depth families of the block are all that can matter
+                for i in order.tolist():  # only the best depth families of the block can matter
                     if len(seen) == depth:
                         break
                     if int(new_families[i]) in seen:

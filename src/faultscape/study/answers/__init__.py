@@ -1,1 +1,1 @@
-"""What people said that is not a label map: one file a kind of answer, over one database."""
+"""Answers that are not label maps: one file per kind of answer, over one database."""

@@ -1,9 +1,9 @@
-"""Who answers: pseudonyms with a token each, and what they were asked.
+"""Annotators: pseudonyms with one token each, and the items they were asked.
 
-Conventions: answers name a pseudonym; the name that a person goes by stands here alone, and goes when the
-person is deleted. Of a token only its SHA-256 is kept: who reads the database cannot answer in another's
-name. A row of ``handed`` says that someone was asked something: an item of a task (choices, questions, ...),
-for the first time or again, which model stood on the left, and in which session.
+Conventions: answers name a pseudonym; a person's real name is stored only here, and is deleted with the
+person. Only the SHA-256 of a token is stored, so a reader of the database cannot answer in someone else's
+name. A row of ``handed`` records that someone was asked an item of a task (choices, questions, ...), for the
+first time or again, which model was on the left, and in which session.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _COLUMNS, _LINK = ("pseudonym", "name", "role", "since", "token"), 16
 
 @dataclass(frozen=True)
 class Annotator:
-    """One person: the pseudonym that answers name, the name that people know, and whether they may see
-    results and invite others.
+    """One person: the pseudonym that answers use, the name shown to people, and whether they may see results
+    and invite others.
 
-    ``link`` tells links of the person apart, so that a cookie that came with one ends with it; it lets nobody
-    in.
+    ``link`` distinguishes the person's links, so that a cookie set by a link ends with it; it grants no
+    access by itself.
     """
 
     pseudonym: str
@@ -54,7 +54,7 @@ class Handed:
 
 
 def digest(token: str) -> str:
-    """Return what is kept of a token."""
+    """Return the digest of a token that is stored."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -64,13 +64,13 @@ def _annotator(row: Sequence[Any]) -> Annotator:
 
 
 class Annotators:
-    """The people who answer about one study."""
+    """The people who answer questions of one study."""
 
     def __init__(self, root: Path, database: Database | None = None) -> None:
         self._held = database or Database(root)
 
     def invite(self, name: str, role: str = ANNOTATOR) -> tuple[Annotator, str]:
-        """Return a new annotator and the token that lets the person in, which is kept nowhere."""
+        """Return a new annotator and the access token, which is stored nowhere."""
         known = {one.pseudonym for one in self.everybody()}
         if name and name in {one.name for one in self.everybody()}:
             raise LabellingError(
@@ -92,8 +92,8 @@ class Annotators:
         return made, token
 
     def new_token(self, pseudonym: str, role: str = "") -> str:
-        """Return a new token of an annotator, who from now on has this ``role`` if one is given; the one
-        before lets nobody in any more.
+        """Return a new token for an annotator, who gets this ``role`` if one is given; the previous token
+        becomes invalid.
         """
         token, table = secrets.token_urlsafe(24), tables()[ANNOTATORS]
         self._held.upgrade()
@@ -120,7 +120,7 @@ class Annotators:
             return [_annotator(row) for row in connection.execute(wanted)]
 
     def by_token(self, token: str) -> Annotator | None:
-        """Return who a token belongs to; None where it lets nobody in."""
+        """Return the annotator that a token belongs to; None if it is not valid."""
         if not self._held.there:
             return None
         import sqlalchemy as sa
@@ -134,7 +134,7 @@ class Annotators:
         return None if row is None else _annotator(row)
 
     def find(self, word: str) -> Annotator:
-        """Return the annotator of a pseudonym or a name; LabellingError where there is none."""
+        """Return the annotator with a pseudonym or a name; LabellingError if there is none."""
         known = {one.pseudonym: one for one in self.everybody()}
         for one in known.values():
             if word and word in (one.pseudonym, one.name):
@@ -144,8 +144,8 @@ class Annotators:
         raise LabellingError(f"there is no annotator {word!r}; {have}")
 
     def delete(self, pseudonym: str) -> None:
-        """Forget a person: name and token go; answers stay, under a pseudonym that belongs to nobody any
-        more.
+        """Delete a person's name and token; answers stay, under a pseudonym that no longer belongs to
+        anyone.
         """
         self._held.upgrade()
         table = tables()[ANNOTATORS]
@@ -153,13 +153,13 @@ class Annotators:
             connection.execute(table.delete().where(table.c.pseudonym == pseudonym))
 
     def hand(self, *handed: Handed) -> None:
-        """Record that someone is asked something."""
+        """Record that someone is asked items."""
         named = ("annotator", "task", "item", "repeat", "side", "session")
         self._held.add(HANDED, [{name: getattr(one, name) for name in named} for one in handed])
 
     def handed(self, annotator: str | None = None, *, after: int = 0) -> list[Handed]:
-        """Return what was asked, in order: of one person, or of all; of all rows, or of those whose number is
-        beyond ``after``.
+        """Return what was asked, in order: of one person or of everyone, only rows whose number is beyond
+        ``after``.
         """
         where = {} if annotator is None else {"annotator": annotator}
         rows = self._held.read(

@@ -1,9 +1,9 @@
-"""The second round: what people find wrong with each other's masks, and what became of it (Yan et al. 2021,
-section 4.1.4).
+"""The second round: errors that people find in each other's masks, and how they were resolved (Yan et al.
+2021, section 4.1.4).
 
 Conventions: a check opens with a row whose ``of`` is 0: a position in pixels of the image (or none), a kind
-of error and a comment on the mask of an image in a truth. Later rows name it in ``of``, and comment on it,
-resolve it or open it again: the latest ``state`` counts.
+of error and a comment on the mask of an image in a truth. Later rows refer to it by ``of`` and comment on it,
+resolve it or reopen it: the latest ``state`` counts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KINDS = (
     "run together",
     "other",
 )
-NOTHING = "nothing found"  # the kind of a row that says that somebody looked, and had nothing to remark
+NOTHING = "nothing found"  # the kind of a row that records a check without findings
 _COLUMNS = (
     "number",
     "key",
@@ -80,8 +80,8 @@ class Checks:
         key: str,
         time: float = 0.0,
     ) -> bool:
-        """Take one finding, of now where no ``time`` is given; returns False for one that was taken before,
-        by its key.
+        """Add one finding, with the current time if no ``time`` is given; returns False if one with its key
+        exists.
         """
         x, y = at or (None, None)
         state = RESOLVED if kind == NOTHING else OPEN
@@ -110,9 +110,7 @@ class Checks:
         key: str,
         time: float = 0.0,
     ) -> bool:
-        """Comment on a finding, resolve it, or open it again; returns False for what was taken before, by its
-        key.
-        """
+        """Comment on a finding, resolve it, or reopen it; returns False if a row with its key exists."""
         row = {
             "truth": check.truth,
             "image": check.image,
@@ -135,7 +133,7 @@ class Checks:
         )
 
     def checks(self, truth: str | None = None) -> list[Check]:
-        """Return all findings in the order in which they came, of one truth or of all."""
+        """Return all findings in order of arrival, for one truth or all."""
         found: dict[int, Check] = {}
         for number, key, of_truth, image, of, x, y, kind, comment, state, annotator, time in self._held.read(
             CHECKS, *_COLUMNS

@@ -1,10 +1,10 @@
 """Which of two models' maps people find better: two-alternative choices (Yan et al. 2021, section 4.4).
 
-Conventions: a choice is of an image and two models, whose order means nothing; ``chosen`` is `first`,
-`second`, `both good`, `both bad`, `not sure` or `skip`, and '' where it was taken back. The latest of a
-person's rows for an image, two models and a repeat counts. A row says which maps were shown, by their
-digests: once a model's map changes, choices about the old one no longer count. Models stand in a row as they
-were called then; who reads is told what they are called now.
+Conventions: a choice is about an image and two models, whose order does not matter; ``chosen`` is `first`,
+`second`, `both good`, `both bad`, `not sure` or `skip`, and '' if it was withdrawn. The latest of a person's
+rows for an image, two models and a repeat counts. A row records the digests of the maps that were shown: once
+a model's map changes, choices about the old one no longer count. Rows store the models' names of their time;
+readers get the current names.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Choice:
-    """What one person said about two maps of one image; ``left`` is `first` or `second`, ``repeat`` 0 or 1
-    where the same was asked again in the other order.
+    """One person's choice between two maps of one image; ``left`` is `first` or `second`, ``repeat`` 0, or 1
+    if the same was asked again in the other order.
     """
 
     image: str
@@ -82,8 +82,8 @@ class Choice:
 
 
 class Question(NamedTuple):
-    """What is asked of one person: an image, two models in the order of their names, and whether for the
-    second time.
+    """A question to one person: an image, two models in the order of their names, and whether it is asked for
+    the second time.
     """
 
     image: str
@@ -105,21 +105,18 @@ class Choices:
         self._held = database or Database(root)
 
     def add(self, choice: Choice, source: str) -> bool:
-        """Take one choice; returns False for one that was taken before, by its key."""
+        """Add one choice; returns False if one with its key exists."""
         return self._held.add_once(CHOICES, _row(choice, source))
 
     def add_all(self, choices: Iterable[Choice], source: str) -> int:
-        """Take choices of a file: those that stand already are left out (`new_rows`). Returns how many are
-        new.
-        """
+        """Add the choices of a file, without those already stored (`new_rows`). Returns how many are new."""
         new = new_rows(self.rows(), choices, lambda one: (one.truth, question_of(one)), _said)
         self._held.add(CHOICES, [_row(one, source) for one in new])
         return len(new)
 
     def rows(self, truth: str | None = None, *, after: int = 0, image: str | None = None) -> list[Choice]:
-        """Return all rows, or those of an ``image`` alone, or whose number is beyond ``after``, those that
-        take back and those before them too, in the order in which they came, of models by what they are
-        called now.
+        """Return all rows in order of arrival, including withdrawals and what they withdraw, with current
+        names of models; optionally only those of an ``image``, or with a number beyond ``after``.
         """
         where = {name: value for name, value in (("truth", truth), ("image", image)) if value is not None}
         rows = self._held.read(CHOICES, *_COLUMNS, "shown", after=after, **where)
@@ -150,25 +147,25 @@ class Choices:
         return out
 
     def choices(self, truth: str = LABELS) -> list[Choice]:
-        """Return the choices of a truth that count: of one person and question the latest, in the order in
-        which the questions were first answered.
+        """Return the choices of a truth that count: the latest per person and question, in the order in which
+        the questions were first answered.
         """
         last = {question_of(one): one for one in self.rows(truth)}
         return [one for one in last.values() if one.chosen]
 
     def truths(self) -> list[str]:
-        """Return the names of the truths that choices are of, sorted."""
+        """Return the names of the truths with choices, sorted."""
         last = {(one.truth, question_of(one)): one for one in self.rows()}
         return sorted({of for (of, _), one in last.items() if one.chosen and of != TRAINING})
 
     def take_back(self, choices: Iterable[Choice], source: str) -> None:
-        """Take choices back; what was said stays in the database."""
+        """Withdraw choices; their rows stay in the database."""
         self._held.add(
             CHOICES, [_row(replace(one, chosen="", key=None, time=0.0), source) for one in choices]
         )
 
     def rename(self, renamed: Mapping[str, str]) -> None:
-        """Call models otherwise, {was: now}, in all that was said so far."""
+        """Rename models, {old name: new name}, in all choices so far."""
         if rows := self._held.read(CHOICES, "number"):
             self._held.add(
                 RENAMED,
@@ -180,8 +177,8 @@ class Choices:
 
 
 def _said(choice: Choice) -> str | None:
-    """Return what a choice says whichever of the two models it names first, and of which maps; None where it
-    was taken back.
+    """Return a choice independent of the order of its two models, with the digests of its maps; None if it
+    was withdrawn.
     """
     if not choice.chosen:
         return None

@@ -1,11 +1,11 @@
-"""Where answers lie: answers.sqlite in the study, or a server's database that study.toml names.
+"""Where answers are stored: answers.sqlite in the study, or a server's database that study.toml names.
 
-Conventions: rows are added, each call in a transaction of its own, and read in the order in which they came.
-A file that only is read is left as it is, also one of an earlier version; who writes finds tables of this
-version (`upgrade`). While a server writes to the file, it keeps a write-ahead log (``stay_open``), so that
-others read meanwhile; it is merged when the last one closes. An address is PostgreSQL's, and holds no
-password, which every later command would need: libpq takes it from PGPASSWORD or its password file.
-SQLAlchemy is loaded where there are answers, and this folder is its only home in the package.
+Conventions: rows are only added, each call in its own transaction, and read in order of arrival. Reading
+never changes a file, even one of an earlier version; writing upgrades its tables to this version (`upgrade`).
+While a server writes to the file, it keeps a write-ahead log (``stay_open``), so that others can read; the
+log is merged when the last connection closes. An address is PostgreSQL's, without a password, which every
+later command would need: libpq takes it from PGPASSWORD or its password file. SQLAlchemy is loaded only if
+there are answers, and only this folder of the package imports it.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 FILE = "answers.sqlite"
-_BUSY = 30  # seconds that a writer waits for another
+_BUSY = 30  # seconds that a writer waits for another writer
 _REACHED = 10  # seconds that a server has to answer
 _SERVERS, _DRIVER = ("postgresql", "postgres"), "postgresql+psycopg"
-_SECRET = ("password", "sslpassword")  # of what an address may say behind its question mark
-_ROWS = 500  # of one statement: databases bound the number of parameters
-_ONE_AT_A_TIME = 0x666C7363  # the number of the lock under which tables are made
+_SECRET = ("password", "sslpassword")  # keys that the query of an address may hold
+_ROWS = 500  # per statement: databases limit the number of parameters
+_ONE_AT_A_TIME = 0x666C7363  # the number of the lock under which tables are created
 
 
 class Database:
-    """The answers of one study. Errors: StudyError, for a database that cannot be reached, read or written,
-    or is another study's.
+    """The answers of one study. Errors: StudyError for a database that cannot be reached, read or written, or
+    that belongs to another study.
     """
 
     def __init__(
@@ -55,12 +55,12 @@ class Database:
 
     @property
     def place(self) -> str:
-        """Where the answers lie, for people."""
+        """Where the answers are stored, for people."""
         return self._settings.url or str(self._path)
 
     @property
     def there(self) -> bool:
-        """Whether anybody answered or discarded anything yet."""
+        """Whether there are any answers or discards yet."""
         return bool(self._settings.url) or self._path.exists()
 
     @cached_property
@@ -82,8 +82,8 @@ class Database:
 
     @contextmanager
     def connection(self, doing: str) -> Iterator[sa.Connection]:
-        """Yield a connection in a transaction, committed at the end; StudyError says what it was for
-        (``doing``) where it fails.
+        """Yield a connection in a transaction, committed at the end; if it fails, StudyError names its
+        purpose (``doing``).
         """
         from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
@@ -100,7 +100,7 @@ class Database:
                 self._engine.dispose()
 
     def close(self) -> None:
-        """Let go of all connections; a write-ahead log is merged into its file."""
+        """Close all connections; a write-ahead log is merged into its file."""
         if "_engine" not in self.__dict__:
             return
         if self._open and not self._settings.url and self._path.exists():
@@ -108,12 +108,12 @@ class Database:
 
             self._engine.dispose()
             with suppress(SQLAlchemyError, sqlite3.Error), self._engine.connect() as connection:
-                connection.exec_driver_sql("PRAGMA busy_timeout=0")  # whoever else has it open merges the log
+                connection.exec_driver_sql("PRAGMA busy_timeout=0")  # other open connections merge the log
                 connection.exec_driver_sql("PRAGMA journal_mode=DELETE")
         self._engine.dispose()
 
     def add(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
-        """Add rows to a table; nothing is made where there are none."""
+        """Add rows to a table; without rows, nothing is created."""
         if not rows:
             return
         self.upgrade()
@@ -126,7 +126,7 @@ class Database:
                 )
 
     def add_once(self, name: str, row: Mapping[str, object]) -> bool:
-        """Add a row unless one of its ``key`` is there; returns whether it was added. An answer that is sent
+        """Add a row unless one with its ``key`` exists; returns whether it was added, so that an answer sent
         twice counts once.
         """
         from sqlalchemy.dialects import postgresql, sqlite
@@ -141,7 +141,7 @@ class Database:
             return connection.execute(once).first() is not None
 
     def settle(self, name: str, value: str) -> str:
-        """Return what ``about`` holds under a name: ``value`` where it held nothing before."""
+        """Return the value in ``about`` under a name, setting it to ``value`` if it is missing."""
         from sqlalchemy.dialects import postgresql, sqlite
 
         self.upgrade()
@@ -152,7 +152,7 @@ class Database:
             return str(connection.execute(about.select().where(about.c.name == name)).one().value)
 
     def last_number(self, name: str) -> int:
-        """Return the number of the last row of a table, 0 where there is none yet."""
+        """Return the number of the last row of a table, 0 if it is empty."""
         import sqlalchemy as sa
 
         if not self.there:
@@ -163,8 +163,8 @@ class Database:
             return connection.execute(sa.select(sa.func.max(schema.tables()[name].c.number))).scalar() or 0
 
     def read(self, name: str, *columns: str, after: int = 0, **where: Any) -> list[Any]:
-        """Return some columns of a table in the order of its rows, of those with the values ``where`` and a
-        number beyond ``after``; none where there is no such table yet.
+        """Return some columns of a table in row order, for rows with the values ``where`` and a number beyond
+        ``after``; empty if the table does not exist yet.
         """
         import sqlalchemy as sa
 
@@ -189,8 +189,8 @@ class Database:
             return [tuple(row) for row in connection.execute(query)]
 
     def upgrade(self) -> None:
-        """Make tables of this version, or bring those of an earlier one to it: columns are added and nothing
-        is changed. Of a server's database copies of the tables are kept in it.
+        """Create the tables of this version, or upgrade those of an earlier one: columns are added and
+        nothing is changed. In a server's database, copies of the old tables are kept.
         """
         if self._upgraded:
             return
@@ -230,8 +230,8 @@ class Database:
         self._upgraded = True
 
     def version_of(self, connection: sa.Connection) -> int:
-        """Return the version of the tables, 0 where there are none; StudyError for a later one, or for those
-        of another study.
+        """Return the version of the tables, 0 if there are none; StudyError for a later version, or for
+        tables of another study.
         """
         import sqlalchemy as sa
 
@@ -263,9 +263,7 @@ class Database:
         return version
 
     def _columns(self, connection: sa.Connection, name: str) -> set[str]:
-        """Return the names of the columns that a table has in its database, none where there is no such
-        table.
-        """
+        """Return the names of the columns that a table has in its database, empty if it does not exist."""
         import sqlalchemy as sa
 
         if self._open and self._upgraded:
@@ -275,8 +273,8 @@ class Database:
 
 
 def bind(root: Path, url: str) -> AnswerSettings:
-    """Return what study.toml is to say about a server's database for the answers of a study, and copy there
-    what the study's own file holds; StudyError where it cannot be used.
+    """Return the settings of study.toml for a server's database with the answers of a study, and copy the
+    study's own file there; StudyError if it cannot be used.
     """
     plain = _without_password(url)
     own = read_settings(root).answers
@@ -302,7 +300,7 @@ def bind(root: Path, url: str) -> AnswerSettings:
 
 
 def _copy(root: Path, to: sa.Connection) -> None:
-    """Copy all answers of a study from where they lie to another database, which has none."""
+    """Copy all answers of a study to another database, which has none."""
     own = Database(root)
     if not own.there:
         return
@@ -321,9 +319,7 @@ def _copy(root: Path, to: sa.Connection) -> None:
 
 
 def _served(url: str) -> sa.Engine:
-    """Return the engine of an address; StudyError for one that is none, or needs a library that is not
-    there.
-    """
+    """Return the engine of an address; StudyError for an invalid one, or if it needs a missing library."""
     import sqlalchemy as sa
 
     address = _parsed(url)
@@ -360,7 +356,7 @@ def _parsed(url: str) -> sa.URL:
 
 
 def _without_password(url: str) -> str:
-    """Return an address that holds no password; StudyError for one that does."""
+    """Return an address without a password; StudyError if it has one."""
     address = _parsed(url)
     if (
         address.password is not None
@@ -380,10 +376,10 @@ def _without_password(url: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return why a database fails, in one line and without what was sent to it."""
+    """Return why a database fails, in one line and without the data sent to it."""
     return f"{type(error).__name__}: {_said(error)}".rstrip(": ")
 
 
 def _said(error: Exception) -> str:
-    """Return the first line of what a database's library says."""
+    """Return the first line of the message of a database library."""
     return next(iter(str(getattr(error, "orig", None) or error).strip().splitlines()), "")

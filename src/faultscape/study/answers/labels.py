@@ -1,10 +1,9 @@
-"""Which images people discarded, and whether they say that an image shows a class.
+"""Which images people discarded, and their answers to whether an image shows a class.
 
-Conventions: every answer is a row that is never changed; the latest row of a key counts, and a row that takes
-back leaves none that does. Answers of different truths are of different groups of people, and never meet. A
-class stands in a row as it was called then: that it is called something else is a row of its own
-(``renamed``), which is of all answers up to the one whose number is ``until``. Readers are told what classes
-are called now.
+Conventions: every answer is a row that is never changed; the latest row of a key counts, and after a
+withdrawal none does. Answers of different truths come from different groups of people and are never mixed.
+Rows store the class names of their time: a new name is a row of its own (``renamed``), which applies to all
+answers up to number ``until``. Readers get the current names of classes.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from faultscape.study.answers.renames import chains, latest_name
 from faultscape.study.answers.schema import ANSWERS, DISCARDS, LABELS, RENAMED, TRAINING
 from faultscape.study.settings import read_settings
 
-_TAKEN_BACK = ""  # the answer of a row that takes back
-_NO_DISCARD = "(taken back)"  # the source of a row that takes a discard back
+_TAKEN_BACK = ""  # the answer of a row that withdraws
+_NO_DISCARD = "(taken back)"  # the source of a row that withdraws a discard
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One row of yes/no answers: what one person said about an image and a class; '' takes back what the
-    person said before.
+    """One row of yes/no answers: one person's answer about an image and a class; '' withdraws the person's
+    previous answer.
     """
 
     image: str
@@ -43,8 +42,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Discard:
-    """One row of discards: an image that was discarded or, where it is ``kept``, no longer is; or, of an
-    ``annotator``, a vote to discard it, taken back by one without a reason.
+    """One row of discards: an image that was discarded or, if ``kept``, no longer is. With an ``annotator``
+    it is a vote to discard, withdrawn by a vote without a reason.
     """
 
     image: str
@@ -63,11 +62,11 @@ class Answers:
 
     @property
     def there(self) -> bool:
-        """Whether anybody answered or discarded anything yet."""
+        """Whether there are any answers or discards yet."""
         return self._held.there
 
     def discard(self, images: Iterable[tuple[str, str]], source: str) -> int:
-        """Take images (id, reason) out of every selection; those already discarded stay so. Returns how many
+        """Remove images (id, reason) from every selection; those already discarded stay so. Returns how many
         are new.
         """
         held = self.discarded()
@@ -92,7 +91,7 @@ class Answers:
         return out
 
     def discard_rows(self) -> list[Discard]:
-        """Return all rows of discards and of votes, in the order in which they came."""
+        """Return all rows of discards and of votes, in order of arrival."""
         rows = self._held.read(DISCARDS, "image", "reason", "annotator", "source", "key", "time")
         return [
             Discard(image, why, by, source == _NO_DISCARD, key, time)
@@ -100,8 +99,8 @@ class Answers:
         ]
 
     def add_discards(self, rows: Iterable[Discard], source: str) -> list[Discard]:
-        """Take discards and votes of a file; those that stand already are left out (`new_rows`). Returns
-        those that are new.
+        """Add the discards and votes of a file, without those already stored (`new_rows`). Returns those that
+        are new.
         """
         new = new_rows(
             self.discard_rows(),
@@ -126,8 +125,8 @@ class Answers:
         return new
 
     def discard_votes(self) -> dict[str, dict[str, str]]:
-        """Return {image: {annotator: reason}} of people's votes to discard an image, since it was last kept;
-        they discard nothing by themselves.
+        """Return {image: {annotator: reason}} of people's votes to discard an image since it was last kept;
+        votes alone discard nothing.
         """
         out: dict[str, dict[str, str]] = {}
         for image, why, source, annotator in self._held.read(
@@ -142,7 +141,7 @@ class Answers:
         return {image: votes for image, votes in out.items() if votes}
 
     def take_back_votes(self, annotator: str, source: str) -> int:
-        """Take back a person's votes to discard images; what was discarded stays so. Returns how many
+        """Withdraw a person's votes to discard images; discarded images stay so. Returns how many votes
         counted.
         """
         mine = [image for image, votes in self.discard_votes().items() if annotator in votes]
@@ -153,15 +152,15 @@ class Answers:
         return len(mine)
 
     def keep(self, images: Iterable[str]) -> int:
-        """Take the discards of some images back. Returns how many were discarded."""
+        """Withdraw the discards of some images. Returns how many were discarded."""
         held = self.discarded()
         mine = [image for image in dict.fromkeys(images) if image in held]
         self._held.add(DISCARDS, [{"image": image, "reason": "", "source": _NO_DISCARD} for image in mine])
         return len(mine)
 
     def answer(self, answers: Iterable[tuple[str, str, str, str]], source: str, truth: str = LABELS) -> int:
-        """Take answers (image, class, annotator, answer) of a truth; of one person and question the latest
-        counts. Returns how many say something new.
+        """Add answers (image, class, annotator, answer) of a truth; the latest per person and question
+        counts. Returns how many are new.
         """
         held = {row[:3]: row[3] for row in self.answers(truth)}
         last = {row[:3]: row[3] for row in answers}
@@ -171,15 +170,13 @@ class Answers:
         return len(new)
 
     def all_rows(self) -> list[Answer]:
-        """Return all rows of yes/no answers, of all truths and of training, in the order in which they came,
-        of classes by what they are called now.
+        """Return all rows of yes/no answers, of all truths and of training, in order of arrival, with current
+        names of classes.
         """
         return [Answer(*row) for row in self._said(0, "seconds", "shown", "key", "time")]
 
     def add_all(self, answers: Iterable[Answer], source: str) -> int:
-        """Take rows of a file; those that stand already are left out (`new_rows`). Returns how many are
-        new.
-        """
+        """Add rows of a file, without those already stored (`new_rows`). Returns how many are new."""
         new = new_rows(
             self.all_rows(),
             answers,
@@ -207,8 +204,8 @@ class Answers:
         return len(new)
 
     def answers(self, truth: str = LABELS) -> list[tuple[str, str, str, str]]:
-        """Return all answers (image, class, annotator, answer) of a truth in the order in which they came, of
-        classes by what they are called now.
+        """Return all answers (image, class, annotator, answer) of a truth in order of arrival, with current
+        names of classes.
         """
         rows: list[tuple[str, str, str, str]] = [(*row[:4],) for row in self._said() if row[4] == truth]
         last = {row[:3]: place for place, row in enumerate(rows) if row[3] == _TAKEN_BACK}
@@ -216,13 +213,13 @@ class Answers:
 
     def rows(self, truth: str, *, after: int = 0) -> list[tuple[str, str, str, str]]:
         """Return the rows (image, class, annotator, answer) of a truth whose number is beyond ``after``, in
-        the order in which they came; the answer is '' in those that take back.
+        order of arrival; the answer of a withdrawal is ''.
         """
         return [row[:4] for row in self._said(after) if row[4] == truth]
 
     def take_back(self, answers: Iterable[tuple[str, str, str]], source: str, truth: str = LABELS) -> int:
-        """Take answers (image, class, annotator) of a truth back; what was said stays in the file. Returns
-        how many counted.
+        """Withdraw answers (image, class, annotator) of a truth; their rows stay in the file. Returns how
+        many counted.
         """
         held = {row[:3] for row in self.answers(truth)}
         mine = [key for key in dict.fromkeys(answers) if key in held]
@@ -234,8 +231,8 @@ class Answers:
         return len(mine)
 
     def truths(self) -> list[str]:
-        """Return the names of the truths that answers are of, sorted; one whose answers were all taken back
-        is none.
+        """Return the names of the truths with answers, sorted, without those whose answers were all
+        withdrawn.
         """
         counts = {(*key, truth): said for *key, said, truth in self._said()}
         return sorted(
@@ -243,11 +240,10 @@ class Answers:
         )
 
     def rename(self, renamed: Mapping[str, str]) -> None:
-        """Call classes of the study's list, {name: one that no class of it has}, something else in all that
-        was said so far.
+        """Rename classes of the study's list in all answers so far, {name: a name that no class of it has}.
 
-        What older files hold under the first name of a class that was renamed before is entered under the
-        name that it has now, so that no later list forgets it.
+        Answers in older files under the first name of a class that was renamed before are entered under its
+        current name, so that no later list loses them.
         """
         if not (rows := self._held.read(ANSWERS, "number", "class")):
             return
@@ -261,7 +257,7 @@ class Answers:
 
     def _said(self, after: int = 0, *more: str) -> list[tuple[Any, ...]]:
         """Return all rows beyond a number (image, class as it is called now, annotator, answer, truth,
-        columns of ``more``), those that take back too.
+        columns of ``more``), including withdrawals.
         """
         columns = ("number", "image", "class", "annotator", "answer", "truth", *more)
         if not (rows := self._held.read(ANSWERS, *columns, after=after)):
@@ -272,8 +268,8 @@ class Answers:
         ]
 
     def _classes(self) -> dict[str, str]:
-        """Return {name, or first name: what the class is called now} of the study's classes; a name that is
-        another's first is its own.
+        """Return {name, or first name: current name} of the study's classes; a name that is the first name of
+        another class is its own.
         """
         if not (self._root / "study.toml").exists():
             return {}

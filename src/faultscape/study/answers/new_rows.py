@@ -1,9 +1,8 @@
-"""Which rows of a file a table of answers lacks, so that a file may be read twice.
+"""Find the rows of a file that a table of answers lacks, so that a file may be read twice.
 
-Conventions: a row is a frozen dataclass. With a ``key`` it is new where no row has that key; without one, but
-with a ``time``, where the table does not hold the same row as often; a row of neither is new where it says
-something else than the latest one of its question, and the file's last word of the question is not what
-counts already.
+Conventions: a row is a frozen dataclass. With a ``key`` it is new if no row has that key; without a key but
+with a ``time``, if the table holds the same row less often; a row with neither is new if it differs from the
+latest one of its question, and the file's last row for the question does not already count.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ def new_rows(
     question: Callable[[Row], Hashable],
     says: Callable[[Row], object],
 ) -> list[Row]:
-    """Return the rows that a table with the rows ``held`` lacks, in their order; ``says`` is None where a row
-    takes back.
+    """Return the rows that a table with the rows ``held`` lacks, in their order; ``says`` returns None for a
+    withdrawal.
 
     >>> from faultscape.study.answers.tags import Tag
     >>> rows = [

@@ -1,6 +1,6 @@
-"""What classes and models of older answers are called now.
+"""The current names of classes and models in older answers.
 
-Conventions: a row (until, was, now) is of all answers up to the one whose number is ``until``.
+Conventions: a row (until, was, now) applies to all answers up to the one whose number is ``until``.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from functools import cache
 
 
 def chains(renamed: Sequence[tuple[int, str, str]]) -> Callable[[str, int], tuple[str, ...]]:
-    """Return a function from a name in an answer and the answer's number to all that what it names was called
-    from then on, of rows (until, was, now).
+    """Return a function from a name in an answer and the answer's number to all names that its class or model
+    has had since, from rows (until, was, now).
 
     >>> called = chains([(5, "cat", "feline"), (5, "feline", "felid"), (9, "dog", "cat")])
     >>> called("cat", 5), called("cat", 6), called("dog", 6)
@@ -31,7 +31,7 @@ def chains(renamed: Sequence[tuple[int, str, str]]) -> Callable[[str, int], tupl
 
 
 def latest_name(names: Sequence[str], known: Mapping[str, str]) -> str:
-    """Return which class of now a chain of names ends at; where its end is none, the name before, since a
-    line may have been killed before it put the new list.
+    """Return the current class at the end of a chain of names; if its last name is unknown, the class of the
+    name before, since a command may have been killed before it stored the new list.
     """
     return next((known[name] for name in names[:-3:-1] if name in known), names[-1])

@@ -1,11 +1,11 @@
-"""The tables of answers, and how those of an earlier version become these.
+"""The tables of answers, and how earlier versions are upgraded.
 
-Conventions: rows of what people said (`SAID`) are only ever added: the database itself refuses to change or
-delete one. ``number`` counts the rows of a table in the order in which they came; ``time`` is seconds since
-1970; ``source`` is the file or the program that brought a row. ``key`` is the client's own number of an
-answer: a second row of the same key is refused, so that nothing that is sent twice counts twice; rows of
-files have none. ``about`` holds the version of the tables, whose study they are of, and a secret of theirs.
-Version 1 had no column ``truth``, version 2 no table but discards, answers and renamed.
+Conventions: rows of answers (`SAID`) are only ever added: the database itself refuses to change or delete
+one. ``number`` counts the rows of a table in order of arrival; ``time`` is seconds since 1970; ``source`` is
+the file or the program that a row came from. ``key`` is the client's own id of an answer: a second row with
+the same key is refused, so that an answer sent twice counts once; rows of files have none. ``about`` holds
+the version of the tables, the id of their study, and a secret. Version 1 had no column ``truth``, version 2
+only the tables discards, answers and renamed.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 VERSION = 3
 LABELS = "labels"  # the truth of answers of version 1
 SALT = "secret"  # the name of a row of ``about``
-TRAINING = "(training)"  # instead of a truth: of items whose answer is known
+TRAINING = "(training)"  # instead of a truth, for items whose answer is known
 DISCARDS, ANSWERS, RENAMED, CHOICES, TAGS, CHECKS, HANDED, ABOUT, ANNOTATORS = (
     "discards", "answers", "renamed", "choices", "tags", "checks", "handed", "about", "annotators",
 )  # fmt: skip
 _ONLY_ADDED = "answers are only ever added"
 SAID = (DISCARDS, ANSWERS, RENAMED, CHOICES, TAGS, CHECKS, HANDED)
-ADDED = {  # {table: {column that an earlier version lacks: what its rows have there}}
+ADDED = {  # {table: {column missing in an earlier version: its value for old rows}}
     ANSWERS: {"truth": LABELS, "key": None, "seconds": None, "shown": ""},
     DISCARDS: {"key": None, "annotator": ""},
     RENAMED: {"kind": "class"},
@@ -146,7 +146,7 @@ def tables() -> Mapping[str, sa.Table]:
 
 
 def guards(dialect: str) -> list[str]:
-    """Return the statements by which a database refuses to change what people said; they may be run again."""
+    """Return the statements that make a database refuse to change answers; they may be run repeatedly."""
     if dialect == "sqlite":
         return [
             f"CREATE TRIGGER IF NOT EXISTS no_{verb.lower()}_of_{table} BEFORE {verb} ON {table} BEGIN SELECT"

@@ -1,9 +1,8 @@
-"""What only the answers of a study know: it decides what stands for items on pages, and which model stands on
-the left, so that nobody works either out from names of models.
+"""A secret of a study's answers: it decides the ids of items on pages, and which model is on the left, so
+that nobody can infer either from the names of models.
 
-Conventions: it is made once and kept in ``about``, so that all servers of a study share it, and goes along to
-another database. What was handed before it was made stands for itself: pages of then know it by the id that
-the campaign does.
+Conventions: it is created once and stored in ``about``, so that all servers of a study share it, and is
+copied to another database. Items handed out before it was created keep their own ids on pages.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from faultscape.study.answers.schema import SALT
 
 @dataclass(frozen=True)
 class Secret:
-    """A secret word, and since when it is there."""
+    """A secret word, and when it was created."""
 
     word: str
     since: float
 
     def id_of(self, item: str) -> str:
-        """Return what stands for an item on pages.
+        """Return the id of an item on pages.
 
         >>> Secret("a", 0.0).id_of("x") == Secret("a", 1.0).id_of("x") != Secret("b", 0.0).id_of("x")
         True
@@ -36,8 +35,8 @@ class Secret:
 
 
 def secret_of(database: Database) -> Secret:
-    """Return the secret of a study's answers, made where there is none; of several who ask at once all get
-    the same.
+    """Return the secret of a study's answers, created if there is none; concurrent callers all get the
+    same.
     """
     word, _, since = database.settle(SALT, f"{secrets.token_hex(16)} {time.time():.3f}").partition(" ")
     return Secret(word, float(since))

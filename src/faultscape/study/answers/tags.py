@@ -1,9 +1,9 @@
-"""Kinds of failure that people see: tags of an image, or of a region of it, or of what one model makes of
+"""Kinds of failure that people see: tags of an image, of a region of it, or of one model's prediction for
 either (Yan et al. 2021, Fig. 11, Wang et al. 2020, Figs. 7-9).
 
 Conventions: ``region`` is '' for the whole image, else `X,Y,WIDTH,HEIGHT` in pixels of the image; ``model``
-is '' where the tag is of the image itself. The latest row of an image, region, model, tag and annotator says
-whether it is given.
+is '' for a tag of the image itself. The latest row of an image, region, model, tag and annotator says whether
+the tag is set.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COLUMNS = ("image", "region", "model", "tag", "given", "annotator", "key", "tim
 
 @dataclass(frozen=True)
 class Tag:
-    """One tag that one person gave, or took back where it is not ``given``."""
+    """One tag that one person set, or removed if not ``given``."""
 
     image: str
     tag: str
@@ -37,13 +37,13 @@ class Tag:
 
     @property
     def place(self) -> tuple[str, ...]:
-        """Who gave which tag to what."""
+        """Who set which tag on what."""
         return self.image, self.region, self.model, self.tag, self.annotator
 
 
 def region_within(text: str, size: tuple[int, int]) -> str:
-    """Return a region of an image of (width, height) as it is kept; ValueError for one that is none, or that
-    leaves the image. No region leaves an image of 0 x 0 pixels: its size is not known.
+    """Return a region of an image of (width, height) as it is stored; ValueError for an invalid one, or one
+    that leaves the image. In an image of 0 x 0 pixels, whose size is unknown, any region fits.
 
     >>> region_within(" 1,02,3,4", (9, 9)), region_within("", (9, 9))
     ('1,2,3,4', '')
@@ -66,20 +66,20 @@ class Tags:
         self._held = database or Database(root)
 
     def add(self, tag: Tag, source: str, key: str) -> bool:
-        """Take one tag; returns False for one that was taken before, by its key."""
+        """Add one tag; returns False if one with its key exists."""
         return self._held.add_once(TAGS, _row(replace(tag, key=key), source))
 
     def add_all(self, tags: Iterable[Tag], source: str) -> int:
-        """Take tags of a file; those that stand already, or say nothing new, are left out (`new_rows`).
-        Returns how many are new.
+        """Add the tags of a file, without those already stored or without effect (`new_rows`). Returns how
+        many are new.
         """
         new = new_rows(self.rows(), tags, lambda one: one.place, lambda one: one.given or None)
         self._held.add(TAGS, [_row(one, source) for one in new])
         return len(new)
 
     def tags(self) -> list[Tag]:
-        """Return the tags that are given, in the order in which they were given first, of models by what they
-        are called now.
+        """Return the tags that are set, in the order in which they were first set, with current names of
+        models.
         """
         last = {one.place: one.given for one in self.rows()}
         return [
@@ -89,9 +89,7 @@ class Tags:
         ]
 
     def rows(self) -> list[Tag]:
-        """Return all rows in the order in which they came, those that take back too, of models by what they
-        are called now.
-        """
+        """Return all rows in order of arrival, including removals, with current names of models."""
         if not (rows := self._held.read(TAGS, "number", *_COLUMNS)):
             return []
         called = chains(self._held.read(RENAMED, "until", "was", "now", kind="model of a tag"))

@@ -1,8 +1,8 @@
-"""All that one person said, taken back at once: choices, yes/no answers, those of training too, tags, and
+"""Withdraw everything that one person said: choices, yes/no answers, including those of training, tags, and
 votes to discard.
 
-Conventions: nothing is deleted; rows behind them take them back. Masks, findings in masks of others and
-comments on them stay, as does a discard that was decided.
+Conventions: nothing is deleted; new rows withdraw the old ones. Masks, findings in other people's masks and
+comments on them stay, as do decided discards.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from faultscape.study.answers.tags import Tags
 
 
 def take_back_all(root: Path, annotator: str, source: str, database: Database | None = None) -> int:
-    """Take back all that an annotator said; returns how much of it counted."""
+    """Withdraw everything that an annotator said; returns how many answers counted."""
     choices, answers, tags = Choices(root, database), Answers(root, database), Tags(root, database)
     chosen = [
         one

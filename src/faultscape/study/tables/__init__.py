@@ -1,1 +1,1 @@
-"""The tables of a study, one file a table: schema, read, write, digest."""
+"""The tables of a study, one file per table: schema, read, write, digest."""

@@ -1,9 +1,9 @@
-"""corpus.parquet: a row an image, and the shards.
+"""corpus.parquet: one row per image, and the shards.
 
 Conventions: rows are sorted by (shard, id), a shard is never cut again; ``near_duplicate_of`` is the id of
 the first image of a near-duplicate group, ``group`` the drive, city or patient that an image belongs to (''
-for one that is alone). Studies of earlier versions, whose near-duplicates stood in ``group``, are read too.
-Paths are stored as the file system's own bytes, so that any file name works.
+if none). Studies of earlier versions, which stored near-duplicates in ``group``, can be read too. Paths are
+stored as the file system's own bytes, so that any file name works.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from faultscape.errors import StudyError, library_text
 from faultscape.study.folder import put
 
 ROWS_AT_ONCE = 1024
-_ROWS_IN_GROUP = 4096  # so that one shard is read without the others
-_LEAST = {"width": 0, "height": 0, "shard": 0}  # an id without a picture has no size
-_RECIPE, _HERE = "stress:", "//study//"  # what begins a recipe, and stands in it for the folder of the study
-_DEEPEST, _MARK = 4, re.compile(rf'(\\*)"{_HERE}')  # recipes within recipes
+_ROWS_IN_GROUP = 4096  # so that one shard can be read without the others
+_LEAST = {"width": 0, "height": 0, "shard": 0}  # an id without an image has no size
+_RECIPE, _HERE = "stress:", "//study//"  # prefix of a recipe, and its placeholder for the study's folder
+_DEEPEST, _MARK = 4, re.compile(rf'(\\*)"{_HERE}')  # depth of recipes within recipes
 _DUPLICATES, _EARLIER = "near_duplicate_of", "group"
 
 
@@ -40,8 +40,8 @@ class Image:
     """One image of the corpus.
 
     ``source`` is a path, an address of a store or ``FILE.parquet#ROW``; ``digest`` the SHA-256 of its bytes,
-    or what its store says about them (``etag:...``); ``dhash`` 64 bits as a signed number, or None where the
-    image was not looked at.
+    or what its store reports about them (``etag:...``); ``dhash`` 64 bits as a signed number, or None if the
+    image was not read.
     """
 
     id: str
@@ -60,26 +60,26 @@ class Image:
 
     @property
     def tagged(self) -> bool:
-        """Whether the digest is what a store says about the bytes, not theirs."""
+        """Return whether the digest is from the store, not the SHA-256 of the bytes."""
         return ":" in self.digest
 
     @property
     def key(self) -> str:
-        """What stands for the image in the order among equals: its digest where that is of the bytes, else
-        its id.
+        """The key of the image in the order among equals: its digest if it is that of the bytes, else its
+        id.
         """
         return tie_key(self.id, self.digest)
 
 
 def read_corpus(root: Path, shard: int | None = None) -> list[Image]:
-    """Return all images, or those of one shard, in corpus order; none when nothing was collected."""
+    """Return all images, or those of one shard, in corpus order; empty if nothing was collected."""
     if not (root / "corpus.parquet").exists():
         return []
     return _images(read_columns(root, filters=None if shard is None else [("shard", "=", shard)]), root)
 
 
 def each_shard(root: Path) -> Iterator[tuple[int, list[Image]]]:
-    """Yield (number, images) of every shard, in corpus order, one held at a time."""
+    """Yield (number, images) of every shard, in corpus order, with one in memory at a time."""
     path, held = root / "corpus.parquet", []
     if not path.exists():
         return
@@ -109,7 +109,7 @@ def each_digest(root: Path) -> Iterator[tuple[int, list[tuple[str, str]]]]:
 
 
 def read_columns(root: Path, columns: list[str] | None = None, filters: Any = None) -> pa.Table:
-    """Return columns of corpus.parquet (of all by default), filtered as pyarrow does; StudyError where it is
+    """Return columns of corpus.parquet (all by default), filtered as pyarrow does; StudyError if it is
     damaged.
     """
     path = root / "corpus.parquet"
@@ -122,14 +122,14 @@ def read_columns(root: Path, columns: list[str] | None = None, filters: Any = No
 def _read(path: Path, columns: list[str] | None, filters: list[tuple[str, str, Any]] | None) -> pa.Table:
     if filters:
         return pq.read_table(path, columns=columns, filters=filters)
-    with pq.ParquetFile(path) as file:  # read_table takes three times as long over a small file
+    with pq.ParquetFile(path) as file:  # read_table takes three times as long for a small file
         if lacking := [name for name in columns or () if name not in file.schema_arrow.names]:
             raise ValueError(f"it has no column {lacking[0]}")
         return file.read(columns)
 
 
 def column_names(root: Path) -> list[str]:
-    """Return the names of the columns of corpus.parquet; StudyError where it is damaged."""
+    """Return the names of the columns of corpus.parquet; StudyError if it is damaged."""
     path = root / "corpus.parquet"
     try:
         return pq.read_schema(path).names
@@ -138,8 +138,8 @@ def column_names(root: Path) -> list[str]:
 
 
 def _checked(table: Any, columns: Iterable[str] | None = None) -> Any:
-    """Return a table, or a batch of one, as it is; ValueError where a column is missing, of another kind, or
-    has no value where there must be one.
+    """Return a table, or a batch of one, unchanged; ValueError if a column is missing, has the wrong type, or
+    lacks a required value.
     """
     earlier = _DUPLICATES not in table.schema.names
     for name in columns or [f.name for f in fields(Image) if not (earlier and f.name == _DUPLICATES)]:
@@ -164,12 +164,12 @@ def _checked(table: Any, columns: Iterable[str] | None = None) -> Any:
 
 
 def write_corpus(root: Path, images: list[Image]) -> None:
-    """Put corpus.parquet."""
+    """Write corpus.parquet."""
     put_images(root / "corpus.parquet", images)
 
 
 def read_images(path: Path) -> list[Image]:
-    """Return all images of a file that `put_images` wrote; none where it is not there, StudyError where it is
+    """Return all images of a file that `put_images` wrote; empty if it does not exist, StudyError if it is
     damaged.
     """
     if not path.exists():
@@ -183,7 +183,7 @@ def read_images(path: Path) -> list[Image]:
 
 
 def put_images(path: Path, images: list[Image]) -> None:
-    """Put a table of images, sorted by shard and id."""
+    """Write a table of images, sorted by shard and id."""
     images = sorted(images, key=lambda image: (image.shard, image.id))
     names = [f.name for f in fields(Image)]
     types = {
@@ -223,7 +223,7 @@ def shard_sizes(root: Path) -> dict[int, int]:
 
 
 def shards_of(root: Path, ids: Iterable[str]) -> dict[str, int]:
-    """Return the shards of some images; those that the study does not have are left out."""
+    """Return the shards of some images, without those that are not in the study."""
     wanted = set(ids)
     if not wanted or not (root / "corpus.parquet").exists():
         return {}
@@ -232,8 +232,8 @@ def shards_of(root: Path, ids: Iterable[str]) -> dict[str, int]:
 
 
 def images_of(rows: pa.Table, root: Path) -> list[Image]:
-    """Return rows of corpus.parquet of the study at ``root``, as `read_columns` gives them with all columns,
-    as images.
+    """Return rows of corpus.parquet of the study at ``root``, as `read_columns` returns them with all
+    columns, as images.
     """
     return _images(rows, root)
 
@@ -244,8 +244,8 @@ def shards(images: list[Image]) -> dict[int, list[Image]]:
 
 
 def stress_shards(root: Path) -> frozenset[int]:
-    """Return the shards of images that were made of others (`stress`) and are not of role pool: nothing is
-    drawn from them, and no pairs are counted.
+    """Return the shards of images that were made from others (`stress`) and do not have the role pool: they
+    are excluded from draws and pair counts.
     """
     if not (root / "sets.json").exists() or not (root / "corpus.parquet").exists():
         return frozenset()
@@ -262,13 +262,12 @@ def stress_shards(root: Path) -> frozenset[int]:
 
 
 def pool(images: list[Image]) -> list[Image]:
-    """Return the images from which a person's work is drawn: those of role pool."""
+    """Return the images that people may be asked to label: those of role pool."""
     return [image for image in images if image.role == "pool"]
 
 
 def duplicates_column(names: Iterable[str]) -> str:
-    """Return which column of corpus.parquet holds near-duplicates: in studies of earlier versions they stand
-    in ``group``.
+    """Return which column of corpus.parquet holds near-duplicates: studies of earlier versions use ``group``.
 
     >>> duplicates_column(["id", "near_duplicate_of", "group"]), duplicates_column(["id", "group"])
     ('near_duplicate_of', 'group')
@@ -277,7 +276,7 @@ def duplicates_column(names: Iterable[str]) -> str:
 
 
 def tie_key(id_: str, digest: str) -> str:
-    """Return the digest of an image where it is that of its bytes, else its id.
+    """Return the digest of an image if it is that of its bytes, else its id.
 
     >>> tie_key("a", "5f3c"), tie_key("a", "etag:5f3c"), tie_key("a", "")
     ('5f3c', 'a', 'a')
@@ -286,7 +285,7 @@ def tie_key(id_: str, digest: str) -> str:
 
 
 def tie_keys(root: Path, ids: Sequence[str]) -> list[str]:
-    """Return the keys of some images, in their order; an id that the study does not have is its own key."""
+    """Return the keys of some images, in their order; an id that is not in the study is its own key."""
     if not len(ids) or not (root / "corpus.parquet").exists():
         return list(ids)
     try:
@@ -307,10 +306,12 @@ def part_name(shard: int) -> str:
 
 
 def _images(table: pa.Table | pa.RecordBatch, root: Path) -> list[Image]:
-    """Return the rows of a table of the study at ``root`` as images; what many of them share is held once."""
+    """Return the rows of a table of the study at ``root`` as images; values shared by many are stored
+    once.
+    """
     columns = table.to_pydict()
     columns["source"] = [_with_place(os.fsdecode(source), root) for source in columns["source"]]
-    if _DUPLICATES not in columns:  # of an earlier version
+    if _DUPLICATES not in columns:  # an earlier version
         columns |= {_DUPLICATES: columns[_EARLIER], "group": [""] * len(columns["id"])}
     for name in ("set", "role", "condition", "parent", "group"):
         columns[name] = [sys.intern(word) for word in columns[name]]
@@ -318,8 +319,8 @@ def _images(table: pa.Table | pa.RecordBatch, root: Path) -> list[Image]:
 
 
 def _without_place(source: str, root: Path) -> str:
-    """Return a source in which files that lie in the study do not say where the study lies, so that it may be
-    moved: those of a recipe (corpus.stress.recipes).
+    """Return a source without the location of the study, so that the study can be moved: files of a recipe in
+    the study are named relative to it (corpus.stress.recipes).
     """
     if source.startswith(_RECIPE):
         for depth in range(1, _DEEPEST + 1):
@@ -328,8 +329,8 @@ def _without_place(source: str, root: Path) -> str:
 
 
 def _with_place(source: str, root: Path) -> str:
-    """Return a source as `_without_place` was given it, for where the study lies now; a quote of a recipe
-    within a recipe has a backslash before it, of one within that three.
+    """Return a source before `_without_place`, for the current location of the study; a quote of a recipe
+    within a recipe is preceded by one backslash, at the next level by three.
     """
     if not source.startswith(_RECIPE):
         return source
@@ -338,9 +339,7 @@ def _with_place(source: str, root: Path) -> str:
 
 @lru_cache(maxsize=16)
 def _in_json(root: Path, depth: int) -> str:
-    """Return the whole path of a study as it stands within a text of JSON, in a text of JSON, ``depth``
-    deep.
-    """
+    """Return the absolute path of a study as a JSON text nested ``depth`` deep in JSON texts."""
     text = str(root.absolute())
     for _ in range(depth):
         text = json.dumps(text)[1:-1]

@@ -1,11 +1,10 @@
-"""predictions/NAME and truth/NAME: label maps as runs, in the model's own labels, a part a shard.
+"""predictions/NAME and truth/NAME: label maps as runs, in the model's own labels, one part per shard.
 
-Conventions: a row an image that has a map: id, ``runs`` (see maps.runs; its head holds the map's own size; of
-a classifier, its answer: see maps.class_answers) and, where the corpus knows an image by its store's tag
-alone, ``photo``: SHA-256 of the bytes it was made from. A missing or unusable map has no row but a failure in
-the manifest. Labels that were taken back or replaced lie in truth/NAME/removed, where nobody reads them but
-people. The maps of a network, or a program, follow from the images and the working size: their key says from
-which.
+Conventions: one row per image that has a map: id, ``runs`` (see maps.runs; its head holds the map's own size;
+for a classifier, its answer: see maps.class_answers) and, if the corpus knows an image only by its store's
+tag, ``photo``: SHA-256 of the bytes it was made from. A missing or unusable map has no row but a failure in
+the manifest. Withdrawn or replaced labels are kept in truth/NAME/removed for people, and never read. The maps
+of a network, or a program, depend on the images and the working size, which their key identifies.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ from faultscape.study.parts import (
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image, part_name
 
-_SMALL = 2048  # bytes of a code: a classifier's answer is never longer, and a shard of such is read at once
+_SMALL = 2048  # bytes of a code: a classifier's answer is never longer, and a shard of these is read at once
 
 
-OTHER_KINDS = ("anomaly", "instance")  # of truths that are not classes
+OTHER_KINDS = ("anomaly", "instance")  # of truths that are not about classes
 TAKEN_BACK = "removed"  # the folder of a truth's labels that no longer count
 
 
@@ -62,7 +61,7 @@ def truth(root: Path, name: str) -> Path:
 
 
 def truths(root: Path) -> list[str]:
-    """Return the names of the truths of classes that hold something, sorted: without labels of anomaly and
+    """Return the names of the class truths that hold something, sorted, without labels of anomaly and
     instances.
     """
     return sorted(
@@ -73,7 +72,7 @@ def truths(root: Path) -> list[str]:
 
 
 def anomaly_truths(root: Path) -> list[str]:
-    """Return the names of the truths of anomaly (0 known, 1 anomalous, 255 void), sorted."""
+    """Return the names of the anomaly truths (0 known, 1 anomalous, 255 void), sorted."""
     return sorted(
         folder.name
         for folder in made(root, "truth")
@@ -82,7 +81,7 @@ def anomaly_truths(root: Path) -> list[str]:
 
 
 def _kind(folder: Path) -> str:
-    """Return what a truth's labels are: those of the first part that it has."""
+    """Return the kind of a truth's labels, from its first part."""
     try:
         return next(iter(read_manifest(folder).values())).key
     except (StudyError, StopIteration):
@@ -90,7 +89,9 @@ def _kind(folder: Path) -> str:
 
 
 def _holds_something(folder: Path) -> bool:
-    """Whether there is a manifest that names a part, or one that cannot be read, which its reader reports."""
+    """Return whether there is a manifest that names a part, or one that cannot be read, which its reader
+    reports.
+    """
     try:
         return files(folder).read(MANIFEST).strip() not in (b"", b"{}")
     except FileNotFoundError:
@@ -105,7 +106,7 @@ def photos_key(size: str, images: Sequence[Image]) -> str:
 
 
 def digests_key(size: str, images: Sequence[tuple[str, str]]) -> str:
-    """Return the key of `photos_key` of images that are known by (id, digest) alone."""
+    """Return the key of `photos_key` for images that are known only by (id, digest)."""
     return key_of(size, images)
 
 
@@ -115,8 +116,8 @@ def classes_key(settings: Settings) -> str:
 
 
 def stamps_of(where: Path) -> dict[str, str]:
-    """Return what each shard of a model was made from (prediction.stamps): outside the laws, since it holds
-    times of files.
+    """Return what each shard of a model was made from (prediction.stamps); not covered by the laws, since it
+    holds times of files.
     """
     try:
         return {
@@ -131,18 +132,18 @@ def stamps_of(where: Path) -> dict[str, str]:
 def outdated(
     root: Path, settings: Settings, shards: Iterable[tuple[int, Sequence[tuple[str, str]]]]
 ) -> list[str]:
-    """Return the networks of whose maps some were made at another working size, from images that changed
-    since, by another network than the rest, or without the temperature that was fitted since.
+    """Return the networks with maps that were made at another working size, from images that changed since,
+    by another network than the rest, or without the temperature that was fitted since.
 
-    ``shards`` are (number, (id, digest) of its images), as `corpus.each_digest` yields them. Of tables, those
-    whose words became ids of other classes than today's.
+    ``shards`` are (number, (id, digest) of its images), as `corpus.each_digest` yields them. For tables:
+    those whose words became ids of other classes than the current ones.
     """
     parts_of = {name: read_manifest(predictions(root, name)) for name in settings.models}
     networks = {
         name: parts for name, parts in parts_of.items() if any(_of_photos(part) for part in parts.values())
     }
     old = [name for name, parts in parts_of.items() if of_other_classes(settings, parts.values())]
-    for name, parts in networks.items():  # jobs of an array see the file each for itself
+    for name, parts in networks.items():  # jobs of an array read the file separately
         made_by = _made_by(root, name, parts)
         if len(made_by) > 1 or made_by & _without_temperature(root, name):
             old.append(name)
@@ -153,20 +154,20 @@ def outdated(
 
 
 def lacks_temperature(root: Path, name: str) -> bool:
-    """Whether some maps of a network were made before its temperature was fitted."""
+    """Return whether some maps of a network were made before its temperature was fitted."""
     return bool(
         _made_by(root, name, read_manifest(predictions(root, name))) & _without_temperature(root, name)
     )
 
 
 def _made_by(root: Path, name: str, parts: Iterable[str]) -> set[str]:
-    """Return what stamps say about the networks that made these parts."""
+    """Return the networks that made these parts, as stamps identify them."""
     stamps = stamps_of(predictions(root, name))
     return {stamps[part].split(":")[0] for part in parts if stamps.get(part, "").count(":") == 2}
 
 
 def _without_temperature(root: Path, name: str) -> set[str]:
-    """Return what stamps say about a network's maps that were made before its temperature was fitted."""
+    """Return the networks, as stamps identify them, whose maps predate the fitted temperature."""
     try:
         held = read_object((root / "methods" / name / "temperature.json").read_bytes()).get("maps_without_it")
     except (OSError, ValueError, StudyError):
@@ -175,7 +176,9 @@ def _without_temperature(root: Path, name: str) -> set[str]:
 
 
 def of_other_classes(settings: Settings, parts: Iterable[Part]) -> bool:
-    """Whether some of these parts are of words that became ids of other classes than today's."""
+    """Return whether some of these parts hold words that became ids of other classes than the current
+    ones.
+    """
     today = classes_key(settings)
     return any(_of_words(part) and not part.key.startswith(today) for part in parts)
 
@@ -185,7 +188,7 @@ def _of_words(part: Part) -> bool:
 
 
 def _of_photos(part: Part) -> bool:
-    """Whether a part's key says from which images it was made; of maps that came as files it says nothing."""
+    """Return whether a part's key identifies its images; that of maps that came as files does not."""
     return bool(part.key) and not _of_words(part)
 
 
@@ -218,19 +221,19 @@ def read_maps(folder: Path, shard: int, part: Part | None = None) -> dict[str, b
 
 
 def read_map(folder: Path, shard: int, part: Part, image: str) -> bytes | None:
-    """Return the runs of one image's map without reading the other maps of its shard, and so without the
-    part's checksum: runs have one of their own. None where there is none; errors as read_part.
+    """Return the runs of one image's map without reading the other maps of its shard, and so without checking
+    the part's checksum (runs have their own). None if there is no map; errors as read_part.
     """
     return read_cell(folder, part_name(shard), part, image, "runs")
 
 
 def read_ids(folder: Path, shard: int, part: Part) -> list[str]:
-    """Return the ids of the images of a shard that have a map, without reading one."""
+    """Return the ids of the images of a shard that have a map, without reading a map."""
     return read_small(folder, part_name(shard), part, ["id"])["id"].to_pylist()
 
 
 def read_photos(folder: Path, shard: int) -> dict[str, str]:
-    """Return the SHA-256 of the image that each map of a shard was made from, where that was noted."""
+    """Return the SHA-256 of the image that each map of a shard was made from, if it was recorded."""
     part = read_manifest(folder).get(part_name(shard))
     columns = read_small(folder, part_name(shard), part, ["id", "photo"]).to_pydict() if part else {}
     return {
@@ -241,8 +244,8 @@ def read_photos(folder: Path, shard: int) -> dict[str, str]:
 
 
 def read_stored(folder: Path, shard: int, parts: Mapping[str, Part] | None = None) -> list[StoredMap]:
-    """Return every map of a shard with all that was stored of it; ``parts`` is the folder's manifest, where
-    that was read before.
+    """Return every map of a shard with all stored fields; ``parts`` is the folder's manifest, if it was read
+    already.
     """
     part = (read_manifest(folder) if parts is None else parts).get(part_name(shard))
     if part is None:
@@ -254,8 +257,8 @@ def read_stored(folder: Path, shard: int, parts: Mapping[str, Part] | None = Non
 
 
 def keep_taken_back(folder: Path, maps: Mapping[int, Sequence[StoredMap]], key: str) -> None:
-    """Put labels of a truth, {shard: maps}, to those that no longer count: taken back, or replaced by others.
-    Nothing that people said is deleted.
+    """Add labels of a truth, {shard: maps}, to those that no longer count: withdrawn, or replaced. No answer
+    of a person is deleted.
     """
     kept = folder / TAKEN_BACK
     parts, new = read_manifest(kept) if any(maps.values()) else {}, {}
@@ -269,7 +272,7 @@ def keep_taken_back(folder: Path, maps: Mapping[int, Sequence[StoredMap]], key: 
 
 
 def content_digest(folder: Path) -> str:
-    """Return a digest of all maps of a folder that depends on nothing but ids and runs."""
+    """Return a digest of all maps of a folder that depends only on ids and runs."""
     digest = hashlib.sha256()
     rows = []
     for name, part in sorted(read_manifest(folder).items()):

@@ -1,5 +1,5 @@
-"""failures.csv, timings.parquet and log.jsonl: what could not be used and why, how long it took, who ran what
-when.
+"""failures.csv, timings.parquet and log.jsonl: what could not be used and why, how long it took, and who ran
+what when.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from faultscape.study.folder import put
 
 TIMINGS = ("stage", "name", "shard", "items", "seconds", "load", "model", "score", "write", "warm", "device")
 _OF_MODELS = ("predict", "inference")
-# what a cell begins with that a spreadsheet runs, and the mark that keeps it from that
+# first characters that make a spreadsheet run a cell, and the mark that prevents it
 _RUN = ("=", "+", "-", "@", "\t", "\r", "'")
 _FAILURE_COLUMNS = ["stage", "name", "image", "reason"]
 
 
 @dataclass(frozen=True, order=True)
 class Failure:
-    """One thing that could not be used: by which verb, of which model or truth (or nothing), which image or
+    """One thing that could not be used: in which verb, for which model or truth (if any), which image or
     file, and why.
     """
 
@@ -58,7 +58,7 @@ def read_failures(root: Path) -> list[Failure]:
 
 
 def replace_failures(root: Path, stage: str, name: str, failures: list[Failure]) -> None:
-    """Make failures.csv say this, and only this, of one stage and name."""
+    """Replace the rows of failures.csv for one stage and name."""
     _put_failures(root, [f for f in read_failures(root) if (f.stage, f.name) != (stage, name)] + failures)
 
 
@@ -71,28 +71,28 @@ def _put_failures(root: Path, rows: list[Failure]) -> None:
 
 
 def failures_of_model(root: Path, model: str) -> list[Failure]:
-    """Return the rows of failures.csv that are of a model, whether the study has it or not."""
+    """Return the rows of failures.csv about a model, whether the study has it or not."""
     return [f for f in read_failures(root) if _model_of(f.stage, f.name) == model]
 
 
 def _model_of(stage: str, name: str) -> str:
-    """Return the model that a row belongs to; '' where it belongs to none.
+    """Return the model that a row is about; '' if none.
 
     >>> _model_of("predict", "unet"), _model_of("measure", "labels/unet"), _model_of("label", "unet")
     ('unet', 'unet', '')
     """
-    if stage == "measure":  # of a truth or data set, and a model
+    if stage == "measure":  # the name has a truth or data set, and a model
         return name.rpartition("/")[2]
     return name if stage in _OF_MODELS else ""
 
 
 def rename_rows(root: Path, names: Mapping[str, str | None]) -> None:
-    """Call models by other names in failures.csv and timings.parquet; the rows of those whose new name is
-    None go.
+    """Rename models in failures.csv and timings.parquet; the rows of those whose new name is None are
+    removed.
     """
 
     def now(stage: str, name: str) -> str | None:
-        if stage == "measure":  # of a truth or data set, and a model
+        if stage == "measure":  # the name has a truth or data set, and a model
             first, slash, model = name.rpartition("/")
             after = names.get(model, model)
             return None if after is None else f"{first}{slash}{after}"
@@ -122,7 +122,7 @@ def csv_text(rows: Iterable[Sequence[Any]]) -> str:
     lines = []
     for row in rows:
         line = io.StringIO(newline="")
-        # this end has both, and so fields that hold either are quoted
+        # this line ending contains both characters, so that fields with either are quoted
         csv.writer(line, lineterminator="\r\n").writerow(row)
         lines.append(line.getvalue().removesuffix("\r\n") + "\n")
     return "".join(lines)
@@ -156,8 +156,8 @@ def _is_number(cell: str) -> bool:
 
 @dataclass(frozen=True)
 class Timing:
-    """A row of timings.parquet; of inference also what loading, the model, its labels and scores, and the
-    rest took, where, and whether the batch was ``warm``.
+    """A row of timings.parquet. For inference it also has the times of loading, the model, its labels and
+    scores, and the rest, the device, and whether the batch was ``warm``.
     """
 
     stage: str
@@ -174,8 +174,8 @@ class Timing:
 
 
 class Timings:
-    """Rows on their way to timings.parquet, which is put whole: seldom once it is long, so that its cost does
-    not grow with the square of a run.
+    """Rows to be added to timings.parquet, which is written whole: seldom once it is long, so that the cost
+    does not grow with the square of a run.
 
     A kill loses at most a sixteenth of the rows; times are for information. Use it where the study's tables
     may change (`lock.changing`).
@@ -186,23 +186,23 @@ class Timings:
         self._waiting: list[Timing] = []
 
     def add(self, rows: list[Timing]) -> None:
-        """Take rows: stage, name, shard, items and seconds; of inference also what loading, the model and the
-        rest took, and where.
+        """Add rows: stage, name, shard, items and seconds; for inference also the times of loading, the model
+        and the rest, and the device.
         """
         self._waiting += rows
         if 16 * len(self._waiting) >= self._there:
             self.write()
 
     def write(self) -> None:
-        """Write what waits."""
+        """Write the waiting rows."""
         if self._waiting:
             self._there = add_timings(self._root, self._waiting)
             self._waiting = []
-            pa.default_memory_pool().release_unused()  # what is kept for later grew by a megabyte a shard
+            pa.default_memory_pool().release_unused()  # memory kept for later grew by a megabyte per shard
 
 
 def add_timings(root: Path, rows: list[Timing]) -> int:
-    """Put timings.parquet with these rows at its end, and return how many it holds."""
+    """Append these rows to timings.parquet, and return how many it holds."""
     path, new = root / "timings.parquet", _timings(rows)
     try:
         old = [pq.read_table(path, schema=new.schema)] if path.exists() else []

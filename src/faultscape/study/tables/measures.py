@@ -1,9 +1,9 @@
-"""statistics/NAME: per-image sufficient statistics of a model against a truth, a part a shard; read column by
-column.
+"""statistics/NAME: per-image sufficient statistics of a model against a truth, one part per shard, read
+column by column.
 
-Conventions: a row an image: id and one list a statistic (int64 or float64, of fixed length), whose shape
-stands in the column's metadata; an image that could not be measured has no row but a failure in the manifest.
-Statistics that a part does not have (no confidence there) are read as 0 (counts) or NaN (others).
+Conventions: one row per image: id and one list per statistic (int64 or float64, of fixed length), whose shape
+is in the column's metadata; an image that could not be measured has no row but a failure in the manifest.
+Statistics missing from a part (for example without confidence) are read as 0 (counts) or NaN (others).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def put_statistics(
     rows: Sequence[Mapping[str, np.ndarray]],
     cells: np.ndarray | None = None,
 ) -> str:
-    """Write one shard's statistics, and the confusion matrix of its images together, and return the
+    """Write one shard's statistics, and the summed confusion matrix of its images, and return the
     checksum.
     """
     table = table_of(ids, rows)
@@ -58,11 +58,11 @@ def table_of(ids: Sequence[str], rows: Sequence[Mapping[str, np.ndarray]]) -> pa
 
 
 class Statistics(Mapping[str, np.ndarray]):
-    """A model's statistics over the images of a data set: (I, ...) in the order of ``ids``, images that are
-    not there 0 or NaN.
+    """A model's statistics over the images of a data set: (I, ...) in the order of ``ids``, 0 or NaN for
+    missing images.
 
-    Parts are read once; only the curves, which are larger than all else, are read when they are asked for.
-    ``only`` these statistics are read; of none is left which images are ``present``.
+    Parts are read once; only the curves, which are larger than everything else, are read on demand. ``only``
+    these statistics are read; if it is empty, just which images are ``present``.
     """
 
     def __init__(self, where: Path, ids: Sequence[str], only: Collection[str] | None = None) -> None:
@@ -72,7 +72,7 @@ class Statistics(Mapping[str, np.ndarray]):
         self._shapes: dict[str, tuple[tuple[int, ...], type]] = {}
         self._parts: list[tuple[str, Part, list[str], pa.Table, np.ndarray, np.ndarray]] = []
         self.present = np.zeros(len(ids), bool)
-        self.cells: np.ndarray | None = None  # (C + 1, C + 1), of all images
+        self.cells: np.ndarray | None = None  # (C + 1, C + 1), summed over images
         for name, part in sorted(read_manifest(where).items()):
             if part.rows:
                 self._take(name, part, place)

@@ -1,9 +1,9 @@
-"""predictions/NAME/KIND: what is kept of a model beside its labels (confidence, probabilities, logits,
-embeddings), some parts a shard.
+"""predictions/NAME/KIND: outputs of a model kept besides its labels (confidence, probabilities, logits,
+embeddings), several parts per shard.
 
-Conventions: a row an image that has a label map: id and one code an array (maps.arrays). Parts of a shard are
-named ``SHARD.NUMBER`` and hold about 64 MB each, so that neither writing nor reading ever holds more. Their
-key is the checksum of the label part they were made with: beside other labels they do not count.
+Conventions: one row per image that has a label map: id and one code per array (maps.array_codes). Parts of a
+shard are named ``SHARD.NUMBER`` and hold about 64 MB each, which limits memory when writing and reading.
+Their key is the checksum of the label part they were made with: with other labels they do not count.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _COLUMNS = ("values", "classes")
 
 @dataclass(frozen=True)
 class KeptPart:
-    """A part that was put and does not count yet: its name, checksum and rows."""
+    """A part that was written but does not count yet: its name, checksum and rows."""
 
     part: str
     sha256: str
@@ -36,7 +36,7 @@ class KeptPart:
 
 
 class Chunks:
-    """Writes one kind of one shard, part by part, as rows come in corpus order."""
+    """Writes one kind of output of one shard, part by part, as rows come in corpus order."""
 
     def __init__(self, folder: Path, shard: int) -> None:
         self._folder, self._shard = folder, shard
@@ -45,14 +45,14 @@ class Chunks:
         self.parts: list[KeptPart] = []
 
     def add(self, id_: str, codes: tuple[bytes, ...]) -> None:
-        """Take an image's codes."""
+        """Add an image's codes."""
         self._rows.append((id_, codes))
         self._held += sum(map(len, codes))
         if self._held >= _AT_ONCE:
             self._put()
 
     def finish(self) -> list[KeptPart]:
-        """Write what is left and return the parts, at least one, as JSON."""
+        """Write the remaining rows and return the parts, at least one, as JSON."""
         if self._rows or not self.parts:
             self._put()
         return self.parts
@@ -69,8 +69,8 @@ class Chunks:
 
 
 def complete(folder: Path) -> dict[str, str]:
-    """Return {name of a shard: checksum of the label part that its parts were made with} of a kind, where
-    none of these parts is lost.
+    """Return {name of a shard: checksum of the label part that its parts were made with} for one kind, for
+    shards with no missing part.
     """
     named, held = read_manifest(folder), there(folder)
     lost = {name.partition(".")[0] for name in named if name not in held}
@@ -78,7 +78,7 @@ def complete(folder: Path) -> dict[str, str]:
 
 
 def of_shard(manifest: dict[str, Part], shard: int, labels: str) -> list[KeptPart]:
-    """Return the parts of a shard that were made with the label part of this checksum, as `Chunks` gives
+    """Return the parts of a shard that were made with the label part of this checksum, as `Chunks` returns
     them.
     """
     mine = {
@@ -90,13 +90,15 @@ def of_shard(manifest: dict[str, Part], shard: int, labels: str) -> list[KeptPar
 
 
 def with_shard(manifest: dict[str, Part], shard: int, labels: str, parts: list[KeptPart]) -> dict[str, Part]:
-    """Return a manifest with these parts of a shard instead of what it had."""
+    """Return a manifest with these parts of a shard instead of its own."""
     others = {name: part for name, part in manifest.items() if not name.startswith(f"{part_name(shard)}.")}
     return others | {p.part: Part(p.sha256, p.rows, labels) for p in parts}
 
 
 def kinds(root: Path, name: str) -> list[str]:
-    """Return what is kept of a model, sorted: confidence, probabilities, logits, embedding-LAYER."""
+    """Return the kept kinds of output of a model, sorted: confidence, probabilities, logits,
+    embedding-LAYER.
+    """
     here = predictions(root, name)
     return sorted(
         path.name for path in made(root, "predictions") if path.parent == here and read_manifest(path)
@@ -110,8 +112,8 @@ def ids(root: Path, name: str, kind: str, parts: Iterable[tuple[str, Part]]) -> 
 
 
 def read_kept(root: Path, name: str, kind: str, shard: int) -> Iterator[tuple[str, tuple[np.ndarray, ...]]]:
-    """Yield (image id, array_codes) of a shard in corpus order; nothing where the kind was not kept, or was
-    made with other labels than the model has now.
+    """Yield (image id, array_codes) of a shard in corpus order; nothing if the kind was not kept, or was made
+    with other labels than the model's current ones.
     """
     for part, entry in parts_by_shard(root, name, kind).get(shard, []):
         table = read_part(predictions(root, name) / kind, part, entry)
@@ -125,8 +127,8 @@ def read_kept(root: Path, name: str, kind: str, shard: int) -> Iterator[tuple[st
 def read_some(
     root: Path, name: str, kind: str, shard: int, images: Collection[str]
 ) -> dict[str, tuple[np.ndarray, ...]]:
-    """Return {image id: array_codes} of some images of a shard, as `read_kept`; parts that hold none of them
-    are not read, nor other images decoded.
+    """Return {image id: array_codes} for some images of a shard, as `read_kept`, reading only parts that hold
+    one of them and decoding no other images.
     """
     folder, out = predictions(root, name) / kind, dict[str, tuple[np.ndarray, ...]]()
     for part, entry in parts_by_shard(root, name, kind).get(shard, []):
@@ -142,7 +144,7 @@ def read_some(
 
 
 def parts_by_shard(root: Path, name: str, kind: str) -> dict[int, list[tuple[str, Part]]]:
-    """Return {shard: its parts of a kind that belong to the labels which the model has now, in order}."""
+    """Return {shard: its parts of a kind that belong to the model's current labels, in order}."""
     labels, out = read_manifest(predictions(root, name)), {}
     for part, entry in sorted(read_manifest(predictions(root, name) / kind).items()):
         number = part.partition(".")[0]

@@ -1,10 +1,10 @@
-"""pairs/NAME: packed sparse counts of NAME against every model named before it, and against each truth; a
-part a shard.
+"""pairs/NAME: packed sparse counts of NAME against every earlier model, and against each truth; one part per
+shard.
 
-Conventions: part ``SHARD.models`` holds the earlier models, ``SHARD.truth-T`` one truth; a row an image that
-has a map of NAME (and of T): id and ``counts`` (see comparison.packing; row = the other, column = NAME). J
-folders, not J^2. The manifest's key says which maps, classes and size a part was made from, so a part made
-stale by any of them is known without reading it.
+Conventions: part ``SHARD.models`` holds the earlier models, ``SHARD.truth-T`` one truth; one row per image
+that has a map of NAME (and of T): id and ``counts`` (see comparison.sparse_counts; row = the other, column =
+NAME). J folders, not J^2. The manifest's key identifies the maps, classes and size that a part was made from,
+so a stale part is detected without reading it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from faultscape.study.folder import check_name
 from faultscape.study.parts import Part, put_part, read_part
 from faultscape.study.tables.corpus import part_name
 
-_GROUP = 1024  # counts are read a shard at a time, and compress better together
+_GROUP = 1024  # counts are read a shard at a time, and larger groups compress better
 
 
 @dataclass(frozen=True)

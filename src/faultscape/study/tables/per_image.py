@@ -1,8 +1,8 @@
-"""per_image.parquet: a row a data set, model and image: each metric of that image by itself, and the counts
-by class behind them.
+"""per_image.parquet: one row per data set, model and image: each metric of the single image, and the counts
+by class behind it.
 
-Conventions: undefined metrics are null, as are counts that a model has none of; a model is one row group, so
-that only one is held at a time.
+Conventions: undefined metrics are null, as are counts that a model lacks; each model is one row group, so
+that only one is in memory at a time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ModelRows:
 def put_per_image(
     path: Path, models: Iterable[ModelRows], metrics: Sequence[str], counts: Sequence[str]
 ) -> None:
-    """Put the table with a column each of ``metrics`` and ``counts``."""
+    """Write the table with one column for each of ``metrics`` and ``counts``."""
     sink, writer = pa.BufferOutputStream(), None
     for rows in models:
         n = len(rows.ids)
@@ -55,7 +55,7 @@ def put_per_image(
 
 
 def _lists(counts: Mapping[str, np.ndarray], name: str, n: int) -> pa.Array:
-    """Return a column of lists of counts by class, null where a model has none."""
+    """Return a column of lists of counts by class, null if a model has none."""
     if name not in counts:
         return pa.array([None] * n, pa.list_(pa.int64()))
     values = counts[name].reshape(n, -1)

@@ -1,12 +1,12 @@
-"""reliability/counts/MODEL/KIND: the pixels of each image, counted: by true and predicted class (kind
-``maps``), and by score (a kind a scorer, ``doubt-msp``); a part a shard.
+"""reliability/counts/MODEL/KIND: pixel counts of each image: by true and predicted class (kind ``maps``), and
+by score (one kind per scorer, ``doubt-msp``); one part per shard.
 
-Conventions: ``maps`` has a row an image: id, the confusion matrix with labels (row = truth, places 0..C, C =
-void) and with the model's own map of the image that it was made of, both sparse (place and number of each
-cell that is not 0; null where there is nothing to compare with), and pixels, right pixels and summed
-confidence of each bin of equal width (null without confidence). A scorer's parts have a row an image and
-holdout ('' for none): the code of its counts (metrics.scores.grouped_counts). The manifest's key says what a
-part was made from.
+Conventions: ``maps`` has one row per image: id, the confusion matrix with labels (row = truth, places 0..C, C
+= void) and that with the model's own map of the image it was made from, both sparse (place and value of each
+non-zero cell; null if there is nothing to compare with), and pixels, correct pixels and summed confidence of
+each bin of equal width (null without confidence). A scorer's parts have one row per image and holdout ('' for
+none): the code of its counts (metrics.scores.grouped_counts). The manifest's key identifies what a part was
+made from.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _LISTS = {"bin_count": pa.int64(), "bin_right": pa.int64(), "bin_confidence": pa
 
 @dataclass(frozen=True, eq=False)
 class MapCounts:
-    """What is counted of one image's map: (C + 1, C + 1) cells against its labels and against the map of its
-    parent, and calibration bins (3, B); None where there is nothing to count.
+    """The counts of one image's map: (C + 1, C + 1) cells against its labels and against the map of its
+    parent, and calibration bins (3, B); None if there is nothing to count.
     """
 
     cells: np.ndarray | None = None

@@ -1,9 +1,9 @@
-"""The images from which a person's work is drawn, as numbers: some dozen bytes an image, where a row of the
+"""The images that people may be asked to label, as numbers: a few dozen bytes per image, while a row of the
 corpus takes a thousand.
 
-Conventions: in corpus order, or in the order among equals; a place is an image's number in it. ``ranks`` say
-which place among equals an image has; ``families`` are the same for images of one near-duplicate group,
-``shards`` the shard of each.
+Conventions: in corpus order, or in the order among equals; a place is an image's number in it. ``ranks`` are
+the places of images in the order among equals; ``families`` are equal for images of one near-duplicate group;
+``shards`` are the shards of the images.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Pool:
 
 
 def read_groups(root: Path) -> dict[str, str]:
-    """Return {id: group} of the images of a study that belong to a group (`collect --group`); nothing where
-    none does.
+    """Return {id: group} of the images of a study that belong to a group (`collect --group`); empty if none
+    does.
     """
     names = column_names(root) if (root / "corpus.parquet").exists() else []
     if "group" not in names or duplicates_column(names) == "group":
-        # earlier versions kept near-duplicates there
+        # earlier versions stored near-duplicates there
         return {}
     table = read_columns(root, ["id", "group"])
     table = table.filter(pc.call_function("not_equal", [table["group"], ""]))
@@ -66,8 +66,8 @@ def read_pool(root: Path, *, keep_duplicates: bool = False, seed: int | None = N
     """Return the pool of a study in corpus order; with ``keep_duplicates`` every image is a family of its
     own.
 
-    Ranks among equals are those of the images' bytes under ``seed`` (faultscape.ties), without one those of
-    the ids.
+    Ranks among equals are those of the images' bytes under ``seed`` (faultscape.ties); without a seed, those
+    of the ids.
     """
     path = root / "corpus.parquet"
     if not path.exists():
@@ -99,6 +99,6 @@ def read_pool(root: Path, *, keep_duplicates: bool = False, seed: int | None = N
 
 
 def _keys(table: pa.Table) -> Iterator[str]:
-    """Yield what stands for each image in the order among equals."""
+    """Yield the key of each image in the order among equals."""
     for rows in table.select(["id", "digest"]).to_batches(_AT_ONCE):
         yield from map(tie_key, rows["id"].to_pylist(), rows["digest"].to_pylist())

@@ -1,9 +1,9 @@
-"""removed.parquet: the images that left the corpus, each with its shard, so that maps and counts of a shard's
-other images stay right, and the image can come back.
+"""removed.parquet: the images that left the corpus, each with its shard, so that maps and counts of the other
+images of a shard stay valid, and the image can come back.
 
-Conventions: rows as in corpus.parquet. An image that stands in both tables is in the corpus: who removes one
-writes this table first, and nothing is taken out of it. A *whole* shard is all that it was cut with: parts of
-maps and counts are of whole shards, and readers ask for the images of the corpus alone.
+Conventions: rows as in corpus.parquet. An image in both tables is in the corpus: removal writes this table
+first, and nothing is ever taken out of it. A *whole* shard is all images that it was cut with: parts of maps
+and counts are of whole shards, and readers ask only for images of the corpus.
 """
 
 from __future__ import annotations
@@ -34,13 +34,15 @@ def read_removed(root: Path) -> list[Image]:
 
 
 def note_removed(root: Path, images: Iterable[Image]) -> None:
-    """Note images that are about to leave the corpus; of an image that left before, its latest row stays."""
+    """Record images that are about to leave the corpus; for an image that left before, the latest row
+    stays.
+    """
     held = {image.id: image for image in read_images(root / _FILE)}
     put_images(root / _FILE, [*(held | {image.id: image for image in images}).values()])
 
 
 def removed_by_shard(root: Path) -> dict[int, list[Image]]:
-    """Return {shard: its images that left the corpus}, of the shards that have any."""
+    """Return {shard: its images that left the corpus}, for shards that have any."""
     out: dict[int, list[Image]] = {}
     for image in read_removed(root):
         out.setdefault(image.shard, []).append(image)
@@ -48,20 +50,18 @@ def removed_by_shard(root: Path) -> dict[int, list[Image]]:
 
 
 def whole_corpus(root: Path) -> dict[str, Image]:
-    """Return {image id: image} of all images of whole shards, those that left the corpus too."""
+    """Return {image id: image} of all images of whole shards, including those that left the corpus."""
     return {image.id: image for image in [*read_removed(root), *read_corpus(root)]}
 
 
 def whole_shard(root: Path, number: int) -> list[Image]:
-    """Return all images that a shard was cut with, those that left the corpus too, in the order of their
-    ids.
-    """
+    """Return all images that a shard was cut with, including those that left the corpus, in order of ids."""
     return _by_id([*read_corpus(root, number), *removed_by_shard(root).get(number, [])])
 
 
 def each_whole_shard(root: Path) -> Iterator[tuple[int, list[Image]]]:
-    """Yield (number, all images that it was cut with) of every shard, those too of which no image is left, in
-    the order of shards.
+    """Yield (number, all images that it was cut with) of every shard, including shards without any image
+    left, in order of shards.
     """
     gone = removed_by_shard(root)
     for number, images in each_shard(root):

@@ -1,12 +1,12 @@
 """selection.csv and selection.json: which images were chosen, append-only, and the definition that was fixed
 when they were.
 
-Conventions: selection ``main`` lies in selection.csv / selection.json, others in selection-NAME.*. A row is a
-duel's (defender, attacker, class), a pair's (model_a, model_b) or a draw for all models at once, as its first
-line says. The JSON also names the models in order, a key of the corpus and predictions that the images were
-drawn from, and how many rows count: those behind them are of a writer that was killed before it put the JSON.
-A selection that another took the place of (``select --replace``) says which in its definition; one that was
-removed, and is labelled, lies in STUDY/removed/NAME-DATE as it lay in the study.
+Conventions: selection ``main`` is stored in selection.csv / selection.json, others in selection-NAME.*. A row
+belongs to a duel (defender, attacker, class), a pair (model_a, model_b) or a draw for all models at once, as
+its header line shows. The JSON also names the models in order, a key of the corpus and predictions that the
+images were drawn from, and how many rows count: later ones are from a writer killed before it wrote the JSON.
+The definition of a selection that was replaced (``select --replace``) names its successor; a removed
+selection with labels is kept in STUDY/removed/NAME-DATE with the same files.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from faultscape.study.tables.logs import csv_text
 MAIN = "main"
 REMOVED = "removed"
 REPLACED_BY = "replaced_by"
-# columns that are not called as the fields are
+# columns whose names differ from the fields
 _WORDS = {"class_": "class", "probability": "draw_probability", "pool": "pool_size"}
 _KINDS = {tuple(_WORDS.get(f.name, f.name) for f in fields(kind)): kind for kind in (Slot, PairSlot, Draw)}
 _CHANGED = "selection {!r} changed while it was read; run the command again"
@@ -36,7 +36,7 @@ _READ: dict[str, Any] = {"str": str, "int": int, "float": lambda text: float(tex
 
 
 def path(root: Path, name: str, ending: str = "csv", *, stem: str = "selection") -> Path:
-    """Return the file of a named selection (or, by ``stem``, of what belongs to it)."""
+    """Return the file of a named selection (or, by ``stem``, of a file that belongs to it)."""
     check_name(name, "selection")
     return root / (f"{stem}.{ending}" if name == MAIN else f"{stem}-{name}.{ending}")
 
@@ -48,17 +48,17 @@ def names(root: Path) -> list[str]:
 
 
 def read_removed(root: Path) -> list[Slots]:
-    """Return the labelled selections that were removed, in the order of their folders' names: what they chose
-    has labels still.
+    """Return the labelled selections that were removed, in the order of their folders' names: their images
+    still have labels.
     """
     folders = sorted(path for path in (root / REMOVED).glob("*/") if path.is_dir())
     return [read_selection(folder, name)[0] for folder in folders for name in names(folder)]
 
 
 def read_selection(root: Path, name: str = MAIN, *, seen: bool = False) -> tuple[Slots, str]:
-    """Return a selection and the key of what it was drawn from; SelectionError when there is none of this
-    name, DamagedSelectionError when its files are damaged, StudyChangedError when another faultscape put
-    another in its place meanwhile, or took away one that was ``seen``.
+    """Return a selection and the key of what it was drawn from; SelectionError if there is none of this name,
+    DamagedSelectionError if its files are damaged, StudyChangedError if another faultscape process replaced
+    it meanwhile, or removed one that was ``seen``.
     """
     table, about = path(root, name), path(root, name, "json")
     if (data := _bytes_of(about)) is None:
@@ -88,7 +88,7 @@ def read_selection(root: Path, name: str = MAIN, *, seen: bool = False) -> tuple
         if kind is None:
             raise ValueError("its first line is another")  # noqa: TRY301 - as any other damage
         read = [_READ[str(f.type)] for f in fields(kind)]
-        if not 0 <= (number := said.get("rows", len(lines))) <= len(lines):  # earlier versions do not say it
+        if not 0 <= (number := said.get("rows", len(lines))) <= len(lines):  # missing in earlier versions
             raise ValueError(f"it has {len(lines)} of {number} rows")  # noqa: TRY301
         rows = tuple(
             kind(*(make(text) for make, text in zip(read, line, strict=True))) for line in lines[:number]
@@ -110,14 +110,14 @@ def read_selection(root: Path, name: str = MAIN, *, seen: bool = False) -> tuple
             f"{table} or {about} is damaged: {why}; restore them from a copy, or remove both with {away}"
             f" and select again with {again} (labels are kept)"
         ) from None
-    if _bytes_of(about) != data:  # the rows may be of another selection
+    if _bytes_of(about) != data:  # the rows may belong to another selection
         raise StudyChangedError(_CHANGED.format(name))
     return found
 
 
 def _bytes_of(file: Path) -> bytes | None:
-    """Return what a file holds, None where there is none; what cannot be read holds nothing, which is
-    reported like any other damage.
+    """Return the content of a file, None if it does not exist; b"" if it cannot be read, which is reported
+    like any other damage.
     """
     try:
         return file.read_bytes()
@@ -128,8 +128,8 @@ def _bytes_of(file: Path) -> bytes | None:
 
 
 def write_selection(root: Path, slots: Slots, drawn_from: str, name: str = MAIN) -> None:
-    """Put a selection; rows already there are expected at the head of ``slots.rows``. Its new rows count once
-    its JSON is put.
+    """Write a selection; existing rows must be at the head of ``slots.rows``. Its new rows count once its
+    JSON is written.
     """
     columns = next(columns for columns, kind in _KINDS.items() if isinstance(slots.rows[0], kind))
     cells = [

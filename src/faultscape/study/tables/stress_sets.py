@@ -1,12 +1,12 @@
-"""sets.json: the sets of a study that were made of its other sets, those that are data sets of a known
-layout, and the classes that were held out.
+"""sets.json: the sets of a study that were made from its other sets, those that are data sets of a known
+layout, and the held-out classes.
 
-Conventions: a set has a name, as in corpus.parquet, whose rows hold the recipes of its images. Here stands
-what made it: the ``kind`` of stress, the set that it was made ``of``, the ``line`` of options that were
-given, the ``parameters`` that decide what is made, and the ``inputs`` that it follows from. ``labels`` is
-"parents" where no pixel moves, so that labels of the parents are its own, "own" where they lie in stress/SET,
-"none" where there are none. Of a data set ``fingerprints`` say from which files the truth of each shard was
-read. A held-out class list is a name and the names of the classes that it withholds.
+Conventions: a set has a name, as in corpus.parquet, whose rows hold the recipes of its images. This file
+records how it was made: the ``kind`` of stress, the set that it was made ``of``, the ``line`` of options that
+were given, the ``parameters`` that decide what is made, and the ``inputs`` that it depends on. ``labels`` is
+"parents" if no pixel moves, so that labels of the parents apply, "own" if they are in stress/SET, "none" if
+there are none. For a data set ``fingerprints`` identify the files that the truth of each shard was read from.
+A held-out class list is a name and the names of the classes that it withholds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class StressSet(pydantic.BaseModel):
     kind: Kind
     of: str
     labels: Labels = "parents"
-    truth: str = ""  # the labels that it was made with, where these are its own
+    truth: str = ""  # the labels that it was made with, if they are its own
     line: Held = {}
     parameters: Held = {}
     inputs: dict[str, str] = {}
@@ -59,7 +59,7 @@ class StressSets(pydantic.BaseModel):
 
 
 def read_stress(root: Path) -> StressSets:
-    """Return what sets.json holds, nothing where there is none; StudyError where it is damaged."""
+    """Return the content of sets.json, empty if there is none; StudyError if it is damaged."""
     path = root / _FILE
     try:
         return StressSets.model_validate_json(path.read_bytes()) if path.exists() else StressSets()
@@ -71,13 +71,13 @@ def read_stress(root: Path) -> StressSets:
 
 
 def add_sets(root: Path, sets: Mapping[str, StressSet]) -> None:
-    """Enter sets that were made, instead of those of their names."""
+    """Enter sets that were made, replacing those of the same name."""
     held = read_stress(root)
     _put(root, held.model_copy(update={"sets": {**held.sets, **sets}}))
 
 
 def drop_sets(root: Path, names: Iterable[str]) -> None:
-    """Forget sets of which no image is left."""
+    """Remove the entries of sets without images."""
     held, gone = read_stress(root), set(names)
     if gone & held.sets.keys():
         _put(
@@ -89,13 +89,13 @@ def drop_sets(root: Path, names: Iterable[str]) -> None:
 
 
 def add_source(root: Path, name: str, source: DataSource) -> None:
-    """Enter where a set of a known layout came from."""
+    """Enter the source of a set of a known layout."""
     held = read_stress(root)
     _put(root, held.model_copy(update={"data": {**held.data, name: source}}))
 
 
 def add_holdout(root: Path, name: str, classes: Iterable[str]) -> None:
-    """Enter classes that are held out, under a name."""
+    """Enter held-out classes under a name."""
     held = read_stress(root)
     _put(
         root,
@@ -104,7 +104,7 @@ def add_holdout(root: Path, name: str, classes: Iterable[str]) -> None:
 
 
 def drop_holdout(root: Path, name: str) -> tuple[str, ...]:
-    """Forget a holdout, and return the classes that it withheld; StudyError for one that there is not."""
+    """Remove a holdout and return the classes that it withheld; StudyError if it does not exist."""
     held = read_stress(root)
     if name not in held.holdouts:
         there = f"are {', '.join(held.holdouts)}" if held.holdouts else "is none"
@@ -119,9 +119,7 @@ def drop_holdout(root: Path, name: str) -> tuple[str, ...]:
 
 
 def rename_held_classes(root: Path, renamed: Mapping[str, str]) -> None:
-    """Call classes what they are called now, {old name: new name}: those that are held out, and the ego
-    vehicle of blended sets.
-    """
+    """Rename classes, {old name: new name}: those that are held out, and the ego vehicle of blended sets."""
     held = read_stress(root) if renamed else StressSets()
 
     def called(words: Held) -> Held:
@@ -138,7 +136,7 @@ def rename_held_classes(root: Path, renamed: Mapping[str, str]) -> None:
 
 
 def labels_folder(root: Path, name: str) -> Path:
-    """Return the folder of the labels of a set that has its own, as label maps in parts."""
+    """Return the folder of the own labels of a set, as label maps in parts."""
     return root / "stress" / check_name(name, "set")
 
 

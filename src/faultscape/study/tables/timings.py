@@ -1,11 +1,11 @@
 """How long a model takes for one frame: the forward pass, with its labels and scores, and with loading and
 writing (Blum et al. 2021, inference time).
 
-Conventions: milliseconds a frame, median and quartiles over batches, each batch counted once for every frame
-in it; a batch that was the first its network saw (warm-up) is left out. Of a shard that was predicted again,
-by another network say, only the last time counts. Where some ran alone, batches of one frame count and no
-others, as Blum et al. 2021 time them. Loading, the model and writing run side by side, so that a whole run
-takes less than their sum. Times lie outside every law.
+Conventions: milliseconds per frame, median and quartiles over batches, each batch counted once for every
+frame in it; the first batch of a network (warm-up) is left out. If a shard was predicted again, for example
+by another network, only the last time counts. If enough frames ran alone, only batches of one frame count, as
+in Blum et al. 2021. Loading, the model and writing run in parallel, so that a whole run takes less than their
+sum. Times are not covered by the laws on results.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import numpy as np
 import pyarrow.parquet as pq
 
 _PARTS = ("model", "score", "seconds")
-_ALONE = 8  # frames that ran alone, from which on they are enough
+_ALONE = 8  # number of frames that ran alone which are enough
 
 
 @dataclass(frozen=True)
 class FrameTimes:
-    """One model on one device: frames measured, in batches of how many (their median), and (first quartile,
+    """One model on one device: the number of frames measured, their median batch size, and (first quartile,
     median, third quartile) in milliseconds.
 
-    ``scored`` adds labels and scores to the forward pass; of times that an earlier version noted they are in
-    ``whole`` alone.
+    ``scored`` adds labels and scores to the forward pass; for times recorded by an earlier version they are
+    only in ``whole``.
     """
 
     name: str
@@ -40,8 +40,8 @@ class FrameTimes:
 
 
 def frame_times(root: Path) -> list[FrameTimes]:
-    """Return the times of each network of a study and device, in the order in which they first ran; none
-    where nothing was measured.
+    """Return the times of each network of a study and device, in the order in which they first ran; empty if
+    nothing was measured.
     """
     path = root / "timings.parquet"
     try:
@@ -50,7 +50,7 @@ def frame_times(root: Path) -> list[FrameTimes]:
         return []
     latest: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for row in rows:
-        if row["stage"] == "predict":  # stands before the batches of its shard
+        if row["stage"] == "predict":  # comes before the batches of its shard
             latest[row["name"], row["shard"]] = []
         elif row["stage"] == "inference" and row["warm"] and row["items"]:
             latest.setdefault((row["name"], row["shard"]), []).append(row)
@@ -70,7 +70,7 @@ def frame_times(root: Path) -> list[FrameTimes]:
 
 
 def _quartiles(values: np.ndarray, weights: np.ndarray) -> tuple[float, float, float]:
-    """Return the quartiles of values that each stand for several frames."""
+    """Return the quartiles of values, each weighted by its number of frames."""
     spread = np.repeat(values, weights)
     first, median, third = np.quantile(spread, [0.25, 0.5, 0.75])
     return float(first), float(median), float(third)

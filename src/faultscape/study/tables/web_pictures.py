@@ -1,9 +1,9 @@
 """queries.csv and the web folder: search terms, the images that came from the web with their licences, and
-what people decided about them.
+people's decisions about them.
 
-Conventions: ``web/pictures.csv`` is append-only: a row is whole when its line ends, and of two rows with one
-URL the later counts. ``left_out`` says why an image that came is not for review ('' = it is). A cell that a
-spreadsheet would run as a formula is written with ``'`` before it. Files lie in ``web/pictures`` and
+Conventions: ``web/pictures.csv`` is append-only: a row is complete when its line ends, and of two rows with
+one URL the later counts. ``left_out`` says why a downloaded image is not up for review ('' = it is). A cell
+that a spreadsheet would run as a formula is written with ``'`` before it. Files are in ``web/pictures`` and
 ``web/thumbnails``.
 """
 
@@ -25,7 +25,7 @@ FOLDER = "web"
 
 @dataclass(frozen=True)
 class Term:
-    """A line of queries.csv; ``classes`` are names parted by ``;``."""
+    """A line of queries.csv; ``classes`` are names separated by ``;``."""
 
     query: str
     kind: str
@@ -35,7 +35,7 @@ class Term:
 @dataclass(frozen=True)
 class WebPicture:
     """An image that came from the web; ``dhash`` is 64 bits as a signed number, ``transparent`` the share of
-    pixels that are seen through.
+    transparent pixels.
     """
 
     id: str
@@ -57,8 +57,8 @@ class WebPicture:
 
 
 def read_terms(path: Path) -> list[Term]:
-    """Return the lines of a file of search terms; none when it is not there. Only the column ``query`` is
-    needed.
+    """Return the lines of a file of search terms; empty if it does not exist. Only the column ``query`` is
+    required.
     """
     if not path.exists():
         return []
@@ -70,7 +70,7 @@ def read_terms(path: Path) -> list[Term]:
 
 
 def write_terms(path: Path, terms: Iterable[Term]) -> None:
-    """Put a file of search terms."""
+    """Write a file of search terms."""
     put(
         path,
         csv_text(
@@ -80,7 +80,7 @@ def write_terms(path: Path, terms: Iterable[Term]) -> None:
 
 
 def read_pictures(root: Path) -> dict[str, WebPicture]:
-    """Return the images of ``web/pictures.csv`` by URL; a last line that a kill tore does not count."""
+    """Return the images of ``web/pictures.csv`` by URL; a last line truncated by a kill does not count."""
     path = root / FOLDER / "pictures.csv"
     if not path.exists():
         return {}
@@ -108,7 +108,7 @@ def add_picture(root: Path, picture: WebPicture) -> None:
         with path.open("a+b") as file:
             end = file.seek(0, os.SEEK_END)
             file.seek(max(0, end - 1))
-            if file.read(1) not in (b"", b"\n"):  # a kill tore the last line
+            if file.read(1) not in (b"", b"\n"):  # a kill truncated the last line
                 file.seek(0)
                 end = file.truncate(file.read().rfind(b"\n") + 1)
             file.write((b"" if end else csv_text([[f.name for f in fields(WebPicture)]]).encode()) + line)
@@ -119,8 +119,8 @@ def add_picture(root: Path, picture: WebPicture) -> None:
 
 
 def read_decisions(path: Path) -> dict[str, str]:
-    """Return {id: accept, reject or ''} of an accept.csv, '' for what is undecided again; CorpusError when it
-    holds anything else.
+    """Return {id: accept, reject or ''} of an accept.csv, '' for undecided again; CorpusError for any other
+    content.
     """
     decisions = {}
     for number, row in enumerate(read_rows(path, ["id", "decision"]), 2):
@@ -134,13 +134,13 @@ def read_decisions(path: Path) -> dict[str, str]:
 
 
 def write_decisions(root: Path, decisions: dict[str, str]) -> None:
-    """Put web/accept.csv: everything that was decided so far."""
+    """Write web/accept.csv: all decisions so far."""
     put(root / FOLDER / "accept.csv", csv_text([("id", "decision"), *sorted(decisions.items())]).encode())
 
 
 def read_rows(path: Path, needed: Sequence[str]) -> list[dict[str, str]]:
-    """Return the rows of a person's CSV file by the names in its first line, cells without blanks around
-    them; CorpusError when a needed column is missing.
+    """Return the rows of a person's CSV file by the names in its first line, cells without surrounding
+    blanks; CorpusError if a needed column is missing.
     """
     try:
         rows = _parsed(path.read_text(encoding="utf-8-sig"))
