@@ -62,8 +62,8 @@ def read_predictions(
 def _answers(
     folder: Path, places: np.ndarray, classes: int, wanted: pa.Array, most: int = MOST
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return (I, K) places and probabilities of one model, or one truth, -1 and NaN where there is none; K is
-    at most ``most``.
+    """Return (I, K) places and probabilities of one model or truth, -1 and NaN where missing; K is at most
+    ``most``.
     """
     parts = [
         read_part(folder, name, part, ["id", "runs"]) for name, part in sorted(read_manifest(folder).items())

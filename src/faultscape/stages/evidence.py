@@ -31,7 +31,7 @@ from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import part_name, read_columns, read_corpus, read_ids, shards, shards_of
 from faultscape.study.tables.removed_images import read_removed, removed_by_shard
 
-LABELS = "labels"  # the truth that labels are kept under where nobody names another
+LABELS = "labels"  # the default name of a truth
 
 
 def truths(root: Path) -> list[str]:

@@ -55,7 +55,7 @@ def _scored(root: Path, settings: Settings, model: str) -> Iterator[tuple[str, M
             (name, of), folder = parts, methods_folder(root, model)
             path, said = folder / f"{name}{ENDING}", folder / _SAID / f"{word}.json"
             about = None
-            with suppress(ModelError, OSError, UnicodeDecodeError):  # gone or damaged: it is not known
+            with suppress(ModelError, OSError, UnicodeDecodeError):  # gone or damaged: unknown
                 if said.is_file():
                     about = about_of(said.read_text(encoding="utf-8"), said)
                 elif path.is_file() and digest(path) == of:
