@@ -3,7 +3,8 @@
 Conventions: the worst images of a model, for each kind of error, are those with the largest error; images
 with an undefined or zero error are left out. Errors equal to 12 digits are ordered by
 `stages.measure.image_order`, never by name. All images together take about 6 MB; the worst of each kind and
-model come first, and those that no longer fit are counted. Source: Zhang et al. 2021, Figs. 2 and 7.
+model come first, and those that no longer fit are counted.
+Source: Zhang et al. 2021, Figs. 2 and 7.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ cheat gains by knowing the backgrounds.
 Conventions: (a) *pasted known objects* should look as known as everything else: the AUROC of their pixels
 against other known ones is .5 if blending leaves no trace that a score detects. (b) the cheat scores a pixel
 by |image - base|, averaged over channels; fog on the known pixels (Blum et al. 2021, 3.1) is meant to defeat
-it, so foggy and clear images are judged separately. Source: Blum et al. 2021, 3.1 (fixed backgrounds), Fig. 4
-(artefacts in FS Web March 2019).
+it, so foggy and clear images are judged separately.
+Source: Blum et al. 2021, 3.1 (fixed backgrounds), Fig. 4 (artefacts in FS Web March 2019).
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ ECE, AUROC, AUPR of right and of wrong pixels, and FPR95 with *right* pixels as 
 every anomaly set has AUROC, AUPR and FPR95. ``semantic_hmean`` and ``ood_hmean`` are harmonic means of all of
 these, with 1 - ECE and 1 - FPR95, and ``bravo_index`` is the harmonic mean of both. The challenge samples
 100,000 pixels per frame; here all count. ``s3-code``: void pixels count as known, and areas come from 200
-equal thresholds; ``predict --input-size`` or ``--window`` shows the network 768 x 768. Source:
-bravo_challenge, eval_script (2024); uncertainty-baselines, robust_segvit (docs/explanation/errata.md).
+equal thresholds; ``predict --input-size`` or ``--window`` shows the network 768 x 768.
+Source: bravo_challenge, eval_script (2024); uncertainty-baselines, robust_segvit
+(docs/explanation/errata.md).
 """
 
 from __future__ import annotations

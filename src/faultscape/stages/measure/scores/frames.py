@@ -3,7 +3,8 @@ precision, with the score map and the objects that it misses.
 
 Conventions: frames of equal average precision are ordered by `stages.measure.image_order`. What is found or
 missed at 5 % false positives is read from histograms of the data set's scores in 65,536 steps, like
-intervals. Source: Blum et al. 2021, Figs. 2 and 5.
+intervals.
+Source: Blum et al. 2021, Figs. 2 and 5.
 """
 
 from __future__ import annotations
