@@ -1,4 +1,4 @@
-"""What a person looks at."""
+"""Everything that people read: pages, charts and texts."""
 
 import lazy_loader
 

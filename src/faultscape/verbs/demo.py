@@ -214,9 +214,7 @@ def demo(study: Place = "demo-study", *, scenes: int = 300, engine: str = "proce
     answers.mkdir(parents=True, exist_ok=True)
     for name, slots in (("main", duels), (DRAWN, drawn)):
         export(study, str(root / "demo" / f"to-label-{name}"), selection=name)
-        for (
-            image
-        ) in slots.images:  # a simulated annotator, who answers only what is asked, by the drawn truth
+        for image in slots.images:  # simulates an annotator who answers only what is asked, from the truth
             target = answers / f"{image}.png"
             if not target.exists():
                 os.link(root / "demo" / "truth" / f"{image}.png", target)
