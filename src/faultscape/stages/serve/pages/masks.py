@@ -39,10 +39,10 @@ from faultscape.web.app import NotFoundError, page
 
 MOST_BYTES = 256 << 20  # of one file
 MOST_UNPACKED = 2 << 30
-AT_ONCE = 4  # files that are being sent
-SECONDS = 1800.0  # that one may take
+AT_ONCE = 4  # most concurrent uploads
+SECONDS = 1800.0  # most seconds per upload
 _UNPACKED = "unpacked"
-_SHOWN = 20  # labels that could not be used
+_SHOWN = 20  # most unusable labels to list
 _ENDINGS = frozenset({".png", ".json", ".xml", ".txt"})
 _KINDS = ((b"PK", ".zip"), (b"<", ".xml"), (b"{", ".json"), (b"[", ".json"))
 TakeMasks = Callable[
