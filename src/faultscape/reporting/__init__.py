@@ -1,4 +1,4 @@
-"""Everything that people read: pages, charts and texts."""
+"""What people read: pages, charts and texts."""
 
 import lazy_loader
 

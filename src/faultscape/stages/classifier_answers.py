@@ -31,8 +31,8 @@ def read_predictions(
     *,
     top: bool = True,
 ) -> Predictions:
-    """Return these models' predictions for these images (a list or an Arrow array of ids), -1 where one has
-    no answer; without ``top`` only the most likely class.
+    """Return these models' predictions for these images (a list or an Arrow array of ids), -1 for a missing
+    answer; without ``top`` only the most likely class.
     """
     wanted: pa.Array = images if isinstance(images, pa.Array) else pa.array(list(images), pa.string())
     classes, found = settings.class_list, []

@@ -73,7 +73,7 @@ def change(
 
 
 def _nodes_if_readable(snapshot: Snapshot) -> tuple[Node, ...]:
-    """Return the nodes of a study, none where one of its selections is damaged."""
+    """Return the nodes of a study; none if one of its selections is damaged."""
     try:
         return nodes(snapshot)
     except DamagedSelectionError:

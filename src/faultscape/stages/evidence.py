@@ -2,8 +2,8 @@
 which classifier is right.
 
 Conventions: a truth is a name under which people's labels or answers were imported. Images are in corpus
-order, models in the order asked for; (J, I), higher is better, NaN where a model has no answer or a label
-does not decide. Discarded images are left out.
+order, models in the order asked for; (J, I), higher is better, NaN if a model has no answer or a label does
+not decide. Discarded images are left out.
 """
 
 from __future__ import annotations

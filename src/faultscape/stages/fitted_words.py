@@ -47,7 +47,7 @@ def unknown_methods(root: Path, settings: Settings, model: str) -> list[str]:
 
 
 def _scored(root: Path, settings: Settings, model: str) -> Iterator[tuple[str, MethodAbout | None, Path]]:
-    """Yield (name, what its file said when it scored, where its file lies now) of each method that scores a
+    """Yield (name, what its file said when it scored, where its file is now) of each method that scores a
     model.
     """
     for word in cast("list[str]", settings.models[model].options.get("scorer", [])):

@@ -154,8 +154,8 @@ def page(snapshot: Snapshot, name: str) -> Path:
 
 
 def _instances(snapshot: Snapshot) -> list[str]:
-    """Return the selections whose pages are due, and those that have a page. Due is each that is ranked,
-    except replaced ones; where none is, main, or without it the first.
+    """Return the selections whose pages are due, and those that have a page. Every ranked selection is due,
+    except replaced ones; if none is ranked, main is, or without it the first.
     """
     names = selection.in_order(snapshot)
     due = [

@@ -103,7 +103,7 @@ def _collect_images(
 
 
 def _refuse_swapped(root: Path, images: Sequence[str]) -> None:
-    """Raise StudyError if the folder of images is given in place of the study."""
+    """Raise StudyError if the folder of images is given where the study should be."""
     if not images or (root / "study.toml").exists() or not holds_images(root):
         return
     first = Path(images[0])

@@ -104,7 +104,7 @@ class ImportOptions:
     truth: str = "labels"
     pattern: str | None = None
     format: str | None = None  # None: any built-in format of the task, detected from the files
-    of_one: bool = False  # everything is from one person, whoever the tool names
+    of_one: bool = False  # everything is from one person, even if the tool names others
     kept: str | None = None
     called: str | None = None
 

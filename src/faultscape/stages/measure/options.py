@@ -259,7 +259,7 @@ class MeasureOptions:
     intervals: Intervals = Intervals()
     running: Running = Running()
     part: StudyPart = StudyPart()
-    metric: tuple[str, ...] = ()  # one's own, file.py:NAME
+    metric: tuple[str, ...] = ()  # custom metrics, file.py:NAME
     output: str | None = None
     skip: bool = False
     worst: int = WORST

@@ -1,8 +1,8 @@
 """Images that `rank --where` selects: those of a tag, group, set or condition, or of several combined.
 
 Conventions: a condition is ``KEY=VALUE``. Groups, sets and conditions are known for every image. A tag
-belongs to the image or a region of it, whoever gave it. Tags of one model's prediction are left out: ranking
-on images that were tagged for a model's failure would only confirm that failure.
+belongs to the image or a region of it, regardless of who gave it. Tags of one model's prediction are left
+out: ranking on images that were tagged for a model's failure would only confirm that failure.
 """
 
 from __future__ import annotations

@@ -219,7 +219,7 @@ class ModelNumbers:
         return out
 
     def _decoded(self, scorer: str, id_: str, holdout: str) -> GroupedCounts:
-        """Return the counts of an image; StudyError where they are damaged."""
+        """Return the counts of an image; StudyError if they are damaged."""
         try:
             return decode_counts(self._codes(scorer)[id_, holdout])
         except LabelMapError as error:
