@@ -254,7 +254,9 @@ def _request(
 
 
 def _with_truth(root: Path) -> tuple[str, ...]:
-    """Return the folders that hold the truth: the study, and the data sets of its stress sets."""
+    """Return the folders that hold the truth: the study, and the known data sets that it was
+    collected from.
+    """
     return (
         str(root.resolve()),
         *(str(Path(about.path).resolve()) for about in read_stress(root).data.values()),
@@ -314,8 +316,8 @@ def _try(
     gone: set[str],
     drop: tuple[str, ...],
 ) -> None:
-    """Try a model on its first pending image that is still in the corpus; a model that runs in this process
-    stays open for the run.
+    """Try a model on its first pending image that is still in the corpus; one that answers faster than a
+    worker starts stays open for the run.
     """
     kind = catalogue.kind_named(opening.kind)
     rows = next(rows for number, rows in request.shards() if number == todo[0])

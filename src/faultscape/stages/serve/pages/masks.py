@@ -47,9 +47,7 @@ _ENDINGS = frozenset({".png", ".json", ".xml", ".txt"})
 _KINDS = ((b"PK", ".zip"), (b"<", ".xml"), (b"{", ".json"), (b"[", ".json"))
 TakeMasks = Callable[
     [Path, Path, str, Path, str], object
-    # of a study, what a file or folder says, as one truth, and what a path is called instead; what comes of
-    # it
-    # says so as text
+    # (study, file or folder, truth, path to hide, its name in messages) -> a result that prints as text
 ]
 
 
