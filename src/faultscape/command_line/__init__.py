@@ -1,4 +1,4 @@
-"""What the command line says about itself: its verbs, their options, help, completion, and results as JSON.
+"""The command line's verbs, their options, help, completion, and results as JSON.
 
-Conventions: light; a verb's module is imported only when its own help or options are asked for.
+Conventions: imports are light; a verb's module is imported only for its own help or options.
 """

@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from faultscape.command_line.verb_list import GROUPS
 
-KINDS = {  # by the name of an annotation: what stands for a value in help
+KINDS = {  # {name of an annotation: the metavariable in help}
     "Place": "PATH",
     "ScaleFile": "PATH",
     "ClassList": "CLASSES",
@@ -30,7 +30,7 @@ KINDS = {  # by the name of an annotation: what stands for a value in help
     "int": "N",
     "float": "X",
 }
-METAVARIABLES = {  # by the name of an option whose value is text, where NAME would say too little
+METAVARIABLES = {  # {name of a text option: its metavariable, where NAME is too vague}
     "address": "URL",
     "after": "DATE",
     "annotators": "NAME,NAME",
@@ -64,7 +64,7 @@ METAVARIABLES = {  # by the name of an option whose value is text, where NAME wo
     "window": "WIDTHxHEIGHT",
 }
 SHORT = {"-o": "--output"}  # the short form of an option, the same in every verb
-_CHOICES_SHOWN = 24  # characters of choices that stand in place of a name
+_CHOICES_SHOWN = 24  # most characters of choices that replace a metavariable
 _ROWS = re.compile(r"\n\nParameters\n-+\n")
 _PYTHON = re.compile(r"[;,] in Python (?:also )?[^.;]*|(?<=\.) In Python [^.;]*\.")
 
@@ -117,7 +117,7 @@ def command(words: tuple[str, ...]) -> Command:
 
 
 def described(words: tuple[str, ...], function: Callable[..., Any]) -> Command:
-    """Return a function's signature and docstring as a line of the command line."""
+    """Return a command from a function's signature and docstring."""
     said, rows = read_docstring(function.__doc__ or "")
     summary, _, text = said.partition("\n")
     arguments = list[Option]()

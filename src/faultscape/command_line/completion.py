@@ -1,7 +1,7 @@
 """Completion scripts for bash, zsh and fish: verbs, sub-commands, options, and the choices of options.
 
-Conventions: a script is text that the shell reads once; it does not call Faultscape. For values without a
-list of choices the shell completes files.
+Conventions: the shell reads a script once; the script does not call Faultscape. For values without a list of
+choices, the shell completes files.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PATHS = {"PATH", "SOURCE", "NAME=SOURCE", "NAME=FOLDER", "CLASSES"}
 
 
 def completion_script(shell: str) -> str:
-    """Return the completion script of a shell; OptionError for one that there is none of."""
+    """Return the completion script of a shell; OptionError for an unsupported shell."""
     if shell not in SHELLS:
         raise OptionError(
             f"completion {shell!r} is not known; use {', '.join(SHELLS)}.{closest(shell, [*SHELLS])}"
@@ -132,7 +132,7 @@ def _brief(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    r"""Return a text without what zsh reads in a description.
+    r"""Return a text without the characters that are special in a zsh description.
 
     >>> _plain("a [b]: c")
     'a (b), c'

@@ -1,6 +1,6 @@
-"""EXAMPLES: two lines or more of every command, as its page of help shows them.
+"""EXAMPLES: two or more example lines for every command, as shown in its help.
 
-Conventions: by the words of the command; a law reads each with the command line.
+Conventions: keyed by the words of the command; a test parses each line with the command line.
 """
 
 from __future__ import annotations

@@ -23,11 +23,13 @@ ABOUT = (
 )
 WIDEST = 100  # columns, however wide the terminal is
 _VERBS = 15  # columns of the names of verbs
-_LABEL = 26  # columns of names at most before their texts
+_LABEL = 26  # most columns for names before their texts
 
 
 def help_text(words: Sequence[str]) -> str:
-    """Return the help page for a line: of all verbs, of one with sub-commands, or of one command."""
+    """Return the help page for the given words: of all verbs, of a verb with sub-commands, or of one
+    command.
+    """
     width = min(shutil.get_terminal_size((80, 24)).columns, WIDEST)
     if not words or words[0] not in {verb for verbs in SECTIONS.values() for verb in verbs}:
         return main_page(width)

@@ -29,7 +29,7 @@ def takes(argument: cyclopts.Argument, kind: type) -> bool:
 
 
 def error_line(error: BaseException) -> str:
-    r"""Return an error in one line, whatever characters the names of files in it have.
+    r"""Return an error in one line, whatever characters the file names in it contain.
 
     >>> error_line(OSError("a\nb"))
     'a\\nb'
@@ -38,8 +38,8 @@ def error_line(error: BaseException) -> str:
 
 
 def plain_text(text: str) -> str:
-    r"""Return a text without characters that a terminal obeys: control characters but tab and line feed,
-    marks that turn the order of letters, halves of characters.
+    r"""Return a text with the characters that a terminal obeys escaped: control characters other than tab and
+    line feed, bidirectional marks, lone surrogates.
 
     >>> plain_text("a\x1b[2J\tb\x9b2J\u202e")
     'a\\x1b[2J\tb\\x9b2J\\u202e'

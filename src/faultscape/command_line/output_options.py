@@ -1,6 +1,6 @@
 """Options of every verb that control how its result is printed: --json, -q, -v and --progress.
 
-Conventions: they may come anywhere on the line, before or after the verb; after ``--`` nothing is an option.
+Conventions: they may appear anywhere, before or after the verb; after ``--`` nothing is an option.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NAMES = (*_FLAGS, "--progress")
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """How a result is printed; ``progress`` is '' where the line says nothing of it."""
+    """How a result is printed; ``progress`` is '' if it was not given."""
 
     json: bool = False
     quiet: bool = False
@@ -42,8 +42,8 @@ class OutputOptions:
 
 
 def split(words: Sequence[str]) -> tuple[list[str], OutputOptions]:
-    """Return the arguments of a line without the options that say how it is printed, and these; OptionError
-    for those that contradict each other, and for another style of progress.
+    """Return the arguments without the output options, and these options; OptionError if they contradict each
+    other, or for an unknown style of progress.
 
     >>> split(["select", "study", "--json", "--progress", "off"])
     (['select', 'study'], OutputOptions(json=True, quiet=False, verbose=False, help=False, progress='off'))
@@ -70,12 +70,12 @@ def split(words: Sequence[str]) -> tuple[list[str], OutputOptions]:
 
 
 def without_notes(text: str) -> str:
-    r"""Return the text of a result without its notes, wrapped or not, and without what it says about -v.
+    r"""Return the text of a result without its notes, wrapped or not, and without hints about -v.
 
     >>> without_notes("a  .9\n  note: few\n    images\n  note: b\nothers: c; -v prints them\nd  .8")
     'a  .9\nothers: c\nd  .8'
     """
-    kept, note = list[str](), -1  # how far the note is indented whose lines are left out
+    kept, note = list[str](), -1  # indentation of the note that is being left out
     for line in text.split("\n"):
         indent = len(line) - len(line.lstrip())
         if note >= 0 and line.strip() and indent > note:

@@ -1,7 +1,7 @@
 """A verb's result as one JSON object: the fields of its dataclass, by name.
 
-Conventions: numbers have 12 digits, undefined is null, arrays and tuples are lists. What a file of the study
-holds whole is left out, and what counts it, or names the file, stands instead.
+Conventions: numbers have 12 digits, undefined is null, arrays and tuples are lists. Content that a file of
+the study holds is left out; its count, or the name of the file, is given instead.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from faultscape.command_line.verb_list import GROUPS
 from faultscape.nouns import Json
 
 DIGITS = 12
-LEFT_OUT = {  # {class: fields that a file of the study holds}
+LEFT_OUT = {  # {class: fields whose content is in a file of the study}
     "Slots": ("rows", "tied"),
     "Measured": ("document",),
     "MeasuredShare": ("document",),
     "Reliability": ("document",),
 }
-ADDED = {  # {class: properties that stand beside its fields}
+ADDED = {  # {class: properties to add to its fields}
     "Slots": ("images", "slots", "spares"),
     "Measured": ("models",),
     "Reliability": ("file",),
     "Checked": ("exit_status",),
 }
-_KEYS = {"class_": "class"}  # names of fields that Python keeps for itself
+_KEYS = {"class_": "class"}  # fields renamed because Python reserves the word
 
 
 def result_json(words: tuple[str, ...], result: object) -> str:
-    """Return what ``--json`` prints of a command: its words under ``verb``, then its result.
+    """Return what ``--json`` prints for a command: its words under ``verb``, then its result.
 
     >>> from faultscape.nouns import Scale
     >>> result_json(("scale",), Scale(("sky",), (2,), (math.nan,), (1 / 3,)))
@@ -46,7 +46,7 @@ def result_json(words: tuple[str, ...], result: object) -> str:
 
 
 def result_object(result: object) -> dict[str, Json]:
-    """Return a result as an object: the fields of a dataclass, or a text as ``text``; nothing of None."""
+    """Return a result as an object: the fields of a dataclass, or a text as ``text``; {} for None."""
     if result is None:
         return {}
     if is_dataclass(result) and not isinstance(result, type):
@@ -57,7 +57,7 @@ def result_object(result: object) -> dict[str, Json]:
 
 
 def field_names(kind: type) -> list[str]:
-    """Return what of a result stands in its object, in order."""
+    """Return the fields of a result that its object contains, in order."""
     left_out = {name for base in kind.__mro__ for name in LEFT_OUT.get(base.__name__, ())}
     own = (
         [field.name for field in fields(kind) if field.name not in left_out]
@@ -92,7 +92,7 @@ def json_value(value: object) -> Json:
 
 
 def result_kinds(words: tuple[str, ...]) -> list[Any]:
-    """Return the classes of what a command may return, as its signature says."""
+    """Return the classes that a command may return, by its signature."""
     verb, *rest = words
     function = getattr(import_module(f"faultscape.verbs.{verb}"), GROUPS[verb][rest[0]] if rest else verb)
     returned: Any = typing.get_type_hints(function)["return"]

@@ -13,7 +13,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "All in one, and look": ("run", "status", "show", "view", "demo"),
 }
 VERBS = tuple(verb for verbs in SECTIONS.values() for verb in verbs)
-GROUPS: dict[str, dict[str, str]] = {  # verbs of several lines: the name of each, and its function
+GROUPS: dict[str, dict[str, str]] = {  # verbs with sub-commands: the name of each, and its function
     "label": {
         "export": "export",
         "import": "import_",
@@ -32,7 +32,7 @@ LINES: tuple[tuple[str, ...], ...] = tuple(
     for verb in VERBS
     for words in ([(verb, name) for name in GROUPS[verb]] if verb in GROUPS else [(verb,)])
 )
-REMOVALS = (  # what is typed for it elsewhere, and the lines that take something away
+REMOVALS = (  # words that people type to remove something, and the commands that do it
     ("remove", "delete", "rm", "del", "drop", "undo", "forget"),
     (
         "collect --remove (images)",

@@ -1,1 +1,1 @@
-"""The papers, one file each, as lines of verbs."""
+"""The papers, one file each, as sequences of verbs."""

@@ -1,13 +1,13 @@
 """Blum et al. 2021, "The Fishyscapes benchmark", top to bottom: FS Static and FS Web from a data set and
 cut-outs, every method of Table 1, and the table with its guards.
 
-Conventions: DATA is Cityscapes as its site hands it out, VOC a PASCAL VOC tree (FS Static), OBJECTS a folder
-of cut-outs with transparent backgrounds (FS Web), models are {name: source} of networks. An edition of FS Web
-is the objects that the folder holds on that day; earlier ones stay. Methods are searched on the 30 validation
-frames of FS Static; the paper's searches (Tables 4 to 9) are on the validation set of FS Lost and Found
-(`recipes/fs_lost_and_found.py`). Its base is a DeepLabv3+ on Xception-71; ours is on ResNet-101. Run as
-``python -m faultscape.recipes.fishyscapes STUDY DATA VOC OBJECTS EDITION [NAME=SOURCE ...]``; without models
-it trains its own, which takes days on one GPU.
+Conventions: DATA is Cityscapes as distributed, VOC a PASCAL VOC tree (FS Static), OBJECTS a folder of
+cut-outs with transparent backgrounds (FS Web), and models are {name: source} of networks. An edition of FS
+Web uses the objects in the folder on that day; earlier editions stay. Methods are tuned on the 30 validation
+frames of FS Static; the paper (Tables 4 to 9) tunes them on the validation set of FS Lost and Found
+(`recipes/fs_lost_and_found.py`). The paper's base network is a DeepLabv3+ on Xception-71; ours is on
+ResNet-101. Run as ``python -m faultscape.recipes.fishyscapes STUDY DATA VOC OBJECTS EDITION
+[NAME=SOURCE ...]``; without models it trains its own, which takes days on one GPU.
 Source: Blum et al. 2021, section 3.1, 3.3, 5.1, 5.2, Tables 1 and 3 to 9, Fig. 4, appendix B.
 """
 
@@ -21,8 +21,8 @@ from faultscape.choices import FitMethod, LossName
 from faultscape.verbs.reliability import Reliability
 
 BASE, BACKBONE = "base", "deeplabv3plus"
-VALIDATION = "fs-static-v2-validation"  # that methods are searched on
-# Table 1: random, softmax; and two that came later
+VALIDATION = "fs-static-v2-validation"  # set on which methods are tuned
+# Table 1: random, softmax; and two later ones
 SCORERS = ["random", "msp", "entropy", "max-logit", "energy"]
 # fitted to a trained network
 METHODS: list[FitMethod] = ["odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", "flow"]
@@ -38,9 +38,7 @@ MEMBERS = ["predictive-entropy", "expected-entropy", "mutual-information"]  # eq
 
 
 def base(study: str, data: str, *, train: bool = False) -> None:
-    """Collect the validation set that objects are blended into, and where methods are to learn the training
-    set.
-    """
+    """Collect the validation set to blend objects into, and, if methods are fitted, the training set."""
     fs.collect(
         study, data, classes="cityscapes", role="test", known=fs.KnownData(layout="cityscapes", split="val")
     )
@@ -51,14 +49,14 @@ def base(study: str, data: str, *, train: bool = False) -> None:
 
 
 def static(study: str, voc: str) -> None:
-    """Make FS Static (3.1): objects of PASCAL VOC, 30 frames of validation and 1,000 of test, fog on known
-    pixels by a chance of a fifth.
+    """Make FS Static (3.1): objects from PASCAL VOC, 30 validation and 1,000 test frames, fog on known pixels
+    with probability 1/5.
     """
     fs.stress.blend(study, preset="fs-static", objects=voc)
 
 
 def web(study: str, objects: str, edition: str) -> None:
-    """Make an edition of FS Web (3.1), with the steps of June 2019 and fog against who knows the
+    """Make an edition of FS Web (3.1), with the steps of June 2019, and fog against methods that know the
     backgrounds.
     """
     fs.stress.blend(
@@ -67,9 +65,9 @@ def web(study: str, objects: str, edition: str) -> None:
 
 
 def train(study: str, backbone: str = BACKBONE, schedules: fs.Schedules | None = None) -> dict[str, str]:
-    """Train the base network and those of 5.1 that need training of their own; return {name: source}. The
-    Bayesian one has dropout in its middle (B.3), the others start from the base; of a prior network all but
-    the last layer (B.4).
+    """Train the base network and those in 5.1 that need their own training; return {name: source}. The
+    Bayesian network has dropout in its middle (B.3); the others start from the base, a prior network except
+    for its last layer (B.4).
     """
     told = schedules or fs.Schedules()
     fs.train(study, BASE, backbone=backbone, preset="s4-bayesian", schedules=told)
@@ -88,8 +86,8 @@ def fit(
     flow: fs.MethodOptions = FLOW,
     data: fs.FitData = DATA,
 ) -> list[FitMethod]:
-    """Fit every method to a network, where a set with labels of anomaly is given with the searches for layer,
-    k and epsilon (Tables 4 to 9); return their scorers.
+    """Fit every method to a network and return their scorers; with a set with anomaly labels, also search for
+    layer, k and epsilon (Tables 4 to 9).
     """
     for method in METHODS:
         layered = validation is not None and method in ("mahalanobis", "knn", "knn-class", "flow")
@@ -111,8 +109,8 @@ def fit(
 
 
 def scorers_of(model: str, fitted: Sequence[str] = ()) -> list[str]:
-    """Return the scores of a network of `train`, of another those of every network and of the methods that
-    were fitted to it.
+    """Return the scorers of a network made by `train`; for any other network, the general ones and those of
+    methods fitted to it.
     """
     own = {**{str(loss): [scorer] for loss, scorer in LOSSES.items()}, "bayesian": MEMBERS}
     return own.get(model, [*SCORERS, *fitted])
@@ -121,8 +119,8 @@ def scorers_of(model: str, fitted: Sequence[str] = ()) -> list[str]:
 def table_1(
     study: str, models: dict[str, str], ensemble: list[str] | None = None, fitted: Sequence[str] = ()
 ) -> Reliability:
-    """Score every model and the ensemble of some, and write the card: table-s4 has AP, FPR95 and flags a set,
-    errors Table 3, the guards what cheats gain.
+    """Score every model and an ensemble, and write the card: table-s4 has AP, FPR95 and flags per set, errors
+    has Table 3, and the guards show what cheats gain.
     """
     for name, source in models.items():
         fs.predict(study, {name: source}, scorer=scorers_of(name, fitted), measure=True)
@@ -133,7 +131,7 @@ def table_1(
 
 
 def main(words: list[str]) -> None:
-    """Run what the words of a command line ask for."""
+    """Run the recipe from the command line."""
     if len(words) < 5 or not all("=" in word for word in words[5:]):
         sys.exit(
             "usage: python -m faultscape.recipes.fishyscapes STUDY DATA VOC OBJECTS EDITION [NAME=SOURCE ...]"

@@ -2,11 +2,11 @@
 Found tree, top to bottom.
 
 Conventions: LOST_AND_FOUND is the unpacked data set (leftImg8bit/ and gtCoarse/), LABELS the folder of the
-published Fishyscapes labels (DDDD_NAME_labels.png), where there is one. OUT/SPLIT/images holds a link to each
-image (a copy where there are no links), OUT/SPLIT/labels-VARIANT its labels 0, 1, 255, OUT/selection.csv a
-row an image. Without LABELS the variant is *on-road*: object 1, free space 0, all else 255. The authors
-labelled the background by hand, so that numbers of the two variants are not to be compared. Run as ``python
--m faultscape.recipes.fs_lost_and_found LOST_AND_FOUND OUT [LABELS]``.
+published Fishyscapes labels (DDDD_NAME_labels.png), if available. OUT/SPLIT/images holds a link to each image
+(a copy where links are not supported), OUT/SPLIT/labels-VARIANT its labels 0, 1, 255, OUT/selection.csv one
+row per image. Without LABELS the variant is *on-road*: object 1, free space 0, everything else 255. The
+authors labelled the background by hand, so numbers of the two variants are not comparable. Run as ``python -m
+faultscape.recipes.fs_lost_and_found LOST_AND_FOUND OUT [LABELS]``.
 Source: Blum et al. 2021.
 """
 
@@ -38,8 +38,8 @@ def original_frames(root: str) -> tuple[Frame, ...]:
 
 
 def selection(root: str) -> tuple[Frame, ...]:
-    """Return the frames that 3.2 selects: no children or bicycles, every sixth image, no image without an
-    object, split by location.
+    """Return the frames selected in section 3.2: no children or bicycles, every sixth image, no image without
+    an object, split by location.
     """
     chosen = lost_and_found_selection.choose(original_frames(root))
     print(chosen)
@@ -47,7 +47,7 @@ def selection(root: str) -> tuple[Frame, ...]:
 
 
 def published_selection(root: str, labels: str) -> tuple[Frame, ...]:
-    """Return the frames of the published validation labels, with these as their truth."""
+    """Return the frames of the published validation labels, with those labels as truth."""
     found = sorted(Path(labels).rglob("*_labels.png"))
     if not found:
         raise CorpusError(
@@ -87,7 +87,7 @@ def write(frames: Sequence[Frame], out: str, variant: str) -> None:
 
 
 def build(root: str, out: str, labels: str = "") -> tuple[Frame, ...]:
-    """Do 3.2: select, or take the published selection; write; say what to do next."""
+    """Do section 3.2: select, or take the published selection; write it; print what to do next."""
     frames = published_selection(root, labels) if labels else selection(root)
     if not frames:
         raise CorpusError(f"{root}: no frame is left after the selection; is this all of Lost and Found?")
@@ -105,7 +105,7 @@ def build(root: str, out: str, labels: str = "") -> tuple[Frame, ...]:
 def _link(source: Path, target: Path) -> None:
     try:
         os.symlink(source, target)
-    except OSError:  # a system, or a disk, without links
+    except OSError:  # a system or disk without links
         shutil.copyfile(source, target)
 
 

@@ -1,10 +1,10 @@
-"""Yan et al. 2021, "MAD for semantic segmentation", top to bottom: Algorithm 1, then Algorithm 2, in lines of
-verbs.
+"""Yan et al. 2021, "MAD for semantic segmentation", top to bottom: Algorithm 1, then Algorithm 2, as
+sequences of verbs.
 
-Conventions: IMAGES is the large unlabelled set D, models are the set F as {name: source}, MASKS the training
-masks that the scale statistics come from. Between `algorithm_1_until_labels` and `algorithm_1_from_labels`
-people label what was exported. Run as ``python -m faultscape.recipes.mad_segmentation STUDY IMAGES MASKS
-CLASSES NAME=SOURCE ...`` and again once LABELS are there.
+Conventions: IMAGES is the large unlabelled set D, models are the set F as {name: source}, and MASKS are the
+training masks for the scale statistics. Between `algorithm_1_until_labels` and `algorithm_1_from_labels`
+people label the exported images. Run as ``python -m faultscape.recipes.mad_segmentation STUDY IMAGES MASKS
+CLASSES NAME=SOURCE ...`` and again once LABELS exist.
 Source: Yan et al. 2021, "Exposing semantic segmentation failures via maximum discrepancy competition".
 """
 
@@ -37,7 +37,7 @@ def algorithm_1_until_labels(
     fs.compare(study)  # line 8: concordances, as counts
     fs.scale(masks, classes=classes, output=scale)  # 3.1.2: T_min, T_max of each class
     slots = fs.select(study, maps=fs.MapRules(scale=scale), per_class=per_class)  # lines 9-13, eq. 1 and 2
-    fs.label.export(study, str(Path(study) / "to-label"))  # 4.1.4: people see the photo alone
+    fs.label.export(study, str(Path(study) / "to-label"))  # 4.1.4: people see only the image
     return slots
 
 
@@ -52,13 +52,13 @@ def algorithm_1_from_labels(study: str, labels: str) -> Standings:
 
 
 def algorithm_2(study: str, model: dict[str, str]) -> Slots:
-    """Add a model to a competition: the same verbs again, which do only its own pairs and cells (Algorithm 2,
-    lines 2-13).
+    """Add a model to a competition by running the same verbs again, which process only its own pairs and
+    cells (Algorithm 2, lines 2-13).
     """
     fs.predict(study, model)  # line 2
     fs.compare(study)  # line 4
     slots = fs.select(study)  # lines 5-12, both roles
-    # line 14: only images that nobody has labelled are new
+    # line 14: only unlabelled images are exported
     fs.label.export(study, str(Path(study) / "to-label"))
     return slots
 

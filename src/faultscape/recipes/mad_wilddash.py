@@ -1,10 +1,10 @@
-"""Yan et al. 2021, section 4.4, "Further testing on WildDash": four models are ranked by what two people
-choose between their maps, without a single mask.
+"""Yan et al. 2021, section 4.4, "Further testing on WildDash": rank four models by two people's choices
+between their maps, without a single mask.
 
-Conventions: IMAGES is the unlabelled set D of urban scenes, models are {name: source}, MASKS the training
-masks that the scale statistics come from. Between `until_choices` and `from_choices` two people answer in
-their browsers, forced to choose, until Ctrl-C; what was said is kept, and the line goes on where it was. Run
-as ``python -m faultscape.recipes.mad_wilddash STUDY IMAGES MASKS CLASSES NAME=SOURCE ...``.
+Conventions: IMAGES is the unlabelled set D of urban scenes, models are {name: source}, and MASKS are the
+training masks for the scale statistics. Between `until_choices` and `from_choices` two people answer in their
+browsers, forced to choose, until Ctrl-C; answers are kept, and running the recipe again continues. Run as
+``python -m faultscape.recipes.mad_wilddash STUDY IMAGES MASKS CLASSES NAME=SOURCE ...``.
 Source: Yan et al. 2021, "Exposing semantic segmentation failures via maximum discrepancy competition", Table
 5.
 """
@@ -39,8 +39,8 @@ def until_choices(
 
 
 def choices(study: str, *, port: int = 8760) -> None:
-    """Let two people choose the better of two maps, without a way out (two-alternative forced choice); ends
-    with Ctrl-C.
+    """Let two people choose the better of two maps, without a tie (two-alternative forced choice), until
+    Ctrl-C.
     """
     fs.label.serve(study, port=port, forced=True, campaign=fs.CampaignRules(overlap=2, repeats=0))
 

@@ -1,9 +1,9 @@
 """Zhang et al. 2021, "Rethinking semantic segmentation evaluation for explainability and model selection",
-top to bottom, in lines of verbs and rooms.
+top to bottom, as a sequence of verbs and functions.
 
 Conventions: TRUTH is a folder of true maps, models are {name: folder of maps}, CONFIDENCE {name: folder of
-the winning probability} of those that have it. Run as ``python -m faultscape.recipes.over_under TRUTH CLASSES
-NAME=MAPS ... [confidence:NAME=FOLDER ...]``, or with one TOML list for all of Table I.
+the winning probability} for models that have it. Run as ``python -m faultscape.recipes.over_under TRUTH
+CLASSES NAME=MAPS ... [confidence:NAME=FOLDER ...]``, or with one TOML list for all of Table I.
 Source: Zhang et al. 2021.
 """
 
@@ -21,14 +21,14 @@ from faultscape.verbs.measure import Measured
 if TYPE_CHECKING:
     from faultscape.reporting.measure.document import SetDocument
 
-# its rows; all are shown as errors
+# its rows, all shown as errors
 TABLE_1 = ("miou", "dice", "pixel_accuracy", "gce", "pe_os", "pe_us", "ap", "rom", "rum")
 
 
 def equations(
     truth: np.ndarray, prediction: np.ndarray, classes: Any, **options: Any
 ) -> dict[str, np.ndarray]:
-    """Return every term of eq. 5 to 10 for each class of one image, by Zhang et al. 2021's signs."""
+    """Return every term of eq. 5 to 10 for each class of one image, in the notation of Zhang et al. 2021."""
     found = fs.metrics.regions(truth, prediction, classes, **options)
     signs = {
         "N": "truth_regions", "M": "predicted_regions",
@@ -61,7 +61,7 @@ def several_tables(datasets: str, *, output: str = "over-under") -> Measured:
 
 
 def rows_of_table_1(models: dict[str, Any]) -> list[tuple[str, dict[str, float]]]:
-    """Return the rows of Table I: (metric, {model: error}), 0 best everywhere."""
+    """Return the rows of Table I: (metric, {model: error}); 0 is best everywhere."""
     rows = []
     for metric in TABLE_1:
         entries = {
@@ -82,14 +82,14 @@ def rows_of_table_1(models: dict[str, Any]) -> list[tuple[str, dict[str, float]]
 
 
 def explained(document: SetDocument, model: str) -> str:
-    """Return what Table I is for: the sentence that says where a model's error comes from (V, "the source of
-    performance discrepancy").
+    """Return the conclusion from Table I: the sentence that says where a model's error comes from (V, "the
+    source of performance discrepancy").
     """
     return sentence(document, model)
 
 
 def areas(document: SetDocument) -> dict[str, float]:
-    """Return the area under each model's ROM-RUM curve (Fig. 5, right); less is better."""
+    """Return the area under each model's ROM-RUM curve (Fig. 5, right); smaller is better."""
     curves = document.get("curves", {})
     return {
         name: cast("dict[str, float]", found["confidence"])["area"]
@@ -99,7 +99,7 @@ def areas(document: SetDocument) -> dict[str, float]:
 
 
 def shown(name: str, document: SetDocument) -> str:
-    """Return Table I of one data set, what explains it, and the areas of Fig. 5, as text."""
+    """Return Table I of one data set, its explanations, and the areas of Fig. 5, as text."""
     models = list(document["models"])
     lines = [name, f"{'':<16}" + "".join(f"{model:>14}" for model in models)]
     for metric, row in rows_of_table_1(document["models"]):

@@ -1,10 +1,10 @@
-"""Buchanan et al. 2022, "Reliability benchmarks for image segmentation", top to bottom: two sets in
-distribution, three shifts, three tasks, in lines of verbs.
+"""Buchanan et al. 2022, "Reliability benchmarks for image segmentation", top to bottom: two in-distribution
+sets, three shifts, three tasks, as a sequence of verbs.
 
-Conventions: DATA is Cityscapes or ADE20K as its site hands it out, models are {name: source} of networks.
-`cityscapes` makes the columns of Table 2, `ade20k` those of Table 3, and `rows` trains what the rows compare:
-one backbone with four heads. The paper's text and its released code differ: which corruptions, which classes
-are held out, how void counts; both are presets here (docs/explanation/errata.md). Run as ``python -m
+Conventions: DATA is Cityscapes or ADE20K as distributed, models are {name: source} of networks. `cityscapes`
+makes the columns of Table 2, `ade20k` those of Table 3, and `rows` trains the models that the rows compare:
+one backbone with four heads. The paper's text and its released code differ in the corruptions, the held-out
+classes, and how void counts; both are presets here (docs/explanation/errata.md). Run as ``python -m
 faultscape.recipes.reliability STUDY cityscapes|ade20k DATA NAME=SOURCE ...``.
 Source: Buchanan et al. 2022, Tables 1 to 3.
 """
@@ -23,8 +23,8 @@ SCORER = "msp"  # section 2, Evaluation Metrics: 1 - the maximum softmax probabi
 
 
 def cityscapes(study: str, data: str, models: dict[str, str], *, objects: str | None = None) -> Reliability:
-    """Make Table 2: Cityscapes val, Cityscapes-C, and objects that no class knows blended into val (the paper
-    took the 30 public frames of FS Static).
+    """Make Table 2: Cityscapes val, Cityscapes-C, and val with unknown objects blended in (the paper used the
+    30 public frames of FS Static).
     """
     fs.collect(
         study, data, classes="cityscapes", role="test", known=fs.KnownData(layout="cityscapes", split="val")
@@ -51,8 +51,8 @@ def rows(
     backbone: str = "hf:google/vit-large-patch16-224",
     preset: TrainingPresetName = "s3-paper",
 ) -> dict[str, str]:
-    """Train the rows: a Segmenter with each head (section 2), on the training split of the data set and
-    without the classes that the study withholds.
+    """Train the rows: a Segmenter with each head (section 2), on the training split and without the classes
+    that the study withholds.
     """
     fs.collect(
         study,
@@ -80,7 +80,7 @@ def judged(study: str, models: dict[str, str]) -> Reliability:
 
 
 def main(words: list[str]) -> None:
-    """Run what the words of a command line ask for."""
+    """Run the recipe from the command line."""
     recipes = {"cityscapes": cityscapes, "ade20k": ade20k}
     if len(words) < 4 or words[1] not in recipes or not all("=" in word for word in words[3:]):
         sys.exit(

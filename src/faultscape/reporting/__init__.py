@@ -1,4 +1,4 @@
-"""What a person looks at."""
+"""What people read: pages, charts and texts."""
 
 import lazy_loader
 

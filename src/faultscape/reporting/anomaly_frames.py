@@ -1,11 +1,11 @@
-"""Frames with anomalous objects as a page shows them: the image with the objects outlined, labels, what the
-model predicts, and the map of its score, with the objects that it misses.
+"""Draw frames with anomalous objects: the image with outlined objects, the labels, the prediction, and the
+score map with the missed objects.
 
-Conventions: arrays are (H, W) at one size; labels of anomaly are 0 known, 1 anomalous, 255 void; a score is
-known by its *place* among all float16 (metrics.scores.histogram), and drawn by the share of the set's known
-pixels that score as high: grey where more than 5 % do, blue where fewer do, the darker the fewer. So maps of
-different models and scorers mean the same. An object is missed where fewer than half of its pixels are among
-those. Misclassified pixels are black, void ones green, as Blum et al. 2021 draw them.
+Conventions: arrays are (H, W) at one size; anomaly labels are 0 known, 1 anomalous, 255 void. A score is
+given by its *place* among all float16 values (metrics.scores.histogram), and drawn by the share of the set's
+known pixels that score at least as high: grey above 5 %, blue below, darker for smaller shares. Maps of
+different models and scorers are therefore comparable. An object is missed if fewer than half of its pixels
+are blue. Misclassified pixels are black and void ones green, as in Blum et al. 2021.
 Source: Buchanan et al. 2022, Fig. 1; Blum et al. 2021, Figs. 2, 5 and 6.
 """
 
@@ -25,12 +25,12 @@ from faultscape.nouns import Classes
 from faultscape.reporting.competition.gallery import Room, fit, photo_uri
 from faultscape.reporting.measure.region_pictures import uri
 
-LONGEST = 360  # pixels of a picture's longer side
+LONGEST = 360  # pixels of an image's longer side
 MOST_RINGS = 12
-LABELS = ((0, (96, 125, 160)), (1, (230, 120, 40)), (255, (0, 0, 0)))  # colours of labels of anomaly
+LABELS = ((0, (96, 125, 160)), (1, (230, 120, 40)), (255, (0, 0, 0)))  # colours of anomaly labels
 VOID_GREEN, WRONG_BLACK = (120, 235, 70), (0, 0, 0)
 _OUTLINE, _CASING = (255, 128, 20), (20, 20, 24)
-_FAINT = 1e-4  # the share of known pixels from which a score is darkest
+_FAINT = 1e-4  # the share of known pixels at which a score is darkest
 _GREYS = ((251, 250, 247), (241, 239, 235), (230, 228, 223), (218, 215, 210), (206, 203, 198))
 _BLUES = (
     (150, 190, 232),
@@ -50,9 +50,9 @@ _TURN = len(_GREYS) / len(_RAMP)
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """One frame: its labels of anomaly, the place of each pixel's score, ``shares`` (65536,) of the set's
-    known pixels at each place or above, and what else is known of it: image, predicted classes and true ones
-    (places, C void).
+    """One frame: its anomaly labels, the place of each pixel's score, ``shares`` (65536,) of the set's known
+    pixels at each place or above, and, if known, its image, predicted classes and true classes (places, C
+    void).
     """
 
     anomaly: np.ndarray
@@ -66,7 +66,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Ring:
-    """An object that is missed: centre and radius in pixels of the drawing, and what is found of it."""
+    """A missed object: centre and radius in pixels of the drawing, and how much of it is found, as text."""
 
     x: float
     y: float
@@ -87,8 +87,8 @@ class FramePicture:
 
 @dataclass(frozen=True)
 class FrameCard:
-    """A frame of a model and scorer in a set, among the ``best`` or ``worst`` by its average precision;
-    ``share`` of its pixels are anomalous, which is the average precision of chance there.
+    """A frame of a model and scorer in a set, among the ``best`` or ``worst`` by average precision; ``share``
+    is its share of anomalous pixels, the average precision of a random score.
     """
 
     data_set: str
@@ -107,7 +107,7 @@ class FrameCard:
 
     @property
     def size(self) -> int:
-        """How many characters its drawings take."""
+        """The number of characters of its drawings."""
         return sum(len(picture.uri) for picture in self.pictures)
 
 
@@ -115,7 +115,7 @@ def choose_frames(
     values: Mapping[str, float], ranks: Mapping[str, int], many: int
 ) -> list[tuple[Literal["best", "worst"], int, str]]:
     """Return (kind, place, image) of the ``many`` worst and best images by value, the worst first and none
-    twice; ``ranks`` order equal ones. NaN takes no part.
+    twice; ``ranks`` break ties. NaN is left out.
 
     >>> choose_frames({"a": 0.2, "b": 0.9, "c": 0.5}, {"a": 0, "b": 1, "c": 2}, 2)
     [('worst', 0, 'a'), ('worst', 1, 'c'), ('best', 0, 'b')]
@@ -167,7 +167,7 @@ def draw_frame(card: FrameCard, frame: Frame) -> FrameCard:
 
 
 def fit_cards(cards: Iterable[FrameCard], room: Room) -> tuple[list[FrameCard], int]:
-    """Return the cards for which there is room, and how many there was none for."""
+    """Return the cards that fit into the room left, and how many do not."""
     kept, left_out = [], 0
     for card in cards:
         if card.size > room.left:
@@ -179,7 +179,7 @@ def fit_cards(cards: Iterable[FrameCard], room: Room) -> tuple[list[FrameCard], 
 
 
 def by_model(frames: Iterable[FrameCard]) -> list[tuple[str, list[FrameCard]]]:
-    """Return frames by model and scorer, each with a heading that says the range of their average
+    """Return frames by model and scorer, each with a heading that gives the range of their average
     precision.
     """
     groups: dict[tuple[str, str], list[FrameCard]] = {}
@@ -194,7 +194,7 @@ def by_model(frames: Iterable[FrameCard]) -> list[tuple[str, list[FrameCard]]]:
 
 
 def label_picture(anomaly: np.ndarray) -> np.ndarray:
-    """Return labels of anomaly (H, W) as colours (H, W, 3).
+    """Return anomaly labels (H, W) as colours (H, W, 3).
 
     >>> label_picture(np.array([[1, 255]])).tolist()
     [[[230, 120, 40], [0, 0, 0]]]
@@ -232,14 +232,14 @@ def prediction_picture(
 
 
 def score_picture(shares: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Return a score (H, W), as the shares of known pixels that score as high, at (width, height): grey above
-    5 %, blue below, dark where few do.
+    """Draw a score (H, W), given as the shares of known pixels that score at least as high, at (width,
+    height): grey above 5 %, blue below, darker for smaller shares.
 
     >>> [int(rgb[0]) for rgb in score_picture(np.array([[1.0, 0.051, 0.05, 0.0]]), (4, 1))[0]]
     [251, 206, 150, 6]
     """
     safe = np.clip(np.where(np.isnan(shares), 1.0, shares), _FAINT, 1.0)
-    below = np.log(1 / safe) / np.log(1 / FALSE)  # 0..1 of what is not flagged
+    below = np.log(1 / safe) / np.log(1 / FALSE)  # 0..1 over the shares that are not flagged
     above = np.log(FALSE / safe) / np.log(FALSE / _FAINT)
     strength = np.where(
         safe > FALSE, np.minimum(_TURN * below, _TURN - 1e-3), _TURN + (1 - _TURN) * above
@@ -249,15 +249,15 @@ def score_picture(shares: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 
 
 def ramp() -> Sequence[str]:
-    """Return the colours of a score as CSS, from the lowest to the highest."""
+    """Return the CSS colours of a score, from the lowest to the highest."""
     return ["#{:02x}{:02x}{:02x}".format(*rgb) for rgb in _RAMP.tolist()]
 
 
 def _rings(
     groups: np.ndarray, shares: np.ndarray, size: tuple[int, int], many: int
 ) -> tuple[tuple[Ring, ...], int]:
-    """Return the largest objects that are missed, as rings on a drawing of (width, height), and how many are
-    missed in all.
+    """Return the largest missed objects, as rings on a drawing of (width, height), and the number of all
+    missed objects.
     """
     scale_x, scale_y = size[0] / groups.shape[1], size[1] / groups.shape[0]
     inside = (groups >= OBJECTS) & (groups != NO_GROUP)
@@ -287,8 +287,8 @@ def _rings(
 
 
 def _outline(mask: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Return (h, w) the pixels just outside of objects, at (width, height); an object of one pixel has an
-    outline too.
+    """Return (h, w), the pixels just outside of objects, at (width, height); even an object of one pixel has
+    an outline.
     """
     small = np.asarray(Image.fromarray(mask.astype(np.float32)).resize(size, Image.Resampling.BOX)) > 0
     return _grown(small) & ~small

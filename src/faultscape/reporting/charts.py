@@ -1,7 +1,7 @@
 """Small charts as inline SVG: a curve over whole numbers, a cloud of points, and several curves over names.
 
-Conventions: as figures: widths in per cent, heights in pixels, colours as CSS classes, a title on each mark
-that says its numbers. The numbers of the axes stand inside the drawing.
+Conventions: as figures: widths in per cent, heights in pixels, colours as CSS classes, and a title with the
+numbers on each mark. Axis labels are inside the drawing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 
 from faultscape.reporting.figures import Axis, axis
 
-_TOP, _BOTTOM, _FOOT = 8, 188, 214  # pixels: of the largest and the smallest value, and the whole height
+_TOP, _BOTTOM, _FOOT = 8, 188, 214  # pixels: heights of the largest and smallest value, and the total height
 _LEFT, _WIDE = 9, 88  # per cent
 _APART = 11  # pixels between the marks at the ends of curves
 
@@ -28,8 +28,8 @@ def curve(
     low: float = 0.0,
     places: Sequence[int] | None = None,
 ) -> Markup:
-    """Return values at k = 1, 2, ..., or at ``places`` (none where they are not known), joined where
-    neighbours are known, with a dashed line at ``line``.
+    """Return values at k = 1, 2, ..., or at ``places``; unknown values are skipped, known neighbours joined.
+    A dashed line marks ``line``.
     """
     values = [None if value is None or math.isnan(value) else value for value in values]
     places = places or range(1, len(values) + 1)
@@ -54,9 +54,7 @@ def curve(
 
 
 def cloud(points: Sequence[tuple[float, float, str]], *, title: str) -> Markup:
-    """Return points (x, y, what each is) on axes from 0 to 1, with the dashed line on which both are
-    equal.
-    """
+    """Return points (x, y, name) on axes from 0 to 1, with a dashed diagonal."""
     across = up = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
     dots = (
         f'<circle class="dot" cx="{_x(across, x)}" cy="{_y(up, y)}"'
@@ -69,8 +67,8 @@ def cloud(points: Sequence[tuple[float, float, str]], *, title: str) -> Markup:
 
 @dataclass(frozen=True)
 class Line:
-    """One of several curves: what it is called, its values (None where they are not known), the class of its
-    colour, and what stands at its end.
+    """One of several curves: its name, its values (None if unknown), the class of its colour, and the mark at
+    its end.
     """
 
     name: str
@@ -81,9 +79,7 @@ class Line:
 
 
 def curves(lines: Sequence[Line], names: Sequence[str], *, title: str) -> Markup:
-    """Return values over names, a line each, joined where neighbours are known, on an axis that begins at
-    0.
-    """
+    """Return one line per curve over names, joined between known neighbours, on an axis that begins at 0."""
     across, up = (
         Axis(0.0, max(len(names) - 1, 1), ()),
         axis([0.0, *(v for line in lines for v in line.values)], at_most=6),

@@ -1,8 +1,7 @@
-"""The marks of the report: small inline SVG whose positions are percentages, so that they fit a phone and a
-wall alike.
+"""Small inline SVG marks for reports, with positions in per cent, so that they fit any screen width.
 
-Conventions: colours are CSS classes (report.css gives them ink for light and dark), text is escaped, every
-drawing has a title that says its numbers. An axis maps its range to 2..98 per cent of the width.
+Conventions: colours are CSS classes (report.css defines them for light and dark), text is escaped, and every
+drawing has a title with its numbers. An axis maps its range to 2..98 per cent of the width.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ class Axis:
     ticks: tuple[float, ...]
 
     def at(self, x: float) -> str:
-        """Where a value lies, as a percentage of the width."""
+        """The position of a value, as a percentage of the width."""
         return f"{2 + 96 * (x - self.low) / (self.high - self.low):.2f}%"
 
     def text(self, tick: float) -> str:
-        """A tick's number, without needless digits."""
+        """The label of a tick, without unnecessary digits."""
         return f"{tick:.6g}".replace("-", "−")
 
 
 def axis(values: Sequence[float | None], *, at_most: int = 4) -> Axis:
-    """Return an axis that holds all known values, its ticks multiples of 1, 2 or 5.
+    """Return an axis that covers all known values, with ticks at multiples of 1, 2 or 5.
 
     >>> axis([0.12, 0.48]).ticks
     (0.0, 0.2, 0.4, 0.6)
@@ -54,8 +53,8 @@ def axis(values: Sequence[float | None], *, at_most: int = 4) -> Axis:
 
 
 def scale(on: Axis) -> Markup:
-    """Return the numbers under a column of marks, every other of them of class ``more``, which narrow pages
-    leave out: there they would touch.
+    """Return the tick labels under a column of marks; every other one has the class ``more``, which narrow
+    pages hide to avoid overlaps.
     """
     last = len(on.ticks) - 1
     anchor = lambda k: "start" if k == 0 else "end" if k == last else "middle"  # noqa: E731
@@ -75,7 +74,7 @@ def interval(
     strong: bool = False,
     title: str = "",
 ) -> Markup:
-    """Return a dot with its interval; an empty row where the point is unknown."""
+    """Return a dot with its interval; an empty row if the point is unknown."""
     parts = [_grid(on)]
     ink = "mark strong" if strong else "mark"
     if low is not None and high is not None:
@@ -86,8 +85,8 @@ def interval(
 
 
 def box_plot(on: Axis, what: Box | None, *, ink: str, title: str = "") -> Markup:
-    """Return a box from first to third quartile with its median, and a dashed line from the least to the
-    largest value.
+    """Return a box from first to third quartile with its median, and a dashed line from minimum to
+    maximum.
     """
     if what is None:
         return _svg(_grid(on), title)
@@ -102,7 +101,7 @@ def box_plot(on: Axis, what: Box | None, *, ink: str, title: str = "") -> Markup
 
 
 def stacked(counts: Sequence[int], inks: Sequence[str], *, title: str = "") -> Markup:
-    """Return one bar cut in the proportions of the counts."""
+    """Return one bar divided in proportion to the counts."""
     total, start, parts = sum(counts), 0, []
     for count, ink in zip(counts, inks, strict=True):
         if count:
@@ -113,7 +112,7 @@ def stacked(counts: Sequence[int], inks: Sequence[str], *, title: str = "") -> M
 
 
 def bar(share: float, *, ink: str = "one", title: str = "") -> Markup:
-    """Return one bar from the left; ``share`` of the whole width."""
+    """Return one bar from the left, over ``share`` of the width."""
     return _svg(
         f'<rect class="{ink}" x="0" width="{100 * min(max(share, 0), 1):.2f}%" y="4" height="14" rx="2"/>',
         title,

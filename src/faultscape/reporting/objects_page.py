@@ -1,7 +1,7 @@
-"""The contact sheet of objects that are to be blended: each cut-out, to leave on or to switch off.
+"""The contact sheet of objects to blend, on which each cut-out can be switched off.
 
-Conventions: one HTML file with everything inside; nothing is loaded from anywhere else. Objects stand by
-class and digest. What is switched off lives in the browser until its button saves switched-off.csv.
+Conventions: one self-contained HTML file. Objects are sorted by class and digest. The browser holds what is
+switched off until a button saves switched-off.csv.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from PIL import Image as Pillow
 from faultscape.reporting.template import template
 from faultscape.stressors.objects.cutout import Cutout
 
-_LONGEST = 160  # pixels of a small view
+_LONGEST = 160  # pixels of a thumbnail's longer side
 
 
 def objects_page(study: str, cutouts: Sequence[Cutout]) -> str:
@@ -37,7 +37,7 @@ def objects_page(study: str, cutouts: Sequence[Cutout]) -> str:
 
 
 def _uri(cutout: Cutout) -> str:
-    """Return a small view of a cut-out as a data URI, transparent where it is."""
+    """Return a thumbnail of a cut-out as a data URI, keeping its transparency."""
     image = Pillow.fromarray(np.dstack([cutout.pixels, cutout.alpha]))
     image.thumbnail((_LONGEST, _LONGEST))
     out = io.BytesIO()

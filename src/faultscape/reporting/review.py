@@ -1,9 +1,8 @@
-"""The review pages: each image from the web, to accept or to reject, in one HTML file for every 500 of
-them.
+"""The review pages: images from the web to accept or reject, one HTML file for every 500.
 
-Conventions: a page lies in STUDY/web beside the folders of thumbnails and images and links to them
-relatively; style and script travel inside, and nothing is loaded from anywhere else. Decisions live in the
-browser until its button saves accept.csv. No clock: the same images give the same bytes.
+Conventions: a page is in STUDY/web next to the folders of thumbnails and images and links to them relatively;
+it contains its style and script, and loads nothing else. The browser holds decisions until a button saves
+accept.csv. No clock: the same images give the same bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ PER_PAGE = 500
 @dataclass(frozen=True)
 class ReviewCard:
     """One image on a review page; ``file`` and ``thumbnail`` are relative to the page, ``decision`` is
-    accept, reject or '', ``clear``: it has transparent parts.
+    accept, reject or '', ``clear`` says that it has transparent parts.
     """
 
     id: str
@@ -53,7 +52,7 @@ def page_name(number: int) -> str:
 
 
 def review_pages(study: str, cards: Sequence[ReviewCard], per_page: int = PER_PAGE) -> dict[str, str]:
-    """Return {file name: HTML} of the pages; one page, which says so, when there is nothing to review."""
+    """Return {file name: HTML} of the pages; if there is nothing to review, one page that says so."""
     parts = [cards[start : start + per_page] for start in range(0, len(cards), per_page)] or [cards]
     decided = {card.id: card.decision for card in cards if card.decision}
     names = [page_name(k) for k in range(len(parts))]
@@ -77,13 +76,13 @@ def _of(cards: Sequence[ReviewCard], decided: Mapping[str, str]) -> dict[str, st
 
 
 def _script_json(value: Any) -> Any:
-    """Return JSON that may stand inside a script element."""
+    """Return JSON that is safe inside a script element."""
     text = json.dumps(value, sort_keys=True)
     return markupsafe.Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704
 
 
 def web_address(text: str) -> str:
-    """Return an address that a page may link to, '' for anything that is not http or https.
+    """Return an address that a page may link to; '' for anything other than http or https.
 
     >>> web_address("https://example.org/a"), web_address("javascript:alert(1)")
     ('https://example.org/a', '')

@@ -1,10 +1,10 @@
-"""Time a frame against standing: a dot a model, and which models no other beats in both.
+"""Plot the time per frame against scores: one dot per model, and the models that no other beats in both.
 
-Conventions: times are medians of the model alone in milliseconds, their line the middle half of the frames;
-scores are those of the ranking that the headline rests on, with its interval. Times of different devices
-cannot be compared: each device has a chart. A model is on the Pareto front when no other is at least as fast
-and at least as good and better in one of the two. The axis of times is logarithmic where the slowest takes
-over ``_WIDE`` times as long as the fastest.
+Conventions: times are medians in milliseconds of the model only; their line spans the middle half of the
+frames. Scores are those of the headline's ranking, with its intervals. Times on different devices cannot be
+compared, so each device has its own chart. A model is on the Pareto front if no other is at least as fast and
+at least as good and better in one of the two. The time axis is logarithmic if the slowest model takes over
+``_WIDE`` times as long as the fastest.
 Source: Yan et al. 2021, section 4.1.2.
 """
 
@@ -28,7 +28,7 @@ _WIDE = 5.0
 @dataclass(frozen=True)
 class SpeedChart:
     """The chart of one device: the title of the ranking, the drawing, the models on the front, fastest first,
-    and those without a score or a time.
+    and the models without a score or time.
     """
 
     device: str
@@ -40,7 +40,7 @@ class SpeedChart:
 
 
 def speed_charts(times: Sequence[FrameTimes], standings: Standings | None) -> list[SpeedChart]:
-    """Return a chart for each device on which two models or more with a score were timed."""
+    """Return a chart for each device on which at least two models with a score were timed."""
     if standings is None or not (counted := standing_tables.claiming(standings)):
         return []
     name, ranking = next(iter(counted.items()))

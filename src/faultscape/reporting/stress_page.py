@@ -1,8 +1,8 @@
 """The contact sheet of made sets: the same few images under each condition, and blended objects with their
 labels.
 
-Conventions: one HTML file with everything inside. Images are drawn small. Labels of anomaly are drawn over
-nothing: 0 blue-grey, 1 orange, 255 black, as colours that colour-blind people tell apart.
+Conventions: one self-contained HTML file with small images. Anomaly labels are drawn on their own: 0
+blue-grey, 1 orange, 255 black, colours that colour-blind people can distinguish.
 """
 
 from __future__ import annotations
@@ -17,15 +17,13 @@ from PIL import Image as Pillow
 
 from faultscape.reporting.template import template
 
-_WIDEST = 300  # pixels of a small view
-_COLOURS = ((0, (96, 125, 160)), (1, (230, 120, 40)), (255, (0, 0, 0)))  # of labels of anomaly
+_WIDEST = 300  # pixels of a thumbnail's longer side
+_COLOURS = ((0, (96, 125, 160)), (1, (230, 120, 40)), (255, (0, 0, 0)))  # of anomaly labels
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One image (H, W, 3) uint8 of a sheet with what stands below it, and its labels of anomaly (H, W) where
-    it has some.
-    """
+    """One image (H, W, 3) uint8 of a sheet with its caption, and its anomaly labels (H, W), if any."""
 
     caption: str
     image: np.ndarray = field(repr=False)
@@ -63,7 +61,7 @@ def stress_page(study: str, rows: Sequence[Row]) -> str:
 
 def _photo(image: np.ndarray) -> str:
     small = Pillow.fromarray(image)
-    small.thumbnail((_WIDEST, _WIDEST), Pillow.Resampling.BOX)  # a mean keeps what noise looks like
+    small.thumbnail((_WIDEST, _WIDEST), Pillow.Resampling.BOX)  # averaging preserves the look of noise
     return _uri(small, "WEBP", quality=82)
 
 

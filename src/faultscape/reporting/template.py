@@ -1,8 +1,7 @@
-"""The templates of pages, which lie in ``templates``: strict about what is missing, and everything that is
-inserted is escaped.
+"""Load page templates from ``templates``: missing values are errors, and all inserted values are escaped.
 
-Conventions: on every page ``|coded`` shows what stands between backticks as code, and ``|cited`` names
-papers by authors and year.
+Conventions: on every page ``|coded`` shows text between backticks as code, and ``|cited`` names papers by
+authors and year.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _PAPERS = {"S0": "Yan et al. 2021", "S2": "Wang et al. 2020"}
 
 
 def template(name: str, **filters: Callable[..., Any]) -> Any:
-    """Return a template by its file name, with the filters that it may use."""
+    """Return a template by its file name, with additional filters."""
     return _template(name, tuple(filters.items()))
 
 
@@ -42,8 +41,7 @@ def _environment(filters: tuple[tuple[str, Callable[..., Any]], ...]) -> Any:
 
 
 def coded(text: str) -> Any:
-    """Return words as HTML, with what stands between backticks as code, whose options are not broken at their
-    hyphens.
+    """Return a text as HTML, with text between backticks as code, in which options do not break at hyphens.
 
     >>> str(coded("type `rank <a>` now"))
     'type <code>rank &lt;a&gt;</code> now'
@@ -60,7 +58,7 @@ def coded(text: str) -> Any:
 
 
 def cited(source: str) -> str:
-    """Return where something is from as a page says it: papers by authors and year.
+    """Return a source for display: papers by authors and year.
 
     >>> cited("Yan et al. 2021, eq. 3, 6"), cited("Bradley and Terry 1952")
     ('Yan et al. 2021, eq. 3, 6', 'Bradley and Terry 1952')

@@ -41,7 +41,7 @@ def agreement(root: Path, settings: Settings, *, keep: bool = True) -> Agreement
         if held["key"] == key:
             return _of_json(held)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        pass  # not there, or damaged: it follows from what the study holds
+        pass  # missing or damaged: it can be computed again from the study
     found = _found(root, settings)
     if found is None:
         return None

@@ -26,7 +26,7 @@ from faultscape.study.tables.pool import Pool
 GRID = (56, 42)  # width, height
 _MAPS, _RUN, _FAR = 128, 32, 1024
 _ANSWERS, _LONG_RUN = 1 << 14, 1 << 10
-_MODELS = 8  # that a lost one is compared with in a longer sample
+_MODELS = 8  # models that a misplaced one is compared with in a longer sample
 
 
 def misplaced_classifiers(said: Predictions) -> list[Finding]:

@@ -22,7 +22,7 @@ from faultscape.study.parts import Part, read_manifest
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name, shards_of
 
-# for the first model; a skip says nothing
+# for the first model; a skip does not count
 WORTH = {"first": 1.0, "second": 0.0, "both good": 0.5, "both bad": 0.5, "not sure": 0.5}
 
 

@@ -13,7 +13,7 @@ from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import existing
 from faultscape.study.tables.corpus import read_corpus
 
-_SAID = 3  # reasons that are named
+_SAID = 3  # number of reasons to name
 
 
 def chosen_images(study: str, name: str) -> ChosenImages:

@@ -31,8 +31,8 @@ def read_predictions(
     *,
     top: bool = True,
 ) -> Predictions:
-    """Return these models' predictions for these images (a list or an Arrow array of ids), -1 where one has
-    no answer; without ``top`` only the most likely class.
+    """Return these models' predictions for these images (a list or an Arrow array of ids), -1 for a missing
+    answer; without ``top`` only the most likely class.
     """
     wanted: pa.Array = images if isinstance(images, pa.Array) else pa.array(list(images), pa.string())
     classes, found = settings.class_list, []
@@ -62,8 +62,8 @@ def read_predictions(
 def _answers(
     folder: Path, places: np.ndarray, classes: int, wanted: pa.Array, most: int = MOST
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return (I, K) places and probabilities of one model, or one truth, -1 and NaN where there is none; K is
-    at most ``most``.
+    """Return (I, K) places and probabilities of one model or truth, -1 and NaN where missing; K is at most
+    ``most``.
     """
     parts = [
         read_part(folder, name, part, ["id", "runs"]) for name, part in sorted(read_manifest(folder).items())

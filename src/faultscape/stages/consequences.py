@@ -24,7 +24,7 @@ from faultscape.study.lock import writing
 from faultscape.study.tables.logs import log
 from faultscape.study.versions import copy_file, upgrade
 
-_COPIED = (".sqlite", ".jsonl")  # what is written in place, not put whole
+_COPIED = (".sqlite", ".jsonl")  # files that are changed in place, not replaced
 _SHOWN = (
     "selection",
     "labels",
@@ -73,7 +73,7 @@ def change(
 
 
 def _nodes_if_readable(snapshot: Snapshot) -> tuple[Node, ...]:
-    """Return the nodes of a study, none where one of its selections is damaged."""
+    """Return the nodes of a study; none if one of its selections is damaged."""
     try:
         return nodes(snapshot)
     except DamagedSelectionError:
@@ -110,7 +110,7 @@ def followers(root: Path, place: str, done: str, of: str, why: str) -> Changed:
     that is not tried out.
     """
     kinds = {of}
-    for artefact in ARTEFACTS:  # inputs stand before what follows from them
+    for artefact in ARTEFACTS:  # inputs come before what depends on them
         if kinds & set(artefact.inputs):
             kinds.add(artefact.name)
     found = nodes(Snapshot(root, place))

@@ -25,13 +25,13 @@ from faultscape.study.tables.pairs import PairPart
 from faultscape.study.tables.removed_images import each_whole_digest, whole_shard
 from faultscape.study.watch import Watch
 
-_SHOWN = 5  # pictures of which two models saw different bytes
+_SHOWN = 5  # number of images to name that two models read with different bytes
 
 
 @dataclass(frozen=True)
 class CountJob:
-    """What is missing of one shard: its parts with their keys, and the checksums of the ``maps`` of models
-    and ``truths`` to count.
+    """The missing parts of one shard with their keys, and the checksums of the ``maps`` of models and
+    ``truths`` to count.
     """
 
     study: str = field(metadata=CHANGES_NOTHING)
@@ -43,7 +43,7 @@ class CountJob:
 
 @dataclass(frozen=True)
 class CountedPart:
-    """One part that was put: ``part`` of pairs/``name``."""
+    """One written part: ``part`` of pairs/``name``."""
 
     name: str
     part: str
@@ -54,8 +54,8 @@ class CountedPart:
 
 @dataclass(frozen=True)
 class Counted:
-    """What one shard's count made, and (image, model, other model) of images that two models read with
-    different bytes.
+    """The parts that one shard's count made, and (image, model, other model) for images that two models read
+    with different bytes.
     """
 
     parts: tuple[CountedPart, ...]
@@ -123,7 +123,7 @@ def count(
 
 @task(CountJob)
 def shard(job: CountJob, tick: Callable[[int], None], attempt: int = 0) -> Counted:
-    """Count what is missing of one shard, in one pass over its images; StudyError names the image on which
+    """Count the missing parts of one shard in one pass over its images; StudyError names an image on which
     workers crash.
     """
     start, root = time.perf_counter(), Path(job.study)

@@ -115,7 +115,7 @@ def drawn_from(root: Path, settings: Settings, slots: Slots, trust: np.ndarray |
     """
     define = slots.definition
     selector = find_selector(define["selector"])
-    # what information draws from is where models differ, whatever it weighs there
+    # information draws from the images on which models differ, whatever their weights
     by_itself = selector.chance and not selector.informed
     pool = read_drawing_pool(root, define)[0]
     needs = dict.fromkeys([*(selector.needs if by_itself else ()), "dispute", "expected"])

@@ -2,8 +2,8 @@
 which classifier is right.
 
 Conventions: a truth is a name under which people's labels or answers were imported. Images are in corpus
-order, models in the order asked for; (J, I), higher is better, NaN where a model has no answer or a label
-does not decide. Discarded images are left out.
+order, models in the order asked for; (J, I), higher is better, NaN if a model has no answer or a label does
+not decide. Discarded images are left out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import part_name, read_columns, read_corpus, read_ids, shards, shards_of
 from faultscape.study.tables.removed_images import read_removed, removed_by_shard
 
-LABELS = "labels"  # the truth that labels are kept under where nobody names another
+LABELS = "labels"  # the default name of a truth
 
 
 def truths(root: Path) -> list[str]:

@@ -1,21 +1,19 @@
-"""The one loop of every stage that fills a study: what is missing goes through an engine, what was made
-enters the study, and how long it took.
+"""The loop shared by all stages that fill a study: run the missing jobs on an engine, enter results in the
+study, and record timings.
 
-A stage says what is missing as a list of jobs, and gives `fill` two functions: ``enter`` takes all that has
-been made since it was last called, [(job, result), ...], puts each manifest once, and returns rows of
-timings; ``parts`` names the files that a result consists of. Results enter at once while work is slow, and
-many together while it is fast: at most about once a second, and never so often that entering takes more than
-a twentieth of the time (`Entry`, which also serves what leaves no receipts).
+A stage lists the missing work as jobs, and passes `fill` two functions. ``enter`` takes all results since its
+last call, [(job, result), ...], writes each manifest once, and returns rows of timings. ``parts`` names the
+files of a result. Slow results enter one by one, fast ones in batches: at most about once a second, and so
+that entering takes at most a twentieth of the time (`Entry`, which also handles results without receipts).
 
-Conventions: a job is a frozen dataclass that says all that its result follows from (keys and checksums of
-what it is made of, not "what is missing now"); a field that changes no result is marked by `CHANGES_NOTHING`.
-What a worker does is a task (stages.worker_calls) that returns a dataclass, in which each part's checksum is
-called ``sha256``. **Killed and resumed**: what a killed run wrote and did not enter has a receipt
-(study.receipts); where the same job is to be done again and the files are there with the right checksums,
-they are entered and not made again. Jobs may have groups; the results of a group that is to enter
-``together`` wait, as receipts, until its last is made: a run that fails or is killed before has changed
-nothing of what counts. Who calls holds the study by ``lock.writing``, and not ``lock.changing``, which is
-taken here around every ``enter``.
+Conventions: a job is a frozen dataclass that contains everything its result depends on (keys and checksums of
+its inputs, not "what is missing now"); a field that does not affect results is marked by `CHANGES_NOTHING`. A
+worker runs a task (stages.worker_calls) that returns a dataclass, in which each part's checksum is called
+``sha256``. **Killed and resumed**: files that a killed run wrote but did not enter have a receipt
+(study.receipts); if the same job comes up again and its files exist with the right checksums, they are
+entered, not made again. Jobs may have groups. The results of a group in ``together`` wait, as receipts, until
+the last is made, so a run that fails or is killed earlier leaves the study's results unchanged. The caller
+holds the study by ``lock.writing``, but not ``lock.changing``, which is taken here around every ``enter``.
 """
 
 from __future__ import annotations
@@ -42,8 +40,8 @@ from faultscape.study.tables.logs import Timing, Timings
 Job = TypeVar("Job")
 Made = TypeVar("Made")
 Item = TypeVar("Item")
-PAUSE = 1.0  # seconds between two puts of the same manifests, while results come fast
-# metadata of a job's field that no result follows from
+PAUSE = 1.0  # seconds between two writes of the same manifests, while results come fast
+# metadata of a job's field that does not affect results
 CHANGES_NOTHING: dict[str, bool] = {"changes_nothing": True}
 SHARE = 20  # entering takes at most a twentieth of the time
 
@@ -104,16 +102,16 @@ def fill(
 ) -> None:
     """Run the jobs by ``task`` (``module:function``, whose result is a ``kind``), and enter the results.
 
-    ``parts`` yields (folder, part, SHA-256) of a result; ``title`` is shown at the progress of ``items``;
-    ``group`` names what a job belongs to (only this run touches its receipts), and ``together`` the groups
-    that enter completely or not at all; ``mine`` says which job of an array this is (the jobs are those of
-    its share); ``apart``, ``gpus`` and ``begin_here`` are the engine's. Errors: those of the jobs, raised
+    ``parts`` yields (folder, part, SHA-256) of a result; ``title`` labels the progress over ``items``;
+    ``group`` names the group of a job (only this run touches its receipts), and ``together`` the groups that
+    enter completely or not at all; ``mine`` is this job's share in an array (``jobs`` are those of the
+    share); ``apart``, ``gpus`` and ``begin_here`` are passed to the engine. Errors: those of the jobs, raised
     after finished results have entered.
     """
     groups = [group(job) for job in jobs]
     share = "" if mine.parts == 1 else f"{mine.part}-of-{mine.parts}"
     receipts = {name: Receipts(root, title, share, name) for name in dict.fromkeys(groups)}
-    owed = Counter(name for name in groups if name in together)  # results that their group waits for
+    owed = Counter(name for name in groups if name in together)  # results that their groups wait for
     held: dict[str, list[tuple[int, Made]]] = {}
     calls = [{"job": to_json(job)} for job in jobs]
     keys = [_key(task, job, call["job"]) for job, call in zip(jobs, calls, strict=True)]
@@ -147,7 +145,7 @@ def fill(
     for name in receipts.keys() - held.keys():
         receipts[name].clear()
     if found and mine.parts == 1:
-        tidy(root)  # what was made of something else by now
+        tidy(root)  # remove results whose inputs have changed
     try:
         with progress(title, items) as tick:
 
@@ -189,15 +187,15 @@ def _adopted(
     kind: type[Made],
     parts: Callable[[Job, Made], Iterable[tuple[Path, str, str]]],
 ) -> list[tuple[int, Made]]:
-    """Return (number of the job, result) of what a killed run made and did not enter, where all files are
-    whole.
+    """Return (number of the job, result) for results that a killed run made but did not enter, if all files
+    are intact.
     """
     out: list[tuple[int, Made]] = []
     for number, key in enumerate(keys if found else []):
         if key in found:
             try:
                 made = of_json(kind, found[key])
-            except ValueError:  # of another version
+            except ValueError:  # written by a different version
                 continue
             if all(is_whole(folder, part, sha256) for folder, part, sha256 in parts(jobs[number], made)):
                 out.append((number, made))

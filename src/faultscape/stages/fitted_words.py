@@ -47,7 +47,7 @@ def unknown_methods(root: Path, settings: Settings, model: str) -> list[str]:
 
 
 def _scored(root: Path, settings: Settings, model: str) -> Iterator[tuple[str, MethodAbout | None, Path]]:
-    """Yield (name, what its file said when it scored, where its file lies now) of each method that scores a
+    """Yield (name, what its file said when it scored, where its file is now) of each method that scores a
     model.
     """
     for word in cast("list[str]", settings.models[model].options.get("scorer", [])):
@@ -55,7 +55,7 @@ def _scored(root: Path, settings: Settings, model: str) -> Iterator[tuple[str, M
             (name, of), folder = parts, methods_folder(root, model)
             path, said = folder / f"{name}{ENDING}", folder / _SAID / f"{word}.json"
             about = None
-            with suppress(ModelError, OSError, UnicodeDecodeError):  # gone or damaged: it is not known
+            with suppress(ModelError, OSError, UnicodeDecodeError):  # gone or damaged: unknown
                 if said.is_file():
                     about = about_of(said.read_text(encoding="utf-8"), said)
                 elif path.is_file() and digest(path) == of:

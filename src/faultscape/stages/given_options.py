@@ -61,7 +61,7 @@ def refuse_empty(options: Any) -> None:
             "study",
             "images",
         ):
-            # which say it themselves
+            # those raise their own errors
             raise OptionError(
                 f"--{field.name.rstrip('_').replace('_', '-')} is empty; give a value, or remove it"
             )

@@ -48,8 +48,8 @@ ARTEFACTS = (
     REPORT,
 )
 State = Literal["done", "stale", "missing"]
-EXPLAINS_ALL = (METHOD, "models")  # by another method, and of models called otherwise, all inputs may differ
-EXPLAINED = {"photos": ("selection", "maps")}  # those of other images are others
+EXPLAINS_ALL = (METHOD, "models")  # with a changed method or renamed models, all inputs may differ
+EXPLAINED = {"photos": ("selection", "maps")}  # different images have different photos
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Node:
 
 def nodes(snapshot: Snapshot) -> tuple[Node, ...]:
     """Return every artefact that a study has or should have, in the order in which they are made."""
-    if not snapshot.images:  # nothing else can be there
+    if not snapshot.images:  # nothing else can exist
         return (node(snapshot, CORPUS, ""), node(snapshot, MAPS, ""))
     return tuple(
         node(snapshot, artefact, name) for artefact in ARTEFACTS for name in artefact.instances(snapshot)

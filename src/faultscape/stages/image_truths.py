@@ -31,8 +31,8 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name
 from faultscape.study.tables.stress_sets import StressSets, labels_folder, read_stress
 
-ANOMALY = "anomaly"  # the truth that labels of anomaly are kept under, and their folder in a blended set
-PASTED = "pasted"  # in a blended set, where known objects were pasted in
+ANOMALY = "anomaly"  # the truth of anomaly labels, and their folder in a blended set
+PASTED = "pasted"  # folder in a blended set: where known objects were pasted
 Place = tuple[str, int, str]  # a folder below the study, a shard, an image id
 
 

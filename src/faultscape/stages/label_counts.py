@@ -92,7 +92,7 @@ def count_labels(root: Path, settings: Settings, slots: Slots, truth: str) -> La
         return LabelCount(len(labelled | whole), len(partly - labelled), False)
     try:
         asked = questions(root, settings, slots, truth)
-    except FaultscapeError:  # predictions that must be made anew first, which the line of predict says
+    except FaultscapeError:  # predictions must be made again first, as the predict command says
         return LabelCount(0, 0, False)
     verdicts = majority(Answers(root).answers(truth))
     decided = {

@@ -38,7 +38,7 @@ def follow(images: list[Image]) -> list[Image]:
 
     def followed(image: Image) -> Image:
         if image.id not in done:
-            done[image.id] = image  # as it is, where a file says that it is made of what is made of it
+            done[image.id] = image  # unchanged, in case a damaged file makes it its own ancestor
             parent = by_id.get(image.parent)
             recipe = recipe_of(image.source) if parent is not None else None
             if parent is not None and recipe is not None:
@@ -59,7 +59,7 @@ def _first(image: Image, parent: Image, by_id: Mapping[str, Image]) -> str:
     first image in the parent's group, or itself.
     """
     before = "" if parent.set == "main" else f"{parent.set}/"
-    if image.id != f"{image.set}/{parent.id.removeprefix(before)}":  # another draw of a parent
+    if image.id != f"{image.set}/{parent.id.removeprefix(before)}":  # a different draw of the parent
         return image.id
     first = by_id.get(f"{image.set}/{parent.near_duplicate_of.removeprefix(before)}")
     return first.id if first is not None and first.parent == parent.near_duplicate_of else image.id
@@ -112,7 +112,7 @@ def labels_of_set(root: Path, images: Mapping[str, Image], name: str, truth: str
 
 
 def refuse_unfinished(root: Path, name: str) -> None:
-    """StudyError for a set whose command was killed before it finished: its labels may be those of other
+    """Raise StudyError for a set whose command was killed before it finished: its labels may belong to other
     images.
     """
     about = read_stress(root).sets.get(name)

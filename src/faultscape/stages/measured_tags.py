@@ -43,8 +43,8 @@ from faultscape.study.tables.corpus import Image, part_name
 _POOL, _PARTS = (
     100,
     10,
-    # images that light and sharpness, and how often a class is cut, are measured on; parts that maps are read
-    # from
+    # numbers of images for measuring light and sharpness, and how often a class is cut; number of parts that
+    # maps are read from
 )
 
 _T = TypeVar("_T")

@@ -19,7 +19,7 @@ from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image
 
-_FIRST = 8  # labels after which a model none of whose maps came back is not looked at any more
+_FIRST = 8  # labels after which a model without any match is dropped
 
 
 def map_at_photo_size(code: bytes, settings: Settings, model: str, image: Image) -> np.ndarray:
@@ -68,7 +68,7 @@ class Copies:
         try:
             return label_maps.read_maps(label_maps.predictions(self._root, model), shard)
         except FaultscapeError:
-            return {}  # a label is none the worse for a model whose maps cannot be read
+            return {}  # unreadable maps of a model do not make labels worse
 
     def _is_copy(self, model: str, image: Image, ids: np.ndarray) -> bool:
         code = self._maps[model].get(image.id)

@@ -1,4 +1,5 @@
-"""What to say where fewer images are chosen, or labelled, than a ranking needs, and which command adds some.
+"""Notes for studies with fewer chosen or labelled images than a ranking needs, and the command that adds
+some.
 
 Conventions: a ranking needs `FEW` labelled images (faultscape.standings); nothing is suggested for a pool
 that holds fewer.
@@ -19,8 +20,8 @@ from faultscape.study.tables.pool import read_pool
 
 
 def few_note(slots: Slots, root: Path) -> str:
-    """Return a note on duels that chose fewer images than a ranking needs from a pool that has enough,
-    and on what gives more; '' if they chose enough.
+    """Return a note on duels that chose fewer images than a ranking needs, although the pool has enough, and
+    how to get more; '' if they chose enough.
     """
     images = len(slots.images)
     if images >= FEW or slots.draws or not slots.rows or (pool := pool_size(root)) < FEW:

@@ -42,8 +42,7 @@ def refuse_other_kinds(owner: type | Callable[..., Any], given: Mapping[str, obj
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of the kind that an annotation says; what is not of the kinds that options have fits
-    as it is.
+    """Whether a value fits an annotation; annotations of kinds that options do not have accept any value.
 
     >>> (
     ...     fits(1, float),
@@ -60,7 +59,7 @@ def fits(value: Any, hint: Any) -> bool:
     if of in (Union, UnionType):
         return any(fits(value, one) for one in parts)
     if of is Literal:
-        return any(fits(value, type(word)) for word in parts)  # rooms refuse another word, and name all
+        return any(fits(value, type(word)) for word in parts)  # other words are refused later
     if of is os.PathLike:
         return isinstance(value, os.PathLike)
     if isinstance(of, type) and issubclass(of, Mapping):
@@ -79,8 +78,8 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as tables and JSON hold it: what NumPy holds as Python does, a path as text; what is
-    neither comes back itself.
+    """Return a value as tables and JSON hold it: NumPy values as Python ones, a path as text, anything else
+    unchanged.
 
     >>> from pathlib import PurePosixPath
     >>> plain([1, PurePosixPath("a/b")]), plain("a")
@@ -100,8 +99,8 @@ def _hints(owner: type | Callable[..., Any]) -> dict[str, Any]:
 
 
 def _refusal(option: str, value: Any, hint: Any) -> str:
-    """Return what to say about a value that does not fit; of an option that a line repeats the first that
-    does not is enough.
+    """Return the message about a value that does not fit; for a repeated option, about its first such
+    value.
     """
     if get_origin(hint) is tuple and _is_list(value):
         part, _ = get_args(hint)
@@ -117,11 +116,11 @@ def _is_list(value: Any) -> bool:
 
 
 def _is_numpy(value: object) -> bool:
-    return type(value).__module__ == "numpy"  # which is not imported for it
+    return type(value).__module__ == "numpy"  # checked without importing NumPy
 
 
 def _expected(hint: Any, *, many: bool = False) -> str:
-    """Return what an annotation takes, in the words of a message."""
+    """Return the text that describes what an annotation accepts."""
     of, parts = get_origin(hint), get_args(hint)
     if of is Annotated:
         return next((word for word in parts[1:] if isinstance(word, str)), None) or _expected(parts[0])

@@ -1,9 +1,7 @@
-"""Between the study's pair parts and Pairs: which parts a study should have, one shard's counts, one shard's
-reading.
+"""Pair parts of a study: which should exist, how a shard is counted, and how it is read as Pairs.
 
-Conventions: `wanted` follows from the manifests alone, so what is missing or stale is known without reading a
-map. Counting is one function over one shard; reading gives a block of one shard, and nothing here ever holds
-more.
+Conventions: `wanted` depends only on the manifests, so missing and stale parts are found without reading a
+map. Counting and reading handle one shard at a time; nothing here ever holds more.
 """
 
 from __future__ import annotations
@@ -31,8 +29,8 @@ from faultscape.study.tables.pool import read_pool
 
 @dataclass(frozen=True)
 class Manifests:
-    """The manifests from which it follows which counts there are and should be, {name: parts}: of models, of
-    truths, and of the counts of each model.
+    """The manifests that determine which counts exist and should exist, {name: parts}: those of models, of
+    truths, and of each model's counts.
     """
 
     models: dict[str, dict[str, Part]]
@@ -43,8 +41,8 @@ class Manifests:
 def read_manifests(
     root: Path, settings: Settings, truths: Sequence[str] = (), *, of_pairs: bool = True
 ) -> Manifests:
-    """Return the manifests of a study as they are now: read once by who reads many shards, since each names
-    all of them.
+    """Return the current manifests of a study; read them once for many shards, because each names all
+    shards.
     """
     return Manifests(
         {name: read_manifest(label_maps.predictions(root, name)) for name in settings.models},
@@ -60,8 +58,8 @@ def wanted(
     truths: Sequence[str],
     held: Manifests | None = None,
 ) -> list[PairPart]:
-    """Return every pair part that the study's maps call for, with the key it should have; ``held`` are its
-    manifests, where they have been read. Sets made by `stress` call for none.
+    """Return every pair part that the study's maps require, with the key it should have; ``held`` are its
+    manifests, if already read. Sets made by `stress` require none.
     """
     models = list(settings.models)
     held = held or read_manifests(root, settings, truths, of_pairs=False)
@@ -90,11 +88,11 @@ def wanted(
 
 
 def missing(root: Path, parts: Sequence[PairPart]) -> list[PairPart]:
-    """Return the parts that are not there, or were made from something else."""
+    """Return the parts that do not exist or are stale."""
     asked: dict[str, list[str]] = {}
     for part in parts:
         asked.setdefault(part.name, []).append(part.part)
-    # then a folder of thousands of parts is not looked through
+    # avoids listing a folder of thousands of parts
     one = len({part.shard for part in parts}) == 1
     manifests = {
         name: there(pair_table.folder(root, name), mine if one else None) for name, mine in asked.items()
@@ -103,7 +101,7 @@ def missing(root: Path, parts: Sequence[PairPart]) -> list[PairPart]:
 
 
 def corpus_key(root: Path, settings: Settings, models: Sequence[str]) -> str:
-    """Return a key of all that a selection over these models is drawn from."""
+    """Return a key of everything that a selection over these models is drawn from."""
     aside = {part_name(shard) for shard in stress_shards(root)}
     held = [sorted(read_manifest(label_maps.predictions(root, model)).items()) for model in models]
     parts = [[(name, part.sha256) for name, part in of_model if name not in aside] for of_model in held]
@@ -122,8 +120,8 @@ def count_shard(
     tick: Callable[[int], None],
     begin: Callable[[str], None],
 ) -> dict[tuple[str, str], Part]:
-    """Count and put the missing ``parts`` of one shard in one pass over its images, each told to ``begin``;
-    returns their manifest entries by (NAME, part).
+    """Count and write the missing ``parts`` of one shard in one pass over its images, calling ``begin`` with
+    each; return their manifest entries by (NAME, part).
 
     ``maps`` are the checksums of the models' parts of maps, ``truth_maps`` those of the truths'.
     """
@@ -183,9 +181,9 @@ def read_block(
     truths: Sequence[str] = (),
     held: Manifests | None = None,
 ) -> Pairs:
-    """Return the counts of one shard's images; StudyError when a part is missing (the verbs make them first).
+    """Return the counts of one shard's images; StudyError if a part is missing (the verbs make them first).
 
-    ``held`` are the study's manifests: who reads many shards gives them.
+    ``held`` are the study's manifests; pass them when reading many shards.
     """
     held = held or read_manifests(root, settings, truths)
     classes = settings.class_list
@@ -210,7 +208,7 @@ def read_block(
         if entry is None or entry.key != part.key:
             raise StudyError(f"pairs of {name} are missing or stale; run `faultscape compare {root}`")
         ids, packed = pair_table.read_counts(folder, part, entry)
-        # others of the shard left the corpus, or are not asked for
+        # other images of the shard left the corpus, or were not requested
         mine = np.array([i in place for i in ids], bool)
         at = np.array([place[i] for i in ids if i in place], np.int64)
         b, r, c, t, has = sparse_counts.unpack(packed, len(part.others), n)
@@ -221,11 +219,11 @@ def read_block(
         for q, other in enumerate(part.others):
             if (p := where.get((other, name))) is None:
                 if (p := where.get((name, other))) is None:
-                    continue  # a model that was not asked for
+                    continue  # a model that was not requested
                 both[p, at], rows[p, at], columns[p, at], present[p, at] = b[q][:, :-1], c[q], r[q], has[q]
             else:
                 both[p, at], rows[p, at], columns[p, at], present[p, at] = b[q][:, :-1], r[q], c[q], has[q]
-    if settings.cells == "diagonal":  # there the other side's marginals are its own histogram
+    if settings.cells == "diagonal":  # the other side's marginals are then its own histogram
         for p, (a, b) in enumerate(pairs.tolist()):
             if a < len(models):
                 rows[p] = np.where(present[p][:, None], totals[a], 0)
@@ -248,8 +246,8 @@ _Spans = list[tuple[PairPart, slice]]
 
 
 def _spans(parts: Sequence[PairPart], models: list[str], truths: list[str]) -> tuple[_Spans, np.ndarray]:
-    """Return which of the pairs of all parts are each part's, and the (P, 2) places of these pairs among the
-    maps.
+    """Return the range of pairs that belongs to each part, and the (P, 2) indices of all pairs into
+    the maps.
     """
     pairs = [
         (
@@ -267,8 +265,8 @@ def _spans(parts: Sequence[PairPart], models: list[str], truths: list[str]) -> t
 def _cells(
     spans: _Spans, pairs: np.ndarray, models: list[str], stack: list[np.ndarray | None], n: int, image: str
 ) -> Iterator[tuple[PairPart, bytes]]:
-    """Yield the code of each part that an image has, whole confusion matrices; void pixels of a truth never
-    change a metric and are not kept.
+    """Yield the encoded confusion matrices of each part for an image; void pixels of a truth never change a
+    metric and are dropped.
     """
     if not spans:
         return
@@ -289,7 +287,7 @@ def _cells(
 def _intersections(
     spans: _Spans, pairs: np.ndarray, models: list[str], stack: list[np.ndarray | None], n: int, image: str
 ) -> Iterator[tuple[PairPart, bytes]]:
-    """Yield the code of each part that an image has, intersections alone."""
+    """Yield the encoded intersections of each part for an image."""
     if not spans:
         return
     both, totals, present = counts.intersect_image(stack[: len(models)], n, pairs, len(models), image)

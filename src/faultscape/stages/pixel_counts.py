@@ -1,9 +1,9 @@
-"""The counts of pixels that reliability is judged by: made while a network answers (`predict --measure`) or
-of what is stored, and what their parts follow from.
+"""Pixel counts for `reliability`: made during prediction (`predict --measure`) or from stored outputs, with
+the keys of their parts.
 
-Conventions: a score is rounded once to float16 from the float32 that would be stored, so that both ways make
-the same bytes. Sets without labels of anomaly, nor a holdout, keep one place of 16. What a model is in the
-keys is the checksum of its label maps, or where maps of made sets were dropped, what they were made from.
+Conventions: a score is rounded once to float16, from the float32 that would be stored, so that both ways give
+the same bytes. Sets with neither anomaly labels nor a holdout keep one place of 16. Keys identify a model by
+the checksum of its label maps or, for made sets whose maps were dropped, by what they were made from.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from faultscape.study.tables.removed_images import whole_corpus
 from faultscape.study.tables.stress_sets import read_stress
 
 MSP = doubt_folder("msp")
-METHOD = 2  # raised when the same maps and scores make other counts
+METHOD = 2  # raised when the same maps and scores give different counts
 
 
 @dataclass(frozen=True)
 class Counting:
-    """What is counted of a model: by which truth, and of which scorers {folder: (word, offset or None, number
-    of channels)}, in words that JSON can hold.
+    """What to count for a model: the truth, and the scorers {folder: (word, offset or None, number of
+    channels)}, as JSON values.
     """
 
     truth: str = ""
@@ -50,7 +50,7 @@ class Counting:
 
 @dataclass(frozen=True)
 class CountedPart:
-    """The parts of one shard's counts that were put: {kind: (checksum, rows)}."""
+    """The written parts of one shard's counts: {kind: (checksum, rows)}."""
 
     parts: dict[str, tuple[str, int]] = field(default_factory=dict)
 
@@ -88,11 +88,12 @@ class PixelCounter:
         self._scores: dict[str, list[tuple[str, str, bytes]]] = {kind: [] for kind in self._kinds - {MAPS}}
 
     def of_answer(self, id_: str, label_map: np.ndarray, scores: Mapping[str, np.ndarray]) -> bytes:
-        """Return the counts of one image as bytes: of its map (h, w) in the model's own labels, and of scores
-        {folder: (H, W) float32}, among them perhaps its confidence in 255 steps.
+        """Return the counts of one image as bytes, from its map (h, w) in the model's own labels and scores
+        {folder: (H, W) float32}, which may include its confidence in 255 steps.
 
-        Where 1 - the largest probability is given too, the confidence is 1 - that. Images that left the
-        corpus are counted too: parts are of whole shards. StudyError for scores of another size.
+        If the MSP score (1 - the largest probability) is given too, the confidence is 1 - that. Images that
+        left the corpus are counted too, because parts cover whole shards. StudyError for scores of a
+        different size.
         """
         size = self._sizes[id_]
         for kind, score in scores.items():
@@ -119,7 +120,7 @@ class PixelCounter:
         return _written(held, codes)
 
     def take(self, id_: str, code: bytes) -> None:
-        """Keep the counts of one image, in corpus order."""
+        """Add the counts of one image; images come in corpus order."""
         held, codes = _read(code)
         self._rows[id_] = held
         for folder, holdout, counts in codes:
@@ -127,8 +128,8 @@ class PixelCounter:
                 self._scores[folder].append((id_, holdout, counts))
 
     def compare(self, id_: str, label_map: np.ndarray) -> None:
-        """Count how the map (h, w) of an image, in the model's own labels, agrees with the model's map of its
-        parent, where that is stored.
+        """Count how an image's map (h, w), in the model's own labels, agrees with the model's map of its
+        parent, if stored.
         """
         parent = self._judged[id_].parent
         if parent is None or MAPS not in self._kinds or id_ not in self._rows:
@@ -170,7 +171,7 @@ class PixelCounter:
             else np.where(plain.anomaly == 1, len(self._classes), plain.semantic)
         )
         cells = confusions([truth.astype(map_.dtype, copy=False), map_], len(self._classes) + 1)[0]
-        cells[-1] = 0  # what is void in the truth is not an error
+        cells[-1] = 0  # void in the truth is not an error
         if confidence is None:
             return cells, None, None
         judged = plain.semantic != len(self._classes)
@@ -200,7 +201,7 @@ class PixelCounter:
 
 
 def _written(held: MapCounts, codes: Sequence[tuple[str, str, bytes]]) -> bytes:
-    """Return counts of one image as bytes: a line of JSON, then the codes."""
+    """Return the counts of one image as bytes: a line of JSON, then the codes."""
     sparse = (
         None
         if held.cells is None
@@ -231,8 +232,9 @@ def _read(code: bytes) -> tuple[MapCounts, list[tuple[str, str, bytes]]]:
 
 
 def state_of_maps(part: Part, stamp: str) -> str:
-    """Return what stands for the answers of a shard: the checksum of its maps, and of a network its own
-    digest, since another may give the same maps; what they were made from where they were dropped.
+    """Return a text that identifies the answers of a shard: the checksum of its maps and, for a network, its
+    digest, because a different one may give the same maps; if the maps were dropped, what they were made
+    from.
 
     >>> (
     ...     state_of_maps(Part("abc", 2, ""), "net:images:rules"),
@@ -249,7 +251,7 @@ def state_of_maps(part: Part, stamp: str) -> str:
 
 
 def counting_of(settings: Settings, name: str, truth: str, words: Sequence[str]) -> Counting:
-    """Return what is counted of a model by a truth, of some scorers."""
+    """Return what to count for a model by a truth, with some scorers."""
     model = settings.models[name]
     offsets, channels = model.options.get("offsets", {}), len(model.labels) or len(settings.class_list)
     between = {SUBMITTED.name} if "between" in model.options else set[str]()
@@ -257,16 +259,14 @@ def counting_of(settings: Settings, name: str, truth: str, words: Sequence[str])
     def offset(word: str) -> float | None:
         return None if word in between else float(offsets.get(word, 0.0))
 
-    # of a method the word with its digest
+    # a method's word includes its digest
     asked = {plain_name(word): word for word in model.options.get("scorer", [])}
     words = [asked.get(word, word) for word in words]
     return Counting(truth, {doubt_folder(word): (word, offset(word), channels) for word in words})
 
 
 class CountParts:
-    """The counts of a study by one truth: which parts of a model are there, and how new ones come to
-    count.
-    """
+    """The counts of a study by one truth: finds missing parts of a model, and enters new ones."""
 
     def __init__(self, root: Path, settings: Settings, truth: str) -> None:
         self._root, self._settings, self._truth = root, settings, truth
@@ -279,18 +279,18 @@ class CountParts:
         self._labels: dict[int, str] = {}
         self._stored: dict[
             tuple[str, str], dict[int, list[str]]
-        ] = {}  # (model, kind): shard: checksums of what is stored of its scores
+        ] = {}  # {(model, kind): {shard: checksums of its stored scores}}
 
     def parents(self, shard: int) -> set[int]:
-        """Return the shards that hold the images which those of a shard were made of, and whose maps theirs
-        are compared with.
+        """Return the shards that hold the parents of a shard's images; maps are compared with those of the
+        parents.
         """
         held = (self.judged[image.id].parent for image in self._by_shard.get(shard, ()))
         return {parent[0] for parent in held if parent is not None}
 
     def lacking(self, name: str, shard: int, state: str, counting: Counting) -> list[str]:
-        """Return the kinds of counts of a model's shard that are missing or stale; ``state`` is what stands
-        for its maps.
+        """Return the kinds of counts of a model's shard that are missing or stale; ``state`` identifies its
+        maps (`state_of_maps`).
         """
         kinds = [MAPS, *counting.scorers]
         held = {
@@ -305,7 +305,7 @@ class CountParts:
         ]
 
     def uncounted(self, name: str, states: Mapping[int, str], counting: Counting) -> list[int]:
-        """Return the shards, {number: what stands for their maps}, whose counts are missing or stale."""
+        """Return those of the shards, {number: state of their maps}, whose counts are missing or stale."""
         kinds = [MAPS, *counting.scorers]
         held = {kind: there(pixel_counts.counts_folder(self._root, name, kind)) for kind in kinds}
         return [
@@ -319,14 +319,14 @@ class CountParts:
         ]
 
     def counts_key(self, shard: int, counting: Counting) -> str:
-        """Return a key of what counts of a shard follow from besides the model."""
+        """Return a key of the inputs of a shard's counts other than the model."""
         settings = self._settings
         about = [settings.classes.counted, settings.size, self._labels_of(shard), self._holdouts_of(shard)]
         return key_of(METHOD, about, counting.truth, sorted(counting.scorers.items()))
 
     def enter(self, name: str, made: Iterable[tuple[int, str, Counting, CountedPart]]) -> None:
-        """Make parts of (shard, what stands for its maps, what was counted) count, with one put a kind."""
-        self._stored.clear()  # what was stored beside the answers came new too
+        """Enter parts of (shard, state of its maps, what was counted, part), with one write per kind."""
+        self._stored.clear()  # outputs stored with the maps are new too
         new: dict[str, dict[str, Part]] = {}
         for shard, state, counting, counted in made:
             for kind, (sha, rows) in counted.parts.items():
@@ -338,7 +338,7 @@ class CountParts:
             write_manifest(where, read_manifest(where) | parts)
 
     def key(self, name: str, shard: int, kind: str, state: str, counting: Counting) -> str:
-        """Return the key of what a kind of counts of a model's shard follows from."""
+        """Return the key of the inputs of one kind of counts of a model's shard."""
         settings = self._settings
         about = [
             METHOD,
@@ -362,11 +362,11 @@ class CountParts:
             )
             return key_of(about, parents, sure)
         word, *rounding = counting.scorers[kind]
-        own = kind if ".py:" in word else word  # whose folder has the digest of its file
+        own = kind if ".py:" in word else word  # its folder contains the digest of its file
         return key_of(about, own, rounding, self._holdouts_of(shard), self._stored_of(name, kind, shard))
 
     def _stored_of(self, name: str, kind: str, shard: int) -> list[str]:
-        """Return the checksums of what is stored of a kind of a model's scores in a shard."""
+        """Return the checksums of a model's stored scores of one kind in a shard."""
         if (name, kind) not in self._stored:
             parts = outputs.parts_by_shard(self._root, name, kind)
             self._stored[name, kind] = {
@@ -375,8 +375,8 @@ class CountParts:
         return self._stored[name, kind].get(shard, [])
 
     def _holdouts_of(self, shard: int) -> dict[str, list[str]]:
-        """Return the holdouts that counts of a shard depend on: all of the study, where it has collected
-        images or labels of anomaly.
+        """Return the holdouts that a shard's counts depend on: all of the study's if the shard has collected
+        images or anomaly labels.
         """
         some = self._by_shard.get(shard, ())
         judged = any(not image.parent or self.judged[image.id].anomaly is not None for image in some)

@@ -1,4 +1,4 @@
-"""The usual sizes of classes, from a folder of training masks."""
+"""Compute the usual sizes of classes from a folder of training masks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any file of a study as a table, standings, or text.
+"""Show any file of a study as a table, standings, or text.
 
 Conventions: a study folder is shown as its corpus; a table has its first rows and the total number of rows.
 """

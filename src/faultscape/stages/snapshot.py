@@ -46,7 +46,7 @@ class Snapshot:
         self._photos_keys: dict[tuple[str, ...] | None, str] = {}
         self.selection_keys: dict[
             str, str
-        ] = {}  # of artefacts.selection.key: many things follow from one selection
+        ] = {}  # cache of artefacts.selection.key: many artefacts depend on one selection
         self._label_counts: dict[tuple[str, str], LabelCount] = {}
 
     @cached_property
@@ -89,13 +89,13 @@ class Snapshot:
 
     @cached_property
     def stored_maps(self) -> dict[str, Mapping[str, Part]]:
-        """{model: its existing parts that count}."""
+        """{model: its existing parts that are in its manifest}."""
         return {model: there(label_maps.predictions(self.root, model)) for model in self.models}
 
     @cached_property
     def outdated_models(self) -> frozenset[str]:
-        """The models whose maps were made at another working size, from other images, of other classes, or in
-        part by another network.
+        """The models whose maps were made at a different working size, from different images or classes, or
+        partly by a different network.
         """
         return frozenset(label_maps.outdated(self.root, self.settings, each_whole_digest(self.root)))
 
@@ -138,9 +138,7 @@ class Snapshot:
         return Tags(self.root).tags()
 
     def tags_key(self, images: Collection[str] | None = None) -> str:
-        """Return a key of the tags of some images, or of all, and of whose they are; '' where they have
-        none.
-        """
+        """Return a key of the tags of some or all images, including whose tags they are; '' without tags."""
         given = sorted(astuple(tag) for tag in self.tags if images is None or tag.image in images)
         return key_of(given) if given else ""
 
@@ -183,7 +181,7 @@ class Snapshot:
         return self._current[selection]
 
     def label_count(self, selection: str, truth: str = "") -> LabelCount:
-        """Return how many images of a selection are labelled under a truth; without one, under that which
+        """Return how many images of a selection are labelled under a truth, by default the one that
         counts.
         """
         which = selection, truth or self.truth
@@ -195,7 +193,7 @@ class Snapshot:
         return self._label_counts[which]
 
     def drawn_from(self, models: Sequence[str]) -> str:
-        """Return the key of all that a selection over these models is drawn from, as it is now."""
+        """Return the current key of everything that a selection over these models is drawn from."""
         if (names := tuple(models)) not in self._keys:
             self._keys[names] = corpus_key(self.root, self.settings, names)
         return self._keys[names]
@@ -218,7 +216,7 @@ class Snapshot:
         if wanted not in self._photos_keys:
             chosen = None if wanted is None else [("id", "in", wanted)]
             if wanted is None and (aside := stress_shards(self.root)):
-                # of them no number of the study is made
+                # made images do not enter any number of the study
                 chosen = [("shard", "not in", aside)]
             rows = read_columns(self.root, ["id", "digest"], chosen)
             self._photos_keys[wanted] = key_of(*(column.to_pylist() for column in rows.columns))

@@ -1,10 +1,9 @@
-"""The statistics of a study's maps against a truth: what their parts follow from, and how they are made while
-a model answers.
+"""The statistics of a study's maps against a truth: the keys of their parts, and how they are made during
+prediction.
 
-Conventions: what `predict --measure` makes is what `measure` makes under the default definitions, from the
-stored form of labels and confidence (steps of 1/255): the same bytes as ``predict --keep confidence`` and
-then ``measure`` would give, while what is large (the confidence) never reaches the disk. DESIGN, end of
-section 2.
+Conventions: `predict --measure` makes what `measure` makes under the default definitions, from the stored
+form of labels and confidence (steps of 1/255). The bytes are those of ``predict --keep confidence`` followed
+by ``measure``, but the large confidence maps never reach the disk. DESIGN, end of section 2.
 """
 
 from __future__ import annotations
@@ -30,19 +29,19 @@ from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps, measures
 from faultscape.study.tables.corpus import Image, part_name
 
-VERSION = 7  # of the statistics: another number makes every part stale
+VERSION = 7  # of the statistics: a new number makes every part stale
 WITH_CONFIDENCE = "+confidence"
-# the definitions that statistics follow from; the others are of their summary
+# the definitions that affect statistics; the others affect only their summary
 _CHOICES = ("regions", "connectivity", "void", "absent", "scale", "match", "tolerance", "band")
-# those of `measure` when nothing is said
+# the defaults of `measure`
 OPTIONS = {"boundaries": True, "divisor": None, "score_scale": None, "resize_maps": False}
 
 
 def state_of_stored(
     settings: Settings, truth: str, maps: str | None, labels: Mapping[str, str], gone: Sequence[str] = ()
 ) -> str:
-    """Return what says that a shard's stored maps are the same, of the checksums of its truth and of a
-    model's part, the model's label mapping, and its labelled images that are ``gone``.
+    """Return a key of a shard's stored maps, from the checksums of its truth and of a model's part, the
+    model's label mapping, and its labelled images that are ``gone``.
     """
     about = [settings.classes.counted, settings.size]
     return key_of(about, truth, maps, meaning(settings.class_list, labels), *([list(gone)] if gone else []))
@@ -51,7 +50,7 @@ def state_of_stored(
 def basis(
     definitions: Definitions, classes: Classes, options: JsonObject, *, with_classes: bool
 ) -> list[Json]:
-    """Return what all statistics of a data set follow from, whatever its files."""
+    """Return the inputs that all statistics of a data set depend on, apart from its files."""
     named = {name: getattr(definitions, name) for name in _CHOICES}
     return [
         named,
@@ -64,7 +63,7 @@ def basis(
 
 @dataclass(frozen=True)
 class MadeStatistics:
-    """The part of a shard's statistics that was written and does not count yet."""
+    """A written part of a shard's statistics that is not entered yet."""
 
     sha256: str
     rows: int
@@ -72,7 +71,7 @@ class MadeStatistics:
 
 
 class AtOnce:
-    """Takes the results of one shard, image by image in corpus order, and keeps their statistics."""
+    """Computes the statistics of one shard from its results, image by image in corpus order."""
 
     def __init__(
         self,
@@ -96,7 +95,7 @@ class AtOnce:
         self._cells = np.zeros((len(self._classes) + 1,) * 2, np.int64)
 
     def take(self, id_: str, code: bytes | None, confidence: bytes | None) -> None:
-        """Measure one image, of which there may be no map; one that left the corpus is not measured."""
+        """Measure one image, whose map may be None; an image that left the corpus is skipped."""
         wanted = self._truth.read(id_, self._sizes[id_]) if id_ in self._sizes else None
         if wanted is None:
             return
@@ -126,9 +125,7 @@ class AtOnce:
 
 
 class Statistics:
-    """The statistics of a study against a truth: whether those of a shard's maps are there, and how new ones
-    come to count.
-    """
+    """The statistics of a study against a truth: checks which shards have them, and enters new ones."""
 
     def __init__(self, root: Path, settings: Settings, truth: str) -> None:
         self._root, self._settings, self._truth = root, settings, truth
@@ -137,7 +134,7 @@ class Statistics:
         self._held: dict[str, dict[str, Part]] = {}
 
     def has(self, name: str, shard: int, maps: str) -> bool:
-        """Whether the statistics of a model's maps, of this checksum, are there, or none are wanted since no
+        """Whether the statistics of a model's maps with this checksum exist, or are not needed because no
         image of the shard has a truth.
         """
         if name not in self._held:
@@ -148,12 +145,12 @@ class Statistics:
         )
 
     def folder(self, name: str) -> Path:
-        """Return where the statistics of a model's maps lie."""
+        """Return the folder of a model's statistics."""
         return measures.folder(self._root / "measures", self._truth, name)
 
     def enter(self, name: str, made: Iterable[tuple[int, str, MadeStatistics]]) -> None:
-        """Make statistics of (shard, checksum of its maps) count that were made beside these maps, with one
-        put.
+        """Enter statistics of (shard, checksum of its maps, statistics) that were made with these maps, in
+        one write.
         """
         entries = {
             part_name(shard): Part(of.sha256, of.rows, self._key(name, shard, maps), of.failures)

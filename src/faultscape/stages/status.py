@@ -20,7 +20,7 @@ from faultscape.study.tables.selections import MAIN
 
 TRIES = 10
 Row = tuple[str, str, str]  # verb, state, words
-_UNSHOWN = ("discards", "answers")  # they are never to be made
+_UNSHOWN = ("discards", "answers")  # no command makes them
 
 
 class Progress(NamedTuple):
@@ -39,14 +39,14 @@ class Progress(NamedTuple):
 
 def read_status(root: Path, place: str) -> Progress:
     """Return how far a study is; ``place`` is how its commands name it."""
-    for _ in range(TRIES):  # nobody holds the study for this: another faultscape may be writing to it
+    for _ in range(TRIES):  # the study is not locked for this: another process may be writing to it
         with suppress(StudyChangedError):
             return _read_status(root, place)
     return _read_status(root, place)
 
 
 def _read_status(root: Path, place: str) -> Progress:
-    if line := unfinished(root):  # meanwhile its files may say one thing and another
+    if line := unfinished(root):  # until it is finished, files may contradict each other
         return Progress((("predict", "stale", "a change of models was interrupted; finish it first"),), line)
     found = nodes(snapshot := Snapshot(root, place))
     line = next_line(found)
@@ -70,8 +70,8 @@ def _labels_asked(found: Iterable[Node], line: str) -> str | None:
 
 
 def _about(snapshot: Snapshot, found: Iterable[Node], line: str) -> str:
-    """Return what to say about a command that asks for labels of duels although images drawn for all models
-    are ranked: that they answer another question.
+    """Return a note for a command that asks for labels of duels although images drawn for all models are
+    ranked: they answer a different question.
     """
     name = _labels_asked(found, line)
     ranked = next(

@@ -24,16 +24,14 @@ class StoredMaps:
     """The maps of one model or truth in one shard, as places at working size."""
 
     def __init__(self, folder: Path, shard: int, places: np.ndarray, known: str, sha256: str = "") -> None:
-        # with its checksum known, no manifest of thousands of parts is read
+        # a known checksum avoids reading a manifest of thousands of parts
         self._name, self._allowed = folder.name, known
         self._maps = label_maps.read_maps(folder, shard, Part(sha256, 0, "") if sha256 else None)
         self._table = narrow(places)
         self._drawn: np.ndarray | None = None
 
     def read(self, image: str, size: tuple[int, int]) -> np.ndarray | None:
-        """Return an image's map, or None where there is none; it is drawn over the one that was read
-        before.
-        """
+        """Return an image's map, or None without one; it overwrites the buffer of the previous one."""
         code = self._maps.get(image)
         if code is None:
             return None

@@ -21,8 +21,8 @@ ALL = "none"  # the word for withholding nothing
 
 @dataclass(frozen=True)
 class Withheld:
-    """The classes that are learnt, those that are not, and (C + 1,) int16 what each place of the study's
-    class list is to a loss.
+    """The classes that are learnt, those that are not, and (C + 1,) int16, the training label of each place
+    of the study's class list.
     """
 
     classes: Classes

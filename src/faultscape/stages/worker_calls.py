@@ -1,8 +1,8 @@
-"""What a stage asks of a worker: a frozen dataclass, which is JSON only on its way through an engine.
+"""Pass jobs from a stage to a worker: a job is a frozen dataclass, serialized as JSON only inside an engine.
 
-Conventions: a task's function stands under `task`, takes ``job``, a dataclass, with ``tick`` and perhaps
-``attempt`` as engines say, and returns a dataclass (or a plain value). The engine calls it with JSON and
-takes JSON back: the job is validated once a call, in the worker.
+Conventions: a task's function is decorated with `task`, takes ``job``, a dataclass, with ``tick`` and perhaps
+``attempt`` as engines define them, and returns a dataclass (or a plain value). The engine calls it with JSON
+and receives JSON; each call validates the job once, in the worker.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ Made = TypeVar("Made")
 
 
 def task(kind: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Json]]:
-    """Return what makes a function of a ``kind`` of job a task that an engine calls with the job's JSON.
+    """Return a decorator that turns a function of a ``kind`` of job into a task that an engine calls with the
+    job's JSON.
 
-    Errors: ValueError for a call that is no such job.
+    Errors: ValueError for a call whose JSON is not a job of this kind.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
@@ -46,12 +47,12 @@ def task(kind: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Json]]
 
 
 def to_json(what: Any) -> Json:
-    """Return a dataclass of jobs and results in a form that JSON can hold."""
+    """Return a dataclass of a job or result as JSON values."""
     return _adapter(type(what)).dump_python(what, mode="json")
 
 
 def of_json(kind: type[Made], held: Json) -> Made:
-    """Return the dataclass that `to_json` wrote; ValueError for what is none."""
+    """Return the dataclass that `to_json` wrote; ValueError if it does not match."""
     return _adapter(kind).validate_python(held)
 
 

@@ -1,4 +1,4 @@
-"""One verb a file, each a thin face: a signature, its checks, one call of a stage."""
+"""One verb per file, each a thin layer: a signature, its checks, and one call of a stage."""
 
 import lazy_loader
 

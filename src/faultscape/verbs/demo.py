@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from faultscape.verbs.reliability import Reliability
 
 TRAINING = 60  # masks from which the usual size of each class is taken
-BANDS = [0.2, 0.4]  # such small networks never reach the paper's .6 on an image they were chosen for
+BANDS = [0.2, 0.4]  # such small networks never reach the paper's .6 on images chosen for them
 DRAWN = "drawn"  # the selection of the second act
 CARD_SCENES = 24  # labelled scenes of the third act at most, in a study of their own
 CARD_FOLDER = "card"
 SCORERS = ["msp", "entropy", "max-logit", "energy"]
-APART = 0.01  # of the mean score: networks that are closer are no matter of right and wrong order
+APART = 0.01  # in mean score: the order of networks that are closer is neither right nor wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +119,7 @@ class Demonstrated:
         """
         ranks = next(
             iter(self.drawn.rankings.values())
-        ).rank_interval  # none of all images, of which everything is known
+        ).rank_interval  # none for all images, about which everything is known
         known = [m for m in self.truth if m in ranks and not math.isnan(ranks[m][0])]
         pairs = [
             (a, b) for a, b in itertools.combinations(known, 2) if abs(self.truth[a] - self.truth[b]) <= APART
@@ -214,9 +214,7 @@ def demo(study: Place = "demo-study", *, scenes: int = 300, engine: str = "proce
     answers.mkdir(parents=True, exist_ok=True)
     for name, slots in (("main", duels), (DRAWN, drawn)):
         export(study, str(root / "demo" / f"to-label-{name}"), selection=name)
-        for image in (
-            slots.images
-        ):  # a patient person, who answers from the drawn truth what was asked and nothing else
+        for image in slots.images:  # simulates an annotator who answers only what is asked, from the truth
             target = answers / f"{image}.png"
             if not target.exists():
                 os.link(root / "demo" / "truth" / f"{image}.png", target)

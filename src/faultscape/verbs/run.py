@@ -91,7 +91,7 @@ def run(
     given = [one if isinstance(one, Mapping) else place_text(one) for one in arguments]
     root, done = Path(study), []
     if truth is not None and truths(root):
-        choose_truth(root, truth)  # else a name that there is not would rank nothing, in silence
+        choose_truth(root, truth)  # otherwise an unknown name would silently rank nothing
     done += _collected_and_predicted(study, given, engine, task=task, classes=classes, size=size)
     if _undone(root, "pairs"):
         from faultscape.verbs.compare import compare

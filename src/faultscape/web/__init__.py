@@ -1,3 +1,3 @@
-"""WHAT GOES OVER HTTP: what every app of the package has: safe headers, error pages, files of fixed names,
-images, a server on this machine.
+"""HTTP: what all apps of the package share: safe headers, error pages, static files, images, and a local
+server.
 """

@@ -1,10 +1,10 @@
-"""A FastAPI app as all of ours are: pages of templates, files of fixed names, plain errors, and the guard
-around it all.
+"""Build the FastAPI apps of the package: pages from templates, static files, plain errors, and a guard around
+everything.
 
-Conventions: routes come as routers, so that an app may mount those of another. An error may say its
-``status``. A mistake is a page of one sentence with a status of 4xx, for a fragment the sentence alone; a
-defect is one line in the terminal and a page that says so: never a traceback. Pages are not kept by the
-browser; files are named by what they hold, and are.
+Conventions: routes are given as routers, so that one app can mount those of another. An error may set its
+``status``. A user's mistake gives a page with one sentence and a 4xx status (for a fragment, only the
+sentence); a bug gives one line in the terminal and a page that says so, never a traceback. Browsers do not
+cache pages; they do cache files, whose addresses change with their content.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FOREVER, _NEVER = "private, max-age=31536000, immutable", "no-store"
 
 
 class NotFoundError(OptionError):
-    """What an address names is not there."""
+    """What an address names does not exist."""
 
     status = 404
 
@@ -50,8 +50,8 @@ class NotFoundError(OptionError):
 def make_app(
     routers: Sequence[APIRouter], *, names: Collection[str] = (), methods: Collection[str] = ("GET", "HEAD")
 ) -> App:
-    """Return an app of these routers, its static files and error pages, guarded: it answers to ``names``
-    beside addresses and localhost, and to ``methods``.
+    """Return a guarded app of these routers, with static files and error pages; it answers to ``methods``
+    and, besides addresses and localhost, to the host ``names``.
     """
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for router in routers:
@@ -73,8 +73,8 @@ def page(
     /,
     **facts: object,
 ) -> HTMLResponse:
-    """Return a page of a template among ``app/``, which is given ``asset(NAME)``, the address of a file, and
-    ``quick``, whether htmx is there.
+    """Return a page of a template in ``app/``, which receives ``asset(NAME)``, the address of a file, and
+    ``quick``, whether htmx is available.
     """
     text = template(f"app/{name}").render(
         asset=asset, quick=bool(_file("htmx.min.js")), here=str(request.url.path), **facts
@@ -85,7 +85,7 @@ def page(
 
 
 def asset(name: str) -> str:
-    """Return the address of one of `FILES`, which changes with what it holds.
+    """Return the address of one of `FILES`, which changes with its content.
 
     >>> asset("app.css").startswith("/static/app.css?v=")
     True
@@ -101,8 +101,8 @@ def send_picture(
     *,
     for_ever: bool = False,
 ) -> Response:
-    """Return the image of a key, which ``make`` makes (bytes, media type) where it is not kept; 304 without
-    it where the browser has it. ``for_ever``: its address changes when it does.
+    """Return the image of a key, which ``make`` makes as (bytes, media type) if it is not cached; 304 if the
+    browser has it. ``for_ever``: its address changes with its content.
     """
     headers = {"etag": pictures.tag_of(key), "cache-control": _FOREVER if for_ever else "private, no-cache"}
     if headers["etag"] in request.headers.get("if-none-match", ""):
@@ -113,7 +113,7 @@ def send_picture(
 
 @functools.cache
 def _file(name: str) -> bytes:
-    """Return what one of `FILES` holds; nothing where it was not fetched."""
+    """Return the content of one of `FILES`; b'' if it was not fetched."""
     try:
         return (
             resources.files("faultscape.reporting")
@@ -133,8 +133,8 @@ def _static(request: Request, name: str) -> Response:
 
 
 def problem(request: Request, status: int, words: str) -> Response:
-    """Return a page, for a fragment a sentence, for a script (below ``/api/``) an object of ``words``, that
-    says what is wrong.
+    """Return an error response: a page, a sentence for a fragment, or a JSON object with ``words`` for a
+    script (below ``/api/``).
     """
     if request.url.path.startswith("/api/"):
         return JSONResponse({"words": words}, status, {"cache-control": _NEVER})
@@ -155,13 +155,13 @@ def _unknown(request: Request, error: Exception) -> Response:
 
 
 def _gone(_: Request, __: Exception) -> Response:
-    """Answer nobody: who asked has gone before all was sent."""
+    """Return an empty response: the client disconnected before it was complete."""
     return Response(status_code=400)
 
 
 def _defect(request: Request, error: Exception) -> Response:
     place = traceback.extract_tb(error.__traceback__)[-1]
-    # an address may hold the token of an invitation
+    # not the address, which may contain an invitation token
     pattern = getattr(request.scope.get("route"), "path", "")
     print(
         f"faultscape: {pattern}: {type(error).__name__}: {error} ({place.filename}:{place.lineno})",
@@ -171,8 +171,8 @@ def _defect(request: Request, error: Exception) -> Response:
 
 
 class _NoTraceback:
-    """Keeps what the handler of defects has answered from being raised once more, which a server would log
-    with its traceback.
+    """Suppresses errors that the handler of bugs has already answered, which the server would log again with
+    a traceback.
     """
 
     def __init__(self, app: Any) -> None:
@@ -188,6 +188,6 @@ class _NoTraceback:
 
         try:
             await self._app(scope, receive, noted)
-        except Exception:  # the handler has said it
+        except Exception:  # already reported by the handler
             if not begun:
                 raise

@@ -1,6 +1,6 @@
-"""What requests carry: the fields of a form, and JSON, both bounded.
+"""Read request bodies: form fields and JSON, both limited in size.
 
-Conventions: a body is read as it comes, and refused as soon as it is too large.
+Conventions: a body is read as a stream and refused as soon as it is too large.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ MOST_JSON, MOST_FORM = 256 << 10, 16 << 10  # bytes
 
 
 async def json_body(request: Request) -> dict[str, Any]:
-    """Return the JSON object that a request carries; OptionError where it carries none, or one that is too
-    large.
-    """
+    """Return the JSON object in a request body; OptionError if there is none, or it is too large."""
     try:
         found = json.loads(await _body(request, MOST_JSON))
     except (ValueError, RecursionError):
@@ -30,8 +28,8 @@ async def json_body(request: Request) -> dict[str, Any]:
 
 
 async def form_body(request: Request) -> dict[str, str]:
-    """Return the fields of a form, of which the last of a name counts; OptionError for one that is too large,
-    or no form.
+    """Return the fields of a form, the last one for a repeated name; OptionError if it is too large or not a
+    form.
     """
     data = await _body(request, MOST_FORM)
     try:

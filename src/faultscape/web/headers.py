@@ -1,9 +1,9 @@
-"""What holds of every request and answer, whatever app it is of: which hosts and methods are answered, and
-what a browser may do with a page.
+"""Check every request and set the headers of every response, for all apps: which hosts and methods are
+answered, and what a browser may do with a page.
 
-Conventions: plain ASGI. Pages load nothing but files of this server: no script, style or image from
-elsewhere, and none that stands in the page. A request that names another host than those served is refused,
-since a page of elsewhere whose name was pointed at this machine (DNS rebinding) would name its own.
+Conventions: plain ASGI. Pages load only files from this server: no external or inline scripts, styles or
+images. A request for any other host name is refused, because a DNS rebinding attack points its own name at
+this machine.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
-LONGEST = 8192  # bytes of an address with its query
+LONGEST = 8192  # bytes of a URL path with its query
 ALWAYS = ("localhost",)
 
 
 def host_name(host: str) -> str:
-    """Return the name in a Host header, without its port; '' where it is none.
+    """Return the name in a Host header, without its port; '' if it is invalid.
 
     >>> host_name("127.0.0.1:8000"), host_name("[::1]:8000"), host_name("Study.Local"), host_name("a:b:c")
     ('127.0.0.1', '::1', 'study.local', '')
@@ -49,8 +49,8 @@ def host_name(host: str) -> str:
 
 
 def serves(host: str, names: Collection[str]) -> bool:
-    """Whether a Host header names this machine: by an address, as localhost, or by one of ``names``. No other
-    name can be made to point here by an attacker.
+    """Whether a Host header names this machine: by an address, as localhost, or by one of ``names``. Names
+    that an attacker could point at this machine are refused.
 
     >>> (
     ...     serves("127.0.0.1:80", ()),
@@ -72,8 +72,8 @@ def serves(host: str, names: Collection[str]) -> bool:
 
 
 class Guard:
-    """Refuses requests of other hosts, methods and origins before the app sees them, and gives every answer
-    its headers.
+    """Refuses requests with other hosts, methods and origins before the app sees them, and adds headers to
+    every response.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Guard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        if scope["type"] != "http":  # no app of ours has others
+        if scope["type"] != "http":  # no app here uses other types
             return
 
         async def guarded(message: MutableMapping[str, Any]) -> None:
@@ -107,7 +107,7 @@ class Guard:
             await self._app(scope, receive, guarded)
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        """Return the status and the words for a request that is refused."""
+        """Return the status and the message for a request to refuse, or None."""
         headers: dict[str, str] = {}
         for name, value in scope["headers"]:
             key = name.decode("latin-1").lower()
@@ -132,7 +132,7 @@ class Guard:
 
 
 async def _refuse(send: Send, status: int, words: str, methods: Collection[str]) -> None:
-    """Answer with a line of text."""
+    """Respond with a line of text."""
     body = f"{words}\n".encode()
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
     if status == 405:

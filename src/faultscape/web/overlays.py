@@ -1,9 +1,9 @@
-"""Images laid over an image: a label map as areas or as lines, where it is right, where two maps differ
-and which of the two is wrong.
+"""Draw overlays for an image: a label map as areas or outlines, where it is right, where two maps differ, and
+which of the two is wrong.
 
-Conventions: label maps (H, W) hold places, 0..C-1 and C for void (nouns). An overlay is codes (H, W) with a
-colour each, RGBA, of which one is clear. Void pixels of a truth are neither right nor wrong, and are clear.
-Colours of right and wrong can be distinguished by people who see no red or green.
+Conventions: label maps (H, W) hold places, 0..C-1 and C for void (nouns). An overlay is codes (H, W) with one
+RGBA colour each, one of them clear. Void pixels of a truth are neither right nor wrong, and are clear. The
+colours of right and wrong are distinguishable without red-green vision.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FIRST, SECOND, NEITHER, DIFFERENT = (
 )
 
 LIGHT_RIM, DARK_RIM = (255, 255, 255, 210), (0, 0, 0, 210)
-_LUMA, _DARK = np.array([0.299, 0.587, 0.114]), 128  # ITU-R BT.601, and below what a colour is dark
+_LUMA, _DARK = np.array([0.299, 0.587, 0.114]), 128  # ITU-R BT.601, and the luma below which a colour is dark
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Overlay:
     colours: np.ndarray
 
     def shares(self) -> tuple[float, ...]:
-        """Return which share of the pixels has each code."""
+        """Return the share of pixels with each code."""
         return tuple(
             (np.bincount(self.codes.ravel(), minlength=len(self.colours)) / self.codes.size).tolist()
         )
@@ -57,9 +57,9 @@ def fill(label_map: np.ndarray, classes: Classes) -> Overlay:
 
 
 def outline(label_map: np.ndarray, classes: Classes) -> Overlay:
-    """Return the edge of every area in the colour of its class: pixels of which one of the four neighbours
-    has another class. Beside it runs a thin line, white within void and areas of a dark colour and black
-    within others, so that it is seen on images of its own colour.
+    """Return the edge of every area in the colour of its class: pixels with one of four neighbours of a
+    different class. A thin line next to it, white within void and dark areas and black within others, keeps
+    it visible on images of its own colour.
 
     >>> outline(np.array([[0, 0, 0, 1]]), Classes(("a", "b"), (0, 1), ((1, 1, 1), (2, 2, 2)))).codes.tolist()
     [[2, 3, 0, 1]]
@@ -88,8 +88,8 @@ def edge(area: np.ndarray, colour: tuple[int, int, int, int]) -> Overlay:
 
 
 def large_enough(area: np.ndarray) -> np.ndarray:
-    """Return an area (H, W) whose edge is seen in an image of this size: one that is smaller than a fiftieth
-    of the longer side squared is grown by a hundredth of it on all sides.
+    """Return an area (H, W) large enough for its edge to be visible: one with fewer pixels than (longer side
+    / 50) squared grows by a hundredth of the longer side in all directions.
 
     >>> int(large_enough(np.eye(1, 200, 100, dtype=bool)).sum())
     5
@@ -114,7 +114,7 @@ def correctness(label_map: np.ndarray, truth: np.ndarray, classes: Classes) -> O
 
 
 def difference(first: np.ndarray, second: np.ndarray) -> Overlay:
-    """Return where two maps differ (code 1); 0, clear, where they say the same. LabelMapError for sizes that
+    """Return where two maps differ (code 1); 0, clear, where they agree. LabelMapError for sizes that
     differ.
     """
     _alike(first, second)
@@ -123,7 +123,7 @@ def difference(first: np.ndarray, second: np.ndarray) -> Overlay:
 
 def verdict(first: np.ndarray, second: np.ndarray, truth: np.ndarray, classes: Classes) -> Overlay:
     """Return, where two maps differ, which is wrong: the first (code 1), the second (2) or both (3); 0,
-    clear, where they say the same or the truth is void.
+    clear, where they agree or the truth is void.
 
     LabelMapError for sizes that differ.
 
@@ -141,7 +141,7 @@ def verdict(first: np.ndarray, second: np.ndarray, truth: np.ndarray, classes: C
 
 
 def colour_words(classes: Classes) -> dict[str, str]:
-    """Return {class: its colour, as pages write it}.
+    """Return {class: its CSS colour}.
 
     >>> colour_words(Classes(("sky",), (0,), ((9, 8, 7),)))
     {'sky': '#090807'}
@@ -153,7 +153,7 @@ def colour_words(classes: Classes) -> dict[str, str]:
 
 
 def png(overlay: Overlay) -> bytes:
-    """Return an overlay as PNG, with a palette where its colours have room in one."""
+    """Return an overlay as PNG, with a palette if its colours fit into one."""
     height, width = overlay.codes.shape
     out = io.BytesIO()
     if len(overlay.colours) <= 256:
@@ -161,7 +161,7 @@ def png(overlay: Overlay) -> bytes:
             "P", (width, height), np.ascontiguousarray(overlay.codes, np.uint8).tobytes()
         )
         picture.putpalette(overlay.colours[:, :3].tobytes())
-        # in half the time, and smaller: maps are runs
+        # takes half the time and is smaller, because maps consist of runs
         more = {"compress_level": 4, "compress_type": zlib.Z_RLE}
         picture.save(out, format="PNG", transparency=overlay.colours[:, 3].tobytes(), **more)
     else:
@@ -170,7 +170,7 @@ def png(overlay: Overlay) -> bytes:
 
 
 def _edges(codes: np.ndarray) -> np.ndarray:
-    """Return which pixels (H, W) have one of four neighbours with another code."""
+    """Return which pixels (H, W) have one of four neighbours with a different code."""
     found = np.zeros(codes.shape, bool)
     across, along = codes[:, :-1] != codes[:, 1:], codes[:-1] != codes[1:]
     found[:, :-1] |= across

@@ -1,8 +1,8 @@
-"""Images as a browser takes them, made when they are asked for and kept in memory up to a bound of bytes.
+"""Images for a browser, made on request and cached in memory up to a number of bytes.
 
-Conventions: an image is its bytes, its media type and a tag that changes with what it was made of. Images
-are WebP (JPEG where Pillow cannot write WebP), never larger than asked. At most two images are made at a
-time, since a decoded image may take hundreds of MB.
+Conventions: an image is its bytes, its media type and a tag that changes with its inputs. Images are WebP
+(JPEG if Pillow cannot write WebP), never larger than requested. At most two images are made at a time,
+because a decoded image may take hundreds of MB.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from faultscape.reporting.competition.gallery import fit
 
 BYTES_KEPT = 128 << 20
 AT_ONCE = 2
-# of longest sides; only these are made, so that nobody can ask for others without end
+# allowed lengths of the longer side; a fixed list, so that requests cannot produce endless variants
 SIZES = (320, 640, 1600)
 
 
 @dataclass(frozen=True)
 class Picture:
-    """What is sent: bytes, media type, and a tag of what they were made from."""
+    """A response: bytes, media type, and a tag of their inputs."""
 
     data: bytes
     media: str
@@ -35,8 +35,8 @@ class Picture:
 
 
 class Pictures:
-    """Images by key, the last used longest; ``most`` bytes are kept, and ``at_once`` made at a time. Nobody
-    without the ``secret`` works out a key from its tag. May be asked by several threads.
+    """LRU cache of images by key, of at most ``most`` bytes; ``at_once`` images are made at a time. Without
+    the ``secret``, a key cannot be derived from its tag. Safe for several threads.
     """
 
     def __init__(self, most: int = BYTES_KEPT, at_once: int = AT_ONCE, secret: str = "") -> None:
@@ -48,7 +48,7 @@ class Pictures:
         return len(self._held)
 
     def get(self, key: str, make: Callable[[], tuple[bytes, str]]) -> Picture:
-        """Return the image of a key, which ``make`` makes (bytes, media type) where it is not kept.
+        """Return the image of a key; ``make`` makes it, as (bytes, media type), if it is not cached.
 
         >>> pictures = Pictures(most=3)
         >>> [pictures.get(key, lambda: (b"xx", "image/png")).data for key in ("a", "b")], len(pictures)
@@ -57,7 +57,7 @@ class Pictures:
         if found := self._find(key):
             return found
         with self._at_work:
-            if found := self._find(key):  # who waited was waiting for this one
+            if found := self._find(key):  # another thread may have made it meanwhile
                 return found
             data, media = make()
         made = Picture(data, media, self.tag_of(key))
@@ -70,7 +70,7 @@ class Pictures:
         return made
 
     def tag_of(self, key: str) -> str:
-        """Return the entity tag of what a key names, here."""
+        """Return the entity tag of a key in this cache."""
         return tag_of(key, self._secret)
 
     def _find(self, key: str) -> Picture | None:
@@ -81,7 +81,7 @@ class Pictures:
 
 
 def tag_of(key: str, secret: str = "") -> str:
-    """Return the entity tag of what a key names, which another ``secret`` makes another.
+    """Return the entity tag of a key; a different ``secret`` gives a different tag.
 
     >>> tag_of("a") == tag_of("a") != tag_of("b"), tag_of("a") == tag_of("a", "x")
     (True, False)

@@ -1,8 +1,8 @@
-"""Serve an app from this machine until Ctrl-C: one port that is free, one line that says where, no log of
-requests.
+"""Serve an app from this machine until Ctrl-C: on a free port, with one line that says where, and no request
+log.
 
-Conventions: 127.0.0.1 unless another address is named. Port 0 is any that is free; where the asked one is
-taken, the next that is free within ten.
+Conventions: the default address is 127.0.0.1. Port 0 means any free port; if the requested port is taken, the
+next free one within ten is used.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import uvicorn
 from faultscape.errors import OptionError, counted
 
 HOST, PORT, TRIES = "127.0.0.1", 8750, 10
-_BACKLOG, _PATIENCE = 128, 5  # seconds that idle connections are held
+_BACKLOG, _PATIENCE = 128, 5  # pending connections; seconds that idle connections are kept
 
 
 def bind(host: str = HOST, port: int = PORT) -> socket.socket:
-    """Return a listening socket of an address and port, or of one of the next ports; OptionError where none
-    can be had.
+    """Return a listening socket on an address and port, or on one of the next ports; OptionError if none is
+    available.
 
     >>> with bind(port=0) as one, bind(port=0) as other:
     ...     one.getsockname()[1] != other.getsockname()[1]
@@ -40,7 +40,7 @@ def bind(host: str = HOST, port: int = PORT) -> socket.socket:
         raise OptionError(f"--host {host}: not an address of this machine; leave it out for {HOST}") from None
     last = port if port == 0 else min(port + TRIES - 1, 65535)
     for number in range(port, last + 1):
-        # else asyncio leaves its delays (Nagle) on: 40 ms an answer
+        # without the protocol, asyncio leaves Nagle's delays on: 40 ms per response
         made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -61,8 +61,7 @@ def bind(host: str = HOST, port: int = PORT) -> socket.socket:
 
 
 def port_note(listener: socket.socket, port: int) -> str:
-    """Return what to say where the asked port was taken, so that a link to it leads elsewhere; '' where it
-    was not.
+    """Return a note if the requested port was taken, so that a link to it leads elsewhere; else ''.
 
     >>> with bind(port=0) as one:
     ...     port_note(one, one.getsockname()[1]), port_note(one, 0)
@@ -86,21 +85,19 @@ def address_of(listener: socket.socket) -> str:
 
 
 def is_private(listener: socket.socket) -> bool:
-    """Whether nobody but who works on this machine can reach a socket."""
+    """Whether a socket can be reached only from this machine."""
     return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
 
 
 def names_of(listener: socket.socket, host: str) -> list[str]:
-    """Return the names, beside addresses and localhost, by which an app that listens on a socket may be asked
-    for: the one given, and that of the machine where others reach it.
+    """Return the host names, besides addresses and localhost, that an app on a socket answers to: the given
+    one, and the machine's name if others can reach it.
     """
     return [host] if is_private(listener) else [host, socket.gethostname()]
 
 
 def configured(app: Any) -> uvicorn.Config:
-    """Return how an app is served: without a log of requests, and without what would say which server it
-    is.
-    """
+    """Return the server's configuration: no request log, and no header that names the server."""
     return uvicorn.Config(
         app,
         log_level="warning",
@@ -113,8 +110,8 @@ def configured(app: Any) -> uvicorn.Config:
 
 
 def serve(app: Any, listener: socket.socket, begun: Callable[[], None] | None = None) -> None:
-    """Answer requests on a socket until Ctrl-C; ``begun`` is called once the first can be."""
+    """Answer requests on a socket until Ctrl-C; ``begun`` is called just before."""
     if begun is not None:
         begun()
-    with suppress(KeyboardInterrupt):  # uvicorn gives it on once it has ended
+    with suppress(KeyboardInterrupt):  # uvicorn raises it again after shutting down
         uvicorn.Server(configured(app)).run(sockets=[listener])

@@ -1,7 +1,7 @@
-"""Text that a person typed, or a program sent instead, as they are kept and shown.
+"""Clean up text that a person typed, or a program sent, before it is stored and shown.
 
-Conventions: what no database, page or terminal can hold goes: control characters, and halves of characters
-(surrogates). All else stays as it was typed, and is escaped where it is shown.
+Conventions: characters that databases, pages or terminals cannot hold are removed: control characters and
+lone surrogates. All other text stays as typed, and is escaped where it is shown.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import unicodedata
 
 
 def plain_text(text: str) -> str:
-    r"""Return words on one line, without control characters and halves of characters.
+    r"""Return a text on one line, without control characters and lone surrogates.
 
     >>> plain_text("a\0b\n \ud800c")
     'a b c'
@@ -22,8 +22,8 @@ def plain_text(text: str) -> str:
 
 
 def flat_json(given: object, most: int, **more: object) -> str | None:
-    """Return an object of a few words and numbers, and ``more`` of the server's own, as JSON of at most
-    ``most`` characters; None where it is anything else, or longer.
+    """Return a flat object of texts and numbers, with ``more`` from the server, as JSON of at most ``most``
+    characters; None for anything else, or if it is longer.
 
     >>> (
     ...     flat_json({"way": "fill"}, 100, session=1),

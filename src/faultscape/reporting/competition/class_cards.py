@@ -1,8 +1,9 @@
-"""The gallery of classifiers: each chosen image with what every model says about it, who is right, and the
-way in the hierarchy between two answers.
+"""The gallery of classifiers: each chosen image with every model's answer, which models are right, and the
+path in the hierarchy between two answers.
 
-Conventions: a mark is right, wrong or undecided, '' without label. An image's pairs come with the greatest
-distance first; images of most pairs come first, draws in their order. A page shows at most ``MOST`` images.
+Conventions: a mark is right, wrong or undecided, '' without a label. An image's pairs are ordered by
+distance, the largest first; images with most pairs come first, draws in their order. A page shows at most
+``MOST`` images.
 Source: Wang et al. 2020, Figs. 4, 6 to 9.
 """
 
@@ -21,8 +22,8 @@ MOST = 600  # images on one page
 
 @dataclass(frozen=True)
 class Answer:
-    """What one model says: a class ('' for nothing), how sure it is (None where it does not say), and whether
-    that is right.
+    """One model's answer: a class ('' for none), its probability (None if unknown), and whether the answer is
+    right.
     """
 
     model: str
@@ -33,8 +34,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Met:
-    """One slot of an image: both answers, its case, and the words on the way from one label to the other
-    (none where nothing gave a distance).
+    """One slot of an image: both answers, its case, and the path from one label to the other (empty without a
+    distance).
     """
 
     slot: PairSlot
@@ -46,8 +47,8 @@ class Met:
 
 @dataclass
 class ClassCard:
-    """One chosen image: what its label says, all answers in the order of the models, its pairs or the draw
-    that chose it.
+    """One chosen image: its label, all answers in the order of the models, and its pairs or the draw that
+    chose it.
     """
 
     image: str
@@ -61,7 +62,7 @@ class ClassCard:
 
 
 def mark(correct: float, labelled: bool = True) -> str:
-    """Return right, wrong or undecided of 1, 0 and NaN; '' without label.
+    """Return right, wrong or undecided for 1, 0 and NaN; '' without a label.
 
     >>> mark(1.0), mark(0.0), mark(math.nan), mark(math.nan, labelled=False)
     ('right', 'wrong', 'undecided', '')
@@ -72,7 +73,7 @@ def mark(correct: float, labelled: bool = True) -> str:
 
 
 def case(first: str, second: str) -> str:
-    """Return the case of two marks: I, II or III, '' where one is not decided.
+    """Return the case of two marks: I, II or III, '' if one is not decided.
 
     >>> case("right", "right"), case("wrong", "right"), case("wrong", "wrong"), case("undecided", "wrong")
     ('I', 'II', 'III', '')
@@ -92,16 +93,16 @@ def class_cards(
     truths: Mapping[str, str],
     way: Callable[[str, str], tuple[str, ...]] = lambda _a, _b: (),
 ) -> tuple[list[ClassCard], int]:
-    """Return the cards of the chosen images without thumbnails, and how many images more there are.
+    """Return the cards of the chosen images without thumbnails, and the number of images left out.
 
-    ``said`` holds all models' answers on them, ``correct`` (J,) of each labelled image, ``truths`` what its
-    label says; ``way`` gives the words between two labels.
+    ``said`` holds all models' answers, ``correct`` {image: (J,)} and ``truths`` {image: label} describe the
+    labelled images; ``way`` returns the path between two labels.
     """
     column = {image: k for k, image in enumerate(said.images)}
     rows: dict[str, list[PairSlot | Draw]] = {}
     for row in chosen:
         rows.setdefault(row.image, []).append(row)
-    order = sorted(rows, key=lambda image: -len(rows[image]))  # stable: draws, one a row, stay in their order
+    order = sorted(rows, key=lambda image: -len(rows[image]))  # stable: draws, one row each, stay in order
     cards = []
     for image in order[:MOST]:
         answers = _answers(said, column[image], correct.get(image))
@@ -111,7 +112,7 @@ def class_cards(
             if isinstance(row, Draw):
                 card.draw = row
             else:
-                # the slot says what was answered when it was drawn; marks belong to what is answered now
+                # a slot holds the answers at drawing time; marks belong to the current answers
                 a, b = of[row.model_a], of[row.model_b]
                 card.met.append(Met(row, a, b, case(a.mark, b.mark), way(row.label_a, row.label_b)))
         card.met.sort(key=lambda met: (-met.slot.distance, met.slot.step))

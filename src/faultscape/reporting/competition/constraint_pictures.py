@@ -1,8 +1,8 @@
-"""One pair of models under each constraint: the image on which the constraint has them disagree most.
+"""One pair of models under each constraint: the image that the constraint allows on which they disagree most.
 
-Conventions: the pair is the first two models of the ranking that the headline rests on, without standings the
-first two of the selection. Of a constraint's duels between the two, in both orders, the least concordant one
-on an image that no constraint before it has shown; equal ones by the image's place among equals.
+Conventions: the pair is the first two models of the headline's ranking, or, without standings, of the
+selection. For each constraint, the image is from the least concordant duel of the two, in either order, on an
+image that no earlier constraint shows; ties follow the images' tie-breaking ranks.
 Source: Yan et al. 2021, Fig. 3.
 """
 
@@ -22,9 +22,9 @@ from faultscape.standings import Standings
 
 @dataclass(frozen=True)
 class Picked:
-    """The image of one constraint: its ``slot`` (None where no image satisfies it), the class's share of the
-    defender's map, the pair's duels and distinct images, what the constraint does in ``says``, and images
-    as data URIs.
+    """The image of one constraint: its ``slot`` (None if no image satisfies it), the class's share of the
+    defender's map, the numbers of the pair's duels and distinct images, a sentence on what the constraint
+    does (``says``), and images as data URIs.
     """
 
     constraints: str
@@ -42,7 +42,7 @@ class Picked:
 
 @dataclass(frozen=True)
 class PairPictures:
-    """The pair, why it, and an image for each constraint."""
+    """The pair, why it was chosen, and an image for each constraint."""
 
     pair: tuple[str, str]
     why: str
@@ -67,7 +67,7 @@ def choose_pair(standings: Standings | None, models: Sequence[str]) -> tuple[tup
 def pick(
     drawn: Sequence[Drawn], pair: tuple[str, str], ranks: Mapping[str, int], scale: Scale | None
 ) -> list[Picked]:
-    """Return the image of each constraint; ``ranks`` are the places of images among equals."""
+    """Return the image of each constraint; ``ranks`` break ties between images."""
     out: list[Picked] = []
     before: set[str] = set()
     for one in drawn:
@@ -87,7 +87,7 @@ def pick(
 
 
 def with_share(picked: Picked, defender_map: np.ndarray, place: int) -> Picked:
-    """Return a pick with the share of the defender's pixels that its class takes.
+    """Return a pick with its class's share of the defender's pixels.
 
     >>> with_share(Picked("class", False, None, 1, 1, ""), np.array([[0, 1, 1, 2]]), 1).share
     0.5
@@ -105,7 +105,7 @@ def _sentence(
     fresh: bool,
     scale: Scale | None,
 ) -> str:
-    """Return in a sentence what a constraint does for the pair."""
+    """Return a sentence on what a constraint does for the pair."""
     if slot is None:
         return "No image of these two models satisfies this constraint."
     if constraints == "none":
@@ -128,7 +128,7 @@ def _sentence(
 
 
 def _bounds(name: str, scale: Scale | None) -> str:
-    """Return the usual sizes of a class as words; '' where they are not known."""
+    """Return the usual sizes of a class as text; '' if unknown."""
     if scale is None or name not in scale.names:
         return ""
     k = scale.names.index(name)

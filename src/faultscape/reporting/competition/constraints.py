@@ -1,10 +1,10 @@
-"""What the constraints of a selection do: classes and sizes among the images that each would have chosen.
+"""Show the effect of a selection's constraints: classes and sizes among the images that each constraint would
+choose.
 
-Conventions: every constraint is drawn from the same counts with the same metric, number per class,
-near-duplicates and discards as the selection itself. The *class* of a slot is the one it was chosen for;
-without constraint, which has none, the largest class in the defender's map (background apart). Its *size* is
-that class's share of the defender's pixels. An image counts once for each defender and class it was chosen
-with.
+Conventions: every constraint uses the same counts, metric, number per class, near-duplicates and discards as
+the selection itself. The *class* of a slot is the one it was chosen for; without a constraint there is none,
+so it is the largest class in the defender's map (except background). Its *size* is that class's share of the
+defender's pixels. An image counts once for each defender and class it was chosen with.
 Source: Yan et al. 2021, section 3.1.2, Fig. 3.
 """
 
@@ -29,8 +29,8 @@ Blocks = Callable[[], Iterable[tuple[Pairs, np.ndarray]]]
 
 @dataclass(frozen=True)
 class Drawn:
-    """One constraint: its name, whether it is the study's own, slots, distinct images, counts by class
-    and by size, and the slots themselves.
+    """One constraint: its name, whether it is the selection's own, the numbers of slots and distinct images,
+    counts by class and by size, and the slots.
     """
 
     constraints: str
@@ -52,8 +52,8 @@ def compare(
     scale: Scale | None,
     discarded: Collection[str] = (),
 ) -> list[Drawn]:
-    """Return what none, class and (with a scale) class+scale choose; ``ranks`` (I,) are places among equals,
-    each call of ``blocks`` yields counts with their places among ``images``.
+    """Return what none, class and (with a scale) class+scale choose; ``ranks`` (I,) break ties, and each call
+    of ``blocks`` yields counts with their indices in ``images``.
     """
     kept = {}
     for constraints in duel.CONSTRAINTS:
@@ -73,7 +73,7 @@ def compare(
     for constraints, (define, best) in kept.items():
         try:
             drawn[constraints] = effective(duel.slots(best, own.models, define, images), discarded)
-        except SelectionError:  # no image satisfies it: an empty histogram says so
+        except SelectionError:  # no image satisfies it; the histogram stays empty
             drawn[constraints] = Slots(own.models, define, ())
     wanted = {image for slots in drawn.values() for image in slots.images}
     share: dict[str, np.ndarray] = {}
@@ -91,7 +91,7 @@ def compare(
 
 
 def size_labels() -> list[str]:
-    r"""Return the names of the bins of sizes.
+    r"""Return the names of the size bins.
 
     >>> size_labels()[0], size_labels()[-1]
     ('< 1\xa0%', '≥ 50\xa0%')

@@ -1,9 +1,9 @@
-"""Kinds of failure on the page: how many images have each tag, which share of each model's failures, and how
-much more a model loses where a tag is.
+"""Kinds of failure on the page: how many images have each tag, its share of each model's failures, and how
+much more a model loses on images with it.
 
-Conventions: numbers are over the labelled chosen images; a model fails where its value lies below ``fails``,
-of classifiers where it is wrong, by choices where it lost most of them. Tags of chosen images without a label
-stand in the gallery alone. A page shows the ``MOST`` tags of most images.
+Conventions: numbers are over the labelled chosen images. A model fails if its value is below ``fails``; a
+classifier, if it is wrong; by choices, if it lost most of them. Tags of unlabelled chosen images appear only
+in the gallery. A page shows the ``MOST`` tags with most images.
 Source: Yan et al. 2021, Fig. 11, Wang et al. 2020, Figs. 7 to 9.
 """
 
@@ -23,7 +23,7 @@ ALPHA = 0.05
 
 @dataclass(frozen=True)
 class Part:
-    """How many of how many, as a share with its interval; NaN of nothing."""
+    """A count of a total, as a share with its interval; NaN if the total is 0."""
 
     count: int
     of: int
@@ -34,7 +34,7 @@ class Part:
 
 @dataclass(frozen=True)
 class KindRow:
-    """One tag: how many labelled images have it, and which share of each model's failures do."""
+    """One tag: how many labelled images have it, and its share of each model's failures."""
 
     tag: str
     images: Part
@@ -43,8 +43,8 @@ class KindRow:
 
 @dataclass(frozen=True)
 class Difference:
-    """How much more a model loses on images with a tag than on the others, with its interval and the p-value
-    over all tags of the model; ``sure`` where it is below .05.
+    """How much more a model loses on images with a tag than on the others, with its interval and a p-value
+    corrected over all tags of the model; ``sure`` if that is below .05.
     """
 
     tag: str
@@ -59,10 +59,9 @@ class Difference:
 
 @dataclass(frozen=True)
 class FailureKinds:
-    """What a page says about tags: ``names`` in the order of their filters, ``rows`` of the labelled images,
-    ``differences`` that can be told, and the tags of each chosen image by place in ``names``, with those that
-    are of one model's answer in words; ``by_choice`` where models are worth their shares of people's
-    choices.
+    """What a page shows about tags: ``names`` in the order of their filters, ``rows`` for the labelled
+    images, ``differences`` that can be computed, and the tags of each chosen image by index in ``names``,
+    those of one model's answer as text; ``by_choice`` if values are shares of people's choices.
     """
 
     names: tuple[str, ...]
@@ -77,14 +76,12 @@ class FailureKinds:
 
     @property
     def all_fail(self) -> bool:
-        """Whether every labelled image is a failure of every model, so that shares of failures say nothing
-        new.
-        """
+        """Whether every model fails on every labelled image, so that shares of failures add nothing."""
         return bool(self.rows) and all(part.of == self.labelled for part in self.rows[0].failures)
 
     @property
     def sure(self) -> tuple[Difference, ...]:
-        """The differences that explain losses: a model loses more there, and a test over all tags says so."""
+        """The differences that explain losses: the model loses more there, significantly over all tags."""
         return tuple(one for one in self.differences if one.sure and one.value > 0)
 
 
@@ -97,8 +94,8 @@ def failure_kinds(
     fails: float,
     groups: Mapping[str, str] | None = None,
 ) -> FailureKinds | None:
-    """Return what a page says about the tags of its ``chosen`` images, from what models are worth (J, I) on
-    the ``labelled`` of them; None where no chosen image has a tag.
+    """Return what a page shows about the tags of its ``chosen`` images, from the models' values (J, I) on the
+    ``labelled`` ones; None if no chosen image has a tag.
 
     >>> from types import SimpleNamespace as Tag
     >>> found = failure_kinds(
@@ -146,7 +143,9 @@ def _numbers(
     fails: float,
     groups: Sequence[str] | None,
 ) -> tuple[tuple[KindRow, ...], tuple[Difference, ...]]:
-    """Return the counts of each tag, and the differences of each tag and model, the surest first."""
+    """Return the counts of each tag, and the differences of each tag and model, the most significant
+    first.
+    """
     held = tagged(given, labelled, models)
     if not held.names:
         return (), ()

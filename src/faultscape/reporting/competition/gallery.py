@@ -1,9 +1,9 @@
-"""The gallery: each chosen image with its truth and what every model said, small enough to travel
-in one file.
+"""The gallery: each chosen image with its truth and every model's prediction, small enough to embed in one
+file.
 
-Conventions: all are data URIs - images WebP, label maps palette PNG in the colours of the classes. A map
-is embedded once, however many duels chose its image. ``Room`` says how many characters of them a page may
-hold; what no longer fits is left out and counted.
+Conventions: everything is a data URI: images as WebP, label maps as palette PNG in the colours of the
+classes. A map is embedded once, however many duels chose its image. ``Room`` limits the characters per page;
+what no longer fits is left out and counted.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from faultscape.maps.paint import palette
 from faultscape.maps.resize import nearest
 from faultscape.nouns import Classes, Slot
 
-ROOM = 12_000_000  # characters of pictures on one page
+ROOM = 12_000_000  # characters of embedded images on one page
 
 
 @dataclass(frozen=True)
 class Duel:
-    """One slot of an image with its outcome: values of defender and attacker (None without label) and the
+    """One slot of an image with its outcome: values of defender and attacker (None without a label) and the
     case.
     """
 
@@ -54,14 +54,14 @@ class Card:
 
 
 class Room:
-    """How many characters of images and maps may still be embedded."""
+    """The number of characters of images and maps that may still be embedded."""
 
     def __init__(self, characters: int = ROOM) -> None:
         self.left = characters
         self.left_out = 0
 
     def take(self, uri: str) -> str:
-        """Return the data URI if there is room for it, nothing otherwise."""
+        """Return the data URI if it fits into the room left, else ''."""
         if len(uri) > self.left:
             self.left_out += 1
             return ""
@@ -80,9 +80,7 @@ def fit(width: int, height: int, longest: int) -> tuple[int, int]:
 
 
 def photo_uri(rgb: np.ndarray, size: tuple[int, int], quality: int = 72) -> str:
-    """Return an (H, W, 3) image as a WebP data URI of (width, height); JPEG where Pillow cannot write
-    WebP.
-    """
+    """Return an (H, W, 3) image as a WebP data URI of (width, height); JPEG if Pillow cannot write WebP."""
     picture = Image.fromarray(np.ascontiguousarray(rgb)).resize(size, Image.Resampling.LANCZOS)
     out, kind = io.BytesIO(), "webp" if features.check("webp") else "jpeg"
     picture.save(out, format=kind.upper(), quality=quality)
@@ -90,8 +88,8 @@ def photo_uri(rgb: np.ndarray, size: tuple[int, int], quality: int = 72) -> str:
 
 
 def distinct(colours: np.ndarray) -> np.ndarray:
-    """Return (K, 3) uint8 colours of which no two are equal, the last (void) unchanged: a repeated one
-    moves by one step, which nobody sees, so that a page can tell classes apart by their colours.
+    """Return (K, 3) distinct uint8 colours, the last (void) unchanged: a repeated colour moves by one
+    invisible step, so that a page can identify classes by colour.
 
     >>> distinct(np.array([[9, 9, 255], [9, 9, 255], [0, 0, 0]], np.uint8)).tolist()
     [[9, 9, 255], [9, 9, 254], [0, 0, 0]]
@@ -126,7 +124,7 @@ def cards(
     by_model: dict[str, dict[str, float | None]],
     sizes: Any,
 ) -> list[Card]:
-    """Return the cards without thumbnails: the image of most duels first; ``values`` (S, 2) and ``which``
+    """Return the cards without thumbnails, the image with most duels first; ``values`` (S, 2) and ``which``
     case belong to the slots.
 
     ``by_model`` is {image: {model: value}} of the labelled images, ``sizes`` {image: (width, height)}.

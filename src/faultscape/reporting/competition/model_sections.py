@@ -1,11 +1,11 @@
-"""Model by model: on which images each fails, which class it takes for which, and what kinds of error its
-regions show.
+"""One section per model: the images on which it fails, the classes it confuses, and the kinds of error of its
+regions.
 
-Conventions: maps (H, W) hold places 0..C-1 and C for void. Pixels void in the truth count nowhere, a
-prediction of void is not a confusion. A confusion is a true class and the class it is taken for; its
-``share`` is the part of the true class's pixels (of classifiers, images) that it takes. Only classes that are
-true on ``LEAST`` images or more are compared. Below ``LEAST`` labelled images nothing is said about a model.
-A box is (left, top, right, bottom) in pixels.
+Conventions: maps (H, W) hold places 0..C-1 and C for void. Pixels void in the truth never count, and
+predicting void is not a confusion. A confusion is a true class and the class it is mistaken for; its
+``share`` is its part of the true class's pixels (for classifiers, images). Only classes that are true on at
+least ``LEAST`` images are compared. Below ``LEAST`` labelled images nothing is reported about a model. A box
+is (left, top, right, bottom) in pixels.
 Source: Zhang et al. 2021, section III-A (kinds of error).
 """
 
@@ -22,18 +22,18 @@ from faultscape.metrics.overlaps.region_counts import WHOLE, count_regions
 from faultscape.metrics.overlaps.regions import mean
 from faultscape.nouns import Classes, Predictions
 
-LEAST = 3  # labelled images from which on something is said about a model
+LEAST = 3  # labelled images needed to report anything about a model
 SHOWN = 3  # worst images, and confusions, of a model
-_SMALLEST = 0.01  # share of a class from which on a confusion is shown
-_TWICE = 2  # images on which a classifier must take one class for another
-_CLOSE = 0.3  # part of each side that a close-up shows at least
+_SMALLEST = 0.01  # share of a class above which a confusion is shown
+_TWICE = 2  # images on which a classifier must confuse two classes
+_CLOSE = 0.3  # smallest part of each side that a close-up shows
 Box = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
 class Shot:
-    """One image of a model, as data URIs ('' where there is none): ``says`` stands below, ``box`` is what
-    a close-up shows, in per cent of the image (left, top, width, height).
+    """One image of a model, as data URIs ('' for none): ``says`` is its caption, ``box`` is the part that a
+    close-up shows, in per cent of the image (left, top, width, height).
     """
 
     image: str
@@ -50,8 +50,8 @@ class Shot:
 
 @dataclass(frozen=True)
 class Confusion:
-    """One class taken for another: how much ``of`` it (pixels, or images), on how many images, and the image
-    with most of it.
+    """One class mistaken for another: the ``amount`` of pixels or images ``of`` the true class's total, on
+    how many images, and the image with most of it.
     """
 
     truth: str
@@ -63,14 +63,14 @@ class Confusion:
 
     @property
     def share(self) -> float:
-        """The part of the true class that is taken for the other."""
+        """The part of the true class that is mistaken for the other."""
         return self.amount / self.of
 
 
 @dataclass(frozen=True)
 class RegionErrors:
-    """Sums over images of regions with each kind of error, and ROM and RUM as Zhang et al. 2021's Table I has
-    them.
+    """Sums over images of regions with each kind of error, and ROM and RUM as in Table I of Zhang et al.
+    2021.
     """
 
     rom: float
@@ -85,7 +85,7 @@ class RegionErrors:
 
 @dataclass(frozen=True)
 class CardNumber:
-    """A number of a model's row of the reliability card, with its interval where there is one."""
+    """A number from a model's row of the reliability card, with its interval if it has one."""
 
     title: str
     value: float
@@ -95,8 +95,8 @@ class CardNumber:
 
 @dataclass(frozen=True)
 class ModelSection:
-    """What is known of one model: its mean ``value`` on ``images`` labelled ones, of which ``counted`` gave
-    confusions and regions. ``too_few`` labelled images are not grounds for more.
+    """What is known about one model: its mean ``value`` on ``images`` labelled images, of which ``counted``
+    gave confusions and regions. With ``too_few``, nothing more is reported.
     """
 
     model: str
@@ -116,8 +116,8 @@ class ModelSection:
 
 @dataclass(frozen=True)
 class ModelSections:
-    """The sections of all models: what a value is called, ``by`` labels or choices, whether images were
-    ``chosen`` for what models say about them, and of the card whether it is out of date.
+    """The sections of all models: the name of a value, ``by`` labels or choices, whether images were
+    ``chosen`` because of the models' predictions, and whether the reliability card is out of date.
     """
 
     models: tuple[ModelSection, ...]
@@ -132,7 +132,7 @@ class ModelSections:
 def sections(
     models: Sequence[str], values: np.ndarray, *, value: str, by: str = "labels", classifies: bool = False
 ) -> ModelSections:
-    """Return sections with the number of images and the mean value (J, I) of each model, and nothing more.
+    """Return sections with only the number of images and the mean value of each model, from values (J, I).
 
     >>> sections(["a"], np.array([[0.5, np.nan, 1.0]]), value="mIoU").models[0].value
     0.75
@@ -148,8 +148,8 @@ def sections(
 
 
 def worst_places(values: np.ndarray, ranks: np.ndarray, most: int = SHOWN) -> list[int]:
-    """Return the places of the lowest values (I,), the lowest first; ``ranks`` (I,) decide among equals, NaN
-    is nowhere, and so is the best that a model can do, 1.
+    """Return the indices of the lowest values (I,), the lowest first; ``ranks`` (I,) break ties. NaN and
+    perfect values (1) are left out.
 
     >>> worst_places(np.array([0.4, np.nan, 0.2, 0.4, 1.0]), np.array([3, 0, 1, 2, 4]))
     [2, 3, 0]
@@ -160,24 +160,24 @@ def worst_places(values: np.ndarray, ranks: np.ndarray, most: int = SHOWN) -> li
 
 
 class Tally:
-    """Confusions and regions of J models, taken in image by image; memory grows with the images only by
-    the whole numbers of their regions.
+    """Counts the confusions and regions of J models, image by image; memory grows with the images only by the
+    region counts of each.
     """
 
     def __init__(self, models: Sequence[str], classes: Classes) -> None:
         n = len(classes)
         self.models, self.classes = tuple(models), classes
         self.cells = np.zeros((len(models), n, n + 1), np.int64)  # the last column is void
-        self.images = np.zeros((len(models), n), np.int64)  # on which a class is true
+        self.images = np.zeros((len(models), n), np.int64)  # images on which a class is true
         self.wrong = np.zeros((len(models), n, n), np.int64)  # images with some of a confusion
-        self.most = np.zeros((len(models), n, n), np.int64)  # pixels of it on the image with most
-        self.example = np.full((len(models), n, n), -1, np.int64)  # the place of that image
+        self.most = np.zeros((len(models), n, n), np.int64)  # most pixels of it on one image
+        self.example = np.full((len(models), n, n), -1, np.int64)  # the index of that image
         self.counted = np.zeros(len(models), np.int64)
         self._regions: list[list[np.ndarray]] = [[] for _ in models]
 
     def take(self, image: int, truth: np.ndarray, maps: Sequence[np.ndarray | None]) -> None:
-        """Count the maps of one image, None where a model has none; of images with equally much of a
-        confusion the first is its example.
+        """Count the maps of one image, None for a model without one; among images with equally much of a
+        confusion, the first is its example.
         """
         n = len(self.classes)
         have = [j for j, label_map in enumerate(maps) if label_map is not None]
@@ -197,7 +197,7 @@ class Tally:
             self._regions[j].append(np.stack([found[name] for name in WHOLE]))
 
     def confusions(self, model: int, most: int = SHOWN) -> list[tuple[int, int]]:
-        """Return (true class, class it is taken for) of the largest shares of a true class."""
+        """Return the (true class, class it is mistaken for) with the largest shares of a true class."""
         return largest(self.cells[model][:, :-1], self.cells[model].sum(1), self.images[model], most)
 
     def confusion(self, model: int, pair: tuple[int, int], example: Shot) -> Confusion:
@@ -208,7 +208,7 @@ class Tally:
         return Confusion(names[t], names[p], amount, of, int(self.wrong[model, t, p]), example)
 
     def region_errors(self, model: int) -> RegionErrors | None:
-        """Return the kinds of error of a model's regions; None where no image was counted."""
+        """Return the kinds of error of a model's regions; None if no image was counted."""
         if not self._regions[model]:
             return None
         held = np.stack(self._regions[model])  # (I, WHOLE, C)
@@ -229,7 +229,7 @@ class Tally:
 
 
 def _over_and_under(of: Mapping[str, np.ndarray], groups: Sequence[int]) -> tuple[float, float]:
-    """Return ROM and RUM, the means over images of the means over the classes defined there."""
+    """Return ROM and RUM: means over images of means over the classes defined there."""
     cells = [over_under.rom(dict(of)), over_under.rum(dict(of))]
     means = [mean(mean(c[:, list(groups)], 1), 0) for c in cells]
     return float(means[0]), float(means[1])
@@ -238,8 +238,8 @@ def _over_and_under(of: Mapping[str, np.ndarray], groups: Sequence[int]) -> tupl
 def largest(
     between: np.ndarray, totals: np.ndarray, images: np.ndarray, most: int = SHOWN
 ) -> list[tuple[int, int]]:
-    """Return (true class, taken for) of the largest shares of (C, C) counts in the ``totals`` (C,) of true
-    classes, which must be true on enough ``images`` (C,).
+    """Return the (true class, mistaken for) with the largest shares of (C, C) counts in the ``totals`` (C,)
+    of true classes, which must be true on enough ``images`` (C,).
 
     >>> largest(np.array([[5, 5], [1, 9]]), np.array([10, 10]), np.array([9, 9]))
     [(0, 1), (1, 0)]
@@ -253,8 +253,8 @@ def largest(
 
 
 def confusion_box(truth: np.ndarray, label_map: np.ndarray, pair: tuple[int, int]) -> Box:
-    """Return the box of a close-up: around the largest connected piece of what is confused, widened to a
-    good part of the image, in the shape of the image.
+    """Return the box of a close-up: around the largest connected region of the confusion, widened to a good
+    part of the image, with the aspect ratio of the image.
 
     >>> confusion_box(np.zeros((10, 10), np.uint8), np.eye(10, dtype=np.uint8) * 0 + 1, (0, 1))
     (0, 0, 10, 10)
@@ -277,7 +277,7 @@ def confusion_box(truth: np.ndarray, label_map: np.ndarray, pair: tuple[int, int
 
 
 def _first(middle: float, length: int, whole: int) -> int:
-    """Return where a stretch of ``length`` around a middle begins, all of it inside the ``whole``.
+    """Return where a range of ``length`` around a middle begins so that it lies within the ``whole``.
 
     >>> _first(5.0, 4, 20), _first(1.0, 4, 20), _first(19.0, 4, 20)
     (3, 0, 16)
@@ -289,9 +289,9 @@ def class_confusions(
     said: Predictions, truths: Mapping[str, str], model: int, ranks: np.ndarray, most: int = SHOWN
 ) -> list[Confusion]:
     """Return the confusions of a classifier, the most frequent first, among images whose label names one
-    class (``truths``); one image alone is none.
+    class (``truths``); a single image is not a confusion.
 
-    The example is the image that the model was surest of, ``ranks`` (I,) deciding among equals.
+    The example is the image with the model's highest confidence; ``ranks`` (I,) break ties.
     """
     names, place = said.classes.names, {name: k for k, name in enumerate(said.classes.names)}
     n = len(names)
@@ -322,8 +322,8 @@ def class_confusions(
 def wrong_answers(
     said: Predictions, correct: np.ndarray, truths: Mapping[str, str], model: int, ranks: np.ndarray
 ) -> list[Shot]:
-    """Return the images on which a classifier is wrong, ``correct`` (I,) being 0, those it was surest of
-    first.
+    """Return the images on which a classifier is wrong, where ``correct`` (I,) is 0, the most confident
+    answers first.
     """
     wrong = [int(k) for k in np.flatnonzero(correct == 0) if said.labels[model, k] >= 0]
     wrong.sort(key=lambda k: (-_sure(said, model, k), ranks[k]))

@@ -1,13 +1,12 @@
 """The same models, ranked on other images: the first ranking of every selection side by side, and where a
 competition's choice of images can mislead.
 
-Conventions: a *competition* is a selection that pits models against each other (duels, pairs); its stability
-is known, and its faithful ranking is shown next to the first one, or the first of re-used labels where the
-first is faithful. Draws for all models show their first ranking. Correlations are Spearman's, over the models
-that both rank. A page warns of three things (the thresholds are ours; the literature has only words): a
-leave-one-out change of ``MOVES`` ranks or more, a top-k curve below ``SETTLED`` in its last quarter, and a
-pair of models that a competition and random draws order differently, both conclusively by their simultaneous
-rank intervals.
+Conventions: a *competition* is a selection of duels or pairs; its stability is known, and its faithful
+ranking is shown next to the first one, or, if the first is faithful, the first ranking of re-used labels is.
+Draws for all models show their first ranking. Correlations are Spearman's, over the models that both rank. A
+page warns of three things (the thresholds are ours; the literature gives none): a leave-one-out change of
+``MOVES`` ranks or more, a top-k curve below ``SETTLED`` in its last quarter, and a pair of models that a
+competition and random draws order differently, both conclusively by their simultaneous rank intervals.
 Source: Wang et al. 2020, Fig. 5; Phang et al. 2021 (adversarially chosen sets rank unstably).
 """
 
@@ -37,7 +36,7 @@ MOVES, SETTLED, MANY = 2, 0.9, 3
 
 @dataclass(frozen=True)
 class Question:
-    """One ranking of one selection: its labels, scores and ranks (simultaneous ranges where known), best
+    """One ranking of one selection: its labels, scores and ranks (simultaneous ranges if known), best
     first.
     """
 
@@ -55,7 +54,7 @@ class Question:
     kind: str = ""
 
     def ranks(self, model: str) -> str:
-        """The range of a model's ranks in words, for all models at once."""
+        """The simultaneous range of a model's ranks as text."""
         return rank_words(self.at_once, model)
 
 
@@ -104,7 +103,7 @@ def questions(
 
 
 def _drawn_by(selector: str, table: Standings) -> str:
-    """Return in words how a selection's images were chosen: two of one selector may be duels and draws.
+    """Return a text on how a selection's images were chosen; the same selector may make duels or draws.
 
     >>> (
     ...     _drawn_by("mad", Standings((), {}, {}, {}, {"selector": "mad", "temperature": 1.0})),
@@ -120,8 +119,8 @@ def _drawn_by(selector: str, table: Standings) -> str:
 
 
 def better_answered(standings: Mapping[str, Standings], selection: str) -> tuple[str, str] | None:
-    """Return which other selection says which model is better, and what it says, for the page of a
-    competition; None for the page of images drawn for all models, or where no such draws are ranked.
+    """Return the other selection that answers which model is better, and its answer, for the page of a
+    competition; None for the page of images drawn for all models, or if no such draws are ranked.
 
     >>> from faultscape.standings import ModelRanking
     >>> drawn = ModelRanking(order=["a", "b"], tied_for_best=["a"], best_set=["a"])
@@ -140,15 +139,15 @@ def better_answered(standings: Mapping[str, Standings], selection: str) -> tuple
 
 
 def correlations(found: Sequence[Question]) -> list[list[float | None]]:
-    """Return the matrix of Spearman's correlations; None where two share fewer than two models."""
+    """Return the matrix of Spearman's correlations; None for two that share fewer than two models."""
     models = list(dict.fromkeys(m for one in found for m in one.scores))
     rows = [[math.nan if (x := one.scores.get(m)) is None else x for m in models] for one in found]
     return [[known(float(spearman(a, b))) for b in rows] for a in rows]
 
 
 def warnings(standings: Mapping[str, Standings], found: Sequence[Question]) -> dict[str, list[str]]:
-    """Return {competition: sentences} of where its choice of images can mislead; nothing where its ranking
-    is stable.
+    """Return {competition: warnings} on how its choice of images can mislead, without competitions whose
+    rankings are stable.
 
     >>> from faultscape.standings import Stability, WithoutModel
     >>> said = Stability(
@@ -167,8 +166,8 @@ def warnings(standings: Mapping[str, Standings], found: Sequence[Question]) -> d
 
 
 def last_quarter(top_k: Sequence[float | None]) -> list[float]:
-    """Return the correlations of the last quarter of the places, all places apart, which agree with
-    themselves.
+    """Return the correlations of the last quarter of the k values, without the full k, which correlates
+    perfectly with itself.
 
     >>> last_quarter([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 1.0]), last_quarter([0.3, 1.0])
     ([0.6, 0.7], [0.3])
@@ -179,8 +178,8 @@ def last_quarter(top_k: Sequence[float | None]) -> list[float]:
 
 
 def _shown(table: Standings) -> list[str]:
-    """Return the rankings to show: the first, and for a competition the faithful one whose stability
-    is known and one of re-use.
+    """Return the rankings to show: the first, and for a competition also the faithful one whose stability is
+    known and one of re-used labels.
     """
     first = firsts(table)
     shown = list(first.values())[:1]
@@ -222,7 +221,7 @@ def _not_settled(stability: Stability) -> list[str]:
 
 
 def _contradicted(name: str, found: Sequence[Question]) -> list[str]:
-    """Return which models random draws put the other way round, where both are conclusive."""
+    """Return sentences on models that random draws order the other way round, both conclusively."""
     mine = next((one for one in found if one.selection == name and one.kind == FAITHFUL), None)
     beyond = (SPEAKS_OF[POOL], SPEAKS_OF[FUTURE])
     said = []

@@ -1,13 +1,13 @@
-"""What the labels say about the chosen images: shares in bands, box plots, the three cases of a duel, and how
+"""Summarize the labels of the chosen images: shares in bands, box plots, the three cases of a duel, and how
 failures transfer.
 
 Conventions: ``accuracy`` (J, I) is each model's concordance with the truth on the labelled chosen images, NaN
-where unknown; unknown values are left out and never counted as failures. ``bands`` are rising edges; a value
-on an edge belongs to the band above. A model *fails* on an image when its value lies below the lowest edge.
-The case of a duel: II when the two values differ by at least ``better``; otherwise I when neither fails;
+where unknown; unknown values are left out and never counted as failures. ``bands`` are ascending edges; a
+value on an edge belongs to the band above. A model *fails* on an image if its value is below the lowest edge.
+The case of a duel is II if the two values differ by at least ``better``; otherwise I if neither fails;
 otherwise III.
-Source: Yan et al. 2021, section 3.1.1 (the cases), Figs. 6-8; the thresholds are ours where the paper has
-only words.
+Source: Yan et al. 2021, section 3.1.1 (the cases), Figs. 6-8; the thresholds are ours where the paper
+gives none.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BETTER = 0.1
 
 @dataclass(frozen=True)
 class Box:
-    """A box plot: number of values, least, first quartile, median, third quartile, largest."""
+    """A box plot: number of values, minimum, first quartile, median, third quartile, maximum."""
 
     n: int
     low: float
@@ -56,8 +56,8 @@ class Cases:
 
 @dataclass(frozen=True)
 class Transfer:
-    """``others[k]``: duels in whose image exactly k of the models that did not duel fail; ``all_fail`` of
-    ``images``: images that every model fails on.
+    """``others[k]`` counts duels on whose image exactly k of the models that did not duel fail; on
+    ``all_fail`` of ``images`` images every model fails.
     """
 
     others: tuple[int, ...]
@@ -67,7 +67,7 @@ class Transfer:
 
 
 def check(bands: Sequence[float], better: float) -> tuple[float, ...]:
-    """Return the edges of the bands; OptionError when they do not rise within 0..1 or ``better`` is not a
+    """Return the edges of the bands; OptionError if they do not ascend within 0..1 or ``better`` is not a
     difference of two such values.
 
     >>> check([0.6, 0.8], 0.1)
@@ -102,7 +102,7 @@ def case(defender: float, attacker: float, fail: float, better: float) -> str:
 
 
 def band_counts(accuracy: np.ndarray, bands: Sequence[float]) -> np.ndarray:
-    """Return (J, bands + 1) how many values of each model lie in each band, the lowest first.
+    """Return (J, bands + 1), the number of values of each model in each band, the lowest first.
 
     >>> band_counts(np.array([[0.1, 0.6, 0.9, np.nan]]), (0.6, 0.8)).tolist()
     [[1, 1, 1]]
@@ -113,8 +113,8 @@ def band_counts(accuracy: np.ndarray, bands: Sequence[float]) -> np.ndarray:
 
 
 def telling_bands(accuracy: np.ndarray, bands: Sequence[float]) -> tuple[float, ...]:
-    """Return edges that cut the known values into thirds, where nearly all of them lie in one of ``bands``;
-    () where the bands tell them apart, or no two edges do.
+    """Return edges that cut the known values into thirds if nearly all of them lie in one of ``bands``; () if
+    the bands already separate them, or no two edges can.
 
     >>> telling_bands(np.array([[0.1, 0.2, 0.3, 0.4]]), (0.6, 0.8))
     (0.2, 0.3)
@@ -129,7 +129,7 @@ def telling_bands(accuracy: np.ndarray, bands: Sequence[float]) -> tuple[float, 
 
 
 def box(values: np.ndarray) -> Box | None:
-    """Return the box of the values that are known, linear percentiles; None without any."""
+    """Return the box of the known values, with linear percentiles; None without any."""
     values = np.asarray(values, dtype=float)
     values = values[~np.isnan(values)]
     if not len(values):
@@ -140,7 +140,7 @@ def box(values: np.ndarray) -> Box | None:
 def chosen_boxes(
     models: Sequence[str], chosen: Sequence[Slot], images: Sequence[str], accuracy: np.ndarray
 ) -> list[tuple[Box | None, Box | None]]:
-    """Return for each model the box over the images that it duelled on (U_i of Yan et al. 2021, Fig. 7) and
+    """Return for each model the boxes over the images that it duelled on (U_i of Yan et al. 2021, Fig. 7) and
     over the others (V_i).
     """
     duelled = {(model, row.image) for row in chosen for model in (row.defender, row.attacker)}
@@ -154,7 +154,7 @@ def chosen_boxes(
 def slot_values(
     models: Sequence[str], chosen: Sequence[Slot], images: Sequence[str], accuracy: np.ndarray
 ) -> np.ndarray:
-    """Return (S, 2) the values of defender and attacker in every chosen slot, NaN where there is no label."""
+    """Return (S, 2), the values of defender and attacker in every chosen slot, NaN without a label."""
     row, column = {m: j for j, m in enumerate(models)}, {image: i for i, image in enumerate(images)}
     out = np.full((len(chosen), 2), np.nan)
     for s, slot in enumerate(chosen):

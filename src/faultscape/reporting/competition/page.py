@@ -1,8 +1,8 @@
-"""The page: facts in, one HTML file out, with nothing loaded from anywhere.
+"""The report page: facts in, one self-contained HTML file out.
 
-Conventions: the template, its style and its script lie beside this file and travel inside the page; a content
-policy forbids everything else. Jinja2 escapes whatever is inserted. Unknown numbers are shown as a dash. No
-clock: the same facts give the same bytes.
+Conventions: the page contains its style and script; a content security policy forbids everything else. Jinja2
+escapes all inserted values. Unknown numbers are shown as a dash. No clock: the same facts give the same
+bytes.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from faultscape.study.tables.timings import FrameTimes
 
 CALLED = {metric.name: metric.called for metric in METRICS if metric.of_pair}
 CONSTRAINTS = {"none": "no constraint", "class": "class", "class+scale": "class and scale"}
-_PAIRS_SHOWN = 15  # of the table of cases; the rest opens on a click
-_CROWD = 12  # models from which a matrix is set smaller
-_FEW = {"duels": 3, "draws": 2, "said": 4}  # images of a group that are seen; the rest opens on a click
+_PAIRS_SHOWN = 15  # rows of the table of cases; a click opens the rest
+_CROWD = 12  # number of models from which a matrix uses a smaller font
+_FEW = {"duels": 3, "draws": 2, "said": 4}  # visible images of a group; a click opens the rest
 _ENDS = {
     "II": "Images that tell two models apart",
     "III": "Images on which both models are poor",
@@ -48,9 +48,9 @@ _ENDS = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Facts:
-    """What every page shows; ``values`` (J, I) are what models are worth on the ``labelled`` chosen images,
-    of which ``whole`` are labelled and ``partly`` in part, ``others`` the standings of all selections by
-    name.
+    """What every page shows. ``values`` (J, I) are the models' scores on the ``labelled`` chosen images;
+    ``whole`` and ``partly`` count fully and partly labelled images; ``others`` are the standings of all
+    selections by name.
     """
 
     study: str
@@ -121,7 +121,7 @@ def page(facts: DuelFacts | PairFacts | DrawFacts) -> str:
 
 
 def _kind_of(facts: DuelFacts | PairFacts | DrawFacts) -> tuple[str, dict[str, Any]]:
-    """Return the template of a page and what it alone shows."""
+    """Return the template of a page and the values that only this kind of page shows."""
     if isinstance(facts, DuelFacts):
         return "competition/report.html.jinja", _of_duels(facts)
     if isinstance(facts, PairFacts):
@@ -130,7 +130,7 @@ def _kind_of(facts: DuelFacts | PairFacts | DrawFacts) -> tuple[str, dict[str, A
 
 
 def number(value: Any, digits: int = 3) -> str:
-    """Return a number as people read it; a dash for what is unknown.
+    """Return a number for display; a dash if it is unknown.
 
     >>> number(-0.12345), number(None), number(float("nan"), 1)
     ('−0.123', '–', '–')
@@ -141,7 +141,7 @@ def number(value: Any, digits: int = 3) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """Return a share in per cent; a dash of nothing.
+    """Return a share in per cent; a dash if the whole is 0.
 
     >>> percent(1, 3), percent(1, 0)
     ('33 %', '–')
@@ -150,7 +150,7 @@ def percent(part: float, whole: float) -> str:
 
 
 def plain(value: Any) -> str:
-    """Return a whole number, or one with a half, as it is.
+    """Return a whole or half number without rounding.
 
     >>> plain(3.0), plain(2.5), plain(-1), plain(None)
     ('3', '2.5', '−1', '–')
@@ -159,7 +159,9 @@ def plain(value: Any) -> str:
 
 
 def _context(facts: Facts) -> dict[str, Any]:
-    """Return what every page shows: standings, their stability, and the same models asked otherwise."""
+    """Return what every page shows: standings, their stability, and rankings of the same models on other
+    images.
+    """
     standings, models, bands = facts.standings, facts.slots.models, facts.bands
     tables = (
         [
@@ -224,7 +226,7 @@ def _context(facts: Facts) -> dict[str, Any]:
 
 
 def _words_of_failing(facts: Facts, bands: tuple[float, ...]) -> dict[str, str]:
-    """Return what counts as a failure, and as a loss, where tags are set against them."""
+    """Return the text that defines a failure and a loss for the statistics of tags."""
     if facts.kinds and facts.kinds.by_choice:
         return {
             "fails_words": "fewer than half of the choices won",
@@ -236,7 +238,9 @@ def _words_of_failing(facts: Facts, bands: tuple[float, ...]) -> dict[str, str]:
 
 
 def _agreement_cells(found: Agreement) -> list[list[tuple[float, float]]]:
-    """Return (agreement, depth of its colour) of every two models; the colour spans what there is."""
+    """Return (agreement, strength of its colour) of every pair of models; the colour scale spans the existing
+    values.
+    """
     known = found.mean[~np.isnan(found.mean)]
     low, high = (known.min(), known.max()) if len(known) else (0.0, 1.0)
     depth = np.nan_to_num((found.mean - low) / max(high - low, 1e-9)).round(3)
@@ -340,7 +344,7 @@ def _of_draws(facts: DrawFacts) -> dict[str, Any]:
 
 
 def _class_rows(cards: list[ClassCard]) -> dict[str, Any]:
-    """Return the classes that models say on the cards, with the numbers that the filters know them by."""
+    """Return the classes that models predict on the cards, with the numbers that the filters use."""
     said = sorted({answer.label for card in cards for answer in card.answers if answer.label})
     said = sorted(
         {
@@ -359,8 +363,8 @@ def _class_rows(cards: list[ClassCard]) -> dict[str, Any]:
 
 
 def card_groups(cards: list[Card]) -> list[tuple[str, list[Card]]]:
-    """Return (title, its images) by how the shown duel of an image ended: what tells models apart first; one
-    group without a title where no duel has ended.
+    """Return (title, images) by the outcome of each image's shown duel, the most informative first; one group
+    without a title if no duel is decided.
     """
     ended = {card.duels[0].case for card in cards if card.duels}
     if not ended - {""}:
@@ -370,7 +374,7 @@ def card_groups(cards: list[Card]) -> list[tuple[str, list[Card]]]:
 
 
 def _bands(facts: Facts, bands: tuple[float, ...]) -> dict[str, Any]:
-    """Return how many values of each model lie in each band."""
+    """Return the number of values of each model in each band."""
     counts = outcomes.band_counts(facts.values, bands)
     return {
         "fail": bands[0],

@@ -1,8 +1,8 @@
-"""How the labelled images of each pair of classifiers ended: cases I, II, III, accuracies, and how far apart
-the two are.
+"""The outcomes of each pair of classifiers on its labelled images: cases I, II, III, accuracies, and their
+difference.
 
-Conventions: an image counts once for each pair that chose it, where the label decides for both models. Case
-I: both right; II: one is; III: neither. Accuracies are plain shares of right answers, without Laplace's
+Conventions: an image counts once for each pair that chose it, if the label decides for both models. Case I:
+both right; II: one right; III: neither. Accuracies are plain shares of right answers, without Laplace
 smoothing.
 Source: Wang et al. 2020, section 2.1 and 3.2 (similar accuracies on a pair's images come with low ones).
 """
@@ -23,7 +23,7 @@ from faultscape.ranking.pair_cases import pair_counts
 
 @dataclass(frozen=True)
 class PairCases:
-    """Decided images of one pair by case; ``first`` and ``second`` are case II by who was right."""
+    """Decided images of one pair by case; ``first`` and ``second`` are case II by which model was right."""
 
     model_a: str
     model_b: str
@@ -34,25 +34,25 @@ class PairCases:
 
     @property
     def total(self) -> int:
-        """Decided images."""
+        """The number of decided images."""
         return self.both_right + self.first + self.second + self.both_wrong
 
     @property
     def better(self) -> float:
-        """The larger of both accuracies; NaN of no image."""
+        """The larger of both accuracies; NaN without images."""
         return (self.both_right + max(self.first, self.second)) / self.total if self.total else math.nan
 
     @property
     def gap(self) -> float:
-        """How far apart both accuracies are; NaN of no image."""
+        """The difference of both accuracies; NaN without images."""
         return abs(self.first - self.second) / self.total if self.total else math.nan
 
 
 def pair_cases(
     models: Sequence[str], chosen: Sequence[PairSlot], images: Sequence[str], correct: np.ndarray
 ) -> list[PairCases]:
-    """Return the cases of every pair that has slots, from (J, I) 1, 0 or NaN on the labelled ``images``, most
-    telling pairs first.
+    """Return the cases of every pair that has slots, from (J, I) 1, 0 or NaN on the labelled ``images``, the
+    most informative pairs first.
 
     >>> rows = [
     ...     PairSlot("mad", 1, 1, "a", "b", "cat", "car", k, image, 1.0, 0.9, 1.0, 9)
@@ -85,8 +85,8 @@ def pair_cases(
 
 
 def observed(found: Sequence[PairCases]) -> str:
-    """Return in words whether the paper's observation holds here: pairs alike in accuracy are both poor. ''
-    for fewer than four pairs.
+    """Return a sentence on whether the paper's observation holds here: where two models have similar
+    accuracies, both are poor. '' for fewer than four pairs.
 
     >>> observed([PairCases("a", "b", 0, k, 0, 9 - k) for k in range(5)])
     'Here the two correlate (Spearman 1.00 over 5 pairs): where two models score alike, both are poor.'

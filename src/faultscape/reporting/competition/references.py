@@ -1,9 +1,9 @@
 """Benchmark images by class, to show next to the chosen ones (Yan et al. 2021, Figs. 4 and 5; Wang et al.
 2020, Figs. 4 and 6).
 
-Conventions: a folder either has one sub-folder a class, named as the class (``car/``, ``person/``) or its
-WordNet id (``n02123045/``), or ``images/`` with masks of the same names in ``labels/``. With masks, a class's
-images are those in which its share is nearest to its median share: typical ones, not the largest.
+Conventions: a folder has either one sub-folder per class, named after the class (``car/``, ``person/``) or
+its WordNet id (``n02123045/``), or ``images/`` with masks of the same names in ``labels/``. With masks, the
+images of a class are those whose share of it is nearest to its median share: typical ones, not the largest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EACH = 6
 
 
 def find(folder: str, classes: Classes, each: int = EACH) -> dict[str, list[Path]]:
-    """Return up to ``each`` images of every class; CorpusError when the folder is in neither form."""
+    """Return up to ``each`` images of every class; CorpusError if the folder has neither form."""
     root = Path(folder)
     if not root.is_dir():
         raise CorpusError(f"{folder}: there is no such folder of benchmark images")

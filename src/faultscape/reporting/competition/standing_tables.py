@@ -1,12 +1,12 @@
 """Standings as tables and sentences: rankings with their intervals, matrices as heat maps, and a headline
 that claims no more than the intervals allow.
 
-Conventions: standings as ``ranking`` makes them; what older standings do not hold is shown as a dash, or not
-at all. ``tied_for_best`` and ``rank_interval`` are right for one comparison at a time, ``best_set`` and
+Conventions: standings are made by ``ranking``; values that older standings lack are shown as a dash or left
+out. ``tied_for_best`` and ``rank_interval`` are valid for one comparison at a time, ``best_set`` and
 ``simultaneous_rank_interval`` for all models at once. Images that were not drawn at random have *descriptive*
-intervals: they are given no level, and claim nothing about other images. A headline rests on the rankings
-whose intervals speak of more, and on the first of these. A model without a score there was compared with no
-other: it is called unknown, and never worse than another.
+intervals: they have no level, and claim nothing about other images. A headline rests on the first ranking
+whose intervals claim more. A model without a score there was compared with no other: it is called unknown,
+never worse.
 Source: Yan et al. 2021, Tables 1 and 3; Wang et al. 2020, Table 1 and Fig. 3.
 """
 
@@ -31,7 +31,7 @@ CAVEAT = (
     "These images were chosen for what the models predict, not at random: scores, ranks and intervals"
     " describe these images only."
 )
-TOO_FEW = (  # of images that were drawn at random
+TOO_FEW = (  # for images that were drawn at random
     "The pool cannot be scored yet: {why}. Scores, ranks and intervals describe the labelled images only."
 )
 DRAWN = (
@@ -43,8 +43,8 @@ _DARK, _BRIGHT = np.array([18, 38, 66]), np.array([250, 226, 150])  # ends of th
 
 
 def words_of(name: str, definitions: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """Return the words for a ranking: name, title, short title, what it says, source and kind; for a
-    person's own what the standings' ``definitions`` recorded.
+    """Return the texts for a ranking: name, title, short title, meaning, source and kind; for a custom
+    ranking, those recorded in the standings' ``definitions``.
 
     >>> words_of("perron")["title"], words_of("unheard")["title"]
     ('Perron rank', 'unheard')
@@ -62,12 +62,12 @@ def words_of(name: str, definitions: Mapping[str, Any] | None = None) -> dict[st
 
 
 def known(value: Any) -> float | None:
-    """Return a number that is one, or None."""
+    """Return a finite number, or None."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
 def listed(names: Sequence[str], last: str = "and") -> str:
-    """Return names as a sentence holds them.
+    """Return names as a list in a sentence.
 
     >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b"], "or")
     ('a', 'a, b and c', 'a or b')
@@ -81,15 +81,13 @@ def level(standings: Standings | None) -> str:
 
 
 def descriptive(ranking: ModelRanking) -> bool:
-    """Return whether intervals and ranks of a ranking describe the chosen images, and claim nothing about
-    others.
-    """
+    """Return whether the intervals and ranks of a ranking describe only the chosen images."""
     return ranking.speaks_of == CHOSEN
 
 
 def claiming(standings: Standings) -> dict[str, ModelRanking]:
-    """Return the rankings that a headline may rest on: those that can be used and claim something about more
-    than the chosen images, or else all that can be used.
+    """Return the rankings that a headline may rest on: the usable ones that claim something beyond the chosen
+    images, or else all usable ones.
 
     >>> pool, chosen = ModelRanking(speaks_of="pool"), ModelRanking(speaks_of="chosen")
     >>> rankings = {"lure": ModelRanking(unusable="few"), "margins": pool, "reuse_mean": chosen}
@@ -101,8 +99,8 @@ def claiming(standings: Standings) -> dict[str, ModelRanking]:
 
 
 def caveat(standings: Standings) -> str:
-    """Return what stands above standings that speak of the chosen images alone; '' where something speaks of
-    more than these.
+    """Return the caveat above standings that describe only the chosen images; '' if some ranking
+    claims more.
     """
     found = claiming(standings)
     if not found or not all(map(descriptive, found.values())):
@@ -114,8 +112,8 @@ def caveat(standings: Standings) -> str:
 
 
 def recommended(standings: Standings) -> str:
-    """Return the name of the ranking that the headline speaks of: the first that a headline may rest on, and
-    of these the first with intervals; '' where no ranking can be used.
+    """Return the name of the headline's ranking: of those that it may rest on, the first with intervals, or
+    else the first; '' if no ranking is usable.
 
     >>> rankings = {"lure": ModelRanking(unusable="few"), "reuse_mean": ModelRanking(speaks_of="chosen")}
     >>> recommended(Standings(("a",), {}, {}, rankings, {}))
@@ -145,7 +143,7 @@ def verdict(standings: Standings) -> tuple[str, str]:
     tests = "Corrected for multiple comparisons" if counted[name].best_set else "One pair at a time"
     who = f"only {best[0]}" if len(best) == 1 else _any_of(best, standings)
     title = words_of(name, standings.definitions)["title"]
-    # the headline has named several already
+    # the headline already names several
     tested = f"By {title}, {tests[0].lower()}{tests[1:]}{at}."
     tested = tested if len(tied) > 1 else f"{tests}{at}, {who} could be best by {title}."
     said = [*([above] if above else []), tested]
@@ -157,7 +155,7 @@ def verdict(standings: Standings) -> tuple[str, str]:
 
 
 def _without_intervals(standings: Standings) -> tuple[str, str]:
-    """Return headline and words of standings that say about no model that it could be best."""
+    """Return headline and text for standings that cannot say which models could be best."""
     if standings.labels.get("used", FEW) < FEW:
         return "Too few labels to say who leads", (
             f"{labelled_words(standings.labels)}: too few for reliable intervals. Label at least {FEW}."
@@ -168,22 +166,22 @@ def _without_intervals(standings: Standings) -> tuple[str, str]:
 
 
 def _any_of(models: Sequence[str], standings: Standings) -> str:
-    """Return models of which any could be meant: named where they are few."""
+    """Return a text for "any of these models", by name if they are few."""
     if 2 < len(models) == len(standings.models):
         return f"any of the {len(models)} models"
     return listed(models, "or") if len(models) <= _NAMED else f"any of {len(models)} models"
 
 
 def _without_score(standings: Standings, name: str) -> list[str]:
-    """Return the models that a ranking holds without a score: their comparisons, or their labels, do not link
-    them to the others.
+    """Return the models without a score in a ranking: their comparisons or labels do not link them to the
+    others.
     """
     scores = standings.rankings[name].scores
     return [model for model in standings.models if model in scores and known(scores[model]) is None]
 
 
 def _may_be_better(standings: Standings, names: Sequence[str]) -> list[str]:
-    """Return a sentence for the models without a score in one of these rankings; none where each has one."""
+    """Return a sentence about the models without a score in one of these rankings, if any."""
     lacking = {name: lone for name in names if (lone := _without_score(standings, name))}
     models = [model for model in standings.models if any(model in lone for lone in lacking.values())]
     if not models:
@@ -195,7 +193,7 @@ def _may_be_better(standings: Standings, names: Sequence[str]) -> list[str]:
 
 
 def _few_groups(standings: Standings) -> bool:
-    """Return whether whole groups of images were resampled, and the labels lie in too few of them for
+    """Return whether whole groups of images were resampled and the labels come from too few groups for
     intervals.
     """
     return (
@@ -205,7 +203,7 @@ def _few_groups(standings: Standings) -> bool:
 
 
 def _for_intervals(standings: Standings) -> str:
-    """Return why there are no intervals, and what to do for them."""
+    """Return why there are no intervals, and how to get them."""
     if not standings.definitions.get("resamples", 0):
         return "Run rank with --resamples 1000."
     if _few_groups(standings):
@@ -224,8 +222,8 @@ def _named(models: Sequence[str], last: str = "and") -> str:
 
 
 def best_at_once(standings: Standings) -> str:
-    """Return in words which models could be the best, corrected for multiple comparisons, by the first
-    ranking of each kind; '' where nothing says so.
+    """Return a sentence on which models could be the best, corrected for multiple comparisons, by the first
+    ranking of each kind; '' if none says so.
 
     >>> of = lambda best: ModelRanking(order=["a", "b", "c"], best_set=best)
     >>> best_at_once(
@@ -257,7 +255,7 @@ def best_at_once(standings: Standings) -> str:
 
 
 def firsts(standings: Standings) -> dict[str, str]:
-    """Return {kind: the ranking of that kind that stands first}, of those that can be used.
+    """Return {kind: the first usable ranking of that kind}.
 
     >>> firsts(
     ...     Standings(
@@ -321,7 +319,9 @@ def ranking_rows(
 
 
 def ratio_matrix(name: str, matrix: Any) -> dict[str, Any]:
-    """Return a matrix of ratios as cells (value, side, strength), 1 the middle of a diverging scale."""
+    """Return a matrix of ratios as cells (value, side, strength), with 1 in the middle of a diverging
+    scale.
+    """
     logs = [abs(math.log(x)) for row in matrix for x in row if known(x) and x > 0]
     rows = [[(known(x), *figures.heat(known(x), max(logs, default=0.0))) for x in row] for row in matrix]
     return {"name": name, "rows": rows}
@@ -349,7 +349,7 @@ def _shade(share: float) -> str:
 
 
 def correlation(standings: Standings) -> float | None:
-    """Return Spearman's correlation of aggressiveness and resistance, where there are both."""
+    """Return Spearman's correlation of aggressiveness and resistance, if both exist."""
     if not {"aggressiveness", "resistance"} <= set(standings.rankings):
         return None
     first, second = (
@@ -360,8 +360,8 @@ def correlation(standings: Standings) -> float | None:
 
 
 def contradictions(standings: Standings) -> list[str]:
-    """Return in sentences how far pairs of classifiers contradict each other: the share of their differences
-    that runs in circles, and Saaty's consistency ratio; what is not known is left out.
+    """Return sentences on how far pairs of classifiers contradict each other: the share of their differences
+    that runs in circles, and Saaty's consistency ratio, each if known.
 
     >>> shares = {"gradient": 0.75, "curl": 0.2, "harmonic": 0.05}
     >>> contradictions(Standings(("a", "b"), {}, {}, {"hodge": ModelRanking(shares=shares)}, {}))[0][:75]

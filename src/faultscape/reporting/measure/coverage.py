@@ -1,8 +1,8 @@
-"""In which metrics intervals hold the truth less often than they say, as was found by simulation.
+"""Metrics whose intervals cover the truth less often than their level, as measured by simulation.
 
-Conventions: shares of 95 % intervals that held the truth, of 10, 30 and 100 units, a metric's own and those
-of the difference of two models, where one of them lies below .92: the rows of docs/benchmarks/intervals.md,
-measured on images and on groups apart. What was not measured is not spoken of.
+Conventions: shares of 95 % intervals that cover the truth with 10, 30 and 100 units, for a metric and for the
+difference of two models, where one of them is below .92: the rows of docs/benchmarks/intervals.md, for images
+and for groups. Nothing is reported for what was not measured.
 Source: benchmarks/interval_coverage.py.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 IMAGES, GROUPS = "images", "groups"
 SIZES = (10, 30, 100)
-HELD = {  # own, of differences
+HELD = {  # {(metric, unit): (coverage of its intervals, of differences)}
     ("rom", IMAGES): ((0.91, 0.932, 0.936), (0.938, 0.949, 0.942)),
     ("sq", IMAGES): ((0.461, 0.418, 0.45), (0.858, 0.855, 0.766)),
     ("misclassification_fpr95", IMAGES): ((0.884, 0.927, 0.904), (0.922, 0.9, 0.894)),
@@ -26,10 +26,10 @@ ENOUGH = 0.92
 
 
 def held(metric: str, count: int, *, grouped: bool) -> str:
-    """Return what to add to a metric's definition where, of about so many images (or groups of them), less
-    than .92 of its intervals, or of those of its differences, held the truth; else nothing.
+    """Return the text to add to a metric's definition if, with about ``count`` images (or groups), less than
+    .92 of its intervals, or of those of its differences, cover the truth; else ''.
 
-    Of more units than were tried the share of the most that were is said.
+    For more units than were tried, it gives the share for the most units tried.
 
     >>> held("rom", 12, grouped=False), held("miou", 12, grouped=False)
     ('; of some 10 images 91 % of its 95 % intervals hold the truth in simulation', '')

@@ -2,10 +2,9 @@
 where a model loses to the best.
 
 Conventions: numbers have 12 digits, undefined is null, intervals are 95 %. Two models are compared over the
-(image, class) cells that both have, of pooled metrics the classes; the difference of their numbers as they
-stand is kept beside. A gap is one kind of region error of one class, averaged over the images where both
-models have it, of a model minus that of the best model (by mIoU); its share is of the sum of all positive
-gaps of that model.
+(image, class) cells that both have (for pooled metrics, the classes); the difference of their full numbers is
+also stored. A gap is a model's error of one kind for one class, averaged over the images where both models
+have it, minus that of the best model (by mIoU); its share is of the sum of all positive gaps of that model.
 Source: Zhang et al. 2021, section V (explaining where a model's error comes from).
 """
 
@@ -31,7 +30,7 @@ from faultscape.reporting.measure.coverage import held
 
 
 class MetricEntry(TypedDict, total=False):
-    """One metric of one model, with its interval; ``title``, ``says`` and ``group`` are of one's own
+    """One metric of one model, with its interval; ``title``, ``says`` and ``group`` are set for custom
     metrics.
     """
 
@@ -49,8 +48,8 @@ class MetricEntry(TypedDict, total=False):
 
 
 class PairedRow(TypedDict, total=False):
-    """The difference of two models in one metric, over what both have, and (``_all``) over all that each
-    has.
+    """The difference of two models in one metric, over what both have, and (``_all``) over everything that
+    each has.
     """
 
     metric: Required[str]
@@ -81,16 +80,14 @@ GapRow = TypedDict(
 
 
 class DrawnUnits(TypedDict):
-    """What is resampled for intervals: images or groups of them, and how many there are."""
+    """What intervals resample, images or groups, and how many there are."""
 
     drawn: Literal["images", "groups"]
     count: int
 
 
 class SetDocument(TypedDict, total=False):
-    """What was found of one data set; ``anomalous`` {NAME: share of anomalous pixels} where there are anomaly
-    scores.
-    """
+    """The results of one data set; ``anomalous`` {NAME: share of anomalous pixels} with anomaly scores."""
 
     models: Required[dict[str, dict[str, MetricEntry]]]
     images: dict[str, int]
@@ -107,8 +104,8 @@ class SetDocument(TypedDict, total=False):
 
 
 class Document(SetDocument, total=False):
-    """The content of measure.json: one data set, or several under ``datasets``; of a job of an array what it
-    did alone.
+    """The content of measure.json: one data set, or several under ``datasets``; for an array job, only what
+    it did.
     """
 
     datasets: dict[str, SetDocument]
@@ -127,8 +124,8 @@ def models(
     units: Units | None,
     known: Mapping[str, Metric],
 ) -> dict[str, dict[str, MetricEntry]]:
-    """Return {NAME: {METRIC: entry}} of measure.json, of ``known`` {METRIC: its entry in the catalogue};
-    without ``units`` there are no intervals.
+    """Return {NAME: {METRIC: entry}} for measure.json, with ``known`` {METRIC: its catalogue entry}; without
+    ``units`` there are no intervals.
     """
     out: dict[str, dict[str, MetricEntry]] = {}
     built_in = named()
@@ -148,7 +145,7 @@ def models(
                 "better": known[metric].better,
                 "definition": f"{known[metric].text(definitions)}; {found.aggregate}{covered}",
             }
-            if metric not in built_in:  # one's own: the page knows it by what stands here
+            if metric not in built_in:  # custom: the page describes it from this entry
                 entry["title"], entry["says"], entry["group"] = (
                     known[metric].title,
                     known[metric].says,
@@ -167,11 +164,11 @@ def paired(
     definitions: Definitions,
     known: Mapping[str, Metric],
 ) -> list[PairedRow]:
-    """Return the difference of every two models in every metric both have, first minus second, with its
+    """Return the difference of every pair of models in every metric both have, first minus second, with its
     interval; ``images`` {metric: how many}.
 
-    ``difference``, ``low`` and ``high`` are of the cells that both have, those that end in ``_all`` of all
-    that each has.
+    ``difference``, ``low`` and ``high`` are over the cells that both have, those that end in ``_all`` over
+    everything that each has.
     """
     out: list[PairedRow] = []
     for first, second in combinations(summaries, 2):
@@ -191,7 +188,7 @@ def paired(
 
 
 def interval(evidence: Evidence, units: Units | None, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Return the interval of a number, within the range of what it measures; NaN without units."""
+    """Return the interval of a number, clipped to the metric's range; NaN without units."""
     if units is None:
         return math.nan, math.nan
     low, high = np.clip(evidence.interval(units), *bounds).tolist()
@@ -202,7 +199,7 @@ def gaps(
     summaries: Mapping[str, Mapping[str, Summary]], classes: Sequence[str], units: Units | None
 ) -> list[GapRow]:
     """Return where each model loses to the best one: class and kind of error, the gap with its interval, and
-    its share of all the model loses.
+    its share of the model's total loss.
     """
     scored = {
         name: found["miou"].value for name, found in summaries.items() if "miou" in found and "rom" in found
@@ -249,7 +246,7 @@ def undefined_of(found: Summary) -> str:
 
 
 def number(value: Any) -> float | None:
-    """Return a number with 12 digits, None for what is undefined.
+    """Return a number with 12 digits, or None if undefined.
 
     >>> number(1 / 3), number(float("nan"))
     (0.333333333333, None)
@@ -259,10 +256,10 @@ def number(value: Any) -> float | None:
 
 
 def numbers(values: Any) -> list[float | None]:
-    """Return a list of numbers as `number`."""
+    """Return a list of numbers, each as by `number`."""
     return [number(value) for value in np.asarray(values, float).ravel()]
 
 
 def recorded(definitions: Definitions) -> JsonObject:
-    """Return the definitions as they stand in provenance."""
+    """Return the definitions as recorded in the provenance."""
     return asdict(definitions)

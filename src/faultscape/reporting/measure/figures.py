@@ -1,9 +1,9 @@
-"""The drawings of the measure page in two dimensions: dots with crosses of intervals, and curves; inline SVG
-that fits a phone and a wall alike.
+"""Two-dimensional drawings of the `measure` page: dots with crosses of intervals, and curves; inline SVG that
+fits any screen width.
 
-Conventions: as figures - colours are CSS classes (``m0`` ... ``m9`` for models), text is escaped, every
-drawing says its numbers in a title. Places across are percentages of the width, places down are pixels;
-curves live in an inner SVG that is stretched, with lines that keep their width.
+Conventions: as in figures: colours are CSS classes (``m0`` ... ``m9`` for models), text is escaped, and every
+drawing has its numbers in a title. Horizontal positions are percentages of the width, vertical ones pixels;
+curves are in an inner SVG that is stretched, with lines that keep their width.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ from faultscape.reporting.figures import Axis, axis
 _LEFT, _WIDE = 11.0, 86.0  # per cent of the width
 _TOP, _BOTTOM = 24, 40  # pixels above and below the frame
 _LINE = 14  # pixels a label needs
-_BASE, _DOT = 10, 11  # pixels that a name stands above its height, and that it keeps from a dot
-_TICKS = 7  # on a logarithmic axis
-_LETTER = 1.9  # per cent of a phone's width that a letter needs
+_BASE, _DOT = 10, 11  # pixels that a name is drawn above its height, and that it keeps from a dot
+_TICKS = 7  # most ticks on a logarithmic axis
+_LETTER = 1.9  # width of a letter, in per cent of a phone's width
 INKS = 10
 UNIT = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
 
 
 @dataclass(frozen=True)
 class Dot:
-    """A point with its name, its intervals (low, high) across and up, and the number of its colour."""
+    """A point with its name, its horizontal and vertical intervals (low, high), and the index of its
+    colour.
+    """
 
     name: str
     x: float
@@ -41,8 +43,8 @@ class Dot:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line through points, its name, and the number of its colour; points with an unknown number are passed
-    over.
+    """A line through points, its name, and the index of its colour; points with an unknown coordinate are
+    skipped.
     """
 
     name: str
@@ -52,7 +54,7 @@ class Curve:
 
 
 def ink(place: int) -> str:
-    """Return the colour class of the model at a place; after ten, colours come again, dashed.
+    """Return the colour class of a model by its index; after ten, colours repeat, dashed.
 
     >>> ink(2), ink(12)
     ('m2', 'm2 again')
@@ -69,11 +71,11 @@ def scatter(
     front: Collection[str] | None = None,
     logarithmic: bool = False,
 ) -> Markup:
-    """Return dots with crosses of their intervals and their names beside them; ``across`` and ``up`` name the
-    axes.
+    """Return dots with crosses of their intervals and their names next to them; ``across`` and ``up`` name
+    the axes.
 
-    With a ``front`` models have no colours of their own: those on it are strong, and joined by steps. With
-    ``logarithmic`` the axis across is.
+    With a ``front``, models do not have their own colours: those on the front are strong, and joined by
+    steps. ``logarithmic`` is for the horizontal axis.
     """
     on_x, on_y = _axes(dots, logarithmic=logarithmic)
     shown = [_placed(d, on_x) for d in dots]
@@ -101,12 +103,12 @@ def scatter(
 
 
 def _ink_of(dot: Dot, front: Collection[str] | None) -> str:
-    """Return the class of a dot's colour: its model's own, or whether it is on the front."""
+    """Return the class of a dot's colour: its model's, or whether it is on the front."""
     return ink(dot.ink) if front is None else "strong" if dot.name in front else "plain"
 
 
 def _placed(dot: Dot, on_x: Axis) -> Dot:
-    """Return a dot where it lies on a logarithmic axis; on another one as it is."""
+    """Return a dot with its position on a logarithmic axis; unchanged on a linear one."""
     if not isinstance(on_x, LogAxis):
         return dot
     ends = None if dot.across is None else (math.log10(dot.across[0]), math.log10(dot.across[1]))
@@ -125,10 +127,10 @@ def _steps(front: Sequence[Dot], on_x: Axis, on_y: Axis, height: int) -> Markup:
 
 
 def _names(dots: Sequence[Dot], on_x: Axis, on_y: Axis, height: int) -> list[Markup]:
-    """Return the names beside the dots, moved apart where they would touch."""
+    """Return the names next to the dots, moved apart if they would overlap."""
     names = [d.name if len(d.name) <= 22 else d.name[:21] + "…" for d in dots]
     places = [(_x(on_x, d.x), _y(on_y, d.y, height)) for d in dots]
-    lates = [x > _LEFT + 0.6 * _WIDE for x, _ in places]  # names on the right stand left of their dots
+    lates = [x > _LEFT + 0.6 * _WIDE for x, _ in places]  # names on the right are to the left of their dots
     spans = [_span(x, name, late) for (x, _), name, late in zip(places, names, lates, strict=True)]
     heights = _apart(spans, [y for _, y in places], places)
     parts = []
@@ -154,12 +156,11 @@ def curves(
     shares: Sequence[float] = (),
     height: int = 260,
 ) -> Markup:
-    """Return curves over each other; axes from 0 to 1 unless given, and the diagonal where it means
-    something.
+    """Return overlaid curves, with axes from 0 to 1 unless given, and the diagonal on request.
 
-    With ``steps`` a point's height holds from the point before it (the first from the left edge), as
-    precision does between two recalls: equal scores have none between. ``shares`` are bars behind the first
-    curve's points, 1 a quarter of the height.
+    With ``steps`` a point's height holds from the previous point (for the first, from the left edge), like
+    precision between two recalls: equal scores have none in between. ``shares`` are bars behind the first
+    curve's points; 1 is a quarter of the height.
     """
     on_x, on_y = on_x or UNIT, on_y or UNIT
     parts = [_frame(on_x, on_y, across, up, height)]
@@ -200,7 +201,7 @@ def curves(
 
 
 def grouped(values: Sequence[float | None], names: Sequence[str], on: Axis, *, title: str = "") -> Markup:
-    """Return a thin bar a model, one below the other, from 0."""
+    """Return one thin bar per model, stacked vertically, from 0."""
     thick = 9 if len(values) < 6 else 6
     parts = [
         _fixed(f'<line class="grid" x1="{on.at(t)}" x2="{on.at(t)}" y1="0" y2="100%"/>') for t in on.ticks
@@ -221,21 +222,22 @@ def grouped(values: Sequence[float | None], names: Sequence[str], on: Axis, *, t
 
 
 def _fixed(text: str) -> Markup:
-    """Return numbers and fixed words, which need no escaping, as markup."""
+    """Return numbers and constant text, which need no escaping, as markup."""
     return Markup(text)  # noqa: S704
 
 
 @dataclass(frozen=True)
 class LogAxis(Axis):
-    """A logarithmic scale: low, high and ticks are the logarithms of what it shows."""
+    """A logarithmic scale: low, high and ticks are the logarithms of the values."""
 
     def text(self, tick: float) -> str:
-        """A tick's number."""
+        """The label of a tick."""
         return f"{10**tick:.6g}"
 
 
 def log_axis(values: Sequence[float]) -> LogAxis:
-    """Return a logarithmic axis that holds all values, which are above 0, with ticks at 1, 2 and 5.
+    """Return a logarithmic axis that covers all values, which are above 0, with ticks at 1, 2 and 5 times
+    powers of ten.
 
     >>> [log_axis([3.0, 70.0]).text(t) for t in log_axis([3.0, 70.0]).ticks]
     ['2', '5', '10', '20', '50', '100']
@@ -247,7 +249,7 @@ def log_axis(values: Sequence[float]) -> LogAxis:
     last = min(v for v in round_ones if v >= high * 0.9999)
     inside = [v for v in round_ones if first <= v <= last]
     ticks = tuple(math.log10(v) for v in inside)
-    if len(ticks) > _TICKS:  # whole powers and the ends are enough
+    if len(ticks) > _TICKS:  # powers of ten and the ends are enough
         ticks = tuple(t for t in ticks if t in (ticks[0], ticks[-1]) or abs(t - round(t)) < 1e-9)
     return LogAxis(math.log10(first), math.log10(last), ticks)
 
@@ -259,7 +261,7 @@ def _axes(dots: Sequence[Dot], *, logarithmic: bool = False) -> tuple[Axis, Axis
 
 
 def from_zero(values: Sequence[float], *, at_most: int = 5) -> Axis:
-    """Return an axis that starts at 0 unless that would leave most of it empty, or values lie below.
+    """Return an axis that starts at 0 unless that would leave most of it empty, or values are below 0.
 
     >>> from_zero([0.2, 0.9]).low, from_zero([0.91, 0.99]).low, from_zero([-1.5, 2.0]).low
     (0.0, 0.9, -2.0)
@@ -273,7 +275,7 @@ def from_zero(values: Sequence[float], *, at_most: int = 5) -> Axis:
 
 
 def _span(x: float, name: str, late: bool) -> tuple[float, float]:
-    """Return from where to where a name reaches across, in per cent of the width of a phone's screen."""
+    """Return the horizontal extent of a name, in per cent of a phone's width."""
     wide = _LETTER * (len(name) + 2)
     return (x - wide, x) if late else (x, x + wide)
 
@@ -281,8 +283,8 @@ def _span(x: float, name: str, late: bool) -> tuple[float, float]:
 def _apart(
     spans: Sequence[tuple[float, float]], wanted: Sequence[float], dots: Sequence[tuple[float, float]]
 ) -> list[float]:
-    """Return heights of labels that reach across ``spans``, moved down where they would be written over
-    another label or another's dot (x, y).
+    """Return heights of labels that extend over ``spans``, moved down if they would overlap another label or
+    another's dot (x, y).
 
     >>> _apart([(0, 40), (30, 70), (50, 90)], [10.0, 12.0, 11.0], [])
     [10.0, 25.0, 11.0]
@@ -296,7 +298,7 @@ def _apart(
         taken = [(out[o], _LINE) for o in written if low < spans[o][1] and spans[o][0] < high]
         taken += [
             (y + _BASE, _DOT) for x, y in dots if low < x - 1 and x + 1 < high
-        ]  # own dot stands at the span's end
+        ]  # a label's own dot is at the end of its span
         y = wanted[k]
         for height, room in sorted(taken):
             if abs(height - y) < room:

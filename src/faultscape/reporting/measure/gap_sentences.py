@@ -1,9 +1,9 @@
-"""What a model loses most by, in one sentence, and nothing where the numbers do not show it.
+"""Describe in one sentence what a model loses most by, if the numbers show it.
 
-Conventions: a gap is one kind of region error of one class, of a model minus that of the best model (by
-mIoU); it speaks only when its whole interval lies above 0, and where no gap has an interval there is no
-sentence. Its share is of all that the model's regions lose to the best model, over classes and kinds. Names
-stand as the class list writes them.
+Conventions: a gap is a model's error of one kind for the regions of one class, minus that of the best model
+(by mIoU). It counts only if its whole interval is above 0; without intervals there is no sentence. Its share
+is of everything that the model's regions lose to the best model, over classes and kinds. Class names are as
+in the class list.
 Source: Zhang et al. 2021, section V (explaining where a model's error comes from).
 """
 
@@ -22,8 +22,8 @@ WAYS = {
 
 
 def sentence(document: SetDocument, model: str) -> str:
-    """Return one sentence on what a model loses most by; empty where nothing was compared, without intervals,
-    or of images that were chosen because models differ.
+    """Return one sentence on what a model loses most by; '' if nothing was compared, without intervals, or
+    for images that were chosen because models differ.
 
     >>> gap = {
     ...     "model": "unet",
@@ -55,13 +55,13 @@ def sentence(document: SetDocument, model: str) -> str:
 
 
 def standing_out(gaps: Sequence[GapRow]) -> list[GapRow]:
-    """Return the gaps whose interval lies above 0, the largest first."""
+    """Return the gaps whose interval is above 0, the largest first."""
     sure = [gap for gap in gaps if (gap.get("low") or 0) > 0 and gap.get("share") is not None]
     return sorted(sure, key=lambda gap: -gap["gap"])
 
 
 def way(gap: GapRow) -> str:
-    """Return a kind of error of a class as what a model does.
+    """Return a kind of error of a class as a phrase for what the model does.
 
     >>> way({"kind": "missed", "class": "pole"})
     'missing pole regions'

@@ -1,11 +1,11 @@
-"""Who leads a metric, and who is not told apart from the leader: by what two models have in common.
+"""Find the best model of a metric, and the models that cannot be distinguished from it, on what two models
+have in common.
 
-Conventions: an error is 1 - value where large values are good, the value itself otherwise; 0 is best. Two
-models are compared over the cells that both have, as the rows of ``paired`` say; where a document has no row
-of a pair, by the two errors. The best of a metric is the model that no other is ahead of; where every model
-has one ahead of it the comparisons form a circle, and nobody is best. Nor is anybody where the best's
-difference to another model has no interval, or where images were chosen because models differ (``chosen``):
-their intervals are descriptive.
+Conventions: an error is 1 - value if large values are good, else the value itself; 0 is best. Two models are
+compared over the cells that both have, by the rows of ``paired``, or, without a row, by their two errors. The
+best model of a metric is the one that no other is ahead of; if every model has one ahead of it, the
+comparisons form a circle and none is best. None is best either if the leader's difference to another model
+has no interval, or if images were chosen because models differ (``chosen``): then intervals are descriptive.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Document = Mapping[str, Any]
 
 
 def error(entry: Mapping[str, Any]) -> float | None:
-    """Return a metric's error: itself where low is better, else 1 - it.
+    """Return a metric's error: its value if low is better, else 1 - value.
 
     >>> error({"value": 0.75, "better": "high"})
     0.25
@@ -27,7 +27,7 @@ def error(entry: Mapping[str, Any]) -> float | None:
 
 
 def errors(document: Document, metric: str) -> dict[str, float]:
-    """Return {NAME: error} of the models that have a metric."""
+    """Return {NAME: error} for the models that have a metric."""
     entries = {name: of[metric] for name, of in document.get("models", {}).items() if metric in of}
     return {name: found for name, entry in entries.items() if (found := error(entry)) is not None}
 
@@ -36,7 +36,7 @@ def error_gaps(
     document: Document, metric: str, of: str = ""
 ) -> dict[tuple[str, str], tuple[float, float | None, float | None]]:
     """Return {(FIRST, SECOND): (difference, low, high)} of errors, first minus second, in both orders; with
-    ``of="_all"`` of all that each model has.
+    ``of="_all"`` over everything that each model has.
     """
     better = {entry[metric]["better"] for entry in document.get("models", {}).values() if metric in entry}
     sign = -1 if better == {"high"} else 1
@@ -56,7 +56,7 @@ def error_gaps(
 
 
 def standings(document: Document, metric: str) -> dict[str, str]:
-    """Return {NAME: best or tie} of one metric in one data set; empty where fewer than two models have it, it
+    """Return {NAME: best or tie} for one metric in one data set; empty if fewer than two models have it, it
     cannot be compared, has no intervals, images were chosen, or comparisons form a circle.
 
     >>> of = lambda x: {"rom": {"value": x, "better": "low"}}
@@ -96,8 +96,8 @@ def standings(document: Document, metric: str) -> dict[str, str]:
 def ahead(
     gaps: Mapping[tuple[str, str], tuple[float, Any, Any]], found: Mapping[str, float], one: str, other: str
 ) -> bool:
-    """Return whether the first model has the smaller error: in what both have where that is known, else by
-    the two errors.
+    """Return whether the first model has the smaller error: over what both have, if known, else by the two
+    errors.
     """
     gap = gaps.get((one, other))
     return found[one] < found[other] if gap is None else gap[0] < 0
@@ -109,8 +109,8 @@ def has_interval(gaps: Mapping[tuple[str, str], tuple[float, Any, Any]], one: st
 
 
 def contradictions(document: Document, metric: str) -> list[tuple[str, str, str]]:
-    """Return (who leads by the two numbers, the other, how) of the pairs where what both have in common says
-    otherwise: ``turned`` or ``unsure``, ``sure``.
+    """Return (leader by the two numbers, other model, how) for pairs where the comparison over what both have
+    differs: ``turned``, ``unsure`` or ``sure``.
     """
     here, whole = error_gaps(document, metric), error_gaps(document, metric, "_all")
     out = []

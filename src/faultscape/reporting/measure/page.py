@@ -1,8 +1,8 @@
-"""The page of `measure`: measure.json in, one HTML file out, with nothing loaded from anywhere.
+"""The page of `measure`: measure.json in, one self-contained HTML file out.
 
-Conventions: as pages - templates, style and script lie beside this file and travel inside the page, Jinja2
-escapes whatever is inserted, unknown numbers are a dash, the same facts give the same bytes. Any part of a
-document may be missing; its section is then left out. Errors stand everywhere: 0 is best.
+Conventions: the page contains its style and script, Jinja2 escapes all inserted values, unknown numbers are a
+dash, and the same facts give the same bytes. Any part of a document may be missing; its section is then left
+out. All metrics are shown as errors: 0 is best.
 Source: Zhang et al. 2021, Table I, Figs. 2, 5 and 7.
 """
 
@@ -29,13 +29,13 @@ HEADLINES = {
     metric.name: metric.short or metric.says
     for metric in sorted(METRICS, key=lambda metric: metric.headline)
     if metric.headline
-}  # by which the page is headed, the first that tells models apart
+}  # for the heading, the first that distinguishes models
 
 
 @dataclass(frozen=True)
 class Card:
-    """One of the worst images: by which ``metric`` of which model, its images as data URIs, ``bars``
-    {metric: its error}, and a word on what was marked.
+    """One of the worst images: the ``metric`` and model, its images as data URIs, ``bars`` {metric: its
+    error}, and a text on what is marked.
     """
 
     data_set: str
@@ -53,10 +53,10 @@ class Card:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the page shows besides the document: ``left_out`` cards, and ``photos_left_out`` images of others,
-    did not fit; ``unreadable`` image files were missing or could not be read; ``colours`` {data set: [(class,
-    CSS colour)]} are those of the drawings, ``frames`` those of anomaly scores, of which ``frames_left_out``
-    did not fit.
+    """What the page shows besides the document: ``left_out`` cards, and ``photos_left_out`` images of other
+    cards, did not fit; ``unreadable`` image files were missing or unreadable; ``colours`` {data set: [(class,
+    CSS colour)]} are those of the drawings; ``frames`` are those of anomaly scores, of which
+    ``frames_left_out`` did not fit.
     """
 
     title: str = "measured"
@@ -143,7 +143,7 @@ def headline(document: Mapping[str, Any]) -> str:
 
 
 def settings(provenance: Mapping[str, Any], metrics: Collection[str]) -> str:
-    """Return in words the definitions that these metrics depend on.
+    """Return a text with the definitions that these metrics depend on.
 
     >>> settings({"definitions": {"void": "cut", "pooling": "pooled", "curve": "step"}}, {"miou": ""})
     'pooling pooled'
@@ -162,7 +162,7 @@ def settings(provenance: Mapping[str, Any], metrics: Collection[str]) -> str:
 
 
 def flat(value: Any) -> str:
-    """Return a value of the provenance in one line.
+    """Return a provenance value on one line.
 
     >>> flat({"a": {"b": 1}, "c": "", "d": [1, 2]})
     'a: (b: 1); c: none; d: 1, 2'
@@ -177,7 +177,7 @@ def flat(value: Any) -> str:
 
 
 def definitions(named: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return {metric: its definition} over all data sets and models."""
+    """Return {metric: its definition} for all data sets and models."""
     out: dict[str, str] = {}
     for one in named.values():
         for of in one.get("models", {}).values():
@@ -191,7 +191,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the page shows of one data set."""
+    """Return what the page shows for one data set."""
     models = list(one.get("models", {}))
     return {
         "name": name,
@@ -215,9 +215,7 @@ def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kinds(cards: Sequence[Card], several: bool) -> list[tuple[str, str, list[tuple[str, list[Card]]]]]:
-    """Return the cards by kind of error and model: (its name, what it means, [(model, cards)]), in the order
-    they came.
-    """
+    """Return the cards by kind of error and model: (name, meaning, [(model, cards)]), in the given order."""
     found: dict[str, dict[str, list[Card]]] = {}
     for card in cards:
         name = f"{card.model} on {card.data_set}" if several else card.model
@@ -226,8 +224,7 @@ def _kinds(cards: Sequence[Card], several: bool) -> list[tuple[str, str, list[tu
 
 
 def _share(shares: Mapping[str, float]) -> str:
-    """Return the share of anomalous pixels in per cent, the least and the largest where models have other
-    images.
+    """Return the share of anomalous pixels in per cent; the range if models have different images.
 
     >>> _share({"a": 0.0221}), _share({"a": 0.02, "b": 0.03}), _share({})
     ('2.21 %', '2.00–3.00 %', '')
@@ -245,9 +242,7 @@ def _frame_sets(frames: Sequence[FrameCard]) -> list[tuple[str, list[tuple[str, 
 
 
 def _range(numbers: Sequence[int]) -> str:
-    """Return one number, or the least and the largest of data sets that differ; nothing where there is
-    none.
-    """
+    """Return one number, the range if data sets differ, or '' without any."""
     return (
         ""
         if not numbers

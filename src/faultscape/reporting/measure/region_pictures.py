@@ -1,10 +1,9 @@
-"""Drawings of regions: class colours with white outlines, the regions that an error is made of strong, the
-others pale.
+"""Draw regions in class colours with white outlines: those that an error consists of strong, the others pale.
 
-Conventions: maps (H, W) hold places 0..C-1 and C for void; regions are numbered as maps.regions does, -1 for
-none. Drawings are uint8 (h, w, 3). A region is torn when several predicted regions of its class lie upon it,
-joined when a predicted region lies upon several, missed when none of its class touches it, and invented, of
-the prediction, when it touches no true region of its class. Overlap of a pixel is enough.
+Conventions: maps (H, W) hold places 0..C-1 and C for void; regions are numbered as in maps.regions, -1 for
+none. Drawings are uint8 (h, w, 3). A region is torn if several predicted regions of its class overlap it,
+joined if a predicted region overlaps several, and missed if none of its class touches it; a predicted region
+is invented if it touches no true region of its class. One pixel of overlap is enough.
 Source: Zhang et al. 2021, eq. 3, 8 and Figs. 2, 7.
 """
 
@@ -23,7 +22,7 @@ from faultscape.maps.paint import borders, colour
 from faultscape.maps.resize import nearest
 from faultscape.nouns import Classes
 
-PALE = 0.78  # how much of the way to the paper
+PALE = 0.78  # how far pale colours are blended with the background
 _PAPER = np.array([244, 243, 240], np.float64)
 _LINE = np.array([255, 255, 255], np.uint8)
 _STRONG = np.array([20, 20, 24], np.uint8)
@@ -39,7 +38,7 @@ def picture(
     """Return the (h, w, 3) drawing of (width, height): ``marked`` regions in strong colours with dark
     outlines, the others pale.
 
-    Without classes each region gets a colour of its own. Void is the paper.
+    Without classes each region gets its own colour. Void is the background.
 
     >>> one = Classes(("sky",), (0,), ((0, 0, 255),))
     >>> picture(np.zeros((1, 1), np.uint8), np.zeros((1, 1), np.int32), {0}, one, (1, 1)).tolist()
@@ -61,15 +60,15 @@ def picture(
 
 
 def own_colours(numbers: np.ndarray) -> np.ndarray:
-    """Return an (H, W, 3) colour for each region number, the same for the same number, neighbouring numbers
-    far apart.
+    """Return a colour for each region number, (H, W, 3): the same for equal numbers, very different for
+    consecutive ones.
 
     >>> own_colours(np.array([[3, 3, 4]])).shape
     (1, 3, 3)
     """
     turn = (
         np.maximum(numbers, 0).astype(np.float64) * 0.618034
-    ) % 1.0  # golden ratio: even hues however many
+    ) % 1.0  # golden ratio: evenly spread hues for any number
     hue = turn[..., None] * 6 + np.array([0.0, 4.0, 2.0])
     return np.rint(70 + 150 * np.clip(np.abs(hue % 6 - 3) - 1, 0, 1)).astype(np.uint8)
 
@@ -77,7 +76,7 @@ def own_colours(numbers: np.ndarray) -> np.ndarray:
 @dataclass(frozen=True, eq=False)
 class Regions:
     """A map's regions to draw: (H, W) numbers, -1 for none, (H, W) places, and the class of each region, -1
-    where it counts for nothing.
+    if it does not count.
     """
 
     numbers: np.ndarray
@@ -88,8 +87,8 @@ class Regions:
 def connected(
     truth: np.ndarray, prediction: np.ndarray, classes: Classes, connectivity: int, void: str
 ) -> tuple[Regions, Regions]:
-    """Return the regions of two maps of places, as they are measured: pixels void in the truth go before
-    (``cut``) or after (``bridge``) regions are made.
+    """Return the regions of two maps of places, as they are measured: pixels void in the truth are removed
+    before (``cut``) or after (``bridge``) regions are made.
     """
     n, hole = len(classes), truth == len(classes)
     wide = prediction.astype(np.int32)
@@ -112,8 +111,8 @@ def connected(
 def given(
     truth: np.ndarray, prediction: np.ndarray, classes: Classes, divisor: int
 ) -> tuple[Regions, Regions]:
-    """Return the regions of two maps of region ids; class = id // divisor, an id below it is its own class,
-    0: all are of one class.
+    """Return the regions of two maps of region ids; class = id // divisor, an id below the divisor is its own
+    class, and with divisor 0 all belong to one class.
     """
     made = []
     hole = np.isin(truth, classes.void)
@@ -134,8 +133,8 @@ def given(
 
 
 def marked_regions(truth: Regions, prediction: Regions, metric: str) -> tuple[set[int], set[int]]:
-    """Return the numbers of the (true, predicted) regions that an error is made of: torn, joined, missed or
-    invented ones; of other errors, all.
+    """Return the numbers of the (true, predicted) regions that an error consists of: torn, joined, missed or
+    invented ones; all for other errors.
 
     >>> one, other = (
     ...     Regions(np.array([n]), np.array([m]), np.array(label))
@@ -162,7 +161,7 @@ def marked_regions(truth: Regions, prediction: Regions, metric: str) -> tuple[se
 
 
 def told(truth: Regions, prediction: Regions, marked: tuple[set[int], set[int]], metric: str) -> str:
-    """Return in words what was marked, with the number of regions of either side."""
+    """Return a text on what is marked, with the number of regions on each side."""
     t, p = (len(side) for side in marked)
     true, seen = int(_there(truth).sum()), int(_there(prediction).sum())
     return {

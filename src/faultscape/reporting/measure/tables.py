@@ -1,10 +1,10 @@
-"""The tables of errors: every model of every data set against the metrics, 0 best everywhere, the best of a
-column and its ties marked.
+"""Tables of errors: every model of every data set against the metrics. 0 is best; the best of a column and
+its ties are marked.
 
-Conventions: an error is 1 - value where large values are good, the value itself otherwise (Zhang et al. 2021,
-Table I). A model ties with the best of its data set, which `leaders` says, when the interval of their paired
-difference holds 0. Metrics whose definition says they cannot be compared between models have no best. Unknown
-= None, a dash.
+Conventions: an error is 1 - value if large values are good, else the value itself (Zhang et al. 2021, Table
+I). A model ties with the best of its data set (see `leaders`) if the interval of their paired difference
+contains 0. Metrics that cannot be compared between models by definition have no best. Unknown is None, shown
+as a dash.
 Source: Zhang et al. 2021, Table I.
 """
 
@@ -21,20 +21,20 @@ from faultscape.reporting.measure.leaders import error, standings
 _ENTRIES = sorted(METRICS, key=lambda metric: (GROUPS.index(metric.group), metric.place))
 TITLES = {
     metric.name: (metric.title, metric.says) for metric in _ENTRIES
-}  # {metric: (its error's name, longer)}
+}  # {metric: (its error's name, its meaning)}
 MAPS = tuple(
     metric.name for metric in _ENTRIES if metric.main and not metric.of_scores
-)  # S1 Table I, and what came since
+)  # S1 Table I, and later metrics
 SCORES = tuple(metric.name for metric in _ENTRIES if metric.main and metric.of_scores)
-PAIRS = ("ror", "rur")  # in the main table where ROM and RUM saturate, or there are no classes
-OF_SCORES = frozenset(metric.group for metric in _ENTRIES if metric.of_scores)  # groups of them
+PAIRS = ("ror", "rur")  # in the main table if ROM and RUM saturate, or without classes
+OF_SCORES = frozenset(metric.group for metric in _ENTRIES if metric.of_scores)  # groups of score metrics
 SATURATED = 0.9
 
 
 @dataclass(frozen=True)
 class Cell:
-    """An error with its interval, how many cells were undefined, and how it stands in its column: ``best``,
-    ``tie`` or nothing.
+    """An error with its interval, the number of undefined cells, and its standing in its column: ``best``,
+    ``tie`` or ''.
     """
 
     value: float | None
@@ -46,7 +46,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A metric: its error's name, what that means, its group, and with how many digits it is shown."""
+    """A metric: its error's name, its meaning, its group, and its number of digits."""
 
     metric: str
     title: str
@@ -56,9 +56,7 @@ class Column:
 
 
 def sets_of(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return {data set: its part of the document}; the name is empty where there is only one, without a
-    name.
-    """
+    """Return {data set: its part of the document}; the name is '' for a single, unnamed one."""
     return dict(document["datasets"]) if "datasets" in document else {"": document}
 
 
@@ -68,7 +66,7 @@ def tables(sets: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """
     present = [m for one in sets.values() for of in one.get("models", {}).values() for m in of]
     known = [m for m in TITLES if m in present]
-    known += sorted(set(present) - set(known))  # one's own
+    known += sorted(set(present) - set(known))  # custom metrics
     extra = PAIRS if "miou" not in present or any(saturated(one) for one in sets.values()) else ()
     own = {m: group in OF_SCORES for m, group in own_groups(sets).items()}  # whether they are of scores
     main = [m for m in known if m in MAPS or m in extra or own.get(m) is False]
@@ -79,9 +77,7 @@ def tables(sets: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def own_titles(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
-    """Return {metric: (its error's name, longer)} of metrics of one's own, which the document itself
-    names.
-    """
+    """Return {metric: (its error's name, its meaning)} for custom metrics, from the document."""
     entries = (
         (m, e)
         for one in sets.values()
@@ -93,7 +89,7 @@ def own_titles(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, st
 
 
 def own_groups(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return {metric: its group} of metrics of one's own."""
+    """Return {metric: its group} for custom metrics."""
     entries = (
         (m, e)
         for one in sets.values()
@@ -105,7 +101,7 @@ def own_groups(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def saturated(document: Mapping[str, Any]) -> list[str]:
-    """Return the models whose ROM and RUM both lie above .9, where they tell little.
+    """Return the models whose ROM and RUM are both above .9, where they say little.
 
     >>> saturated(
     ...     {
@@ -177,7 +173,7 @@ def _table(kind: str, metrics: Sequence[str], sets: Mapping[str, Mapping[str, An
 
 
 def digits(values: Sequence[float | None]) -> int:
-    """Return how many decimals a column needs so that its least number shows two digits: 3 to 5.
+    """Return the decimals a column needs so that its smallest number shows two digits: 3 to 5.
 
     >>> digits([0.25, 0.5]), digits([0.00033, 0.2])
     (3, 5)

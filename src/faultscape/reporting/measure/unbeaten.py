@@ -1,8 +1,8 @@
-"""Which models are not beaten on IoU error, ROM and RUM at once.
+"""Find the models that are unbeaten on IoU error, ROM and RUM together.
 
-Conventions: a model beats another when it is at least as good in all three and better in at least one
-(Pareto), over what both have. Numbers are compared; the page adds whether the intervals of the paired
-differences confirm it. Models without one of the three take no part.
+Conventions: a model beats another if it is at least as good in all three and better in at least one (Pareto),
+over what both have. Numbers are compared; the page adds whether the intervals of the paired differences
+confirm it. Models without one of the three are left out.
 Source: Zhang et al. 2021, Fig. 7 (models traded off in accuracy, tearing and merging).
 """
 
@@ -30,8 +30,7 @@ def pareto(document: Mapping[str, Any]) -> list[str]:
 
 
 def beaten(document: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return {NAME: the models that are at least as good in all three and better in one, the lowest IoU error
-    first} of the models that have all three.
+    """Return {NAME: the models that beat it, the lowest IoU error first} for the models that have all three.
 
     >>> of = lambda x: {m: {"value": x, "better": "low"} for m in THREE}
     >>> beaten({"models": {"a": of(0.1), "b": of(0.1), "c": of(0.2)}})
@@ -58,8 +57,9 @@ def beaten(document: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def compared(document: Mapping[str, Any]) -> set[tuple[str, str]]:
-    """Return the pairs of models, in both orders, whose differences in IoU error, ROM and RUM have intervals:
-    of others neither is called beaten by the other; none of images that were chosen because models differ.
+    """Return the pairs of models, in both orders, whose differences in IoU error, ROM and RUM have intervals;
+    in other pairs, neither is called beaten. There are none for images that were chosen because models
+    differ.
 
     >>> of = {m: {"value": 0.1, "better": "low"} for m in THREE}
     >>> rows = [
@@ -79,8 +79,7 @@ def compared(document: Mapping[str, Any]) -> set[tuple[str, str]]:
 
 
 def surely(document: Mapping[str, Any], winner: str, loser: str) -> bool:
-    """Return whether the paired intervals leave out 0 in all of IoU error, ROM and RUM between the two
-    models.
+    """Return whether the paired intervals of the two models exclude 0 in all of IoU error, ROM and RUM.
 
     >>> rows = [{"metric": m, "first": "a", "second": "b", "low": 0.1, "high": 0.2} for m in THREE]
     >>> surely({"paired": rows}, "b", "a"), surely({"paired": rows[:2]}, "b", "a")

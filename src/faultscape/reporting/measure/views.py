@@ -1,9 +1,9 @@
-"""What the measure page shows beside its tables, made from one data set's part of measure.json: dots, fronts,
-bars, confusions, differences, curves.
+"""Build what the `measure` page shows besides its tables, from one data set's part of measure.json: dots,
+fronts, bars, confusions, differences, curves.
 
-Conventions: errors everywhere, 0 best; unknown = None. A model's colour is its place among the data set's
-models. Confusions are shares of a true class's pixels, and what was measured void in the truth is in none of
-them. Parts that the document lacks give empty lists.
+Conventions: all metrics are errors, 0 is best; unknown is None. A model's colour is its index among the data
+set's models. Confusions are shares of a true class's pixels, without pixels void in the truth. Parts that the
+document lacks give empty lists.
 Source: Zhang et al. 2021, Figs. 2, 5, 7.
 """
 
@@ -20,7 +20,7 @@ from faultscape.reporting.measure.leaders import contradictions, error_gaps
 from faultscape.reporting.measure.tables import MAPS, SCORES, TITLES, cell
 
 PER_CLASS = ("miou", "rom", "rum")
-MANY_CLASSES = 24  # more are folded, and their confusion matrix is not drawn
+MANY_CLASSES = 24  # with more, the rest is collapsed and no confusion matrix is drawn
 MANY_ROWS = 300  # of paired differences
 CONFUSIONS = 8
 
@@ -28,7 +28,7 @@ Document = Mapping[str, Any]
 
 
 def dots(one: Document) -> list[Dot]:
-    """Return a dot a model: ROM across, RUM up."""
+    """Return one dot per model: ROM horizontally, RUM vertically."""
     out = []
     for place, (model, of) in enumerate(one.get("models", {}).items()):
         if "rom" not in of or "rum" not in of:
@@ -41,8 +41,8 @@ def dots(one: Document) -> list[Dot]:
 
 
 def front(one: Document) -> dict[str, Any]:
-    """Return the rows of IoU error, ROM and RUM together, unbeaten models first, with an axis a column;
-    without ``intervals`` nobody is called beaten.
+    """Return the rows of IoU error, ROM and RUM together, unbeaten models first, with one axis per column;
+    without ``intervals`` no model is called beaten.
     """
     rows = []
     compared = unbeaten.compared(one)
@@ -71,8 +71,8 @@ def front(one: Document) -> dict[str, Any]:
 
 
 def by_class(one: Document) -> list[dict[str, Any]]:
-    """Return the panels of bars a class: ``rows`` [(class, [error a model])] of IoU error, ROM and RUM, those
-    beyond 24 in ``more``.
+    """Return panels of bars by class: ``rows`` [(class, [error of each model])] of IoU error, ROM and RUM,
+    with classes beyond 24 in ``more``.
     """
     models = one.get("models", {})
     out: list[dict[str, Any]] = []
@@ -136,8 +136,9 @@ def confusions(one: Document) -> list[dict[str, Any]]:
 
 
 def differences(one: Document) -> dict[str, Any]:
-    """Return the paired differences of errors, first minus second, over what both have and over all that each
-    has; of many, those of the main metrics, how many were left out, and in words where the two disagree.
+    """Return the paired differences of errors, first minus second, over what both have and over everything
+    that each has; if there are many, only those of the main metrics, with the number left out. Also return
+    sentences on where the two disagree.
     """
     better = {m: entry["better"] for of in one.get("models", {}).values() for m, entry in of.items()}
     apart = {
@@ -185,8 +186,8 @@ def differences(one: Document) -> dict[str, Any]:
 
 
 def disagreements(one: Document, metric: str) -> list[str]:
-    """Return a sentence for every pair of models whose numbers say something else than what both have in
-    common.
+    """Return a sentence for every pair of models whose numbers disagree with the comparison over what both
+    have.
 
     >>> of = {"ap": {"value": 0.5, "better": "high"}}
     >>> row = {
@@ -220,8 +221,8 @@ def disagreements(one: Document, metric: str) -> list[str]:
 
 
 def curves(one: Document) -> dict[str, Any]:
-    """Return the curves by kind, a Curve a model that has it; ``frames`` says how many images had
-    confidence.
+    """Return the curves by kind, one Curve for each model that has it; ``frames`` is the number of images
+    with confidence.
     """
     places = {model: k for k, model in enumerate(one.get("models", {}))}
     found = [(model, of, places.get(model, 0)) for model, of in one.get("curves", {}).items()]

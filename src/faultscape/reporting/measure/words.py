@@ -1,10 +1,10 @@
-"""What `measure` prints: a line a model with its accuracy and interval, and, of ``-v``, one table of models
-against the errors that say most.
+"""What `measure` prints: one line per model with its accuracy and interval, and, with ``-v``, one table of
+models against the most informative errors.
 
-Conventions: a line shows numbers as the field does, large is good; in the table of errors 0 is best in every
-column, as in Zhang et al. 2021's Table I. A star marks what the page shades, the best model of a column,
-which no other is ahead of where both have a value, and those that the intervals do not tell apart from it.
-Without intervals there is none.
+Conventions: a line shows the usual metrics, where large is good; in the table of errors 0 is best in every
+column, as in Table I of Zhang et al. 2021. A star marks what the page shades: the best model of a column,
+which no other is ahead of where both have a value, and those that the intervals do not separate from it.
+Without intervals there are no stars.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COLUMNS = tuple(
     if metric.column
 )
 _PIXELS = frozenset(["ror", "rur"])
-_KINDS_OF_ERROR = frozenset(["regions", "partitions"])  # groups that -v, the page and measure.json show
+_KINDS_OF_ERROR = frozenset(["regions", "partitions"])  # groups for -v, the page and measure.json only
 _LINE = tuple(
     metric.name
     for metric in sorted(METRICS, key=lambda metric: metric.column)
@@ -37,7 +37,9 @@ _NAMES = {metric.name: (metric.short or metric.title).removesuffix(" error") for
 
 
 def summary(path: str, document: Document) -> str:
-    """Return a line a model of every data set that this call measured, its notes, and where the rest is."""
+    """Return one line per model of every data set that this call measured, its notes, and where to find the
+    rest.
+    """
     lines, low, starred = list[str](), list[str](), False
     for name, one in _sets(document).items():
         lines += [f"{name}:"] if name else []
@@ -62,7 +64,7 @@ def summary(path: str, document: Document) -> str:
 
 
 def written_files(path: str) -> str:
-    """Return what `measure` wrote: the page, and what lies beside it.
+    """Return what `measure` wrote: the page, and the files next to it.
 
     >>> written_files("measured")
     'measured/report.html; beside it measure.json and per_image.parquet'
@@ -71,7 +73,7 @@ def written_files(path: str) -> str:
 
 
 def _beside(document: Document) -> list[str]:
-    """Return a line that names the sets which earlier calls measured, if there are any."""
+    """Return a line that names the sets measured by earlier calls, if any."""
     earlier = cast("Sequence[str]", document.get("provenance", {}).get("earlier", ()))
     if not earlier:
         return []
@@ -80,15 +82,15 @@ def _beside(document: Document) -> list[str]:
 
 
 def _sets(document: Document) -> dict[str, SetDocument]:
-    """Return the data sets that this call measured, {'': the one} where there is one."""
+    """Return the data sets that this call measured; {'': data set} for a single one."""
     earlier = cast("Sequence[str]", document.get("provenance", {}).get("earlier", ()))
     sets = document.get("datasets") or {"": document}
     return {name: one for name, one in sets.items() if name not in earlier}
 
 
 def _shown(one: SetDocument) -> list[tuple[str, str]]:
-    """Return the metrics of a model's line with their names: accuracy, anomaly scores, calibration and those
-    asked for; of maps without classes those of regions.
+    """Return the metrics of a model's line with their names: accuracy, anomaly scores, calibration and
+    requested ones; for maps without classes, those of regions.
     """
     there = {m for of in one["models"].values() for m in of}
     own = [(m, _name(title)) for m, (title, _) in own_titles({"": one}).items()]
@@ -97,7 +99,7 @@ def _shown(one: SetDocument) -> list[tuple[str, str]]:
 
 
 def _name(title: str) -> str:
-    """Return the name of a metric from that of its error.
+    """Return the name of a metric from the name of its error.
 
     >>> _name("AP error"), _name("ROM")
     ('AP', 'ROM')
@@ -110,7 +112,7 @@ def _is_low(one: SetDocument, metric: str) -> bool:
 
 
 def _interval(entry: MetricEntry) -> str:
-    """Return a value with its interval, as tables of the field have them.
+    """Return a value with its interval, in the usual form of tables.
 
     >>> _interval({"value": 0.448, "better": "high", "low": 0.4191, "high": 0.47})
     '.448 [.42, .47]'
@@ -123,7 +125,7 @@ def _interval(entry: MetricEntry) -> str:
 
 
 def _short(value: float, digits: int) -> str:
-    """Return a number without the zero before its point.
+    """Return a number without its leading zero.
 
     >>> _short(0.4484, 3), _short(-0.02, 2), _short(1.5, 2)
     ('.448', '-.02', '1.50')
@@ -174,7 +176,7 @@ def _table(one: Mapping[str, Any]) -> list[str]:
 
 
 def turned(one: Mapping[str, Any], metric: str, title: str) -> list[str]:
-    """Return a sentence for each model that has a smaller error than the best, which is ahead of it where
+    """Return a sentence for each model with a smaller error than the best model, although that is ahead where
     both have a value.
     """
     return [

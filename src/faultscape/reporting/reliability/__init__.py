@@ -1,1 +1,1 @@
-"""The reliability card: what a person looks at."""
+"""The reliability card: page, tables and texts."""

@@ -1,8 +1,8 @@
-"""What the card says beside its numbers: whether doubt or disagreement finds failures sooner, what the guards
-of blended sets say, what others would count, and what is known of submissions.
+"""Cautions on the card: whether doubt or disagreement finds failures sooner, the guards of blended sets, the
+numbers of other protocols, and what is known about submissions.
 
-Conventions: as `views`. A finder is sooner where the sign test of the document says so at .05; else it is not
-decided.
+Conventions: as in `views`. A finder is sooner if the document's sign test is significant at .05; otherwise it
+is undecided.
 Source: Yan et al. 2021, section 3 (disagreement); Blum et al. 2021, section 4 and 5 (guards, submissions).
 """
 
@@ -37,8 +37,8 @@ _PRESET_TITLES = {
 
 
 def finders(card: Card, index: CardIndex) -> list[dict[str, Any]]:
-    """Return a row a model: the failures that doubt and disagreement have found after a tenth and a fifth of
-    the labels, and which is sooner.
+    """Return one row per model: the failures that doubt and disagreement have found after a tenth and a fifth
+    of the labels, and which is sooner.
     """
     held: dict[str, dict[str, CardFinder]] = {}
     for row in card.get("finders", []):
@@ -68,8 +68,8 @@ def finders(card: Card, index: CardIndex) -> list[dict[str, Any]]:
 
 
 def guards(card: Card, index: CardIndex) -> dict[str, Any]:
-    """Return how far scorers tell known objects that were pasted in from all other known pixels, a row a
-    model, scorer and set; and what the cheat reaches on each set.
+    """Return how well scorers separate pasted known objects from all other known pixels, one row per model,
+    scorer and set; and the cheat's numbers on each set.
     """
     pasted = [
         {
@@ -87,7 +87,7 @@ def guards(card: Card, index: CardIndex) -> dict[str, Any]:
 
 
 def presets(card: Card) -> list[dict[str, Any]]:
-    """Return a table a preset: a row a model and set, and of means a row a model."""
+    """Return one table per preset: one row per model and set, and one row of means per model."""
     out = []
     for name, models in (card.get("presets") or {}).items():
         rows = []
@@ -110,8 +110,8 @@ def presets(card: Card) -> list[dict[str, Any]]:
 
 
 def submissions(card: Card) -> list[dict[str, Any]]:
-    """Return what is known of each submission: what it could not see and what it could, what it declares, and
-    what became of its claims.
+    """Return what is known about each submission: what was hidden from it and what was open, what it
+    declares, and whether its claims were accepted.
     """
     return [
         {

@@ -1,7 +1,7 @@
-"""Curves of training: a line a model, against steps.
+"""Training curves: one line per model, against steps.
 
-Conventions: as figures - colours are CSS classes, text is escaped, a drawing says its numbers in a title.
-Lines live in an inner SVG that is stretched.
+Conventions: as in figures: colours are CSS classes, text is escaped, and a drawing has its numbers in a
+title. Lines are in an inner SVG that is stretched.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TOP, _FOOT = 8, 22  # pixels above and below the frame
 
 @dataclass(frozen=True)
 class Curve:
-    """A model's numbers by step, ascending, and the place of its colour."""
+    """A model's numbers by ascending step, and the index of its colour."""
 
     model: str
     points: tuple[tuple[float, float], ...]
@@ -32,9 +32,7 @@ class Curve:
 
 
 def training(card: Card) -> dict[str, Any] | None:
-    """Return the models that were trained here, with the curves of their losses and of their validation; None
-    where none was.
-    """
+    """Return the models that were trained here, with their loss and validation curves; None without any."""
     rows = [
         (place, model["name"], model["training"])
         for place, model in enumerate(card["models"])
@@ -122,10 +120,10 @@ def _frame(on: Axis, ticks: Sequence[float], last: float, bottom: int) -> str:
 
 
 def _part(on: Axis, value: float) -> float:
-    """Return how far down a value lies in the inner drawing, 0..1000."""
+    """Return the vertical position of a value in the inner drawing, 0..1000 from the top."""
     return 1000 - 1000 * min(max((value - on.low) / (on.high - on.low), 0.0), 1.0)
 
 
 def _fixed(text: str) -> Markup:
-    """Return numbers and fixed words, which need no escaping, as markup."""
+    """Return numbers and constant text, which need no escaping, as markup."""
     return Markup(text)  # noqa: S704

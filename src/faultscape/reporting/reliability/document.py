@@ -1,8 +1,9 @@
-"""reliability.json: every number of the card in one flat list of cells, from which page and tables are made.
+"""reliability.json: every number of the card in one flat list of cells, from which the page and tables are
+made.
 
-Conventions: a cell is a number of a model, or of a model and scorer, under a condition, or over all corrupted
-ones; undefined is null, intervals are 95 %. Differences are over the images that both have. What is missing
-is listed, with the line that makes it.
+Conventions: a cell is a number of a model, or of a model and scorer, under one condition or over all
+corrupted ones; undefined is null, intervals are 95 %. Differences are over the images that both have. Missing
+numbers are listed, with the command that makes them.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ from faultscape.nouns import JsonObject
 
 CORRUPTED = "all corruptions"  # the condition of means over corruptions
 RANDOM = "random"
-RETRAINED = "retrained"  # the flag of a model that had to be trained for its doubt
-TRAINED_WITH_OOD = (  # begins the flag of a model that saw unknown objects when it was trained
+RETRAINED = "retrained"  # the flag of a model that needs its own training for its doubt
+TRAINED_WITH_OOD = (  # begins the flag of a model that saw unknown objects in training
     "trained-with-ood"
 )
 
 
 @dataclass(frozen=True)
 class CardMetric:
-    """A number of the card: its ``title``, whether high or low is better, and what it is in a sentence."""
+    """A metric of the card: its ``title``, whether high or low is better, and its definition in a
+    sentence.
+    """
 
     name: str
     title: str
@@ -130,8 +133,8 @@ FIRST_SCORER = "msp"
 
 
 def own_scorer(scorers: Sequence[str]) -> str:
-    """Return the scorer of a model's own row, of those that were counted: max probability where it was, else
-    the first; '' where none was.
+    """Return the scorer of a model's own row, from those that were counted: max probability if counted, else
+    the first; '' without any.
 
     >>> own_scorer(["entropy", "msp"]), own_scorer(["energy"]), own_scorer([])
     ('msp', 'energy', '')
@@ -154,7 +157,7 @@ class CardCell(TypedDict, total=False):
 
 class CardDifference(TypedDict, total=False):
     """The difference of two rows, first minus second, in one number, over the images that both have;
-    ``second_scorer`` where the second model's scorer is another.
+    ``second_scorer`` is set if the second model's scorer differs.
     """
 
     metric: str
@@ -170,8 +173,8 @@ class CardDifference(TypedDict, total=False):
 
 
 class CardGap(TypedDict):
-    """What is lacking of a model: of which scorers ('' are its maps) and conditions, and the line that makes
-    it ('' where none helps).
+    """What a model lacks: for which scorers ('' means its maps) and conditions, and the command that makes it
+    ('' if none helps).
     """
 
     model: str
@@ -182,7 +185,7 @@ class CardGap(TypedDict):
 
 
 class CardObjects(TypedDict, total=False):
-    """What becomes of some anomalous objects under one condition."""
+    """Results for some anomalous objects under one condition."""
 
     model: str
     scorer: str
@@ -195,9 +198,9 @@ class CardObjects(TypedDict, total=False):
 
 
 class CardGuard(TypedDict, total=False):
-    """What a guard says about a blended set: ``pasted``, how far a scorer tells known objects that were
-    pasted in from all other known pixels (AUROC, .5 where it does not), or ``difference``, what the cheat
-    |image - base| gains in clear or foggy images.
+    """A guard of a blended set: ``pasted``, how well a scorer separates pasted known objects from all other
+    known pixels (AUROC, .5 if it cannot), or ``difference``, what the cheat |image - base| gains in clear or
+    foggy images.
     """
 
     kind: str
@@ -215,9 +218,9 @@ class CardGuard(TypedDict, total=False):
 
 
 class CardFinder(TypedDict, total=False):
-    """How many of a model's failures, the tenth of images on which it is worst, a finder has found after a
-    tenth and a fifth of the labels: ``doubt`` or ``disagreement``. ``p_value``: of a sign test of the two
-    over units, after a fifth, and ``units_ahead`` in how many this one has found more.
+    """The share of a model's failures, the tenth of images on which it is worst, that a finder (``doubt`` or
+    ``disagreement``) has found after a tenth and a fifth of the labels. ``p_value`` is from a sign test of
+    the two over units, after a fifth; ``units_ahead`` counts the units in which this one has found more.
     """
 
     model: str
@@ -232,8 +235,8 @@ class CardFinder(TypedDict, total=False):
 
 
 class CardCondition(TypedDict, total=False):
-    """A condition: its kind, how many images it has, of made sets what made them, and of a holdout the
-    classes that it withholds.
+    """A condition: its kind, its number of images, how made sets were made, and the classes that a holdout
+    withholds.
     """
 
     name: str
@@ -250,14 +253,16 @@ class CardCondition(TypedDict, total=False):
 
 
 class CardPreset(TypedDict):
-    """A model's numbers as others evaluate it, {name: number}: of each set, and means over them."""
+    """A model's numbers under another evaluation protocol, {name: number}: for each set, and means
+    over them.
+    """
 
     sets: dict[str, dict[str, float | None]]
     means: dict[str, float | None]
 
 
 class CardClaim(TypedDict):
-    """What a submission claims on a set, what is measured there, and whether it is accepted ('' or why
+    """A submission's claim about a set, what is measured there, and whether the claim is accepted ('' or why
     not).
     """
 
@@ -271,8 +276,8 @@ class CardClaim(TypedDict):
 
 
 class CardTraining(TypedDict):
-    """How a model was trained: network and loss, how many images and steps, the classes that it did not
-    learn, the flags of the network that it started from, [step, loss] and what validation found, [step, mIoU,
+    """How a model was trained: network and loss, number of images and steps, the classes that it did not
+    learn, the flags of the network that it started from, [step, loss], and validation results [step, mIoU,
     NLL].
     """
 
@@ -291,7 +296,7 @@ class CardTraining(TypedDict):
 
 class CardMethod(TypedDict):
     """A fitted method among the scorers of a model: the layers that it taps, its options, its flags, and the
-    set that it was searched with, '' for none.
+    set that it was tuned on, '' for none.
     """
 
     scorer: str
@@ -303,8 +308,7 @@ class CardMethod(TypedDict):
 
 class CardModel(TypedDict, total=False):
     """A model: its scorers, the fitted methods among them, members and flags, how it was trained here, and
-    how long it takes; of a submission also what it declared, what was hidden from it and what open to it, and
-    what it claims.
+    its speed; for a submission also what it declared, what was hidden from it and open to it, and its claims.
     """
 
     name: str
@@ -322,7 +326,7 @@ class CardModel(TypedDict, total=False):
 
 
 class Card(TypedDict, total=False):
-    """All that reliability.json holds."""
+    """The content of reliability.json."""
 
     study: str
     truth: str
@@ -344,21 +348,19 @@ class Card(TypedDict, total=False):
 
 
 def flags_of_score(card: Card, model: str, scorer: str) -> list[str]:
-    """Return the flags of a scorer of a model: those of the model, and where it is a fitted method its
-    own.
-    """
+    """Return the flags of a model's scorer: those of the model, and its own if it is a fitted method."""
     own = [flag for one in card["models"] if one["name"] == model for flag in one.get("flags", [])]
     return [*own, *method_flags(card, model, scorer)]
 
 
 def method_flags(card: Card, model: str, scorer: str) -> list[str]:
-    """Return the flags of a fitted method among the scorers of a model, none of another scorer."""
+    """Return the flags of a fitted method among a model's scorers; none for other scorers."""
     methods = [method for one in card["models"] if one["name"] == model for method in one.get("methods", [])]
     return [flag for method in methods if method["scorer"] == scorer for flag in method["flags"]]
 
 
 def find_cell(card: Card, model: str, condition: str, metric: str, scorer: str = "") -> CardCell | None:
-    """Return a cell of the card, None where it is empty."""
+    """Return a cell of the card, or None if it is empty."""
     wanted = (model, condition, metric, scorer)
     for cell in card["cells"]:
         if (cell["model"], cell["condition"], cell["metric"], cell.get("scorer", "")) == wanted:

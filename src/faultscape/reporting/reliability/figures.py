@@ -1,8 +1,8 @@
-"""The small charts of the card: lines with bands against severity, one of each corruption.
+"""Small charts of the card: lines with bands against severity, one chart per corruption.
 
-Conventions: as figures - colours are CSS classes, text is escaped, a drawing says its numbers in a title.
-Places across are percentages, places down are pixels; bands and lines live in an inner SVG that is stretched.
-Severity 0 is clean.
+Conventions: as in figures: colours are CSS classes, text is escaped, and a drawing has its numbers in a
+title. Horizontal positions are percentages, vertical ones pixels; bands and lines are in an inner SVG that is
+stretched. Severity 0 is clean.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST = 5  # the highest severity
 
 @dataclass(frozen=True)
 class Point:
-    """A number at a severity, with its interval where it has one."""
+    """A number at a severity, with its interval, if any."""
 
     severity: int
     value: float
@@ -32,7 +32,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Line:
-    """A model's numbers by severity, ascending, and the place of its colour."""
+    """A model's numbers by ascending severity, and the index of its colour."""
 
     model: str
     points: tuple[Point, ...]
@@ -40,8 +40,8 @@ class Line:
 
 
 def severity_chart(lines: Sequence[Line], on: Axis, title: str, *, height: int = 170) -> Markup:
-    """Return lines with bands from clean to the highest severity; where a line is a single point its interval
-    is an upright line.
+    """Return lines with bands from clean to the highest severity; the interval of a single point is a
+    vertical line.
 
     >>> "<polygon" in severity_chart(
     ...     [Line("a", (Point(0, 0.5, 0.4, 0.6), Point(3, 0.3, 0.2, 0.4)), 0)],
@@ -120,7 +120,7 @@ def _marks(line: Line, on: Axis, bottom: int) -> str:
 
 
 def _part(on: Axis, value: float) -> float:
-    """Return how far down a value lies in the inner drawing, 0..1000."""
+    """Return the vertical position of a value in the inner drawing, 0..1000 from the top."""
     return 1000 - 1000 * min(max((value - on.low) / (on.high - on.low), 0.0), 1.0)
 
 
@@ -133,7 +133,7 @@ def _across(severity: int) -> float:
 
 
 def _fixed(text: str) -> Markup:
-    """Return numbers and fixed words, which need no escaping, as markup."""
+    """Return numbers and constant text, which need no escaping, as markup."""
     return Markup(text)  # noqa: S704
 
 
@@ -148,8 +148,8 @@ def span(
     at_kind: str = "chance",
     title: str = "",
 ) -> Markup:
-    """Return a dot with its interval on a thin rail, in a model's colour, with an upright line ``at`` chance
-    or zero; '' where there is no value.
+    """Return a dot with its interval on a thin rail, in a model's colour, with a vertical line ``at`` chance
+    or zero; '' without a value.
 
     >>> str(span(Axis(0.0, 1.0, (0.0, 1.0)), None, None, None))
     ''

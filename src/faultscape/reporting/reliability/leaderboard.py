@@ -1,10 +1,10 @@
-"""How methods do from one edition of a blended set to the next (Blum et al. 2021, Fig. 4): the average
-precision of the best variant of each, those that were trained or tuned with unknown objects dashed.
+"""Compare methods across the editions of a blended set (Blum et al. 2021, Fig. 4): the average precision of
+the best variant of each; methods trained or tuned with unknown objects are dashed.
 
-Conventions: editions stand in the order of the card, in which they were made. A variant is a scorer of a
-model; the best is that of the highest mean AP over all editions on which the model was measured, the same one
-everywhere. Which is best is judged on the numbers that are shown. A model without an edition comes after all
-others. A gap in a line is an edition without a number.
+Conventions: editions are in the order of the card, in which they were made. A variant is a scorer of a model;
+the best has the highest mean AP over all editions on which the model was measured, and is used everywhere. It
+is chosen by the numbers that are shown. Models that lack an edition come last. A gap in a line is an edition
+without a number.
 Source: Blum et al. 2021, Fig. 4.
 """
 
@@ -24,15 +24,15 @@ from faultscape.reporting.reliability.document import (
 from faultscape.reporting.template import template
 from faultscape.uncertainty.methods.catalogue import TUNED
 
-_INKS = 10  # colours of models.css, by the place of a model on the card
+_INKS = 10  # colours in models.css, by the position of a model on the card
 _SAW = {"trained": TRAINED_WITH_OOD, "tuned": TUNED}
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A model on the editions of a set: its best variant, the AP of it on each edition (None where there is
-    none) and their mean; ``saw`` says whether it was trained or tuned with unknown objects, '' where neither,
-    its flags, and its place on the card.
+    """A model on the editions of a set: its best variant, that variant's AP on each edition (None if missing)
+    and their mean, its flags, and its position on the card; ``saw`` says whether it was trained or tuned with
+    unknown objects, '' for neither.
     """
 
     model: str
@@ -45,14 +45,14 @@ class Standing:
 
     @property
     def ink(self) -> str:
-        """The class of its colour, that of the card."""
+        """The CSS class of its colour, as on the card."""
         return f"m{self.place % _INKS}"
 
 
 @dataclass(frozen=True)
 class Board:
-    """The editions of one base set, what each is called, and the models on them, the best first, those that
-    lack an edition last.
+    """The editions of one base set, their names, and the models on them, the best first, those that lack an
+    edition last.
     """
 
     of: str
@@ -62,9 +62,7 @@ class Board:
 
 
 def boards_of(card: Card) -> list[Board]:
-    """Return what there is to show, a board a base set of which there are two editions or more that some
-    model was measured on.
-    """
+    """Return one board for each base set with at least two editions on which some model was measured."""
     of_bases: dict[str, list[CardCondition]] = {}
     for condition in card["conditions"]:
         if condition.get("edition"):
@@ -74,7 +72,7 @@ def boards_of(card: Card) -> list[Board]:
 
 
 def leaderboard_page(card: Card) -> str:
-    """Return the HTML of all boards; '' where there is none."""
+    """Return the HTML of all boards; '' without any."""
     shown = [
         {
             "of": board.of,
@@ -118,8 +116,8 @@ def _best(
     card: Card,
     place: int,
 ) -> Standing | None:
-    """Return a model by its best variant, among those that have a number on the most editions; None where it
-    has none.
+    """Return a model with its best variant, among those with numbers on the most editions; None if it has
+    none.
     """
     mine = {scorer: values for (name, scorer), values in known.items() if name == model}
     if not mine:
@@ -141,7 +139,7 @@ def _best(
 
 
 def _called(conditions: Sequence[CardCondition]) -> list[str]:
-    """Return what editions are called: by their own names where these differ, else by those of their sets."""
+    """Return the names of editions: their own if these differ, else those of their sets."""
     names = [condition.get("edition", "") for condition in conditions]
     return names if len(set(names)) == len(names) else [condition["name"] for condition in conditions]
 

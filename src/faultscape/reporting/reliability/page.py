@@ -1,10 +1,8 @@
-"""The page of the card: the document of reliability.json in, one HTML file out, with nothing loaded from
-anywhere.
+"""The page of the reliability card: the document of reliability.json in, one self-contained HTML file out.
 
-Conventions: as the page of measure - templates, style and script travel inside the page, Jinja2 escapes
-whatever is inserted, unknown numbers are a dash, the same facts give the same bytes. Any part of a document
-may be missing; its section is then left out. Sentences claim only what paired intervals allow
-(`questions`).
+Conventions: as in the page of `measure`: the page contains its style and script, Jinja2 escapes all inserted
+values, unknown numbers are a dash, and the same facts give the same bytes. Any part of a document may be
+missing; its section is then left out. Sentences claim only what paired intervals allow (`questions`).
 Source: Buchanan et al. 2022, Fig. 1, Tables 2 and 3; Blum et al. 2021, Figs. 2, 5 and 6, Tables 1 and 3.
 """
 
@@ -33,7 +31,7 @@ ARROW_WORDS = {"high": "higher is better", "low": "lower is better"}
 
 @dataclass(frozen=True)
 class Facts:
-    """What the page shows besides the document: frames with their images, how many had no room, notes on
+    """What the page shows besides the document: frames with their images, how many did not fit, notes on
     images, and the (class, CSS colour) of predictions.
     """
 
@@ -51,7 +49,7 @@ def card_page(card: Card, facts: Facts | None = None) -> str:
 
 
 def _whole(card: Card) -> Card:
-    """Return a card that has every list, those that were missing empty."""
+    """Return a card in which missing lists are empty."""
     lists: dict[str, Any] = {
         key: [] for key in ("models", "conditions", "cells", "objects", "paired", "gaps", "times", "notes")
     }
@@ -111,7 +109,7 @@ def _context(card: Card, facts: Facts) -> dict[str, Any]:
 
 
 def _keys(card: Card) -> list[tuple[str, str]]:
-    """Return what the card is of, in numbers."""
+    """Return what the card covers, in numbers."""
     conditions = card["conditions"]
     clean = next((c for c in conditions if c["kind"] == "clean"), None)
     corrupted = [c for c in conditions if c["kind"] == "corrupted"]
@@ -137,7 +135,7 @@ def _titles(card: Card) -> dict[str, str]:
 
 
 def units_words(units: Mapping[str, Any]) -> str:
-    """Return in words what intervals speak of.
+    """Return a sentence on what intervals resample.
 
     >>> units_words({"drawn": "images", "count": 24})
     '24 images are resampled, each with everything made from it'
@@ -158,7 +156,7 @@ def signed(value: float | None) -> str:
 
 
 def amount(share: float | None, digits: int = 0) -> str:
-    """Return a share in per cent, small ones with two digits.
+    """Return a share in per cent, with the given digits.
 
     >>> amount(0.25), amount(0.0221, 2), amount(None)
     ('25 %', '2.21 %', '–')

@@ -1,10 +1,10 @@
-"""The questions that a card answers, who leads each, and what may be said about that: a model is ahead of
-another where the paired interval of their difference leaves out 0, never by two numbers alone.
+"""The questions that a card answers, who leads each, and what may be claimed: a model is ahead of another
+only if the paired interval of their difference excludes 0.
 
-Conventions: differences are turned so that above 0 the first model is better. Of scores each model is asked
-by its own row's scorer (`tables.main_scorer`), whichever that is. Means over corruptions are compared where
-both models were judged under the same corrupted conditions. *Unbeaten* are the models that no other is ahead
-of, of those that were compared with the leader; the *best* is ahead of every other.
+Conventions: differences are oriented so that above 0 the first model is better. For scores, each model is
+represented by its own row's scorer (`tables.main_scorer`). Means over corruptions are compared only if both
+models were judged under the same corrupted conditions. A model is *unbeaten* if no other is ahead of it and
+it was compared with the leader; the *best* is ahead of every other.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from faultscape.reporting.reliability.document import CORRUPTED, TITLES, Card, C
 from faultscape.reporting.reliability.tables import conditions_of, main_scorer
 
 Gap = tuple[float, float | None, float | None]
-_FEW = 4  # models that a sentence names
+_FEW = 4  # most models that a sentence names
 
 
 @dataclass(frozen=True)
 class Question:
-    """One number under one condition: how a sentence about it begins, the heading where one model is ``best``
-    ({} its name), and the heading where none is.
+    """One number under one condition: how a sentence about it begins, the heading if one model is ``best``
+    ({} is its name), and the heading if none is.
     """
 
     title: str
@@ -34,14 +34,14 @@ class Question:
 
     @property
     def scored(self) -> bool:
-        """Whether it is asked of a scorer."""
+        """Whether it is about scorers."""
         return TITLES[self.metric].of != "maps"
 
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """How models stand on a question: the cells that have a value, {(FIRST, SECOND): difference}, who is
-    unbeaten and who is not.
+    """The models on a question: their cells with a value, {(FIRST, SECOND): difference}, and who is
+    unbeaten.
     """
 
     question: Question
@@ -50,23 +50,23 @@ class Standing:
 
     @property
     def leader(self) -> str:
-        """The model of the best number."""
+        """The model with the best number."""
         sign = 1 if TITLES[self.question.metric].better == "high" else -1
         return max(self.cells, key=lambda name: sign * _value(self.cells[name]))
 
     @property
     def decided(self) -> bool:
-        """Whether any two models can be told apart, or could be: some difference has an interval."""
+        """Whether any difference has an interval, so that models could be distinguished."""
         return any(low is not None for _, low, _ in self.gaps.values())
 
     def ahead(self, one: str, other: str) -> bool:
-        """Whether the interval of their difference says that the first model is better."""
+        """Whether the interval of the difference shows that the first model is better."""
         low = self.gaps.get((one, other), (0.0, None, None))[1]
         return low is not None and low > 0
 
     @property
     def unbeaten(self) -> list[str]:
-        """The models that no other is ahead of, the leader and those that were compared with it."""
+        """The leader and the models compared with it that no other is ahead of."""
         return [name for name in self.cells if name not in self.behind and name not in self.apart]
 
     @property
@@ -76,8 +76,8 @@ class Standing:
 
     @property
     def apart(self) -> list[str]:
-        """The models that nobody is ahead of and whose difference to the leader has no interval, so that
-        nothing is said about them.
+        """The models that none is ahead of, but whose difference to the leader has no interval, so that
+        nothing is claimed about them.
         """
         leader, behind = self.leader, self.behind
         there = [n for n in self.cells if n != leader and n not in behind]
@@ -85,7 +85,7 @@ class Standing:
 
     @property
     def best(self) -> str:
-        """The model that is ahead of every other, '' where none is."""
+        """The model that is ahead of every other, or ''."""
         return next(
             (
                 n
@@ -97,7 +97,7 @@ class Standing:
 
 
 class CardIndex:
-    """The cells and differences of a card by what they are of."""
+    """Looks up the cells and differences of a card."""
 
     def __init__(self, card: Card) -> None:
         self.card, self.models = card, [one["name"] for one in card["models"]]
@@ -119,14 +119,16 @@ class CardIndex:
         return self._scorers.get(model, "")
 
     def cell(self, model: str, condition: str, metric: str, scorer: str | None = None) -> CardCell | None:
-        """Return a cell that has a value; of scores that of the model's own row, unless a scorer is named."""
+        """Return a cell with a value, or None; for scores that of the model's own row, unless a scorer is
+        named.
+        """
         if scorer is None:
             scorer = self.scorer(model) if TITLES[metric].of != "maps" else ""
         found = self._cells.get((model, condition, metric, scorer))
         return found if found is not None and found["value"] is not None else None
 
     def stand(self, question: Question) -> Standing:
-        """Return how the models stand on a question."""
+        """Return the standing of all models on a question."""
         cells = {
             name: cell
             for name in self.models
@@ -152,7 +154,7 @@ class CardIndex:
         return Standing(question, cells, gaps)
 
     def _corrupted(self, model: str, question: Question) -> frozenset[str]:
-        """Return the corrupted conditions of which a model's mean is."""
+        """Return the corrupted conditions that enter a model's mean."""
         metric = question.metric if question.scored or question.metric == "consistency" else "miou"
         return frozenset(
             name for name in conditions_of(self.card, "corrupted") if self.cell(model, name, metric)
@@ -160,11 +162,11 @@ class CardIndex:
 
 
 def questions(card: Card) -> list[Question]:
-    """Return the questions that a card has a number for, the heading's first."""
+    """Return the questions for which a card has numbers, the heading's first."""
     clean = next(iter(conditions_of(card, "clean")), "")
     sets = [
         c["name"] for c in card["conditions"] if c["kind"] == "anomaly" and not c.get("holdout")
-    ]  # no model is known to have learned without a holdout
+    ]  # no model is known to have been trained with classes held out
     asked = [
         Question(
             "mIoU under corruption",
@@ -247,8 +249,8 @@ def _of_one(index: CardIndex, model: str) -> str:
 
 
 def verdict(standing: Standing) -> str:
-    """Return what may be said about a question: who is best, or between whom it is not decided, with the best
-    number.
+    """Return the sentence that a question allows: which model is best, or which ones are undecided, with the
+    best number.
     """
     cells, leader = standing.cells, standing.leader
     text = lambda name: f"{_value(cells[name]):.3f}{_range(cells[name])}".replace("-", "−")  # noqa: E731
@@ -268,8 +270,8 @@ def verdict(standing: Standing) -> str:
 
 
 def above_chance(index: CardIndex, condition: str, share: float | None) -> list[str] | None:
-    """Return the models whose AP on a set is conclusively above the share of anomalous pixels, that of
-    chance; None where there are no intervals.
+    """Return the models whose AP on a set is conclusively above the share of anomalous pixels, the AP of a
+    random score; None without intervals.
     """
     lows = {
         m: cell.get("low") for m in index.models if (cell := index.cell(m, condition, "average_precision"))
@@ -280,8 +282,8 @@ def above_chance(index: CardIndex, condition: str, share: float | None) -> list[
 
 
 def others_above(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], share: float | None) -> list[str]:
-    """Return (model, scorer) in words of the rows, beside models' own, whose AP is conclusively above the
-    share of anomalous pixels.
+    """Return "model (scorer)" for the rows other than models' own whose AP is conclusively above the share of
+    anomalous pixels.
     """
     if share is None or "average_precision" not in metrics:
         return []
@@ -291,7 +293,7 @@ def others_above(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], shar
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as a sentence lists them.
+    """Return names as a list in a sentence.
 
     >>> listed(["a"]), listed(["a", "b", "c"])
     ('a', 'a, b and c')

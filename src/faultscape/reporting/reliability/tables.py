@@ -1,9 +1,9 @@
-"""The tables of the card, views of its cells: models in rows, sets in columns, as Buchanan et al. 2022 and
-Blum et al. 2021 print them; written as CSV, Markdown and LaTeX.
+"""The tables of the card: models in rows, sets in columns, as in Buchanan et al. 2022 and Blum et al. 2021;
+written as CSV, Markdown and LaTeX.
 
 Conventions: numbers have three digits in Markdown and LaTeX and twelve in CSV; an empty cell is a dash. The
-scorer of a model's own row is max probability where it was counted, else the first: none is chosen by the
-numbers that it is shown with. CSV has the ends of intervals too.
+scorer of a model's own row is max probability if counted, else the first: it is never chosen by the numbers
+shown. CSV also has the ends of intervals.
 Source: Buchanan et al. 2022, Tables 2 and 3; Blum et al. 2021, Tables 1 and 3.
 """
 
@@ -38,7 +38,7 @@ _TEX = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a view: what stands above it, the condition that it is of ('' for none), the metric, and
+    """A column of a view: its header, its condition ('' for none), its metric, and a function that returns
     the cell of a row (model, scorer).
     """
 
@@ -49,14 +49,14 @@ class Column:
 
     @property
     def better(self) -> str:
-        """Whether high or low is better, '' where neither is."""
+        """Whether high or low is better, '' for neither."""
         return TITLES[self.metric].better if self.metric in TITLES else ""
 
 
 @dataclass(frozen=True)
 class View:
-    """A table: its name (of its files), title and what it says, its columns, its rows (model, scorer), and
-    their flags, where it has some.
+    """A table: the name of its files, its title and description, its columns, its rows (model, scorer), and
+    their flags, if any.
     """
 
     name: str
@@ -68,25 +68,23 @@ class View:
     flags: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def words(self, row: tuple[str, str]) -> list[str]:
-        """Return the words of a row: model, scorer where there is a column for it, and flags where any row
-        has some.
-        """
+        """Return the text cells of a row: model, scorer if it has a column, and flags if any row has some."""
         return [*(row if self.with_scorers else row[:1]), *([self.flags.get(row, "")] if self.flags else [])]
 
     @property
     def head(self) -> list[str]:
-        """What stands above the words of a row."""
+        """The headers of the text cells."""
         return ["model", *(["scorer"] if self.with_scorers else []), *(["flags"] if self.flags else [])]
 
 
 def views_of(card: Card) -> list[View]:
-    """Return the tables that a card has something for."""
+    """Return the tables for which a card has numbers."""
     made = [_models(card), _corruptions(card), _table_of_s3(card), _table_of_s4(card), _errors(card)]
     return [view for view in made if view is not None]
 
 
 def main_scorer(card: Card, model: str) -> str:
-    """Return the scorer of a model's own row; '' where there is none."""
+    """Return the scorer of a model's own row; '' without one."""
     return own_scorer(next((one.get("scorers", []) for one in card["models"] if one["name"] == model), []))
 
 
@@ -197,7 +195,7 @@ def _corruptions(card: Card) -> View | None:
 
 
 def _table_of_s3(card: Card) -> View | None:
-    """The columns of Buchanan et al. 2022, Tables 2 and 3."""
+    """Return the table with the columns of Buchanan et al. 2022, Tables 2 and 3."""
     rows, clean = tuple((one["name"], "") for one in card["models"]), _clean(card)
     columns = [
         _of_maps(card, f"{clean} mIoU", clean, "miou"),
@@ -228,7 +226,9 @@ def _score_rows(card: Card) -> tuple[tuple[str, str], ...]:
 
 
 def _table_of_s4(card: Card) -> View | None:
-    """The columns of Blum et al. 2021, Table 1: AP and FPR95 a set, then the mIoU that the method leaves."""
+    """Return the table of Blum et al. 2021, Table 1: AP, FPR95 and AUROC per set, then the mIoU that the
+    method leaves.
+    """
     rows, columns = ((RANDOM, RANDOM), *_score_rows(card)), list[Column]()
     for name in conditions_of(card, "anomaly"):
         columns += [
@@ -253,7 +253,7 @@ def _table_of_s4(card: Card) -> View | None:
 
 
 def _errors(card: Card) -> View | None:
-    """Misclassification detection, Blum et al. 2021, appendix A."""
+    """Return the table of misclassification detection, Blum et al. 2021, appendix A."""
     rows, columns = _score_rows(card), list[Column]()
     for name in [*conditions_of(card, "clean", "misclassified", "natural"), CORRUPTED]:
         columns += [
@@ -282,7 +282,7 @@ def write_tables(out: Path, card: Card) -> None:
     views = views_of(card)
     for name in {*VIEWS} - {view.name for view in views}:
         for ending in ("csv", "md", "tex"):
-            (out / f"{name}.{ending}").unlink(missing_ok=True)  # of an earlier card
+            (out / f"{name}.{ending}").unlink(missing_ok=True)  # from an earlier card
     for view in views:
         put(out / f"{view.name}.csv", csv_text(view).encode("utf-8", "surrogateescape"))
         put(out / f"{view.name}.md", markdown_text(view).encode("utf-8", "surrogateescape"))
@@ -295,7 +295,7 @@ def _cells_text(card: Card) -> str:
 
 
 def csv_text(view: View) -> str:
-    """Return a view as CSV, each number with the ends of its interval beside it."""
+    """Return a view as CSV, each number followed by the ends of its interval."""
     head = view.head
     for column in view.columns:
         head += [column.title, f"{column.title} low", f"{column.title} high"]
@@ -320,7 +320,7 @@ def _plain(value: object) -> str:
 
 
 def markdown_text(view: View) -> str:
-    """Return a view as a table of Markdown."""
+    """Return a view as a Markdown table."""
     head = [*view.head, *(column.title for column in view.columns)]
     lines = [f"| {' | '.join(map(_escaped, head))} |", f"|{'---|' * len(head)}"]
     for row, cells in _texts(view):

@@ -1,8 +1,7 @@
-"""What the page of the card shows, made from its cells: the rows of each section, with the axes that they
-share.
+"""Build the rows of each section of the card's page from its cells, with their shared axes.
 
-Conventions: a view is empty where the card has nothing for it. Intervals of numbers between 0 and 1 are cut
-there. A model's colour is its place on the card. ``row`` of a mark is its cell, None where that is empty.
+Conventions: a view is empty if the card has nothing for it. Intervals of numbers between 0 and 1 are clipped
+there. A model's colour is its position on the card. ``row`` of a mark is its cell, or None.
 """
 
 from __future__ import annotations
@@ -41,20 +40,20 @@ from faultscape.stressors.catalogue import CORRUPTIONS
 
 _UNBOUNDED = ("corruption_error", "relative_drop")
 _CHANCE = {"fpr95": 0.95, "auroc": 0.5}
-MANY_ROWS = 240  # of differences below the fold
+MANY_ROWS = 240  # of differences in the collapsed part
 OF_ERRORS = ("error_auroc", "error_ap", "error_fpr95")
 _MEASURED = {
     "error_ap": "misclassification_ap",
     "error_auroc": "calibration_auroc",
     "error_fpr95": "misclassification_fpr95",
-}  # as `measure` calls them
+}  # names in `measure`
 OF_ANOMALIES = ("average_precision", "fpr95", "auroc", "component_f1")
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A number as it is drawn: its value and the ends of its interval, None where they are not known, and
-    ``standing``: best, unbeaten or ''.
+    """A number to draw: its value and the ends of its interval, None if unknown, and its ``standing``: best,
+    unbeaten or ''.
     """
 
     value: float | None
@@ -84,8 +83,8 @@ def axis_of(marks: Sequence[Mark], *, at_most: int = 3, zero: bool = False) -> A
 
 
 def front(card: Card, index: CardIndex) -> dict[str, Any] | None:
-    """Return the card itself: a row a model, a mark a column, an axis a column; a model is unbeaten in a
-    column where no other is conclusively ahead of it and some model is beaten.
+    """Return the main table: one row per model, with one mark and one axis per column. A model is unbeaten in
+    a column if no other is conclusively ahead of it and some model is beaten.
     """
     view = next((view for view in views_of(card) if view.name == "models"), None)
     if view is None:
@@ -131,8 +130,8 @@ def _column(index: CardIndex, column: Column) -> dict[str, Any]:
 
 
 def severities(card: Card, index: CardIndex) -> dict[str, Any] | None:
-    """Return mIoU against severity: a chart a corruption with a line a model, and of each model the grid of
-    corruptions and severities.
+    """Return mIoU against severity: one chart per corruption with one line per model, and for each model the
+    grid of corruptions and severities.
     """
     clean = next(iter(conditions_of(card, "clean")), "")
     held = _by_corruption(card)
@@ -177,7 +176,7 @@ def _by_corruption(card: Card) -> dict[str, list[CardCondition]]:
 
 
 def corruption_title(name: str) -> str:
-    """Return what a corruption is called.
+    """Return the title of a corruption.
 
     >>> corruption_title("jpeg_compression"), corruption_title("mine")
     ('JPEG compression', 'mine')
@@ -194,8 +193,8 @@ def _point(severity: int, cell: CardCell) -> Point:
 def _grid(
     index: CardIndex, model: str, clean: str, held: Mapping[str, Sequence[CardCondition]]
 ) -> dict[str, Any] | None:
-    """Return a model's mIoU by corruption and severity, each with the share of the clean mIoU that is lost,
-    and the worst of them.
+    """Return a model's mIoU by corruption and severity, each with the lost share of the clean mIoU, and the
+    worst of them.
     """
     base = index.cell(model, clean, "miou")
     whole = None if base is None else base["value"]
@@ -226,8 +225,8 @@ def _grid(
 
 
 def anomaly_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
-    """Return the sets with anomalies: a row a model and scorer with AP, FPR95 and AUROC, chance first, and
-    who is conclusively above chance.
+    """Return the anomaly sets: one row per model and scorer with AP, FPR95 and AUROC, chance first, and which
+    are conclusively above chance.
     """
     out = []
     for condition in card["conditions"]:
@@ -262,8 +261,8 @@ def anomaly_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
 
 
 def _trained(card: Card, withheld: Sequence[str]) -> dict[str, Any]:
-    """Return which models of `train` are known to have been trained ``without`` withheld classes, which
-    ``with`` some of them, and whether nothing is known of ``others``.
+    """Return which models made by `train` were trained ``without`` the withheld classes, which ``with`` some
+    of them, and whether there are ``others`` of unknown training.
     """
     known = {model["name"]: model["training"] for model in card["models"] if "training" in model}
     learnt = {
@@ -280,7 +279,7 @@ def _trained(card: Card, withheld: Sequence[str]) -> dict[str, Any]:
 def _with_values(
     rows: list[dict[str, Any]], metrics: Sequence[str]
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return rows without the columns in which none has a value, and the metrics of the others."""
+    """Return rows without the columns that are empty in all of them, and the metrics of the other columns."""
     there = [k for k in range(len(metrics)) if any(row["marks"][k].value is not None for row in rows)]
     return [row | {"marks": [row["marks"][k] for k in there]} for row in rows], [metrics[k] for k in there]
 
@@ -322,7 +321,7 @@ def _axes(
 
 
 def scorer_title(word: str) -> str:
-    """Return what a scorer is called.
+    """Return the title of a scorer.
 
     >>> scorer_title("msp"), scorer_title("mine.py:SCORER")
     ('Max probability', 'SCORER')
@@ -331,7 +330,7 @@ def scorer_title(word: str) -> str:
 
 
 def _objects(card: Card, index: CardIndex, condition: str) -> dict[str, Any] | None:
-    """Return what becomes of objects by size and place, of each model's own scorer and of the others."""
+    """Return the results for objects by size and position, for each model's own scorer and for the others."""
     held: dict[tuple[str, str], dict[str, CardObjects]] = {}
     for row in card.get("objects", []):
         if row["condition"] == condition:
@@ -358,8 +357,8 @@ def _objects(card: Card, index: CardIndex, condition: str) -> dict[str, Any] | N
 
 
 def error_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
-    """Return the conditions on which finding wrong pixels is asked: a row a model and scorer with the
-    calibration AUROC, AP and FPR95.
+    """Return the conditions for detecting wrong pixels: one row per model and scorer with the calibration
+    AUROC, AP and FPR95.
     """
     names = [
         *conditions_of(card, "clean"),
@@ -382,8 +381,8 @@ def error_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
 
 
 def calibration(card: Card, index: CardIndex) -> dict[str, Any] | None:
-    """Return the ECE of each model on clean images, and a line a model of its mean over corruptions by
-    severity, where a severity has all corruptions that the model has.
+    """Return the ECE of each model on clean images, and one line per model of its mean over corruptions by
+    severity, for severities that have all of the model's corruptions.
     """
     clean = next(iter(conditions_of(card, "clean")), "")
     rows = [
@@ -416,7 +415,9 @@ def calibration(card: Card, index: CardIndex) -> dict[str, Any] | None:
 
 
 def without_labels(card: Card, index: CardIndex) -> dict[str, Any] | None:
-    """Return consistency beside mIoU, in the order of consistency, with how the two rankings agree."""
+    """Return consistency next to mIoU, in the order of consistency, with the agreement of the two
+    rankings.
+    """
     ranking: Any = card.get("ranking") or {}
     order = [name for name in ranking.get("order", []) if name in index.models]
     if not order:
@@ -448,8 +449,8 @@ def without_labels(card: Card, index: CardIndex) -> dict[str, Any] | None:
 
 
 def differences(card: Card, index: CardIndex, standings: Sequence[Standing]) -> dict[str, Any] | None:
-    """Return of each question the model of the best number against every other, and below the fold the other
-    pairs; how many more the card holds.
+    """Return for each question the leader against every other model, and in a collapsed part the other pairs;
+    also how many more the card holds.
     """
     panels, rest, shown = [], [], 0
     for standing in standings:
@@ -509,7 +510,7 @@ def differences(card: Card, index: CardIndex, standings: Sequence[Standing]) -> 
 
 
 def times(card: Card, index: CardIndex) -> dict[str, Any] | None:
-    """Return how long each model takes for a frame, on each device."""
+    """Return the time per frame of each model on each device."""
     rows = []
     for row in card.get("times", []):
         if row["model"] in index.models:
@@ -537,8 +538,8 @@ def times(card: Card, index: CardIndex) -> dict[str, Any] | None:
 
 
 def definitions(card: Card) -> dict[str, Any]:
-    """Return the metrics and scorers that the card has numbers of, as the catalogues define them, and how
-    often intervals held the truth where that is less often than they say.
+    """Return the metrics and scorers of the card as the catalogues define them, with the coverage of
+    intervals where it is below their level.
     """
     units = card.get("units") or {}
     grouped, fewest = units.get("drawn") == "groups", dict[str, int]()

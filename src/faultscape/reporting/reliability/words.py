@@ -13,7 +13,7 @@ from faultscape.terminal_lines import WIDTH, wrapped
 
 
 def card_text(path: str, card: Card) -> str:
-    """Return the card's first table, its notes, what is missing with the lines that make it, and what was
+    """Return the card's first table, its notes, what is missing with the commands that make it, and what was
     written.
     """
     lines = []
@@ -64,7 +64,7 @@ def card_text(path: str, card: Card) -> str:
 
 
 def _blocks(columns: Sequence[Column], room: int) -> list[list[Column]]:
-    """Return columns in blocks that a terminal has room for."""
+    """Return columns in blocks that fit into a terminal."""
     blocks: list[list[Column]] = [[]]
     for column in columns:
         if blocks[-1] and sum(max(6, len(one.title)) + 1 for one in (*blocks[-1], column)) > room:
@@ -74,8 +74,8 @@ def _blocks(columns: Sequence[Column], room: int) -> list[list[Column]]:
 
 
 def act_text(card: Card) -> list[str]:
-    """Return what a card says in a few lines: mIoU clean and corrupted of each model, best first, and the AP
-    of its doubt on the first set with anomalies.
+    """Summarize a card in a few lines: clean and corrupted mIoU of each model, best first, and the AP of its
+    doubt on the first anomaly set.
     """
     clean = next((condition["name"] for condition in card["conditions"] if condition["kind"] == "clean"), "")
     anomaly = next((condition for condition in card["conditions"] if condition["kind"] == "anomaly"), None)
@@ -101,8 +101,8 @@ def act_text(card: Card) -> list[str]:
 
 
 def submission_lines(model: CardModel) -> list[str]:
-    """Return what is to know of a submission: what it could not see and what it could, what it declares, and
-    what became of its claims.
+    """Return what is known about a submission: what was hidden from it and what was open, what it declares,
+    and whether its claims were accepted.
     """
     hidden, open_ = ", ".join(model.get("hidden", [])), ", ".join(model.get("open", []))
     declared = model.get("declared", "")
@@ -122,7 +122,7 @@ def submission_lines(model: CardModel) -> list[str]:
 
 
 def claims_text(model: CardModel, *, accepted: bool) -> list[str]:
-    """Return what became of the claims of a submission that were accepted, or were not."""
+    """Return texts on the claims of a submission that were accepted, or on those that were not."""
     out = []
     for claim in model.get("claims", []):
         pairs = (

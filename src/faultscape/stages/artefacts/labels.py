@@ -43,7 +43,7 @@ def are_void(snapshot: Snapshot, name: str, truth: str) -> bool:
             return False
         void += len(mine)
     count = snapshot.label_count(name, truth)
-    return void == count.labelled + count.partly  # on images without a map people chose between models
+    return void == count.labelled + count.partly  # on images without a map, people chose between models
 
 
 def is_silent(snapshot: Snapshot, name: str, truth: str) -> bool:

@@ -23,7 +23,7 @@ from faultscape.study.parts import key_of, read_manifest
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name, stress_shards
 
-METHOD_NUMBER = 3  # raised when a metric or an interval is computed in another way
+METHOD_NUMBER = 3  # raised when a metric or an interval is computed differently
 
 
 def made_from_now(snapshot: Snapshot, truth: str, metrics: Sequence[str] = ()) -> dict[str, str]:
@@ -53,7 +53,7 @@ def made_from_now(snapshot: Snapshot, truth: str, metrics: Sequence[str] = ()) -
         **({"confidence": key_of(kept)} if kept else {}),
         "models": ",".join(snapshot.models),
         "labels": labels.key(snapshot, truth),
-        # they decide the order of sums and of the bootstrap, and the page shows some
+        # images decide the order of sums and of the bootstrap, and the page shows some
         "photos": (snapshot.photos_key()),
         **({"colours": key_of(colours)} if (colours := snapshot.settings.classes.colours) else {}),
         **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
@@ -120,7 +120,7 @@ def again(snapshot: Snapshot, _name: str = "") -> Again:
 def _line(snapshot: Snapshot, _name: str) -> str:
     truth = _truth(snapshot)
     if truth and truth not in snapshot.truths:
-        return ""  # there is nothing to measure against any more
+        return ""  # nothing is left to measure against
     return " ".join([f"faultscape measure {snapshot.place}", *option_words(again(snapshot).options)])
 
 

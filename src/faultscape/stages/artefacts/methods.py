@@ -17,7 +17,7 @@ from faultscape.uncertainty.method_files import ENDING, MethodAbout, read_about
 if TYPE_CHECKING:
     from pathlib import Path
 
-METHOD_NUMBER = 2  # raised when the same options come to fit in another way
+METHOD_NUMBER = 2  # raised when the same options give a different fit
 FOLDER = "methods"
 
 

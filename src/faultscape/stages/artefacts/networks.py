@@ -23,7 +23,7 @@ from faultscape.stages.snapshot import Snapshot
 from faultscape.stages.withheld import find_withheld
 from faultscape.study.parts import key_of
 
-METHOD_NUMBER = 3  # raised when the same options come to train in another way
+METHOD_NUMBER = 3  # raised when the same options give a different training
 MODELS, NETWORK, WEIGHTS, BEGUN, OWN_FILE = (
     "models",
     "network.json",

@@ -19,7 +19,7 @@ def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str]:
         for model, parts in snapshot.stored_pairs.items()
         for part, entry in parts.items()
     }
-    # those of truths, and of models before, are no matter
+    # parts of truths and of former models do not matter
     return {part: key for part, key in held.items() if part in now}
 
 

@@ -14,7 +14,7 @@ from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of
 from faultscape.study.tables.selections import MAIN
 
-METHOD_NUMBER = 3  # raised when forecasts are computed in another way
+METHOD_NUMBER = 3  # raised when forecasts are computed differently
 
 
 def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
@@ -31,7 +31,7 @@ def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
         "discards": discards.key_of_all(snapshot),
         "labels": labels.key(snapshot, truth or find_truth(snapshot.root)),
         "models": ",".join(snapshot.models),
-        "photos": snapshot.photos_key(),  # they decide who is drawn among equals
+        "photos": snapshot.photos_key(),  # they break ties in draws
         **({"files": key_of(files)} if (files := _own_files(snapshot)) else {}),
         **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
         **({"open": key_of(left)} if left else {}),

@@ -22,9 +22,9 @@ from faultscape.study.store import is_address
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_columns
 
-METHOD_NUMBER = 6  # raised when the page shows something else
+METHOD_NUMBER = 6  # raised when the page changes
 META = "faultscape-made-from"
-_HEAD = 65536  # bytes in which the note stands
+_HEAD = 65536  # bytes at the beginning that contain the note
 _OF_DUELS = (
     ("reference_images", "--reference-images", "images chosen for a class"),
     ("better", "--better", "duels of label maps"),
@@ -41,11 +41,11 @@ def made_from_now(snapshot: Snapshot, name: str, truth: str, references: str | N
         "models": ",".join(snapshot.models),
         "selection": selection.key(snapshot, name),
         "labels": labels.key(snapshot, truth),
-        # of maps, what each constraint chooses is shown
+        # for maps, the page shows what each constraint chooses
         "discards": (discards.key_of_all(snapshot) if slots.duels else discards.key(snapshot, name)),
         "photos": snapshot.photos_key({row.image for row in slots.rows}),
         **({"hierarchy": files_key(hierarchy)} if hierarchy else {}),
-        "maps": snapshot.drawn_from(snapshot.models),  # of all models: the page shows how far each two agree
+        "maps": snapshot.drawn_from(snapshot.models),  # all: the page shows how far each pair agrees
         "failures": str(snapshot.failures),
         **(
             {"names": key_of(snapshot.settings.classes.names)}
@@ -154,8 +154,8 @@ def page(snapshot: Snapshot, name: str) -> Path:
 
 
 def _instances(snapshot: Snapshot) -> list[str]:
-    """Return the selections whose pages are due, and those that have a page. Due is each that is ranked,
-    except replaced ones; where none is, main, or without it the first.
+    """Return the selections whose pages are due, and those that have a page. Every ranked selection is due,
+    except replaced ones; if none is ranked, main is, or without it the first.
     """
     names = selection.in_order(snapshot)
     due = [
@@ -181,7 +181,7 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
     references = arguments(snapshot, name).get("reference_images")
     now = made_from_now(snapshot, name, truth_shown(snapshot, name), str(references) if references else None)
     held = _made_from(snapshot, name) or {}
-    if "images" in held:  # only a page that could not show some has them looked for
+    if "images" in held:  # check for missing files only if the page could not show some
         now |= images_key(unshown_images(snapshot, name))
     return now | (uncompared_key(snapshot, name, truth_shown(snapshot, name)) if "compared" in held else {})
 

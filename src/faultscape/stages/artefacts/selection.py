@@ -224,7 +224,7 @@ def line_again(snapshot: Snapshot, name: str) -> str:
     kept under a dated name.
     """
     options = {("as" if key == "as_" else key): value for key, value in options_again(snapshot, name).items()}
-    # which a person must make for the classes of now
+    # which a person must make for the current classes
     scale = ["--scale", "SCALE"] if lacks_sizes(snapshot, name) else []
     return " ".join([f"faultscape select {snapshot.place}", *option_words(options), *scale, "--replace"])
 
@@ -254,7 +254,7 @@ def options_again(snapshot: Snapshot, name: str) -> JsonObject:
     drawn = {_chosen_by(define): define[_chosen_by(define)], "budget": len(slots.rows)} if slots.draws else {}
     own_name = None if name == (define[_chosen_by(define)] if drawn else MAIN) else name
     found = {**drawn, **asked, "keep_duplicates": define.get("keep_duplicates") or None}
-    # a scale stays unless another is given
+    # the scale stays unless a new one is given
     found["constraints"] = "none" if define.get("constraints") == "none" else None
     found |= {"without": define.get("without") or None, "as_": own_name}
     return {key: value for key, value in found.items() if value is not None}

@@ -27,7 +27,7 @@ def own_files(parameters: Mapping[str, object]) -> dict[str, str]:
     if ".py:" in name:
         return {"code": code_of(name)} if Path(name.rpartition(":")[0]).is_file() else {}
     if depth := str(parameters.get("depth", "")):
-        # names and sizes: all bytes are looked at when an image is made
+        # only names and sizes; the bytes are checked when an image is made
         return {"depth": files_key(depth)} if Path(depth).is_dir() else {}
     try:
         return {"textures": textures_digest(textures)} if textures else {}

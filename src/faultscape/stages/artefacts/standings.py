@@ -28,7 +28,7 @@ from faultscape.standings import is_open
 from faultscape.study.parts import key_of
 from faultscape.study.tables import selections
 
-METHOD_NUMBER = 4  # raised when rankings or intervals are computed in another way
+METHOD_NUMBER = 4  # raised when rankings or intervals are computed differently
 _UNREADABLE = "its file cannot be read"
 
 
@@ -57,7 +57,7 @@ def made_from_now(
         "added": ",".join(model for model in snapshot.models if model not in slots.models),
         "labels": labels.key(snapshot, truth),
         "discards": discards.key_of_all(snapshot) if all_labels else discards.key(snapshot, name),
-        # they decide the order of sums and of the bootstrap
+        # images decide the order of sums and of the bootstrap
         "photos": snapshot.photos_key(None if all_labels else images),
         **_others(snapshot, name),
         **({"groups": key_of(sorted(groups.items()))} if groups else {}),
@@ -86,7 +86,7 @@ def _others(snapshot: Snapshot, name: str) -> dict[str, str]:
     if not own.draws:
         return {}
     found: list[object] = [*sorted(_chosen_elsewhere(snapshot, own))]
-    if not draws_evenly(own.definition):  # which leave out no image on which models agree
+    if not draws_evenly(own.definition):  # even draws include images on which models agree
         for other, (slots, other_from) in snapshot.selections.items():
             if draws_evenly(slots.definition) and slots.models == own.models and other_from == drawn_from:
                 found.append([_of_selection(snapshot, other), sorted(_chosen_elsewhere(snapshot, slots))])
@@ -109,7 +109,7 @@ def groups_drawn(snapshot: Snapshot, name: str, population: str) -> Mapping[str,
 
 def is_by_chance(snapshot: Snapshot, name: str) -> bool:
     """Whether the images of a selection were drawn at random."""
-    # ranking loads scipy, which most who ask what is done never need
+    # ranking loads scipy, which `status` rarely needs
     from faultscape.ranking.catalogue import CHANCE, chosen_by
 
     return chosen_by(snapshot.selections[name][0].rows) == CHANCE
@@ -183,7 +183,7 @@ def open_questions(snapshot: Snapshot, name: str) -> tuple[str, ...]:
 def again(snapshot: Snapshot, name: str, truth: str = "") -> Again:
     """Return how to remake standings by a ``truth``, or by the one they were made with."""
     given, left_out = _options_again(snapshot, name)
-    stale = selection.is_stale(snapshot, name)  # its own line, or what is in its way, comes first
+    stale = selection.is_stale(snapshot, name)  # then its own command, or what is in the way, comes first
     return Again(
         given, left_out, "" if stale else _in_the_way(snapshot, name, given, truth or _truth(snapshot, name))
     )

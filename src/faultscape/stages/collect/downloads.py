@@ -27,7 +27,7 @@ from faultscape.study.tables.logs import Failure
 from faultscape.study.tables.web_pictures import FOLDER, Term, WebPicture, add_picture, read_pictures
 
 PICTURE_BYTES = 64_000_000
-HOSTS = 8  # that are asked side by side
+HOSTS = 8  # queried in parallel
 _SAME = "the same image as "
 _NEAR = "near-duplicate of "
 
@@ -135,7 +135,7 @@ class Downloads:
     def _keep(self, hit: Hit, seen: Look, data: bytes, held: WebPicture | None) -> bool:
         """Write a downloaded image, or the reason why it is left out."""
         about = seen.picture
-        gone = bool(held and not held.left_out)  # it was for review, and its file is no longer there
+        gone = bool(held and not held.left_out)  # it was up for review, and its file is gone
         reason = self._unfit(about.width, about.height, seen.transparent)
         reason = reason or ("" if gone else self._double(about.digest, about.dhash))
         name = f"{hit.id}{seen.ending}"

@@ -20,7 +20,7 @@ from faultscape.study.tables.logs import log
 
 
 def check(ids: Sequence[str], asked: Grouping) -> None:
-    """CorpusError if groups do not fit the images that the command names; no image is read."""
+    """Raise CorpusError if groups do not fit the images that the command names; no image is read."""
     assign_groups(ids, asked.group, asked.block)
 
 

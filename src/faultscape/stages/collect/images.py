@@ -103,7 +103,7 @@ def _collect_images(
 
 
 def _refuse_swapped(root: Path, images: Sequence[str]) -> None:
-    """StudyError where the folder of images stands in the place of the study."""
+    """Raise StudyError if the folder of images is given where the study should be."""
     if not images or (root / "study.toml").exists() or not holds_images(root):
         return
     first = Path(images[0])
@@ -117,8 +117,8 @@ def _refuse_swapped(root: Path, images: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class _Named:
-    """What a line names: the files that were found, the ids that lists of ids name, and the words themselves,
-    of both kinds.
+    """What a command names: the files that were found, the ids from lists of ids, and the arguments
+    for both.
     """
 
     found: list[Found]
@@ -134,9 +134,7 @@ class _Named:
 
 @dataclass(frozen=True)
 class _Gathered:
-    """What a line makes of a corpus: images that are new or changed, ids that leave it, and what could not be
-    used.
-    """
+    """How a command changes the corpus: images that are new or changed, ids that leave it, and failures."""
 
     fresh: list[Image]
     dropped: set[str]
@@ -152,7 +150,7 @@ def _named(options: CollectOptions, set_name: str, *, classifies: bool) -> _Name
 
 
 def _named_by(data: KnownFrames, set_name: str) -> _Named:
-    """Return what the frames of a data set name: their images, under the ids that the data set gives them."""
+    """Return the images of a data set's frames, with the data set's ids."""
     frames = {f"{_prefix(set_name)}{frame.id}": frame for frame in data.frames}
     return _Named(
         [Found(id_, data.source_of(frame)) for id_, frame in frames.items()], set(), [data.path], [], frames
@@ -160,7 +158,7 @@ def _named_by(data: KnownFrames, set_name: str) -> _Named:
 
 
 def _prefix(set_name: str) -> str:
-    """Return what ids of a set begin with; the set main has none."""
+    """Return the prefix of a set's ids; '' for the set main."""
     return "" if set_name == "main" else f"{set_name}/"
 
 
@@ -172,7 +170,7 @@ def _collect(
     named: _Named,
     data: KnownFrames | None = None,
 ) -> Collected:
-    """Enter what a line names into a study that is held for writing."""
+    """Enter what a command names into a study that is locked for writing."""
     wanted = settings.asked_settings(root, options, classes)
     settings.enter_store(root, wanted, options.storage.store)
     held = {image.id: image for image in read_corpus(root)}
@@ -250,7 +248,7 @@ def _collect(
 
 
 def _refuse_made_ids(named: _Named, sets: Collection[str]) -> None:
-    """CorpusError for an id that begins as those of a made set do: one of the two images would be lost."""
+    """Raise CorpusError for an id with the prefix of a made set: one of the two images would be lost."""
     if taken := next((id_ for id_ in named.everything if id_.partition("/")[0] in sets), None):
         raise CorpusError(
             f"the id {taken!r} would belong to the set {taken.partition('/')[0]!r}, which was made by"
@@ -259,7 +257,7 @@ def _refuse_made_ids(named: _Named, sets: Collection[str]) -> None:
 
 
 def _of_frame(image: Image, frame: Frame | None, options: CollectOptions, *, new: bool) -> Image:
-    """Return the row of an image with what its data set says: role (of a new one), condition, group."""
+    """Return an image's row with its data set's role (if it is new), condition and group."""
     if frame is None:
         return image
     role = cast("Role", frame.role) if new and options.role is None else image.role
@@ -272,8 +270,8 @@ def _of_frame(image: Image, frame: Frame | None, options: CollectOptions, *, new
 
 
 def _joined(held: Mapping[str, Image], named: _Named) -> _Named:
-    """Return the names of a line with the ids that the study has for them, where these differ by the ending
-    of an image, and say so.
+    """Return the named images with ids replaced by the study's own if these differ only in the extension, and
+    report it.
     """
     if other := id_lists.held_names(sorted(named.ids), held):
         first = min(other)
@@ -285,7 +283,7 @@ def _joined(held: Mapping[str, Image], named: _Named) -> _Named:
 
 
 def _with_held_ids(held: Mapping[str, Image], found: Sequence[Found], set_name: str) -> list[Found]:
-    """Return the files under the ids that the study has for them, and say where these are others."""
+    """Return the files with the ids that the study already has for them, and report differences."""
     known = {image.source: image.id for image in held.values() if image.set == set_name}
     if other := [f for f in found if known.get(absolute(f.path), f.id) != f.id]:
         words = (
@@ -304,8 +302,8 @@ def _gather(
     removed: Mapping[str, Image],
     found: Sequence[Found],
 ) -> _Gathered:
-    """Look at the images, and return what they make of the corpus; what is another now, gone, or kept out
-    is said. An image that was ``removed`` comes back as what it was.
+    """Probe the images, return how they change the corpus, and report which changed, are gone, or are
+    excluded. An image that was ``removed`` comes back with its former row.
     """
     same = pictures.unchanged(held, found, options.storage.probe)
     probed, failed = pictures.probe(root, [f for f in found if f.id not in same], options.storage.probe)
@@ -354,7 +352,7 @@ def _gather(
 
 
 def _image(found: Found, picture: Picture, set_name: str, role: str | None, earlier: Image | None) -> Image:
-    """Return the row of an image, with what the study says about an ``earlier`` one of its id."""
+    """Return the row of an image, with values of the ``earlier`` image of this id, if any."""
     return Image(
         id=found.id,
         source=absolute(found.path),
@@ -373,9 +371,7 @@ def _image(found: Found, picture: Picture, set_name: str, role: str | None, earl
 
 
 def _print_changed(root: Path, images: Sequence[Image]) -> None:
-    """Say which images of the study have an image now, or another one, and what was made of the earlier
-    one.
-    """
+    """Report the images whose file is new or changed, and what was made from the earlier file."""
     if came := [image for image in images if not image.source]:
         print(
             f"{counted(len(came), 'id now has its image file', 'ids now have their image files')}, the first:"
@@ -398,7 +394,7 @@ def _print_changed(root: Path, images: Sequence[Image]) -> None:
 
 
 def _print_gone(images: Sequence[Image]) -> None:
-    """Say which images of the study have no image any more."""
+    """Report the images of the study whose files are gone."""
     if images:
         print(
             f"{counted(len(images), 'image file of the study is', 'image files of the study are')} missing,"
@@ -408,7 +404,7 @@ def _print_gone(images: Sequence[Image]) -> None:
 
 
 def _refuse_another_file(held: Image | None, found: Found, picture: Picture, given: Sequence[str]) -> None:
-    """CorpusError when an id of the corpus is taken by another file while the first is still there."""
+    """Raise CorpusError if a different file has the id of an image whose own file still exists."""
     if held is None or held.source == absolute(found.path) or held.digest == picture.digest:
         return
     if os.path.isfile((row_of(held.source) or (held.source, 0))[0]) or is_address(held.source):

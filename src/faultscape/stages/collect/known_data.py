@@ -39,16 +39,14 @@ from faultscape.study.tables.label_maps import StoredMap
 from faultscape.study.tables.logs import Failure, Timing, read_failures, replace_failures
 from faultscape.study.tables.stress_sets import DataSource, add_source, read_stress
 
-_ID, _FILE = 8, 16  # letters of the digests of an id and of a file
-# of truth, and the names that they are kept under
+_ID, _FILE = 8, 16  # characters of the digests of an id and of a file
+# kinds of truth, and the names under which they are stored
 KINDS = {"semantic": "labels", "anomaly": "anomaly", "instance": "instances"}
 
 
 @dataclass(frozen=True)
 class Found:
-    """The frames of a split, the layout that they have, and what its labels mean in the study's classes
-    (empty: by name).
-    """
+    """The frames of a split, their layout, and its label mapping to the study's classes (empty: by name)."""
 
     layout: Layout
     path: str
@@ -57,7 +55,7 @@ class Found:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def source_of(self, frame: Frame) -> str:
-        """Return where the image of a frame lies: a file, or the recipe of an overlay on one."""
+        """Return the source of a frame's image: a file, or the recipe of an overlay on one."""
         if not frame.overlay:
             return os.path.abspath(frame.image)
         digest = [
@@ -70,8 +68,8 @@ class Found:
 
 
 def find_known(options: CollectOptions, part: MixturePart | None = None) -> Found | None:
-    """Return the frames that a line with --layout means, None of another line; OptionError where the line
-    does not fit, CorpusError for a folder of another data set.
+    """Return the frames that --layout selects, None without --layout; OptionError if the options do not fit,
+    CorpusError for a folder of a different data set.
     """
     known = options.known
     if known.layout is None:
@@ -104,8 +102,8 @@ def find_known(options: CollectOptions, part: MixturePart | None = None) -> Foun
 
 
 def parts_of_mixture(options: CollectOptions) -> list[tuple[CollectOptions, MixturePart]]:
-    """Return the lines, one a data set, that a line with --mixture stands for, each with its part.
-    OptionError for a mixture that there is not.
+    """Expand --mixture into options for each of its data sets, each with its part. OptionError for an unknown
+    mixture.
     """
     known = options.known
     if known.layout or known.split or options.set_:
@@ -201,8 +199,8 @@ def enter_truths(
 
 @dataclass(frozen=True)
 class TruthJob:
-    """The truth of one kind of some images of a shard; ``labels`` {label id: class of the study, or void},
-    ``made_from`` the checksum of the part that the others lie in, and digests of the files.
+    """The truth of one kind for some images of a shard; ``labels`` is {label id: class of the study, or
+    void}, ``made_from`` holds the checksum of the existing part and digests of the files.
     """
 
     study: str = field(metadata=CHANGES_NOTHING)
@@ -216,9 +214,7 @@ class TruthJob:
 
 @dataclass(frozen=True)
 class TruthPart:
-    """The part of one shard that was put, (id, why) of what could not be read, and the ids whose labels were
-    others before.
-    """
+    """The written part of one shard, (id, why) for unreadable files, and the ids whose labels changed."""
 
     sha256: str
     rows: int
@@ -227,8 +223,8 @@ class TruthPart:
 
 
 def _fill(root: Path, name: str, kind: str, jobs: Sequence[TruthJob]) -> tuple[list[Failure], int]:
-    """Make the parts of truth, and return what could not be read, and of how many images labels that were
-    others are kept: a person may have made them.
+    """Make the parts of truth; return the failures, and the number of images whose replaced labels are kept
+    because a person may have made them.
     """
     where, failures, kept = label_maps.truth(root, name), list[Failure](), set[str]()
 
@@ -265,7 +261,7 @@ def _fill(root: Path, name: str, kind: str, jobs: Sequence[TruthJob]) -> tuple[l
 
 @task(TruthJob)
 def truth_shard(job: TruthJob, tick: Callable[[int], None]) -> TruthPart:
-    """Read the truth of some images of a shard, and put it beside the others that the shard has."""
+    """Read the truth of some images of a shard, and write it with the shard's existing labels."""
     root, layout = Path(job.study), entry(job.layout)
     where = label_maps.truth(root, KINDS[job.kind])
     before = {one.id: one for one in label_maps.read_stored(where, job.number)}
@@ -294,7 +290,7 @@ def truth_shard(job: TruthJob, tick: Callable[[int], None]) -> TruthPart:
 
 
 def _reader(layout: Layout, job: TruthJob, classes: Classes) -> Callable[[Frame], np.ndarray]:
-    """Return what reads the truth of a frame, in the ids that the study keeps."""
+    """Return a function that reads the truth of a frame as ids of the study."""
     if job.kind == "instance":
         assert layout.read_instances is not None
         read_instances = layout.read_instances
@@ -308,17 +304,15 @@ def _reader(layout: Layout, job: TruthJob, classes: Classes) -> Callable[[Frame]
 
 
 def _numbered(instances: np.ndarray) -> np.ndarray:
-    """Return instances numbered from 1 in the order of their numbers, 0 for none, so that label maps hold
-    them.
-    """
+    """Return instances renumbered from 1 in order, 0 for none, so that they fit into label maps."""
     values, numbers = np.unique(instances, return_inverse=True)
     numbers = numbers.reshape(instances.shape) + (values[0] != 0)
     return numbers.astype(np.uint8 if numbers.max() < 256 else np.uint16)
 
 
 def _mapping(found: Found, settings: Settings) -> dict[str, str]:
-    """Return {label id of the layout: class of the study, or void}; says which classes the study does not
-    have. OptionError where there is no void for them.
+    """Return {label id of the layout: class of the study, or void}, and print which classes the study does
+    not have. OptionError if the study has no void id for them.
     """
     classes = settings.class_list
     own = resolve(found.layout.classes) if found.layout.classes else classes
@@ -347,7 +341,7 @@ def _mapping(found: Found, settings: Settings) -> dict[str, str]:
 
 
 def _fingerprint(id_: str, file: str, mapping: Mapping[str, str]) -> str:
-    """Return a digest of an id, and one of its file by size and time and of what its labels mean."""
+    """Return a digest of an id, followed by one of its file (name, size, time) and label mapping."""
     about = os.stat(file)
     return (
         key_of(id_)[:_ID]
@@ -356,5 +350,5 @@ def _fingerprint(id_: str, file: str, mapping: Mapping[str, str]) -> str:
 
 
 def _fingerprints(text: str) -> set[str]:
-    """Return the digests that stand in a row for the images of a shard."""
+    """Split the concatenated digests of a shard's images."""
     return {text[first : first + _ID + _FILE] for first in range(0, len(text), _ID + _FILE)}

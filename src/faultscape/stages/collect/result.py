@@ -13,13 +13,13 @@ class Collected:
 
     study: str
     images: int  # images in the whole study, without those that `stress` made
-    new: int  # images that this line added
+    new: int  # images that this command added
     shards: int  # parts in which these images are processed
     near_duplicates: int  # images so similar to an earlier one that they count as the same
     failures: int  # files that cannot be used; failures.csv says why
-    classes: str  # their number and first names, void and background, in words
-    size: str  # the size at which maps are compared, WIDTHxHEIGHT or own, in words
-    groups: str = ""  # how many groups of how many images, in words; '' without groups
+    classes: str  # their number and first names, void and background, as text
+    size: str  # the size at which maps are compared, WIDTHxHEIGHT or own, as text
+    groups: str = ""  # how many groups of how many images, as text; '' without groups
     truths: str = ""  # names of the labels stored, each with its images; '' for images alone
 
     def __repr__(self) -> str:
@@ -73,7 +73,7 @@ class Downloaded:
     left_out: int  # images that were downloaded now, but are duplicates or unfit
     failed: int  # URLs and searches that gave no image
     for_review: int  # images on the review page, earlier ones included
-    stopped: str = ""  # why the API gave no more; '' where it was searched to the end
+    stopped: str = ""  # why the API gave no more; '' if it was searched to the end
     first: str = ""  # what failed first, and why; '' without failures
 
     def __repr__(self) -> str:

@@ -48,8 +48,8 @@ def task_of(root: Path, asked: str | None, size: str | None, only: str | None) -
 
 
 def refuse_tables(images: tuple[str, ...], task: str, *, new: bool) -> None:
-    """CorpusError for sources that hold no images: arrays and tables of answers, and where maps are drawn
-    lists of ids alone.
+    """Raise CorpusError for sources without images: arrays and tables of answers and, in segmentation
+    studies, lists of ids.
     """
     for file in images:
         if str(file).lower().endswith(_TABLES) and Path(file).is_file():
@@ -71,9 +71,7 @@ def refuse_tables(images: tuple[str, ...], task: str, *, new: bool) -> None:
 
 
 def asked_settings(root: Path, options: CollectOptions, classes: Classes | None) -> Settings:
-    """Return the study's settings with what was asked for, of a line that says the task, saying what it makes
-    stale.
-    """
+    """Return the study's settings with the given options, whose task is set, and print what becomes stale."""
     task, size, shard_size, only = (
         options.task,
         options.size,
@@ -115,14 +113,14 @@ def asked_settings(root: Path, options: CollectOptions, classes: Classes | None)
 
 
 def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, options: CollectOptions) -> None:
-    """Give settings another class list, and say what that makes stale; ClassesError for one that looks like
-    another study's, unless it is insisted on.
+    """Replace the class list in settings, and print what becomes stale; ClassesError for one that looks like
+    a different study's, unless --replace-classes is given.
     """
     old, labelled = settings.classes, bool(truths(root))
     shared, fewer = len({*old.names} & {*new.names}), min(len(old.names), len(new.names))
     same = counts_the_same(old, new)
-    # data sets share a class or two, such as car and person; a list that is renamed alone means what it
-    # meant, where more than ids says so
+    # unrelated data sets share a class or two, such as car and person; a list with only new names keeps its
+    # meaning if colours or WordNet ids confirm it
     vouched = same and (bool(new.colours) or (bool(old.wnids) and old.wnids == new.wnids))
     foreign = (2 * shared < fewer and not vouched) or (not shared and not (vouched and new.wnids))
     if (settings.models or labelled) and not options.replace_classes and foreign:
@@ -135,7 +133,7 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
             f" use it anyway: `{line} --replace-classes`"
         )
     if not (settings.models or labelled or selections.names(root) or Answers(root).there):
-        # nothing follows from the list yet
+        # nothing depends on the list yet
         settings.classes, settings.only = new, [word for word in settings.only if word in new.names]
         return
     before, now_is = dict(zip(old.names, old.ids, strict=True)), dict(zip(new.names, new.ids, strict=True))
@@ -190,11 +188,10 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
 
 
 def _renamed(old: toml.ClassSettings, new: toml.ClassSettings) -> dict[str, str]:
-    """Return {old name: new name} of classes that kept id and colour: a mapping to one finds it under its new
-    name.
+    """Return {old name: new name} of classes that kept id and colour, so that mappings to them stay valid.
 
-    Classes to recognise have no colours: one is renamed where all ids stand as they stood, and it kept its
-    WordNet id if both lists have them.
+    Classes of classifiers have no colours: one is renamed if all ids are unchanged, and its WordNet id too if
+    both lists have them.
     """
     if new.colours:
         marks, now_marks = old.colours, new.colours
@@ -216,8 +213,8 @@ def _renamed(old: toml.ClassSettings, new: toml.ClassSettings) -> dict[str, str]
 
 
 def counts_the_same(old: toml.ClassSettings, new: toml.ClassSettings) -> bool:
-    """Whether two class lists differ in colours, groups and the names of classes that kept id and colour, and
-    in nothing that counts follow from.
+    """Whether two class lists differ only in colours, groups and the names of classes that kept id and
+    colour, which do not affect counts.
     """
     renamed = _renamed(old, new)
     names = [renamed.get(name, name) for name in old.names]
@@ -225,8 +222,8 @@ def counts_the_same(old: toml.ClassSettings, new: toml.ClassSettings) -> bool:
 
 
 def enter_settings(root: Path, wanted: Settings) -> None:
-    """Put study.toml; answers go by the new names of classes that are renamed, and where they count the same
-    so do selections, as they hold still.
+    """Write study.toml, and rename renamed classes in answers and, if counts stay the same, in selections,
+    which remain valid.
     """
     held = toml.read_settings(root).classes if (root / "study.toml").exists() else wanted.classes
     renamed = _renamed(held, wanted.classes)
@@ -245,14 +242,14 @@ def enter_settings(root: Path, wanted: Settings) -> None:
         if "only" in define:
             define["only"] = [renamed.get(word, word) for word in define["only"]]
         if "without" in define:
-            # as `select` enters them
+            # sorted, as by `select`
             define["without"] = sorted(renamed.get(word, word) for word in define["without"])
         selections.write_selection(root, Slots(slots.models, define, rows), drawn_from, name)
     toml.write_settings(root, wanted)
 
 
 def _called(row: Row, renamed: Mapping[str, str]) -> Row:
-    """Return a row of a selection with its classes called what they are called now."""
+    """Return a row of a selection with its classes renamed."""
     if isinstance(row, Slot):
         return replace(row, class_=renamed.get(row.class_, row.class_))
     if isinstance(row, PairSlot):
@@ -263,8 +260,8 @@ def _called(row: Row, renamed: Mapping[str, str]) -> Row:
 
 
 def in_own_order(images: Iterable[Image], files: Sequence[str], lists: Sequence[str], before: str) -> bool:
-    """Whether lists give images in another order than that in which people count, alone or behind those that
-    the study has.
+    """Whether lists give images in an order other than natural counting order, alone or appended to the
+    study's images.
     """
     named = [before + id_ for file in lists for id_ in id_lists.read_ids(file)]
     there = sorted((image.id for image in images if not image.source), key=id_lists.counting)
@@ -276,8 +273,8 @@ def in_own_order(images: Iterable[Image], files: Sequence[str], lists: Sequence[
 
 
 def enter_store(root: Path, settings: Settings, store: str | None) -> None:
-    """Enter where parts lie, when the study is made; StudyError where parts would be left behind, or the
-    place cannot be written to or is another study's.
+    """Enter where parts are stored, when the study is created; StudyError if parts would be left behind, or
+    the place cannot be written to or belongs to another study.
     """
     if store is None:
         return
@@ -294,8 +291,8 @@ def enter_store(root: Path, settings: Settings, store: str | None) -> None:
 
 
 def describe(settings: Settings, alone: int) -> tuple[str, str]:
-    """Return what `collect` says about the classes, and of the size at which maps are compared; ``alone``
-    images have no image here.
+    """Return what `collect` prints about the classes and the working size; ``alone`` images have no file
+    here.
     """
     names = settings.classes.names
     classes = f"{len(names)}: {', '.join(names[:6])}{' ...' if len(names) > 6 else ''}"

@@ -43,7 +43,7 @@ from faultscape.study.tables.web_pictures import (
 if TYPE_CHECKING:
     from faultscape.corpus.web.hits import Wanted
 
-_STEPS = {  # and which options say something to each
+_STEPS = {  # steps, and the options that apply to each
     "queries": ("wordnet", "hyponyms"),
     "urls": ("contact", "rate", "after", "before", "min_size", "transparent"),
     "api": ("contact", "rate", "after", "before", "min_size", "transparent", "per_query", "licence"),

@@ -1,4 +1,4 @@
-"""What a line of `compare` asks for, as its verb hands it to the stage."""
+"""Options of `compare`, as its verb passes them to the stage."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from faultscape.stages.given_options import refuse_empty
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """The study, where the work is done, and which share of it (PART/PARTS) this job of an array does."""
+    """The study, the engine that does the work, and this array job's share of it (PART/PARTS)."""
 
     study: str
     engine: str = "processes"

@@ -1,4 +1,4 @@
-"""What `compare` says in the end."""
+"""What `compare` returns."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from faultscape.nouns import Agreement
 
 @dataclass(frozen=True)
 class Compared:
-    """What `compare` counted, and how far the models agree: None where it did but a part, or where there is
-    no pool.
-    """
+    """What `compare` counted, and how far the models agree: None after a partial run, or without a pool."""
 
     study: str
     models: int  # how many models
     pairs: int  # how many pairs of models, J (J - 1) / 2
     truths: tuple[str, ...]  # names of the truths that each model is also compared with
-    shards_counted: int  # shards of which something was missing
+    shards_counted: int  # shards with missing counts
     parts_made: int  # counts added to the study, one a shard and pair; 0 when none was missing
-    classifies: bool = False  # whether models are classifiers, for which nothing is counted
+    classifies: bool = False  # whether the models are classifiers; nothing is counted for them
     agreement: Agreement | None = None  # how far models agree; None with --shard, or without a pool
 
     def __repr__(self) -> str:

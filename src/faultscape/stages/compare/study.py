@@ -1,4 +1,4 @@
-"""Compare the models of a study: count the pairs that are missing, and say how far the models agree."""
+"""Compare the models of a study: count the missing pairs, and measure how far the models agree."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from faultscape.study.tables.logs import log
 
 
 def compare_study(asked: CompareOptions) -> Compared:
-    """Count what is missing or stale of every pair; of classifiers nothing is counted.
+    """Count what is missing or stale for every pair; for classifiers, nothing is counted.
 
-    Errors: ModelError for fewer than two models, StudyError where maps are outdated.
+    Errors: ModelError for fewer than two models, StudyError if maps are outdated.
     """
     root, mine = existing(asked.study), share(asked.shard)
     with writing(root, array="compare" if asked.shard else ""):

@@ -1,9 +1,8 @@
-"""Fit a method that makes a network doubt: draw embeddings of training images, search where that is asked
-for, fit, and put one file, from which `predict --scorer METHOD` scores.
+"""Fit a method that scores a network's doubt: draw embeddings of training images, search on request, fit, and
+write one file, with which `predict --scorer METHOD` scores.
 
-Conventions: STUDY/methods/MODEL/NAME.safetensors is all that a method is; NAME is the method's own, with the
-option and the value of a sweep behind it. It says to which network it was fitted (a digest), and to which
-images.
+Conventions: STUDY/methods/MODEL/NAME.safetensors is the complete method; NAME is the method's name, followed
+by the option and value of a sweep. The file records the network (a digest) and images that it was fitted to.
 """
 
 from __future__ import annotations
@@ -49,14 +48,16 @@ from faultscape.uncertainty.methods.layers import before_activation, check_layer
 from faultscape.uncertainty.methods.logistic import logistic_weights
 from faultscape.uncertainty.methods.method import Fitted, write
 
-_CANDIDATES = 8  # layers that are tried
-_KEY = 16  # digits of a key in the name of a folder of checkpoints
-_SHOWN = 128  # sides of the image by which they are found
+_CANDIDATES = 8  # most layers to try
+_KEY = 16  # digits of a key in the name of a checkpoint folder
+_SHOWN = 128  # side of the image used to find layers
 
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """All that fitting a method needs: the open model, samples by layer, and the class of each channel."""
+    """Everything that fitting a method needs: the open model, samples by layer, and the class of each
+    channel.
+    """
 
     root: Path
     name: str
@@ -69,12 +70,12 @@ class _Work:
     seed: int
     sets: tuple[str, ...]
     provenance: JsonObject
-    flows: dict[str, TrainedFlow] = field(default_factory=dict)  # by key: those that were trained already
+    flows: dict[str, TrainedFlow] = field(default_factory=dict)  # {key: flow} already trained
 
 
 def fit_method(options: FitOptions) -> FittedMethods:
-    """Fit a method to a model of the study. Errors: OptionError, ModelError, MetricError and StudyError where
-    there is no such model, layer or option, or nothing to fit to.
+    """Fit a method to a model of the study. Errors: OptionError, ModelError, MetricError and StudyError for
+    an unknown model, layer or option, or if there is nothing to fit to.
     """
     root, method = existing(options.study), method_named(options.method)
     settings = read_settings(root)
@@ -84,7 +85,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
     method.check(told)
     layers = _layers_given(method, options)
     options.check_search(method)
-    known_source(root, settings, options.model)  # before labels are looked for
+    known_source(root, settings, options.model)  # fail before searching for labels
     rows = _training_images(root, settings, options) if method.learns else None
     anomalous = (
         AnomalousImages(root, settings, options.validation, options.truth) if options.validation else None
@@ -152,7 +153,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
 
 
 def _provenance(root: Path, options: FitOptions, sets: tuple[str, ...]) -> JsonObject:
-    """Return what is recorded of how a method was fitted, by which `status` says whether it is stale."""
+    """Return how a method was fitted, as recorded for `status` to detect that it is stale."""
     snapshot = Snapshot(root)
     truth = evidence.choose_truth(root, options.truth) if sets else ""
     given = given_options(
@@ -167,9 +168,7 @@ def _provenance(root: Path, options: FitOptions, sets: tuple[str, ...]) -> JsonO
 
 
 def _layers_given(method: Method, options: FitOptions) -> tuple[str, ...]:
-    """Return the layers that a line names, to tap or to choose from; OptionError where the method taps none,
-    or one alone.
-    """
+    """Return the given layers, to tap or to choose from; OptionError if the method taps none, or only one."""
     layers = tuple(options.layer)
     if method.taps == "none" and (layers or options.select_layer):
         raise OptionError(f"method {method.name} uses only logits; leave --layer and --select-layer out")
@@ -212,8 +211,8 @@ def _training_images(root: Path, settings: Settings, options: FitOptions) -> Lab
 
 
 def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], options: FitOptions) -> list[str]:
-    """Return the layers to draw embeddings of: those that are named, the outermost that give a grid where one
-    is to be selected, else what the last layer is given, or the last before an activation.
+    """Return the layers to draw embeddings of: the given ones; with --select-layer the outermost that give a
+    grid; else the input of the last layer, or the last layer before an activation.
     """
     if method.taps == "none":
         return []
@@ -239,7 +238,7 @@ def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], optio
 def _fit(
     work: _Work, layers: Sequence[str], options: Mapping[str, Value], weights: np.ndarray | None = None
 ) -> tuple[Fitted, dict[str, object]]:
-    """Return the method fitted to samples of layers, and the numbers of its fit."""
+    """Return the method fitted to samples of layers, and statistics of the fit."""
     if work.method.name != "flow":
         samples = [work.samples[layer] for layer in layers or [LOGITS]] if work.method.learns else []
         return work.method.build.fit(layers, samples, options, work.channels), {}
@@ -265,7 +264,7 @@ def _fit(
 def _search_layers(
     work: _Work, candidates: Sequence[str], base: Mapping[str, Value], anomalous: AnomalousImages
 ) -> list[Tried]:
-    """Return how well the method finds unknown objects at each layer, the best first."""
+    """Return how well the method detects unknown objects at each layer, the best first."""
     methods: dict[str, Fitted] = {}
     for layer in candidates:
         try:
@@ -286,8 +285,8 @@ def _search_options(
     keys: Sequence[str],
     anomalous: AnomalousImages,
 ) -> tuple[dict[str, Value], dict[str, list[Tried]]]:
-    """Return the options of a method, those that are searched set one after another to the values that find
-    most, and what was tried.
+    """Return the options of a method, with the searched ones set one after another to their best values, and
+    what was tried.
     """
     own, searched = dict(given), dict[str, list[Tried]]()
     for key in keys:
@@ -312,8 +311,8 @@ def _search_options(
 def _joined(
     work: _Work, layers: Sequence[str], options: Mapping[str, Value], anomalous: AnomalousImages | None
 ) -> tuple[Fitted, dict[str, object]]:
-    """Return the method fitted to samples of layers, these joined by a logistic regression where that is
-    asked for, and the numbers of its fit.
+    """Return the method fitted to samples of layers, joined by a logistic regression on request, and
+    statistics of the fit.
     """
     weights = None
     if options.get("join") == "logistic":
@@ -371,7 +370,7 @@ def _made(
         )
         write(path, about, found.tensors())
         made.append(FittedMethod(name, tuple(layers), own, flags))
-    of_this_name = (  # of a line that was stopped, and then given otherwise
+    of_this_name = (  # left by a stopped run whose options then changed
         f".flow-{work.called}-{'[0-9a-f]' * _KEY}"
     )
     for left in (work.root / "methods" / work.name).glob(of_this_name):

@@ -1,10 +1,10 @@
-"""Fit the temperature of a model of the study on labelled images, and enter it among the model's options, so
-that `predict` divides its logits by it.
+"""Fit the temperature of a model on labelled images, and store it with the model's options, so that `predict`
+divides its logits by it.
 
-Conventions: logits are those of the model as the study shows it images, at the working size, of some pixels
-of each image: labelled with a class that the model knows, drawn without replacement by the image's own bytes
-and the seed. Void pixels, and pixels of classes that the model never names, do not count.
-STUDY/methods/MODEL/temperature.json says how it was fitted, and to which network.
+Conventions: logits come from the model with the study's preprocessing, at the working size, for some pixels
+of each image. The pixels are labelled with a class that the model knows, and drawn without replacement by the
+image's bytes and the seed. Void pixels and pixels of classes that the model never predicts do not count.
+STUDY/methods/MODEL/temperature.json records how it was fitted, and to which network.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from faultscape.uncertainty import description as descriptions
 from faultscape.uncertainty.temperature import LEAST, MOST, Temperature, fit_temperature, shares_of
 
 _BINS = 15
-_MOST = 1 << 28  # logits that are held at one time: a gigabyte
+_MOST = 1 << 28  # logits held in memory at once: a gigabyte
 
 
 def fit_model(options: FitOptions) -> FittedTemperature:
-    """Fit a temperature, and enter it. Errors: OptionError, ModelError and StudyError where there is no such
-    model, or nothing is labelled.
+    """Fit a temperature, and store it. Errors: OptionError, ModelError and StudyError for an unknown model,
+    or if nothing is labelled.
     """
     root = existing(options.study)
     with writing(root):
@@ -170,7 +170,7 @@ def _model(root: Path, settings: Settings, name: str) -> ModelSettings:
 
 
 def _opened(model: ModelSettings, settings: Settings, device: str) -> tuple[Inference, str]:
-    """Return a model without its temperature, and a digest of the network."""
+    """Open a model without its temperature; return it with a digest of the network."""
     kind = catalogue.kind_named(model.kind)
     assert kind.load is not None
     told = {
@@ -192,8 +192,8 @@ def _opened(model: ModelSettings, settings: Settings, device: str) -> tuple[Infe
 def _pixels(
     inference: Inference, model: ModelSettings, settings: Settings, rows: LabelledImages, options: FitOptions
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return logits (n, T, C) and labels (n,), places of channels, of some pixels of every image, and how
-    many images had some.
+    """Return logits (n, T, C) and labels (n,), as channel indices, for some pixels of every image, and the
+    number of images that had any.
     """
     places, most = table(settings.class_list, model.labels), options.pixels
     logits: list[np.ndarray] = []
@@ -236,9 +236,7 @@ def _pixels(
 def _answers(
     inference: Inference, settings: Settings, rows: LabelledImages
 ) -> Iterator[tuple[str, Answer, np.ndarray]]:
-    """Yield (key of the image, what the model says, truth (H, W) as places) of every image that can be
-    read.
-    """
+    """Yield (key of the image, the model's answer, truth (H, W) as places) for every readable image."""
     for number, (image, _) in enumerate(rows.rows):
         try:
             photo = read_photo(image)[0]
@@ -253,7 +251,7 @@ def _answers(
 
 
 def _channels(places: np.ndarray, channels: int, classes: int, name: str) -> np.ndarray:
-    """Return (C + 1,) the channel that stands for each class, -1 where none does; ModelError where two do."""
+    """Return (C + 1,), the channel of each class, -1 for none; ModelError if a class has two."""
     own = np.full(classes + 1, -1)
     for channel in range(channels):
         if (place := int(places[channel])) < classes:

@@ -1,8 +1,8 @@
-"""What a line of `fit` names its methods, and whether it fitted the very same before, so that nothing is to
-be done.
+"""Name the methods that `fit` makes, and detect whether the same ones were fitted before, so that nothing
+needs to be done.
 
-Conventions: a method's file says which network, images, labels and arguments it was made from; where all of
-these are as they were, the same line would write the same file.
+Conventions: a method's file records the network, images, labels and arguments it was made from; if all are
+unchanged, the same command would write the same file.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from faultscape.uncertainty.methods.catalogue import Method
 def fitted_before(
     root: Path, options: FitOptions, method: Method, model: OpenedModel, provenance: JsonObject
 ) -> FittedMethods | None:
-    """Return what the same line fitted before to the same network, images and labels; None where any of it is
-    another now.
+    """Return the methods that the same command fitted before to the same network, images and labels; None if
+    any of these changed.
     """
     made, searches, about = [], dict[str, tuple[Tried, ...]](), None
     for name, _ in named_methods(options, method):
@@ -34,7 +34,7 @@ def fitted_before(
         try:
             about = read_about(path)
             built(path)
-        except ModelError:  # it is not there, or damaged
+        except ModelError:  # missing or damaged
             return None
         said = json.dumps([about.provenance, about.network, about.shown], sort_keys=True)
         if said != json.dumps([provenance, model.digest, model.shown], sort_keys=True):
@@ -50,14 +50,14 @@ def fitted_before(
 
 
 def named_methods(options: FitOptions, method: Method) -> list[tuple[str, dict[str, Value]]]:
-    """Return the name of each method that a line fits, with the option that is swept."""
+    """Return the name of each method to fit, with its swept option."""
     key, values = options.swept(method)
     swept = [(f"{options.method}-{key.replace('_', '-')}-{_shown(value)}", {key: value}) for value in values]
     return swept or [(options.as_ or options.method, {})]
 
 
 def _shown(value: Value) -> str:
-    """Return a value as it stands in a method's name."""
+    """Return a value as written in a method's name."""
     return (
         f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value).lower()
     )

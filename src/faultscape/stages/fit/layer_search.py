@@ -1,9 +1,9 @@
-"""Which layers, and which values of an option, find unknown objects best on a validation set: the searches of
-Blum et al. 2021, Tables 4 to 9.
+"""Search for the layers and option values that detect unknown objects best on a validation set (Blum et al.
+2021, Tables 4 to 9).
 
-Conventions: candidates are judged by the average precision of all pixels together, at the working size, on
-images with labels of anomaly. Classes that the study withholds are never searched with, since they are what
-the study judges: their pixels are void (`stages.image_truths`). What was chosen so has seen unknown objects
+Conventions: candidates are judged by the average precision over all pixels, at the working size, on images
+with anomaly labels. Classes that the study withholds are never used in a search, because the study evaluates
+on them: their pixels are void (`stages.image_truths`). A method chosen in this way has seen unknown objects
 (flag ``tuned-with-ood``).
 """
 
@@ -33,7 +33,7 @@ from faultscape.uncertainty.methods.method import Fitted
 
 
 class AnomalousImages:
-    """Images of a set with labels of anomaly, to search with."""
+    """Images of a set with anomaly labels, for a search."""
 
     def __init__(self, root: Path, settings: Settings, name: str, truth: str | None = None) -> None:
         images = {image.id: image for image in read_corpus(root)}
@@ -65,8 +65,8 @@ class AnomalousImages:
         }
 
     def judge(self, model: OpenedModel, method: str, candidates: Mapping[str, Fitted]) -> list[Tried]:
-        """Return how well each candidate of a method finds the anomalies, the best first; without those that
-        give NaN or infinity.
+        """Return how well each candidate of a method detects the anomalies, the best first, without
+        candidates that give NaN or infinity.
         """
         inference, scorer = (
             Inference(model.inference.network, model.inference.way, methods=candidates),
@@ -109,14 +109,14 @@ class AnomalousImages:
             raise StudyError(
                 f"the {counted(len(self.images), 'image')} to search with have no anomalous pixel"
             )
-        # of equal ones the first in the order of trial
+        # ties keep the order of trial
         return sorted(tried, key=lambda one: -one.average_precision)
 
     def pixels(
         self, model: OpenedModel, methods: Mapping[str, Fitted], most: int = 2000
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the scores (n, methods) of up to ``most`` anomalous pixels of each image and as many others,
-        spread evenly, and which are anomalous (n,).
+        spread evenly, and (n,), which are anomalous.
         """
         inference = Inference(model.inference.network, model.inference.way, methods=methods)
         rows, anomalous = [], []
@@ -134,9 +134,7 @@ class AnomalousImages:
         return np.concatenate(rows), np.concatenate(anomalous)
 
     def _scores(self, inference: Inference, image: Image) -> dict[str, np.ndarray]:
-        """Return the score (H, W) of an image by each of the methods beside a network, {} of one that cannot
-        be read.
-        """
+        """Return the score (H, W) of an image by each method of a network; {} if the image cannot be read."""
         try:
             photo = read_photo(image)[0]
         except ImageError as error:
@@ -149,8 +147,8 @@ class AnomalousImages:
         return {name: method.score(answer.values[name], size) for name, method in inference.methods.items()}
 
     def _anomaly(self, image: Image, shape: tuple[int, ...]) -> np.ndarray:
-        """Return the labels of anomaly (H, W) of an image; StudyError where the anomalies of a collected
-        image are pixels of a class that a holdout withholds.
+        """Return the anomaly labels (H, W) of an image; StudyError if the anomalies of a collected image are
+        pixels of a class that a holdout withholds.
         """
         (view,) = self._judge.views(image.id, (shape[1], shape[0]))
         assert view.anomaly is not None
@@ -165,20 +163,19 @@ class AnomalousImages:
 
 
 def _truth(root: Path, asked: str | None) -> str:
-    """Return whose labels say what is withheld; '' where the study has none."""
+    """Return the truth whose labels show withheld classes; '' if the study has none."""
     return evidence.choose_truth(root, asked) if asked or evidence.truths(root) else ""
 
 
 def _named(settings: Settings, words: Sequence[str]) -> list[tuple[int, str]]:
-    """Return the places and names of the classes that a holdout withholds."""
+    """Return (place, name) of the classes that a holdout withholds."""
     names = settings.class_list.names
     withheld = hold_out(settings.class_list, list(words)).is_withheld[:-1]
     return [(place, name) for place, name in enumerate(names) if withheld[place]]
 
 
 def outer_layers(names: Sequence[str], most: int) -> list[str]:
-    """Return up to ``most`` of the names of layers, in their order: the outermost, spread evenly, the last
-    among them.
+    """Return up to ``most`` names of layers, in order: the outermost, spread evenly, including the last.
 
     >>> outer_layers(["a", "a.x", "a.y", "b", "b.x", "c"], 3)
     ['a', 'b', 'c']

@@ -1,8 +1,8 @@
-"""A network of the study, open as `predict` shows it images: one that was predicted before, or one that was
-trained and waits to be.
+"""Open a network of the study with the preprocessing of `predict`: one that was predicted before, or one that
+was only trained so far.
 
-Conventions: options that only say what is kept or scored are left out; the digest is the network's own,
-weights included.
+Conventions: options that only control what is kept or scored are left out; the digest is the network's own,
+including its weights.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ _LEFT_OUT = ("keep", "scorer", "offsets", "temperature")
 
 @dataclass(frozen=True, eq=False)
 class OpenedModel:
-    """An open network with what `predict` takes for it, what its channels mean, and a digest of what it
-    is.
-    """
+    """An open network with its source for `predict`, the meaning of its channels, and its digest."""
 
     inference: Inference
     source: str
@@ -42,8 +40,8 @@ class OpenedModel:
 def open_model(
     root: Path, settings: Settings, name: str, device: str, layers: tuple[str, ...] = ()
 ) -> OpenedModel:
-    """Open a model of the study, or a network that was trained under this name; ``layers`` are those of an
-    ONNX file that are to be tapped. ModelError where there is none, or it is not a network.
+    """Open a model of the study, or a network that was trained under this name; ``layers`` are those to tap
+    in an ONNX file. ModelError if there is none, or it is not a network.
     """
     held, source = settings.models.get(name), known_source(root, settings, name)
     kind = catalogue.source_of(name, source) if held is None else catalogue.kind_named(held.kind)
@@ -55,7 +53,7 @@ def open_model(
         {key: value for key, value in (held.options if held else {}).items() if key not in _LEFT_OUT},
     )
     if kind.runtime == "onnx" and layers:
-        # which are outputs of the file only where they are asked for when it is opened
+        # they are outputs of the file only if requested when it is opened
         options = cast("ModelOptions", {**options, "layers": list(layers)})
     request = Request(
         name,
@@ -78,14 +76,14 @@ def open_model(
 
 
 def known_source(root: Path, settings: Settings, name: str) -> str:
-    """Return the source of a model of the study, predicted or trained. ModelError where there is none."""
+    """Return the source of a model of the study, predicted or trained; ModelError if there is none."""
     held = settings.models.get(name)
     return held.source if held else _trained(root, settings, name)
 
 
 def _trained(root: Path, settings: Settings, name: str) -> str:
-    """Return the folder of a network that was trained; ModelError where there is none, or it needs code that
-    a person must name.
+    """Return the folder of a trained network; ModelError if there is none, or it needs code that the user
+    must name.
     """
     folder = root / "models" / name
     if not (folder / descriptions.NETWORK).is_file():

@@ -1,4 +1,4 @@
-"""What a line of `fit` asks for, as its verb hands it to the stage."""
+"""Options of `fit`, as its verb passes them to the stage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from faultscape.uncertainty.methods.catalogue import METHODS, Method, method_nam
 TEMPERATURE = "temperature"
 # S4 B.6; with a preset, all embeddings of the images are kept
 PRESETS: Mapping[str, Mapping[str, Value]] = {"s4": {"steps": 200_000, "rate": 1e-4}}
-KEPT = 100_000  # embeddings of a layer
+KEPT = 100_000  # embeddings kept per layer
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class MethodOptions:
 
     @property
     def given(self) -> dict[str, Value]:
-        """Those that were given, as methods have them."""
+        """The options that were given, under the names that methods use."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in named.items() if value is not None}
 
@@ -168,28 +168,28 @@ class FitOptions:
 
     @property
     def set_(self) -> list[str] | None:
-        """The training sets that were named."""
+        """The given training sets."""
         return self.data.set_
 
     @property
     def images(self) -> int:
-        """How many training images are drawn."""
+        """The number of training images to draw."""
         return self.data.images
 
     @property
     def keep_embeddings(self) -> int:
-        """How many embeddings are kept of a layer."""
+        """The number of embeddings to keep per layer."""
         return (
             self.data.keep_embeddings if self.data.keep_embeddings is not None else 0 if self.preset else KEPT
         )
 
     def searches(self, method: Method) -> tuple[str, ...]:
-        """Return the options that are searched with --validation: those that are neither given nor swept."""
+        """Return the options to search with --validation: those neither given nor swept."""
         given = {*self.told(method), self.swept(method)[0]}
         return tuple(key for key in method.search if key not in given)
 
     def check_search(self, method: Method) -> None:
-        """OptionError for a --validation that nothing is chosen with, and for what needs one."""
+        """Raise OptionError for a --validation without effect, and for options that need one."""
         joins = {
             self.told(method).get("join"),
             *(self.swept(method)[1] if self.swept(method)[0] == "join" else ()),
@@ -210,15 +210,15 @@ class FitOptions:
             )
 
     def told(self, method: Method) -> dict[str, Value]:
-        """Return the options of a method that a line tells, by its preset or by themselves."""
+        """Return the options of a method that were given, by a preset or directly."""
         of_preset = {
             key: value for key, value in PRESETS.get(self.preset or "", {}).items() if key in method.options
         }
         return {**of_preset, **self.method_options.given}
 
     def swept(self, method: Method) -> tuple[str, tuple[Value, ...]]:
-        """Return the option of --sweep and its values, ('', ()) where nothing is swept; OptionError for
-        another than one of the method's.
+        """Return the option of --sweep and its values, ('', ()) without a sweep; OptionError if it is not an
+        option of the method.
         """
         if self.sweep is None:
             return "", ()
@@ -248,7 +248,7 @@ class FitOptions:
 
 
 def _value(like: Value, key: str, word: str) -> Value:
-    """Return a word of --sweep as a value of the kind that an option has by default."""
+    """Convert a word of --sweep to the type of the option's default."""
     try:
         if isinstance(like, bool):
             return {"true": True, "false": False}[word.lower()]

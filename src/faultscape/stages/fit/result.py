@@ -1,4 +1,4 @@
-"""What `fit` returns: what it fitted to a model, and what that changed, or what was searched for it."""
+"""What `fit` returns: what it fitted to a model, and its effect or the results of a search."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from faultscape.uncertainty.catalogue import Value
 
 @dataclass(frozen=True)
 class FittedTemperature:
-    """The temperature of a model, or one a class, and the negative log-likelihood and calibration error a
-    pixel before and after it.
+    """The temperature of a model, or one per class, and the negative log-likelihood and calibration error per
+    pixel before and after.
     """
 
     study: str
     model: str
     source: str  # where `predict` finds the model
-    values: dict[str, float]  # {class: temperature}, or {'': temperature} for one of all classes
+    values: dict[str, float]  # {class: temperature}, or {'': temperature} for all classes
     nll: tuple[float, float]  # (before, after), mean over pixels
     ece: tuple[float, float]  # (before, after), expected calibration error in 15 bins
     images: int  # images with a pixel to fit to
@@ -45,7 +45,7 @@ class FittedTemperature:
 
 @dataclass(frozen=True)
 class Tried:
-    """A candidate of a search and how well it found the anomalies: its average precision, and the false
+    """A candidate of a search and how well it detected the anomalies: its average precision, and the false
     positive rate at 95 % recall.
     """
 
@@ -56,9 +56,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class FittedMethod:
-    """A method that was fitted: the name by which `predict` scores with it, the layers that it taps, its
-    options and flags.
-    """
+    """A fitted method: its name for `predict --scorer`, the layers that it taps, its options and flags."""
 
     name: str
     layers: tuple[str, ...]
@@ -68,9 +66,9 @@ class FittedMethod:
 
 @dataclass(frozen=True)
 class FittedMethods:
-    """The methods of one line, of how many images and embeddings, and what was searched.
+    """The methods that one command fitted, the numbers of images and embeddings, and the results of searches.
 
-    ``searches`` holds {layer or option: its candidates, the best first}, {} where nothing was searched.
+    ``searches`` holds {layer or option: its candidates, the best first}, {} without a search.
     """
 
     study: str

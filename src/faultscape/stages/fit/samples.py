@@ -1,9 +1,9 @@
-"""Samples of what layers of a network give for labelled training images.
+"""Draw samples of layer outputs for labelled training images.
 
-Conventions: images are drawn by their own bytes and the seed, and of each so many places of every layer;
-neither names nor order decide. Labels are places of the study's class list; pixels of classes that the model
-cannot predict, or that a holdout of the study withholds, are IGNORED, so that no patch with one of them is
-drawn, also where the network sees the image smaller than its labels are; void pixels are OUTSIDE. The layer
+Conventions: images are drawn by their bytes and the seed, with an equal share of positions of every layer per
+image; names and order have no influence. Labels are places of the study's class list. Pixels of classes that
+the model cannot predict, or that a holdout withholds, are IGNORED: no patch that contains one is drawn, even
+if the network sees the image at a lower resolution than its labels. Void pixels are OUTSIDE. The layer
 ``LOGITS`` is the network's logits.
 """
 
@@ -31,13 +31,13 @@ from faultscape.uncertainty.methods.embeddings import Embeddings, draw, grid_of,
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 
 LOGITS = ""
-_MOST_BYTES = 4 << 30  # of embeddings; putting them together takes as much again
+_MOST_BYTES = 4 << 30  # of embeddings; concatenating them takes as much again
 
 
 @dataclass(frozen=True, eq=False)
 class Meaning:
-    """What labels and channels mean to a method: (C + 1,) int16 what each place of the class list counts as,
-    (channels,) the class of each channel, -1 of none, and the names of withheld classes.
+    """The meaning of labels and channels for a method: (C + 1,) int16, the label of each place of the class
+    list, (channels,), the class of each channel, -1 for none, and the names of withheld classes.
     """
 
     places: np.ndarray
@@ -46,7 +46,7 @@ class Meaning:
 
 
 def meaning_of(model: OpenedModel, settings: Settings, stress: StressSets) -> Meaning:
-    """Return what labels and channels mean to methods of a model."""
+    """Return the meaning of labels and channels for methods of a model."""
     classes, own = settings.class_list, table(settings.class_list, model.labels)
     count = model.inference.network.channels or len(classes)
     channels = np.array(
@@ -74,9 +74,8 @@ def draw_samples(
     keep: int,
     seed: int,
 ) -> tuple[dict[str, Embeddings], int]:
-    """Return {layer: its embeddings} of up to ``images`` images, up to ``keep`` in all (0 for all), and of
-    how many images they are. ModelError where a layer gives no grid, MetricError where no patch can be
-    drawn.
+    """Return {layer: its embeddings} of up to ``images`` images, up to ``keep`` in total (0 for all), and the
+    number of images used. ModelError if a layer gives no grid, MetricError if no patch can be drawn.
     """
     order = sorted(
         range(len(rows)), key=lambda k: hashlib.sha256(f"{seed}/{rows.rows[k][0].key}".encode()).digest()
@@ -92,7 +91,7 @@ def draw_samples(
                 continue
             size = settings.working_size or (photo.shape[1], photo.shape[0])
             view = model.inference.prepare(photo, size).views[0]
-            # so that no label is lost
+            # the larger size, so that no label is lost
             tall, wide = (max(pair) for pair in zip(photo.shape[:2], view.shape[1:], strict=True))
             labels = meaning.places[rows.places(number, (wide, tall))]
             pieces = model.inference.pieces(view)
@@ -125,7 +124,9 @@ def draw_samples(
 
 
 def _refuse_too_many(layers: Mapping[str, tuple[int, int]]) -> None:
-    """OptionError where the embeddings of layers, {layer: (width, how many)}, would not fit into memory."""
+    """Raise OptionError if the embeddings of layers, {layer: (width, how many)}, would not fit into
+    memory.
+    """
     needed = sum(4 * width * count for width, count in layers.values())
     if needed > _MOST_BYTES:
         most = max(count for _, count in layers.values())
@@ -136,7 +137,7 @@ def _refuse_too_many(layers: Mapping[str, tuple[int, int]]) -> None:
 
 
 def share_of(whole: int, turn: int, turns: int) -> int:
-    """Return what one of some turns takes of a whole number, so that all take it exactly.
+    """Return the share of a whole number for one of several turns, so that the shares add up exactly.
 
     >>> [share_of(10, turn, 4) for turn in range(4)]
     [2, 3, 2, 3]
@@ -145,8 +146,8 @@ def share_of(whole: int, turn: int, turns: int) -> int:
 
 
 def part_of(labels: np.ndarray, box: Window, size: tuple[int, ...]) -> np.ndarray:
-    """Return the part of labels (H, W) that lies where a box does in an image of ``size`` (height, width),
-    whole pixels of it.
+    """Return the part of labels (H, W) that corresponds to a box in an image of ``size`` (height, width), in
+    whole pixels.
 
     >>> part_of(np.arange(16).reshape(4, 4), (0, 1, 2, 1), (2, 2)).tolist()
     [[2, 3], [6, 7], [10, 11], [14, 15]]

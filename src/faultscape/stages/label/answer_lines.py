@@ -49,7 +49,7 @@ def write_answers(study: str, out: str) -> AnswersWritten:
             f"{out}: answers are written as JSON lines; give a file name that ends in {ENDING}"
         )
     rows = list(_rows(root))
-    if rows:  # else a file that is there may hold what was said in another study
+    if rows:  # without rows, an existing file may contain another study's answers
         text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
         put(path, text.encode("utf-8", "surrogateescape"))
     return AnswersWritten(out, tuple(Counter(row["kind"] for row in rows).items()))

@@ -46,7 +46,7 @@ def _recognised(path: Path) -> Format:
     there = _files(path)
     known = [form for form in FORMATS if not isinstance(form, QuestionFormat) and form.check]
     for form in sorted(known, key=lambda form: isinstance(form, MaskFormat)):
-        # these take damaged JSON for theirs
+        # these formats also claim damaged JSON
         mine = [file for file in there if recognises(form, file)]
         if mine and isinstance(form, MaskFormat) and all(map(_fault_of_json, mine)):
             return _of_place(mine[0])

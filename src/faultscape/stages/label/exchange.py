@@ -112,7 +112,7 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked | Sess
 
 
 def _check_fresh(root: Path, study: str, options: ExportOptions) -> None:
-    """LabellingError for a stale selection, unless its images are wanted anyway."""
+    """Raise LabellingError for a stale selection, unless its images are wanted anyway."""
     snapshot = Snapshot(root, study)
     if options.anyway or options.selection not in snapshot.selections:
         return

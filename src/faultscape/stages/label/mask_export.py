@@ -57,7 +57,7 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat | Bu
 
 
 def refuse_odd(settings: Settings, options: ExportOptions, form: MaskFormat | BundleFormat) -> None:
-    """OptionError for export options that do not fit the study or the format."""
+    """Raise OptionError for export options that do not fit the study or the format."""
     prefill = options.prefill
     if prefill is not None and prefill not in settings.models:
         raise OptionError(f"--prefill {prefill!r}: no such model; available: {', '.join(settings.models)}")

@@ -96,7 +96,7 @@ def _label_files(
     for problem in problems:
         print(problem)
     empty = {id_ for id_, (file, _) in files.items() if states[file] == "empty"}
-    if beside and masks is path:  # photos lie among files of shapes
+    if beside and masks is path:  # images are next to files of shapes
         empty |= {id_ for id_, (file, form) in files.items() if form.listed and _is_photo(file, images[id_])}
     return {id_: found for id_, found in files.items() if id_ not in empty}, len(empty)
 
@@ -121,7 +121,7 @@ def _read_label(
     """Return one label at the image's size in the study's ids; LabelMapError or LabellingError otherwise."""
     photo = (image.width, image.height)
     label_map = read_label(form, path, classes, photo)
-    if not form.listed:  # in the study's own ids already
+    if not form.listed:  # already in the study's own ids
         mapping, places = {}, table(classes)
     check_values(path, np.unique(label_map), places, words)
     if mapping:

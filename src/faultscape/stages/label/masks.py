@@ -209,7 +209,7 @@ def keep_labels(
                 now = StoredMap(image.id, runs.encode(label_map))
                 before = held.get(image.id, now)
                 if before.runs != now.runs and np.array_equal(runs.decode(before.runs), label_map):
-                    now = before  # the same numbers, in other bytes: 8 bits wide and 16
+                    now = before  # the same values, stored with 8 instead of 16 bits or vice versa
                 elif before.runs != now.runs:
                     other.append(before)
                 held[image.id] = now

@@ -8,7 +8,7 @@ from faultscape.errors import OptionError, closest
 from faultscape.stages.given_options import refuse_empty
 
 MOST_IMAGES = 10_000
-TIES = ("void", "skill")  # as labelling.people.mask_consensus has them, which loads too much to be read here
+TIES = ("void", "skill")  # as in labelling.people.mask_consensus, which is too heavy to import here
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ class ImportOptions:
     source: str
     truth: str = "labels"
     pattern: str | None = None
-    format: str | None = None  # any built-in format of the task, as files show
-    of_one: bool = False  # all of it is one person's, whomever a tool names
+    format: str | None = None  # None: any built-in format of the task, detected from the files
+    of_one: bool = False  # everything is from one person, even if the tool names others
     kept: str | None = None
     called: str | None = None
 

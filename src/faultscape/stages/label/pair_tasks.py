@@ -39,8 +39,8 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
 
-_WORDS = {"left": "first", "right": "second"}  # of an answer whose first model is the one on the left
-_STRENGTH = 0.6  # of a map over its photo
+_WORDS = {"left": "first", "right": "second"}  # answers, if the first model is on the left
+_STRENGTH = 0.6  # opacity of a map over its image
 
 
 def export(root: Path, study: str, options: ExportOptions, form: PairFormat) -> Exported:

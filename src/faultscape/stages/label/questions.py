@@ -90,7 +90,7 @@ def export(root: Path, study: str, options: ExportOptions, form: QuestionFormat)
 
 
 def _keep_answers(form: QuestionFormat, path: Path) -> None:
-    """LabellingError if a file to be written already has answers, or is not a table of questions."""
+    """Raise LabellingError if a file to be written already has answers, or is not a table of questions."""
     if not path.is_file() or not path.stat().st_size:
         return
     if number := count_filled(form, path):
@@ -198,7 +198,7 @@ def _read(
 
 
 def _refuse_two_names(file: Path, meant: Mapping[str, str], images: Collection[str]) -> None:
-    """LabellingError for a file that names an image of the study both with and without an extension."""
+    """Raise LabellingError for a file that names an image of the study both with and without an extension."""
     ways: dict[str, list[str]] = {}
     for name, id_ in meant.items():
         ways.setdefault(id_, []).append(name)

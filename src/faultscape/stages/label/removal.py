@@ -56,7 +56,7 @@ def remove_labels(study: str, options: RemoveOptions) -> Changed:
     root = existing(study)
     wanted = _wanted(root, options)
     if options.dry_run and read_settings(root).store and not wanted.discards:
-        # no part is written in a store to try it out
+        # a dry run writes no parts to a store
         return followers(
             root, study, f"labels of truth {wanted.truth} would be taken back", "labels", "labels changed"
         )
@@ -113,7 +113,7 @@ def _taken_back(root: Path, wanted: _Wanted) -> str:
         )
     gone, discarded = set(mine), held.discarded()
     after = said.difficult(row for row in before if row[:3] not in gone)
-    again = held.keep(  # before the answers go: what a killed line left is found by them
+    again = held.keep(  # before taking answers back: a rerun after a kill needs them to find these
         image
         for image, why in said.difficult(before).items()
         if discarded.get(image) == why and image not in after

@@ -14,8 +14,8 @@ from faultscape.terminal_lines import wrapped
 
 
 def import_line(study: str, source: str, truth: str, format: str | None = None) -> str:
-    """Return the command that takes labels in, as a shell reads it; your own ``format``, file.py:NAME,
-    is named again.
+    """Return the command that imports labels, as a shell reads it, with your own ``format``, file.py:NAME, if
+    any.
 
     >>> import_line("my study", "q.csv", "labels"), import_line("s", "to-label", "ann")
     ("faultscape label import 'my study' q.csv", 'faultscape label import s to-label --truth ann')
@@ -26,7 +26,7 @@ def import_line(study: str, source: str, truth: str, format: str | None = None) 
 
 
 def next_lines(todo: str, then: str) -> list[str]:
-    """Return what to do with what was written, and the line that takes it back in, whole.
+    """Return what to do with the written files, and the command that imports them, on its own line.
 
     >>> next_lines("put each mask into out/labels", "faultscape label import study out")
     ['next: put each mask into out/labels, then run', '  faultscape label import study out']
@@ -35,7 +35,7 @@ def next_lines(todo: str, then: str) -> list[str]:
 
 
 def already_labelled(images: int) -> str:
-    """Return how many images have a label already; '' where none has.
+    """Return how many images already have a label; '' if none has.
 
     >>> already_labelled(2)
     '; 2 images already labelled'
@@ -47,7 +47,7 @@ def already_labelled(images: int) -> str:
 class Exported:
     """What `label export` wrote."""
 
-    folder: str  # where the files lie
+    folder: str  # where the files are
     images: int  # images to label, or choices to make, that were written
     format: str  # name of the label format
     prefilled: str  # the model whose maps the labels begin with; '' for empty ones
@@ -95,7 +95,7 @@ class Imported:
     replaced: int  # images that had one, which is replaced
     discarded: int  # images that are discarded from now on
     failures: int  # labels that cannot be used
-    several: tuple[tuple[str, int], ...] = ()  # (truth, labels) of each annotator, where a tool names some
+    several: tuple[tuple[str, int], ...] = ()  # (truth, labels) of each annotator, if a tool names some
     first: str = ""  # why the first of these cannot be used
     copies: tuple[str, ...] = ()
 
@@ -120,7 +120,7 @@ class Asked:
     """What `label export` wrote for classifiers: a table or a tool's file of questions."""
 
     path: str  # the table, or the folder of a tool's files
-    questions: int  # how many were written; 0 where no file was
+    questions: int  # how many were written; 0 without a file
     images: int  # how many images they are about
     answered: int  # questions left out: answered already, or the image has a label
     undecided: int = 0  # questions whose answers decide nothing: a tie, or all unsure
@@ -183,7 +183,7 @@ class Checked:
 
     path: str  # the file or folder that was checked
     format: str  # title of the label format that was given or recognised
-    problems: tuple[str, ...]  # a sentence each; () where the tool will accept it
+    problems: tuple[str, ...]  # a sentence each; () if the tool will accept it
 
     @property
     def exit_status(self) -> int:
@@ -304,7 +304,7 @@ class Forgotten:
     """The person whom `label forget` forgot, and how many answers were taken back; None if they stay."""
 
     pseudonym: str
-    taken_back: int | None  # how many answers were taken back; None where all stay
+    taken_back: int | None  # how many answers were taken back; None if all stay
 
     def __repr__(self) -> str:
         rest = (

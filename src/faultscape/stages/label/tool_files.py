@@ -28,7 +28,7 @@ from faultscape.stages.label.mask_files import Reader
 from faultscape.study.tables.corpus import Image
 
 _PHOTOS = "images/"
-_MOST_FILES = 1000  # of a folder that are looked into
+_MOST_FILES = 1000  # most files of a folder to open
 
 
 @dataclass
@@ -107,7 +107,7 @@ def _fitting(path: Path, labels: Sequence[ToolLabel], images: Mapping[str, Image
     names = [Found(without_ending(label.image), str(k)) for k, label in enumerate(labels)]
     exact: dict[str, int] = {}
     for k, label in enumerate(labels):
-        inside = label.image.removeprefix(_PHOTOS)  # as `label export` wrote them
+        inside = label.image.removeprefix(_PHOTOS)  # in the form written by `label export`
         ways = (label.image, without_ending(label.image), inside, without_ending(inside))
         if (id_ := next((way for way in ways if way in images), "")) and id_ not in exact:
             exact[id_] = k

@@ -1,8 +1,8 @@
-"""From the statistics and scores of a data set to its part of measure.json and the numbers of its images.
+"""Turn the statistics and scores of a data set into its part of measure.json and per-image numbers.
 
-Conventions: images stand in corpus order, the same for every model; an image that a model has no map of
-counts for nothing there. What is resampled is an image, or a whole group of images that belong together; all
-models share the draws. A model's statistics are read once, one model at a time.
+Conventions: images are in corpus order, the same for every model; an image without a map of a model does not
+count for that model. Resampling draws single images, or whole groups of images that belong together; all
+models share the draws. Each model's statistics are read once, one model at a time.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ Failures = Mapping[str, Sequence[tuple[str, str]]]
 
 @dataclass(frozen=True, eq=False)
 class MeasuredSet:
-    """A data set's part of measure.json, {NAME: {metric: (I,)}} of its images by themselves, and what was
-    found of its scores.
+    """A data set's part of measure.json, the metrics of single images {NAME: {metric: (I,)}}, and the results
+    from its scores.
     """
 
     document: measure_document.SetDocument
@@ -45,8 +45,8 @@ class MeasuredSet:
 
 @dataclass(frozen=True, eq=False)
 class _OfMaps:
-    """What one model's statistics of maps amount to: over its images, over those of every model, of each
-    image; and what belongs beside them.
+    """The summaries of one model's map statistics: over its images, over the images that all models share,
+    and per image, with curves, confusion matrix and notes.
     """
 
     whole: dict[str, Summary] = field(default_factory=dict)
@@ -69,8 +69,8 @@ def gather(
     chosen: int = 0,
     metrics: Sequence[Metric] = (),
 ) -> MeasuredSet:
-    """Return what was found of one data set, with intervals from ``resamples`` draws of its images;
-    ``chosen`` of these were chosen because models differ, ``metrics`` are one's own.
+    """Return the results for one data set, with intervals from ``resamples`` draws of its images; ``chosen``
+    of these were chosen because models differ on them, ``metrics`` are custom ones.
     """
     known = named(metrics)
     units = units_of(data.together or len(data.ids))
@@ -101,7 +101,7 @@ def gather(
     judged = {name: scored.present[name] for name, found in of_scores.items() if found}
     both = np.logical_and.reduce(list(judged.values())) if judged else common
     if any(present.sum() > both.sum() for present in judged.values()):
-        # some have scores of fewer images than maps
+        # some models have scores for fewer images than maps
         of_scores |= {name: scored.summaries(name, draws.of(both), whole=False) for name in judged}
     shared = {name: of_maps[name] | of_scores[name] for name in of_maps}
     numbers = {m: int(both.sum()) for found in of_scores.values() for m in found}
@@ -134,7 +134,7 @@ def gather(
 
 
 def _presents(out: Path, data: DataSet, scored: Scored, failures: Failures) -> dict[str, np.ndarray]:
-    """Return {NAME: (I,)} which images of a model count; MetricError where a model has none."""
+    """Return {NAME: (I,)}, which images count for each model; MetricError if a model has none."""
     presents = {}
     for name, source in data.models.items():
         where = measures.folder(out, data.name, name)
@@ -157,7 +157,7 @@ def _of_maps(
     common: np.ndarray,
     metrics: Sequence[Metric],
 ) -> _OfMaps:
-    """Return what a model's statistics amount to; nothing where it has none."""
+    """Return the summaries of a model's statistics; empty if it has none."""
     groups, stats = data.classes.groups, measures.Statistics(measures.folder(out, data.name, name), data.ids)
     if not len(stats):
         return _OfMaps()
@@ -191,7 +191,7 @@ def _confidence(stats: measures.Statistics, present: np.ndarray) -> dict[str, An
 
 
 def _void_everywhere(name: str, stats: measures.Statistics) -> list[tuple[str, str]]:
-    """Return what to say about images whose truth is void everywhere: they are there, and add nothing."""
+    """Return a note about images whose truth is void everywhere: they are present but add nothing."""
     if not (empty := int((stats["pixels"][stats.present] == 0).sum())):
         return []
     there = int(stats.present.sum())

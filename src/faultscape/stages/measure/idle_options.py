@@ -1,8 +1,8 @@
-"""Which options of `measure` have no effect on what was given, so that nobody believes they had.
+"""Find the options of `measure` that have no effect on the given data.
 
-Conventions: an option has an effect on maps (of classes, or of given regions; in folders, or of a study,
-which has classes and sizes of its own), on anomaly scores, or on doubt of any kind; on the command line it is
-written with dashes.
+Conventions: an option affects maps (of classes or of given regions; from folders, or from a study, which has
+its own classes and sizes), anomaly scores, or doubt of any kind. Messages show its command-line spelling,
+with dashes.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _WORDS = {
 
 
 def idle(asked: Mapping[str, Any], sets: Sequence[DataSet], definitions: Definitions) -> list[str]:
-    """Return a line for each option that was ``asked`` for (None, False and empty are not) and has no effect
-    on these data sets.
+    """Return a line for each option in ``asked`` that was set (None, False and empty are not) and has no
+    effect on these data sets.
 
     >>> idle({"track": "anomaly", "bins": None}, [], Definitions())
     ['note: --track has no effect: it applies to --anomaly']
@@ -77,7 +77,7 @@ def idle(asked: Mapping[str, Any], sets: Sequence[DataSet], definitions: Definit
         if value is None or value is False or value in ([], ()):
             continue
         if name == "preset":
-            said = PRESETS[value]  # what it changes, or where that is nothing, what it names
+            said = PRESETS[value]  # what it changes, or, if nothing, the metrics it names
             own = [_NEEDS.get(key, present) for key in said if said[key] != getattr(Definitions(), key)]
             own = own or [_NEEDS.get(key, present) for key in said]
             if not any(needs & present for needs in own):

@@ -1,8 +1,8 @@
-"""Which of a data set's images comes first among equals, whatever they are called.
+"""Break ties between the images of a data set, independently of their names.
 
-Conventions: the key of a study's image is its own (``DataSet.tie_keys``), in folders it is the SHA-256
-of the image file where images are given, else of the true map's; images of the same true map follow the
-digests of their predictions, in no order of models. Where the file is gone the id counts.
+Conventions: an image of a study has its own key (``DataSet.tie_keys``); in folders the key is the SHA-256 of
+the image file if images are given, else of the true map. Images with the same key follow the sorted digests
+of their predictions, whichever model they come from. If the file is gone, the id is used.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from faultscape.ties import tie_ranks
 
 
 def ranks_of(data: DataSet, places: np.ndarray) -> np.ndarray:
-    """Return (K,) which place each of some images, the k-th of the data set, has in the order among equals;
-    of folders their files are read.
+    """Return (K,) the tie-breaking rank of each image, given by index in the data set; for folders, this
+    reads their files.
     """
     wanted = places.tolist()
     if data.tie_keys:
@@ -37,14 +37,14 @@ def ranks_of(data: DataSet, places: np.ndarray) -> np.ndarray:
 
 
 def _said(data: DataSet, k: int) -> str:
-    """Return the digests of all models' files of an image, in their own order."""
+    """Return the sorted digests of all models' files for an image."""
     lists = [of for source in data.models.values() for of in (source.files, *map(source.scores.get, SCORES))]
     files = [of[k] for of in lists if of is not None]
     return " ".join(sorted(_digest(path) for path in files))
 
 
 def _digest(path: Place | None) -> str:
-    """Return the SHA-256 of a file, empty where there is none that can be read."""
+    """Return the SHA-256 of a file; '' if it cannot be read."""
     try:
         if not isinstance(path, str) or not os.path.isfile(path):
             return ""

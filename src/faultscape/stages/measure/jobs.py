@@ -1,8 +1,8 @@
-"""The jobs of measuring as any worker can do them: one of a shard's statistics, or of one model's scores.
+"""Jobs of `measure` that any worker can run: the statistics of one shard, or the scores of one model.
 
-Conventions: a source is one side's maps and scores, truth or model, an entry an image, None where there is
-none. Of files an entry is a path; of what a study keeps beside its labels it is (shard, image id). By a job's
-``against``, ``number`` and ``name`` the engine calls it.
+Conventions: a source holds the maps and scores of one side, truth or model, with one entry per image, None if
+missing. An entry is a path for files, and (shard, image id) for outputs that a study stores besides labels.
+The engine names a job by its ``against``, ``number`` and ``name``.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Place = str | tuple[int, str]  # a path, or (shard, image id)
 
 @dataclass(frozen=True)
 class Source:
-    """One side's maps and scores: ``files`` of maps, or those stored in a ``study``; ``scores`` {kind:
-    places}; ``labels`` its label mapping, None without maps.
+    """One side's maps and scores: ``files`` of maps, or maps stored in a ``study``; ``scores`` {kind:
+    places}; ``labels`` is its label mapping, None without maps.
 
-    ``source`` is what was given. Of a study ``kind`` says whose maps they are, and ``state`` is a digest of
-    what is kept beside them.
+    ``source`` is as given. For a study, ``kind`` says whose maps they are, and ``state`` is a digest of the
+    other stored outputs.
     """
 
     source: str
@@ -33,26 +33,26 @@ class Source:
     study: str = ""
     kind: Literal["", "truth", "model"] = ""
     name: str = ""
-    set: str = ""  # made by `stress`, whose labels a truth is
+    set: str = ""  # the set made by `stress` whose labels are the truth
     scores: Mapping[str, Sequence[Place | None]] = field(default_factory=dict)
     state: str = ""
 
     @property
     def has_maps(self) -> bool:
-        """Whether there are label maps; a model of anomaly scores has none."""
+        """Whether there are label maps; a model with only anomaly scores has none."""
         return self.files is not None or bool(self.study)
 
     @property
     def paths(self) -> Sequence[str | None]:
-        """The files of maps; none of a study."""
+        """The files of maps; none for a study."""
         return self.files or ()
 
     def place(self, kind: str, k: int) -> Place | None:
-        """Return where the k-th image's scores of a kind lie."""
+        """Return where the k-th image's scores of a kind are stored."""
         return self.scores[kind][k] if self.scores.get(kind) else None
 
     def part(self, low: int, high: int) -> Source:
-        """Return what statistics read of one shard: maps and confidence."""
+        """Return what statistics read for one shard: maps and confidence."""
         files = None if self.files is None else self.files[low:high]
         return replace(
             self, files=files, scores={k: v[low:high] for k, v in self.scores.items() if k == "confidence"}
@@ -61,10 +61,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Images:
-    """The images of a job: ids in corpus order, the (width, height) at which stored maps are compared (empty:
-    the truth's own), and the shard of each in its study.
+    """The images of a job: ids in corpus order, the (width, height) at which stored maps are compared (empty
+    for the truth's own size), and the shard of each in its study.
 
-    ``labels`` (shard, id) say where the label of each lies in its truth, where that is not its own place: a
+    ``labels`` holds the (shard, id) of each label in its truth if that differs from the image's own place: a
     corrupted image has the label of its parent.
     """
 
@@ -74,14 +74,14 @@ class Images:
     labels: Sequence[tuple[int, str]] = ()
 
     def size(self, k: int) -> tuple[int, int] | None:
-        """Return (width, height) of the k-th image, None for that of its truth."""
+        """Return (width, height) of the k-th image; None for the size of its truth."""
         return (self.sizes[k][0], self.sizes[k][1]) if self.sizes else None
 
 
 @dataclass(frozen=True)
 class ShardJob:
-    """The statistics of one shard of the models whose parts are missing or stale; ``keys`` {NAME: key} are
-    those of the new parts.
+    """The statistics of one shard, for the models whose parts are missing or stale; ``keys`` {NAME: key}
+    belong to the new parts.
     """
 
     out: str
@@ -94,7 +94,7 @@ class ShardJob:
     classes: ClassSettings
     with_classes: bool
     definitions: Definitions
-    metrics: Sequence[str]  # one's own, file.py:NAME
+    metrics: Sequence[str]  # custom, file.py:NAME
     boundaries: bool
     divisor: int | None
     score_scale: float | None
@@ -103,7 +103,7 @@ class ShardJob:
 
 @dataclass(frozen=True)
 class ScoreJob:
-    """The scores of one kind of one model; ``key`` is that of its result."""
+    """The scores of one kind of one model; ``key`` identifies its result."""
 
     out: str
     against: str
@@ -115,15 +115,15 @@ class ScoreJob:
     model: Source
     classes: ClassSettings
     definitions: Definitions
-    metrics: Sequence[str]  # one's own of scores, file.py:NAME
+    metrics: Sequence[str]  # custom, for scores, file.py:NAME
     score_scale: float | None
     resize_maps: bool
 
 
 @dataclass(frozen=True)
 class MeasuredPart:
-    """One model's part of a shard's statistics: its checksum, rows and key, and (image, why) of what could
-    not be measured.
+    """One model's part of a shard's statistics: its checksum, rows and key, and (image, why) for images that
+    could not be measured.
     """
 
     sha256: str
@@ -133,5 +133,5 @@ class MeasuredPart:
 
 
 def classes_of(written: ClassSettings) -> Classes:
-    """Return the classes that study.toml's form says."""
+    """Return classes from their form in study.toml."""
     return Settings(classes=written, shard=1).class_list

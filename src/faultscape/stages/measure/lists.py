@@ -1,7 +1,7 @@
-"""Which data sets a line of `measure` means: by its words, or by a TOML list of data sets.
+"""Find the data sets that `measure` is given, by its arguments or by a TOML list.
 
-Conventions: NAME=FOLDER words, dicts, or lists of either; paths of a list are relative to the folder it lies
-in. A data set has either `truth` with `models`, or `masks` with `anomaly`, or `study`.
+Conventions: sources are NAME=FOLDER arguments, dicts, or lists of either; paths in a TOML list are relative
+to its folder. A data set has `truth` with `models`, `masks` with `anomaly`, or `study`.
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ _KEYS = (
 
 
 def study_of(what: Inputs) -> Path | None:
-    """Return the study that is measured, where a line names one; None of folders and of a list of data
-    sets.
-    """
+    """Return the study to measure; None for folders and for a list of data sets."""
     source = None if what.datasets or what.source is None else Path(what.source)
     return source if source and (source / "study.toml").is_file() else None
 
@@ -62,8 +60,8 @@ def of_words(
     part: StudyPart = StudyPart(),
     earlier: Sequence[SetPart] = (),
 ) -> list[DataSet]:
-    """Return the data sets that one line means: one, or of a study each set that it names, before those of
-    ``earlier`` lines; OptionError where its words do not fit together.
+    """Return the data sets of one command: a single one, or each named set of a study, followed by those of
+    ``earlier`` commands. OptionError if its arguments do not fit together.
     """
     if source is None:
         raise OptionError(
@@ -106,7 +104,7 @@ def of_words(
 def _parts_of_study(
     root: Path, truth: str, part: StudyPart, earlier: Sequence[SetPart], say: Say
 ) -> list[DataSet]:
-    """Return what a line names of a study, then what earlier lines named, as far as it can still be
+    """Return the parts of a study that the command names, then those of earlier commands that can still be
     measured.
     """
     named: dict[SetPart, None] = dict.fromkeys((set_, part.holdout or "") for set_ in part.set_ or [""])
@@ -130,7 +128,7 @@ def _parts_of_study(
 
 
 def of_list(path: Path, rules: FileRules, regions: str, say: Say) -> list[DataSet]:
-    """Return the data sets of a TOML list; OptionError names the table and what is wrong with it."""
+    """Return the data sets of a TOML list; OptionError names the faulty table and what is wrong with it."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -148,8 +146,8 @@ def of_list(path: Path, rules: FileRules, regions: str, say: Say) -> list[DataSe
 
 
 def words(given: Sources | None, what: str) -> dict[str, str]:
-    """Return {NAME: source} of NAME=SOURCE words, dicts, or lists of them; ModelError for another form or
-    a name given twice.
+    """Return {NAME: source} of NAME=SOURCE arguments, dicts, or lists of them; ModelError for any other form
+    or a name given twice.
 
     >>> words(["a=x", {"b": "y"}], "a model")
     {'a': 'x', 'b': 'y'}
@@ -172,7 +170,7 @@ def words(given: Sources | None, what: str) -> dict[str, str]:
 
 
 def refuse_classifiers(root: Path) -> None:
-    """OptionError for a study of classifiers, which has nothing that is measured by the pixel."""
+    """Raise OptionError for a study of classifiers, which has no pixels to measure."""
     if read_settings(root).classifies:
         raise OptionError(f"measure is for label maps; for classifiers run `faultscape rank {root}`")
 
@@ -277,7 +275,7 @@ def _of_folders(
 
 
 def _classes(classes: ClassList, rules: FileRules) -> Classes:
-    """Return the classes with what is void and background besides."""
+    """Return the classes with the additional void values and background."""
     ignore, background = tuple(rules.ignore or ()), rules.background
     if isinstance(classes, str) and classes.isdecimal():
         classes = int(classes)

@@ -1,8 +1,7 @@
-"""measure's way through a line: which data sets it means, their statistics and scores, and what is written of
-all.
+"""Run `measure`: find its data sets, compute their statistics and scores, and write the results.
 
-Conventions: what is there and fresh is not made again. The folder that is written to, of a study the study,
-is held while this runs.
+Conventions: results that are up to date are not recomputed. The output folder, or the study if one is
+measured, stays locked meanwhile.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.logs import Failure, log, replace_failures
 from faultscape.study.tables.per_image import ModelRows, put_per_image
 
-COUNTS = ("both", "truth_pixels", "predicted_pixels", *WHOLE)  # by class, in per_image.parquet
+COUNTS = ("both", "truth_pixels", "predicted_pixels", *WHOLE)  # per class, in per_image.parquet
 
 
 def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Document]:
-    """Measure what a line asks for, and return the folder written to and the document of measure.json; of a
-    share what was done of it.
+    """Measure what the options ask for, and return (output folder, document of measure.json); for a share of
+    an array, a summary of the work done instead of the document.
     """
     definitions, mine = define(options.preset, **options.choices.given), share(options.running.shard)
     options = replace(options, metric=tuple(plug.absolute(word) for word in options.metric))
@@ -59,8 +58,8 @@ def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Docum
         raise OptionError("--set and --holdout select a part of a study; give the study")
     study, array = lists.study_of(options.inputs), "measure" if options.running.shard else ""
     with writing(study, array=array) if study else nullcontext():
-        # from the first look on: numbers are of what is held
-        # beside those of all that was collected
+        # locked before the first read, so that the numbers describe a fixed state
+        # separate from the measures of all collected images
         of_part = "measures-sets" if options.part.given else "measures"
         out = Path(options.output) if options.output else study / of_part if study else Path("measured")
         sets = _data_sets(options, definitions, _parts_before(out) if options.part.given else [])
@@ -74,8 +73,8 @@ def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Docum
 
 
 def _parts_before(out: Path) -> list[SetPart]:
-    """Return the parts of the study that earlier lines measured into the same folder: results accumulate, as
-    those of one edition after another.
+    """Return the parts of the study that earlier commands measured into the same folder: results accumulate,
+    for example one edition after the other.
     """
     file = out / "measure.json"
     try:
@@ -98,9 +97,7 @@ def _word(value: object) -> str:
 
 
 def _refuse_idle_metrics(words: tuple[str, ...], sets: Sequence[DataSet]) -> None:
-    """OptionError for metrics that were asked for, of what is not measured here: maps, or a kind of
-    scores.
-    """
+    """Raise OptionError for requested metrics whose input, maps or a kind of scores, is not measured here."""
     sources = [source for data in sets for source in data.models.values()]
     for _, metric in asked_metrics(words):
         if not metric.of_scores and not any(source.has_maps for source in sources):
@@ -124,7 +121,7 @@ def _make_share(
     options: MeasureOptions,
     mine: Share,
 ) -> measure_document.Document:
-    """Make the statistics of a share of the shards and models, and return what was done of it."""
+    """Make the statistics of a share of the shards and models, and return a summary of the work done."""
     made = [make_statistics(held, out, data, definitions, options, mine) for data in sets]
     with changing(held):
         log(held, "measure", source=options.inputs.source, output=str(out), shard=options.running.shard)
@@ -135,7 +132,7 @@ def _make_share(
 
 
 def _tell_replaced(file: Path, data: bytes) -> None:
-    """Print that another measurement, which the folder holds, is replaced; nothing if it is the same."""
+    """Print that a different measurement in the folder is replaced; print nothing if it is the same."""
     if file.exists() and file.read_bytes() != data:
         day = datetime.fromtimestamp(file.stat().st_mtime, UTC).date()
         print(f"note: replaces the measurement of {day} in {file.parent}; --output FOLDER keeps both")
@@ -149,9 +146,7 @@ def _make_document(
     options: MeasureOptions,
     mine: Share,
 ) -> measure_document.Document:
-    """Make all statistics that are missing, write the document, the table and the page, and return the
-    document.
-    """
+    """Make all missing statistics, write the document, the table and the page, and return the document."""
     found = {}
     for data in sets:
         make_statistics(held, out, data, definitions, options, mine)
@@ -159,7 +154,7 @@ def _make_document(
     document = _document(sets, found, definitions, options)
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     data = text.encode("utf-8", "surrogateescape")
-    if held == out:  # a study measures again what it holds
+    if held == out:  # not a study, which is expected to be measured again
         _tell_replaced(out / "measure.json", data)
     put(out / "measure.json", data)
     metrics = sorted({metric for one in found.values() for of in one.images.values() for metric in of})
@@ -173,8 +168,8 @@ def _make_document(
 def make_statistics(
     held: Path, out: Path, data: DataSet, definitions: Definitions, options: MeasureOptions, mine: Share
 ) -> tuple[int, int]:
-    """Make the statistics of a data set that are missing or stale, those of a share of its shards and models;
-    returns how many, and failures so far.
+    """Make the missing or stale statistics for a share of a data set's shards and models; return (number
+    made, failures so far).
     """
     reading, running = options.reading, options.running
     where = {name: measures.folder(out, data.name, name) for name in data.models}
@@ -231,9 +226,7 @@ def make_statistics(
 def _data_sets(
     options: MeasureOptions, definitions: Definitions, earlier: Sequence[SetPart]
 ) -> list[DataSet]:
-    """Return the data sets that a line means, and print what is to be said about them and of options that
-    change nothing.
-    """
+    """Return the data sets to measure, and print notes about them and about options without effect."""
     remarks: list[str] = []
     what, files, reading, intervals = options.inputs, options.files, options.reading, options.intervals
     if what.datasets:
@@ -272,14 +265,14 @@ def _data_sets(
 
 
 def _summarise(out: Path, data: DataSet, definitions: Definitions, options: MeasureOptions) -> MeasuredSet:
-    """Return the numbers of one data set, whose statistics and scores are there; MetricError where images
-    cannot be measured and none may be skipped.
+    """Return the numbers of one data set from its finished statistics and scores; MetricError if images
+    cannot be measured and --skip is not given.
     """
     where = {name: measures.folder(out, data.name, name) for name in data.models}
     for (
         name,
         source,
-    ) in data.models.items():  # shards that are no more, and maps of a name that now has scores alone
+    ) in data.models.items():  # drop shards that no longer exist, and maps of a name that now has only scores
         parts = read_manifest(where[name])
         if gone := set(parts) - {part_name(shard) for shard in data.shards if source.has_maps}:
             write_manifest(where[name], {k: v for k, v in parts.items() if k not in gone})
@@ -294,7 +287,7 @@ def _summarise(out: Path, data: DataSet, definitions: Definitions, options: Meas
     for (
         name,
         found,
-    ) in scored.failures.items():  # an image is one failure, whichever of its files is looked at
+    ) in scored.failures.items():  # an image counts as one failure, whichever of its files is wrong
         failures[name] += of_other_images(found, failures[name])
     wrong = []
     for name, found in failures.items():
@@ -322,7 +315,7 @@ def _summarise(out: Path, data: DataSet, definitions: Definitions, options: Meas
 def of_other_images(
     failures: Sequence[tuple[str, str]], known: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]]:
-    """Return those of some failures, (image, reason), whose images are not among the ``known`` ones.
+    """Return the failures, (image, reason), whose images are not among the ``known`` failures.
 
     >>> of_other_images([("a", "no score"), ("b", "no score")], [("a", "no map")])
     [('b', 'no score')]
@@ -372,9 +365,7 @@ def _document(
 
 
 def _per_image(out: Path, sets: Sequence[DataSet], found: Mapping[str, MeasuredSet]) -> Iterator[ModelRows]:
-    """Yield the rows of every model, which reads its counts alone: they are too many to be kept of all
-    models.
-    """
+    """Yield the rows model by model; the counts of all models at once would not fit in memory."""
     for data in sets:
         for name, values in found[data.name].images.items():
             counts = measures.Statistics(measures.folder(out, data.name, name), data.ids, only=COUNTS)

@@ -1,7 +1,6 @@
-"""What a reader must know beside the numbers of a data set: images left out or chosen, and what
-intervals resample.
+"""Notes for readers of a data set's numbers: images left out or chosen, and what intervals resample.
 
-Conventions: a note is one line; what is true of several models is said once, after their names.
+Conventions: a note is one line; a note that applies to several models appears once, after their names.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from faultscape.metrics.intervals.units import LEAST, MANY, Units
 from faultscape.stages.measure.sets import DataSet
 
 MISSING = frozenset(["no map was found", "no scores were found"])
-# what they are compared by
+# metrics by which they are compared
 NEIGHBOURS = {metric.name: metric.neighbours for metric in METRICS if metric.neighbours}
 
 
 def together(notes: Sequence[tuple[str, str]]) -> list[str]:
-    """Return one line for what is true of several models.
+    """Return one line per note, after the names of the models it applies to.
 
     >>> together([("a", "few ties"), ("b", "few ties")])
     ['a, b: few ties']
@@ -37,7 +36,7 @@ def together(notes: Sequence[tuple[str, str]]) -> list[str]:
 def left_out(
     data: DataSet, measured: Mapping[str, int], failures: Mapping[str, Sequence[tuple[str, str]]]
 ) -> list[str]:
-    """Return a line for each model some of whose images are left out."""
+    """Return a line for each model that lacks images."""
     notes = []
     for name, n in measured.items():
         if n < len(data.ids):
@@ -52,13 +51,13 @@ def left_out(
 
 
 def absent(data: DataSet) -> list[str]:
-    """Return a line where models of a study have no map of a set, and are left out."""
+    """Return a line if models of a study have no map of a set and are left out."""
     why = "add the maps to its folder, or run networks on the set with `faultscape predict`"
     return [f"{', '.join(data.absent)}: no map of set {data.part[0]}; left out; {why}"] if data.absent else []
 
 
 def of_chosen(chosen: int, images: int, truth: str, *, intervals: bool) -> str:
-    """Return what to say about images that were chosen, or drawn with unequal probabilities, because models
+    """Return the note about images that were chosen, or drawn with unequal probabilities, because models
     differ on them.
     """
     who = "all" if chosen == images else f"{chosen:,} of"
@@ -71,8 +70,8 @@ def of_chosen(chosen: int, images: int, truth: str, *, intervals: bool) -> str:
 
 
 def drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, np.ndarray]]) -> list[str]:
-    """Return notes on what is resampled: groups, too few of either, or images that
-    are not independent.
+    """Return notes on what is resampled: groups, too few groups or images, or images that are not
+    independent.
     """
     study = data.study
     how = (

@@ -1,8 +1,8 @@
-"""What a line of `measure` asks for, in groups: what is measured, how files are read, by which definitions,
-with which intervals, and where the work runs.
+"""Options of `measure` in groups: what is measured, how files are read, definitions, intervals, and where the
+work runs.
 
-Conventions: light, as the command line reads it and shows the groups of options in help; None where nothing
-was asked, so that a preset or the class list decides.
+Conventions: imports are light, because the command line reads this file and shows the groups in its help.
+None is an option that was not given, so that a preset or the class list decides.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from faultscape.choices import (
 from faultscape.nouns import JsonObject
 from faultscape.stages.given_options import refuse_empty
 
-WORST = 3  # pictures of the worst images for each kind of error
+WORST = 3  # number of worst images shown for each kind of error
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What is measured: a folder of truth or of masks, or a study, with its ``models``; or a list of data
-    sets.
+    """What is measured: a folder of truth or masks, or a study, with its ``models``; or a list of
+    data sets.
     """
 
     source: str | None = None
@@ -64,7 +64,7 @@ class StudyPart:
 
     @property
     def given(self) -> bool:
-        """Whether only a part is measured."""
+        """Whether only a part of the study is measured."""
         return bool(self.set_) or self.holdout is not None
 
 
@@ -211,7 +211,7 @@ class Choices:
 
     @property
     def given(self) -> dict[str, str | float]:
-        """{name: value} of what replaces the preset's."""
+        """{name: value} of the definitions that override the preset."""
         named = {
             f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("divisor", "boundaries")
         }
@@ -220,8 +220,8 @@ class Choices:
 
 @dataclass(frozen=True)
 class Reading:
-    """What else statistics follow from: boundary metrics, the divisor of region ids, the scale of
-    score images, maps of another size.
+    """Other options that affect statistics: boundary metrics, the divisor of region ids, the scale of score
+    images, maps of a different size.
     """
 
     boundaries: bool = True
@@ -240,7 +240,7 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Running:
-    """Where the work runs, and which share of it."""
+    """Where the work runs, and which share of it to do."""
 
     engine: str = "processes"
     workers: int | None = None
@@ -259,7 +259,7 @@ class MeasureOptions:
     intervals: Intervals = Intervals()
     running: Running = Running()
     part: StudyPart = StudyPart()
-    metric: tuple[str, ...] = ()  # one's own, file.py:NAME
+    metric: tuple[str, ...] = ()  # custom metrics, file.py:NAME
     output: str | None = None
     skip: bool = False
     worst: int = WORST
@@ -269,14 +269,14 @@ class MeasureOptions:
 
     @property
     def reading(self) -> Reading:
-        """What else statistics follow from."""
+        """The other options that affect statistics."""
         choices, files = self.choices, self.files
         return Reading(choices.boundaries, choices.divisor, files.score_scale, files.resize_maps)
 
     @property
     def arguments(self) -> JsonObject:
-        """{option: value} of what was given and can change measures of a study, as JSON holds it, except
-        the truth, which they name anyway.
+        """{option: value} of the given options that can change measures of a study, as JSON values; without
+        the truth, which the measures name anyway.
         """
         groups = [self.scores, self.files, self.choices, self.intervals]
         given = {
@@ -293,7 +293,7 @@ class MeasureOptions:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as a command line would repeat it: {name: folder} as NAME=FOLDER words."""
+    """Return a value as the command line would write it: {name: folder} as NAME=FOLDER arguments."""
     if isinstance(value, Mapping):
         return [f"{name}={folder}" for name, folder in value.items()]
     return list(value) if isinstance(value, tuple) else value

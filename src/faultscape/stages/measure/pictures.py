@@ -1,9 +1,9 @@
-"""The page of `measure` with its images: which of them are the worst, drawn with their regions, as many as
-fit.
+"""Build the page of `measure` with its worst images, drawn with their regions, as many as fit.
 
-Conventions: the worst of a kind of error are a model's images of the largest error, undefined ones and those
-without error left out; errors equal to 12 digits follow `stages.measure.image_order`, never names. Images
-together take about 6 MB; the first of each kind and model come first, and what no longer fits is counted.
+Conventions: the worst images of a model, for each kind of error, are those with the largest error; images
+with an undefined or zero error are left out. Errors equal to 12 digits are ordered by
+`stages.measure.image_order`, never by name. All images together take about 6 MB; the worst of each kind and
+model come first, and those that no longer fit are counted.
 Source: Zhang et al. 2021, Figs. 2 and 7.
 """
 
@@ -36,8 +36,8 @@ from faultscape.stages.measure.sets import DataSet
 from faultscape.stages.measure.shard import reader
 
 KINDS = ("rom", "rum", "miou", "missed", "invented")
-ROOM = 6_000_000  # characters of pictures
-LONGEST = 360  # pixels of a picture's longer side
+ROOM = 6_000_000  # characters of embedded images
+LONGEST = 360  # pixels of an image's longer side
 Draw = Callable[[str, int, str], measure_page.Card | None]
 
 
@@ -49,8 +49,8 @@ def page(
     definitions: Definitions,
     worst: int,
 ) -> str:
-    """Return the page of what was measured, with the ``worst`` images of each model and kind of error, and of
-    anomaly scores as many best and worst frames.
+    """Return the page, with the ``worst`` images of each model and kind of error, and as many best and worst
+    frames for anomaly scores.
     """
     options = document.get("provenance") or {}
     room = Room(ROOM)
@@ -101,8 +101,8 @@ def worst_images(
     worst: int,
     ranks: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> list[tuple[int, str, str, int]]:
-    """Return (rank, metric, model, place of the image) of the ``worst`` images of each model and kind of
-    error; ``ranks`` says about some places which comes first among equals (default: as they come).
+    """Return (rank, metric, model, index of the image) of the ``worst`` images of each model and kind of
+    error; ``ranks`` returns the tie-breaking rank of image indices (default: their order).
 
     >>> worst_images({"a": {"rom": np.array([0.0, np.nan, 0.5, 0.7])}}, 3)
     [(0, 'rom', 'a', 3), (1, 'rom', 'a', 2)]
@@ -113,7 +113,7 @@ def worst_images(
             if metric in values:
                 errors = np.round(np.nan_to_num(error_of(metric, values[metric])), 12)
                 places = np.flatnonzero(errors > 0)
-                if 0 < worst < len(places):  # no other is as bad as the last that is taken
+                if 0 < worst < len(places):  # keep only images at least as bad as the last one taken
                     places = places[errors[places] >= np.sort(errors[places])[-worst]]
                 tied = worst and len(np.unique(errors[places])) < len(places)
                 order = np.lexsort((ranks(places) if ranks and tied else places, -errors[places]))[:worst]
@@ -122,12 +122,14 @@ def worst_images(
 
 
 def error_of(metric: str, values: np.ndarray) -> np.ndarray:
-    """Return values of a metric of maps as errors."""
+    """Return values of a map metric as errors."""
     return 1 - values if named()[metric].better == "high" else values
 
 
 def drawer(data: DataSet, found: MeasuredSet, definitions: Definitions, options: Mapping[str, Any]) -> Draw:
-    """Return what draws the k-th image of a model: a card, or None where its maps cannot be read any more."""
+    """Return a function that draws the k-th image of a model as a card; None if its maps can no longer be
+    read.
+    """
     readers: dict[tuple[str, int], Any] = {}
     given = definitions.regions == "given"
 

@@ -1,8 +1,8 @@
-"""What is to be measured: a data set's truth, its models' maps and scores, found as files and matched by id,
-cut into shards.
+"""Data sets to measure: truth and the models' maps and scores, found as files, matched by id, and cut into
+shards.
 
-Conventions: ids are the truth's, sorted; a shard is 64 of them in that order, of a study those of its own
-shards that have a truth.
+Conventions: ids are the truth's, sorted; a shard is 64 of them in that order. In a study, shards are its own,
+with the images that have a truth.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
 SHARD = 64
 SCORES = ("confidence", "doubt", "probabilities", "anomaly")
 Say = Callable[[str], None]
-SetPart = tuple[str, str]  # of a study: a set and a holdout, '' for none
+SetPart = tuple[str, str]  # a set and a holdout of a study, '' for none
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set to measure on: ``truth`` and ``models`` {NAME: source}, the ids in corpus order, and which
-    of them make each shard.
+    """A data set to measure: ``truth`` and ``models`` {NAME: source}, the ids in corpus order, and the range
+    of ids in each shard.
 
-    ``classes`` is None where truth is masks of anomaly, or regions without a class; ``images`` {id: path} are
-    images to show; ``sizes`` (width, height) at which maps are compared, where that is not the truth's own;
-    ``together`` the group of each image, '' for one that is alone, empty where none belong together;
-    ``tie_keys`` what each image of a study is whatever it is called; of folders ``measured_order`` asks the
-    files.
+    ``with_classes`` is false if the truth is anomaly masks, or regions without classes. ``images`` {id: path}
+    are images to show. ``sizes`` (width, height) are the sizes at which maps are compared, if not the truth's
+    own. ``together`` holds the group of each image, '' for a single one; empty without groups. ``tie_keys``
+    identify each image of a study independently of its name; for folders, `stages.measure.image_order` reads
+    the files.
     """
 
     name: str
@@ -66,19 +66,17 @@ class DataSet:
     together: tuple[str, ...] = ()
     tie_keys: tuple[str, ...] = ()
     part: SetPart = ("", "")
-    labels: tuple[
-        tuple[int, str], ...
-    ] = ()  # where the label of each image lies, (shard, id), of a set that was made
-    absent: tuple[str, ...] = ()  # models of the study that have no map of a set
-    earlier: bool = False  # named by an earlier line, not by this one
+    labels: tuple[tuple[int, str], ...] = ()  # (shard, id) of each image's label, for a made set
+    absent: tuple[str, ...] = ()  # models of the study without a map of the set
+    earlier: bool = False  # named by an earlier command, not by this one
 
     @property
     def study(self) -> Path | None:
-        """The study that the data set is of; None of folders."""
+        """The study that the data set belongs to; None for folders."""
         return Path(self.truth.study) if self.truth.study else None
 
     def images_of(self, *shards: int) -> Images:
-        """Return the images of some shards, as a job takes them; of all, where none is named."""
+        """Return the images of some shards, as a job takes them; by default of all."""
         spans = [(number, self.shards[number]) for number in shards or self.shards]
         ids = [id_ for _, (low, high) in spans for id_ in self.ids[low:high]]
         sizes = [list(size) for _, (low, high) in spans for size in self.sizes[low:high]]
@@ -100,11 +98,11 @@ def of_files(
     block: int | None = None,
     say: Say,
 ) -> DataSet:
-    """Return the data set of a folder of truth and folders of maps and scores; ``scores`` {kind: {NAME:
+    """Return the data set of a folder of truth and folders of maps and scores; ``scores`` is {kind: {NAME:
     folder}}.
 
-    Errors: CorpusError where nothing is found or fits, ModelError where scores are given of a model that has
-    no maps.
+    Errors: CorpusError if no files are found or match, ModelError if scores are given for a model without
+    maps.
     """
     found = sources.find([truth], endings=sources.MAP_ENDINGS, strip=False, pattern=pattern, say=say)
     found = matches.one_kind(found, say)
@@ -173,11 +171,11 @@ def of_files(
 
 
 def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataSet:
-    """Return the data set of a study's images that have a map of this truth, with every model of the study:
-    of those that were collected, or of one ``set_``.
+    """Return the data set of a study's images with a map of this truth, with every model of the study: the
+    collected images, or those of one ``set_``.
 
-    With a ``holdout`` only its kept classes are classes, and withheld pixels are void. Errors: CorpusError
-    where no image has a label, StudyError for a set or holdout that is not there.
+    With a ``holdout``, only its kept classes are classes, and withheld pixels are void. Errors: CorpusError
+    if no image has a label, StudyError for an unknown set or holdout.
     """
     settings = read_settings(root)
     kept_classes = held_out(root, settings, holdout) if holdout else settings.class_list
@@ -283,8 +281,8 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
 
 
 def name_part(set_: str, holdout: str) -> str:
-    """Return what a part of a study is called in measure.json: the set, or the truth of all that was
-    collected, and the holdout.
+    """Return the name of a part of a study in measure.json: the set, or the truth for all collected images,
+    and the holdout.
 
     >>> name_part("fog-3", "chairs")
     'fog-3.chairs'
@@ -293,8 +291,8 @@ def name_part(set_: str, holdout: str) -> str:
 
 
 def _places(root: Path, images: Mapping[str, Image], set_: str, truth: str) -> SetLabels:
-    """Return where the labels of what is measured lie; StudyError for a set that the study does not have, or
-    that has no labels under a truth.
+    """Return where the labels of the measured images are stored; StudyError for an unknown set, or one
+    without labels under a truth.
     """
     if not set_:
         return SetLabels(
@@ -317,8 +315,8 @@ def _places(root: Path, images: Mapping[str, Image], set_: str, truth: str) -> S
 
 
 def _meanings(labels: Mapping[str, str], classes: Classes) -> dict[str, str]:
-    """Return a model's label mapping with what stands for no class of these as void: a class that is held out
-    is not an answer.
+    """Return a model's label mapping with labels of unknown classes mapped to void: a held-out class is not
+    an answer.
     """
     return {value: name if name in classes.names else "void" for value, name in labels.items()}
 
@@ -328,8 +326,8 @@ def _if_any(groups: list[str]) -> tuple[str, ...]:
 
 
 def inputs(data: DataSet) -> str:
-    """Return a digest of what a study's measures follow from, or of a folder's ids: by it `status` knows
-    whether they are stale.
+    """Return a digest of the inputs of a study's measures, or of a folder's ids; `status` uses it to detect
+    stale measures.
     """
     made_from = [f"{name} {shard} {key}" for (name, shard), key in sorted(data.keys.items())] or list(
         data.ids
@@ -346,8 +344,8 @@ def shard_jobs(
     *,
     done: Callable[[str, int], str | None],
 ) -> list[ShardJob]:
-    """Return the jobs of the shards in which a model's part is missing or stale; ``done(NAME, shard)`` is the
-    key of the part that is there.
+    """Return jobs for the shards in which a model's part is missing or stale; ``done(NAME, shard)`` returns
+    the key of the existing part.
     """
     written = class_settings(data.classes)
     common = basis(definitions, data.classes, asdict(reading), with_classes=data.with_classes)
@@ -361,7 +359,7 @@ def shard_jobs(
             key = key_of(common, data.keys.get((name, number)) or _state(data, source, low, high))
             if source.study and any(source.scores.get("confidence", ())[low:high]):
                 key += WITH_CONFIDENCE
-            # what predict --measure knew of confidence stays
+            # keep parts that predict --measure made with confidence
             fresh = (key, key + WITH_CONFIDENCE * bool(source.study))
             if done(name, number) not in fresh:
                 wanted[name], keys[name] = source.part(low, high), key
@@ -382,7 +380,7 @@ def shard_jobs(
 
 
 def _state(data: DataSet, source: Source, low: int, high: int) -> list[Any]:
-    """Return what says that the files of a shard are the same: their ids, sizes and times."""
+    """Return fingerprints of the files of a shard: their ids, sizes and times."""
     stamps = [
         fingerprint("/", [str(path or "") for path in s[low:high]])
         for s in (data.truth.paths, source.paths, source.scores.get("confidence", ()))

@@ -1,8 +1,8 @@
-"""One shard of images: read truth and maps from files or from a study, make each image's statistics, put a
-part for each model.
+"""Measure one shard: read truth and maps from files or a study, compute each image's statistics, and write
+one part per model.
 
-Conventions: jobs and sources as in `jobs`. What cannot be measured is a failure of its image, never the end
-of the shard.
+Conventions: jobs and sources as in `jobs`. An image that cannot be measured is recorded as a failure; the
+shard continues.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def of_image(
     metrics: dict[str, Metric],
     also: frozenset[str],
 ) -> tuple[image_statistics.Statistics, np.ndarray]:
-    """Return the statistics of one image, those of one's own ``metrics`` and those made on request ``also``,
-    and its confusion matrix; a FaultscapeError says what is wrong with it.
+    """Return the statistics of one image, with those of custom ``metrics`` and those made on request
+    (``also``), and its confusion matrix; a FaultscapeError says what is wrong with the image.
     """
     where, definitions = source.files[k] if source.files else job.images.ids[k], job.definitions
     if truth.shape != label_map.shape and job.resize_maps:
@@ -118,8 +118,8 @@ def of_image(
 def scores_of(
     source: Source, kind: str, k: int, shape: tuple[int, ...], job: ShardJob | ScoreJob
 ) -> np.ndarray | None:
-    """Return a model's confidence, doubt (H, W) or probabilities (C, H, W) of an image, or None where there
-    is not a file of it.
+    """Return a model's confidence, doubt (H, W) or probabilities (C, H, W) for an image, or None without a
+    file.
     """
     path = source.place(kind, k)
     if path is None:
@@ -144,12 +144,12 @@ def scores_of(
 
 
 def reader(source: Source, images: Images, classes: Classes, *, given: bool = False) -> Read:
-    """Return a function that gives a source's map of the k-th image: places, or region ids; None where there
-    is none.
+    """Return a function that loads a source's map of the k-th image: class indices, or region ids; None if it
+    has none.
     """
     if source.study:
         labels, places = source.labels or None, images.labels if source.kind == "truth" else ()
-        # region ids stay what they are
+        # region ids stay unchanged
         values = np.arange(UNKNOWN + 1, dtype=np.uint16) if given else table(classes, labels)
         folder, known = folder_of(source), allowed(classes, labels)
 
@@ -179,8 +179,8 @@ def folder_of(source: Source) -> Path:
 
 
 def asked_metrics(words: Sequence[str]) -> list[tuple[str, Metric]]:
-    """Return (word, metric) of what `--metric` names: one's own, ``file.py:NAME``, and those of the catalogue
-    that are made on request; OptionError for what is neither.
+    """Return (word, metric) of each `--metric` argument: a custom metric, ``file.py:NAME``, or one of the
+    catalogue that is computed on request; OptionError for anything else.
     """
     if always := next((word for word in words if word in ALWAYS), None):
         raise OptionError(f"--metric {always}: it is always computed; leave it out")
@@ -201,19 +201,19 @@ def asked_metrics(words: Sequence[str]) -> list[tuple[str, Metric]]:
 
 
 def own_metrics(words: Sequence[str]) -> dict[str, Metric]:
-    """Return {name: metric} of one's own metrics among the words of `--metric`, in their order; errors as
-    those of `asked_metrics`.
+    """Return {name: metric} of the custom metrics among the arguments of `--metric`, in order; errors as in
+    `asked_metrics`.
     """
     return {metric.name: metric for word, metric in asked_metrics(words) if word not in ON_REQUEST}
 
 
 def of_maps(words: Sequence[str]) -> tuple[str, ...]:
-    """Return those words of `--metric` whose metrics are of label maps."""
+    """Return the arguments of `--metric` that name metrics of label maps."""
     return tuple(word for word, metric in asked_metrics(words) if not metric.of_scores)
 
 
 def statistics_on_request(words: Sequence[str]) -> frozenset[str]:
-    """Return the statistics of the metrics that are computed only where `--metric` names them.
+    """Return the statistics that are computed only for metrics named by `--metric`.
 
     >>> sorted(statistics_on_request(["cldice", "recall_small"]))
     ['region_sizes', 'skeletons']
@@ -223,6 +223,6 @@ def statistics_on_request(words: Sequence[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=4)
 def _kept(study: str, name: str, kind: str, state: str) -> KeptScores:
-    """Return what reads a model's kept scores in one state: it goes on from image to image."""
+    """Return a cached reader of a model's stored scores in one state; it continues from image to image."""
     del state
     return KeptScores(Path(study), name, kind)

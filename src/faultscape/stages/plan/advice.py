@@ -1,8 +1,8 @@
-"""What a plan recommends to do next: draw so many images, label those that are drawn, or rank.
+"""Recommend what to do next: draw more images, label the drawn ones, or rank.
 
-Conventions: before any label the selector is the one that measurements on real models recommend; labels that
-are there are drawn on. How many is the number of the question that is asked, which model is best or the order
-of all.
+Conventions: before any label, the selector is the one that measurements on real models recommend; existing
+labels are continued with their own selector. The number of images is that of the question: which model is
+best, or the order of all.
 Source: ours; docs/benchmarks/choice.md decides the selector.
 """
 
@@ -17,19 +17,19 @@ from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import ROUND
 from faultscape.stages.plan.result import Needed, Questions, Recommended
 
-# labels to ask for next where nothing foretells how many are needed, and below which what is said from them
-# is called rough
+# labels to ask for next if the number needed cannot be predicted, and the number below which conclusions
+# from labels are called rough
 NEXT = 50
 ASKED = {"best": "the best model", "order": "the order of all"}  # what labels are needed for
-# of the one set of label maps
+# measured on the one set of label maps
 RANDOM = {"order": "found the order equally well", "best": "found the best almost as early"}
-WIDE = 2.0  # another selector is named when it needs fewer labels by this factor
+WIDE = 2.0  # another selector is mentioned if it needs fewer labels by this factor
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """The selection to continue: its name, its selector with the temperature or the goal that chose it, how
-    many images it has, how many of these are discarded, and how many labelled.
+    """The selection to continue: its name, its selector with its temperature or the goal that chose it, and
+    the numbers of its images, of lost ones (discarded or undecidable), and of labels.
     """
 
     name: str
@@ -42,8 +42,8 @@ class Drawn:
 
 
 def reservations(drawn: Drawn, task: str, asked: str | None) -> list[str]:
-    """Return what to say against a recommendation: that draws go on for another goal than the one ``asked``
-    for, and on how little it rests.
+    """Return reservations about a recommendation: that draws continue for a goal other than ``asked``, and
+    how little evidence it rests on.
 
     >>> reservations(Drawn("vma", "vma", images=20, labels=20), "classification", "best")
     ["--goal best has no effect on the draws: selection 'vma' has labels and is continued (drawn for
@@ -65,8 +65,8 @@ def reservations(drawn: Drawn, task: str, asked: str | None) -> list[str]:
 
 
 def rounded(labels: int, pool: int) -> int:
-    """Return a number of labels as a budget: up to the next ten, fifty or five hundred and so on, where the
-    pool has as many, else up to the next ten, at most the pool.
+    """Round a number of labels up to a budget: to the next ten, fifty, five hundred and so on if the pool is
+    large enough, else to the next ten, at most the pool.
 
     >>> [rounded(n, 5509) for n in (2, 14, 100, 134, 613, 4149, 5300)], rounded(151, 193)
     ([10, 20, 100, 150, 650, 4500, 5500], 160)
@@ -77,8 +77,8 @@ def rounded(labels: int, pool: int) -> int:
 
 
 def advice(questions: Questions, pools: dict[str, int], drawn: Drawn, goal: str) -> Recommended | None:
-    """Return what to do next, from the numbers of labels that each selector needs for the question ``goal``,
-    "best" or "order"; nothing where no number answers.
+    """Return what to do next, from the number of labels that each selector needs for the question ``goal``,
+    "best" or "order"; None if no number of labels answers it.
     """
     rows, asked = questions[goal], ASKED[goal]
     row = rows.get(drawn.selector)
@@ -88,7 +88,7 @@ def advice(questions: Questions, pools: dict[str, int], drawn: Drawn, goal: str)
     number = row["labels"] if predictable else min(drawn.labels + NEXT, cast("int", row["high"]))
     budget = rounded(number + drawn.lost, pools[drawn.selector])
     full = drawn.images >= budget
-    learns = drawn.goal == "best"  # each round is drawn with what the labels of the rounds before say
+    learns = drawn.goal == "best"  # each round is drawn using the labels of earlier rounds
     labelled = drawn.labels >= drawn.images - drawn.lost
     verb = (
         "rank"
@@ -118,8 +118,8 @@ def advice(questions: Questions, pools: dict[str, int], drawn: Drawn, goal: str)
 
 
 def further(found: Recommended, pool: int, drawn: Drawn) -> Recommended:
-    """Return what to do instead of ranking once more, where that was done with all labels and left the
-    question open: to draw on, while there is something to draw.
+    """Return what to do instead of ranking again, if ranking with all labels left the question open: draw
+    more, while images are left.
     """
     budget = rounded(drawn.labels + drawn.lost + NEXT, pool)
     if budget <= drawn.images:
@@ -139,7 +139,7 @@ def further(found: Recommended, pool: int, drawn: Drawn) -> Recommended:
 
 
 def _why(verb: str, number: int, drawn: Drawn, asked: str) -> str:
-    """Return one sentence that says why."""
+    """Return a sentence with the reason."""
     if verb == "rank" and drawn.labels < number:
         return (
             f"Every image that {drawn.name} can draw is labelled: {drawn.labels:,} of the {number:,} or "
@@ -167,7 +167,7 @@ def _why(verb: str, number: int, drawn: Drawn, asked: str) -> str:
 
 
 def _told(drawn: Drawn) -> str:
-    """Return what was measured of the recommended draws, for the goal that they serve."""
+    """Return what was measured about the recommended draws, for their goal."""
     if drawn.goal == "best":
         return (
             f"drawn {ROUND} at a time, with labels in between, these draws found the best of real models "
@@ -177,7 +177,7 @@ def _told(drawn: Drawn) -> str:
 
 
 def _why_not(verb: str, row: Needed, drawn: Drawn, asked: str) -> str:
-    """Return one sentence that says why, where the number of labels cannot be predicted."""
+    """Return a sentence with the reason, if the number of labels cannot be predicted."""
     span = f"{row['low']:,} to {row['high']:,}"
     if verb == "rank":
         return (
@@ -195,7 +195,7 @@ def _why_not(verb: str, row: Needed, drawn: Drawn, asked: str) -> str:
 
 
 def _instead(rows: dict[str, Needed], pools: dict[str, int], drawn: Drawn) -> str | None:
-    """Return a sentence where the numbers prefer another selector by far."""
+    """Return a sentence if the numbers clearly favour another selector."""
     others = {name: row["labels"] for name, row in rows.items() if row["labels"] is not None}
     still = others[drawn.selector] - drawn.labels
     name = min(others, key=lambda other: others[other])

@@ -9,12 +9,12 @@ from faultscape.arguments import Costs
 from faultscape.errors import OptionError, closest
 from faultscape.stages.plan.result import DuelRow, Needed
 
-# seconds for a whole map, a choice of two, a yes or no
+# seconds for a whole map, a choice between two maps, a yes/no question
 COSTS = {"mask": 5400.0, "choice": 10.0, "question": 3.0}
 
 
 def read_costs(cost: Costs | None) -> dict[str, float]:
-    """Return the seconds of each kind of work; OptionError for a kind that is not known or no time.
+    """Return the seconds of each kind of work; OptionError for an unknown kind or an invalid time.
 
     >>> read_costs("mask=3600,question=2")
     {'mask': 3600.0, 'choice': 10.0, 'question': 2.0}
@@ -36,7 +36,7 @@ def read_costs(cost: Costs | None) -> dict[str, float]:
 
 
 def idle_costs(cost: Costs | None, task: str) -> list[str]:
-    """Return what to say about costs that were given of work that this task has none of.
+    """Return notes about given costs of work that this task does not need.
 
     >>> idle_costs("question=2,mask=60", "segmentation")
     ['--cost question has no effect on label maps, whose costs are: mask, choice']
@@ -63,14 +63,14 @@ def _costs_given(cost: Costs | None) -> list[tuple[str, float | str]]:
 
 
 def price(row: Needed | DuelRow, units: float | None, seconds: float, wage: float | None) -> None:
-    """Write into a row how many hours its units of work take, and the money for them."""
+    """Write the hours and money for a row's units of work into the row."""
     hours = None if units is None else units * seconds / 3600
     row["hours"], row["money"] = hours, None if hours is None or wage is None else hours * wage
 
 
 def priced_duel(row: DuelRow, classifies: bool, costs: dict[str, float], wage: float | None) -> DuelRow:
-    """Return a row of duels with hours: of classifiers two questions a slot, shared ones once; of label maps
-    a map an image, or a choice a slot.
+    """Return a row of duels with hours: for classifiers two questions per slot, shared ones once; for label
+    maps one map per image, or one choice per slot.
     """
     out: DuelRow = {**row}
     if classifies:

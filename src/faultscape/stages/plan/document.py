@@ -26,7 +26,7 @@ from faultscape.study.tables.logs import log
 
 
 def make_plan(study: str, options: PlanOptions) -> LabelPlan:
-    """Look at a study, write its plan.json, and return its content."""
+    """Plan a study, write its plan.json, and return its content."""
     root = existing(study)
     asked, goal = options.goal, options.goal or "order"
     check_goal(goal)
@@ -123,6 +123,6 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
 
 
 def _left_open(root: Path, selection: str, question: str) -> bool:
-    """Whether the standings of a selection follow from all its labels, and leave a question open."""
+    """Whether the standings of a selection use all its labels and leave a question open."""
     snapshot = Snapshot(root)
     return selection in snapshot.selections and question in open_questions(snapshot, selection)

@@ -1,8 +1,8 @@
-"""What a plan reads of a study: how far models agree, what each selector would draw, what the labels so far
+"""Gather the facts for a plan: how far models agree, what each selector would draw, what the labels so far
 measured, and what duels would choose.
 
-Conventions: of a large pool every s-th image is looked at, some 80,000 of ten models; of near-duplicates the
-first. Nothing of a selection is written.
+Conventions: in a large pool only every s-th image is used, some 80,000 with ten models, and only the first of
+near-duplicates. No selection is written.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ from faultscape.study.tables import selections
 from faultscape.study.tables.pool import read_groups, read_pool
 from faultscape.ties import RULE
 
-LOOKED_AT = 8_000_000  # numbers of agreement, J x J an image
+LOOKED_AT = 8_000_000  # agreement values in total, J x J per image
 NOT_BY_CHANCE = (
     "the images were not drawn at random; on images chosen because models differ, models differ more "
     "than elsewhere"
 )
 CHANGED = "the study has other models or images now"
 TOO_FEW = "fewer than two images have a label that scores every model"
-DEEPEST = {"top": 30, "per_class": 3}  # how many images of a cell are looked at, where no selection says
+DEEPEST = {"top": 30, "per_class": 3}  # images per cell to consider, unless a selection sets it
 
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """What J models say about the S images looked at, of ``images`` in all.
+    """How J models agree on a sample of S of ``images`` images.
 
-    ``agreement`` (J, J, S), its ``mean`` (J, J) over all, ``differ`` (J, J) on how many of all images two
-    models differ, ``weights`` of each selector that draws at random (S,), ``questions`` (S,) how many classes
-    are named, of classifiers, ``pools`` how many of all images each selector may draw.
+    ``agreement`` (J, J, S), its ``mean`` (J, J) over all images, ``differ`` (J, J), the number of images on
+    which two models differ, ``weights`` (S,) of each selector that draws at random, ``questions`` (S,), for
+    classifiers the number of predicted classes, and ``pools``, how many images each selector may draw.
     """
 
     images: int
@@ -70,8 +70,8 @@ class Looked:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What the labels of a selection drawn at random measured: LURE's means on its pool of ``pool`` images,
-    from ``labels`` of them.
+    """The measurements from a random selection: LURE means on its pool of ``pool`` images, from ``labels``
+    labelled ones.
     """
 
     selection: str
@@ -91,11 +91,11 @@ def look(
     engine: str,
     workers: int | None,
 ) -> Looked:
-    """Return how far the models agree, and what would be drawn, as in the selection ``used``; SelectionError
-    where no image has something of every model.
+    """Return how far the models agree, and what would be drawn, with the definition of the selection
+    ``used``; SelectionError if no image has predictions of every model.
     """
     usual: dict[str, Any] = {"seed": 0, "keep_duplicates": False, "ties": RULE, "temperature": 1.0}
-    # as `select` draws by mad
+    # as for `select --selector mad`
     usual |= {"distance": "01"} if settings.classifies else {"concordance": "miou", "over": "union"}
     usual |= (
         {}
@@ -114,11 +114,11 @@ def look(
         raise SelectionError("no image has predictions from every model")
     like.setdefault("sharpness", fitted_sharpness(facts))
     weights = {}
-    used_by = [used.definition["selector"]] if used is not None else []  # perhaps one of a person's own
+    used_by = [used.definition["selector"]] if used is not None else []  # may be a custom selector
     for selector in dict.fromkeys([*CHANCE, *used_by]):
         try:
             weights[selector] = weights_as_defined({**like, "selector": selector}, facts)
-        except SelectionError:  # no two models differ
+        except SelectionError:  # all models agree
             weights[selector] = np.zeros(len(facts["complete"]))
     some = inside[:: -(-len(inside) * len(models) ** 2 // LOOKED_AT)]
     said = facts[whole][..., inside]
@@ -156,8 +156,8 @@ def measured(
     truth: str,
     goal: str | None = None,
 ) -> tuple[Measured | None, list[str]]:
-    """Return what was measured by the selection asked for, or the one with most labels of those drawn
-    at random from what the study has now, first of those drawn for the ``goal``; and what to say.
+    """Return the measurements of the requested selection, or of the one with most labels among those drawn at
+    random from the current study, preferring those for the ``goal``; also return notes.
     """
     if truth not in evidence.truths(root):
         return None, []
@@ -210,8 +210,8 @@ def measured(
 def drawn(
     root: Path, settings: Settings, models: tuple[str, ...], used: Measured | None, truth: str, goal: str
 ) -> Drawn:
-    """Return the selection to continue: the one ``used``, else the one recommended for the goal, under the
-    first name that is free or holds such draws.
+    """Return the selection to continue: the one ``used``, else the recommended one for the goal, under the
+    first name that is free or has such draws.
     """
     key, names, wanted = (
         corpus_key(root, settings, models),
@@ -242,7 +242,7 @@ def _estimated(
     lost: Collection[str],
     elsewhere: Collection[str],
 ) -> Measured | None:
-    """Return what the draws of a selection measured that count, or nothing where they are fewer than two."""
+    """Return the measurements from the draws of a selection that count; None for fewer than two."""
     found = steps(
         slots.draws, images, accuracy, lost=lost, elsewhere=elsewhere, learns=learns(slots.definition)
     )
@@ -255,8 +255,8 @@ def _estimated(
 def duels(
     root: Path, settings: Settings, models: tuple[str, ...], *, engine: str, workers: int | None
 ) -> Slots:
-    """Return the slots of selection main as it counts now, where it is one of duels of these models, else
-    those that it would have by default, as deep as is looked at.
+    """Return the slots of selection main as it counts now if it has duels of these models, else those that
+    default duels would have, up to `DEEPEST`.
     """
     if selections.MAIN in selections.names(root):
         slots = current(root, selections.MAIN, Answers(root).discarded())
@@ -291,8 +291,8 @@ def _of_maps(
 
 
 def groups_told(root: Path) -> list[str]:
-    """Return in how many groups the images of the pool lie, which are not independent then; nothing where the
-    study has no groups.
+    """Return a note on the number of groups in the pool, whose images are not independent; nothing without
+    groups.
     """
     groups = read_groups(root)
     inside = (
@@ -314,8 +314,8 @@ def groups_told(root: Path) -> list[str]:
 
 
 def deep(slots: Slots) -> list[DuelRow]:
-    """Return, for each number of images of a cell, the upper bound J (J - 1) |Y| K (Yan et al.) or J (J - 1)
-    / 2 k (Wang et al.), and the slots, distinct images and questions that it comes to; spares do not count.
+    """Return, for each number of images per cell, the upper bound J (J - 1) |Y| K (Yan et al.) or J (J - 1) /
+    2 k (Wang et al.), and the resulting slots, distinct images and questions, without spares.
     """
     j, pairs = len(slots.models), slots.pairs
     cells = j * (j - 1) // 2 if pairs else j * (j - 1) * len(slots.definition["groups"])

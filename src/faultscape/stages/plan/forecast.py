@@ -1,7 +1,7 @@
-"""How many labels each question needs, by the selector that draws them.
+"""Predict how many labels each question needs with each selector.
 
-Conventions: {question: {selector: row}}; a row holds labels, low, high, predictable, units of work, and why
-where no number of labels answers.
+Conventions: {question: {selector: row}}; a row holds labels, low, high, predictable, units of work, and
+``why`` if no number of labels answers the question.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ _UNSEEN = "models agree on every image that was looked at"
 def label_numbers(
     models: tuple[str, ...], looked: Looked, used: Measured | None, task: str, within: float, seed: int
 ) -> tuple[Questions, list[str]]:
-    """Return {question: {selector: {labels, low, high, units}}} and what to say about models that are nearly
-    alike.
-    """
+    """Return {question: {selector: {labels, low, high, units}}} and notes about nearly identical models."""
     kept = [k for k in range(len(models)) if (looked.differ[k, :k] > 0).all()]
     notes = _near(models, looked, kept)
     none: Needed = {"labels": None, "low": None, "high": None, "predictable": None, "units": None}
@@ -76,8 +74,8 @@ def label_numbers(
 
 
 def _numbers(question: str, worlds: np.ndarray, curve: label_needs.Curve, within: float) -> np.ndarray:
-    """Return the number of labels that a question needs in each world; scores need one number in all of
-    them.
+    """Return the number of labels that a question needs in each simulated world; for scores it is the same in
+    all.
     """
     if question == "scores":
         return np.full(1, label_needs.scores_needed(curve, within))
@@ -85,9 +83,7 @@ def _numbers(question: str, worlds: np.ndarray, curve: label_needs.Curve, within
 
 
 def _each(looked: Looked, selector: str, labels: int) -> float:
-    """Return how many questions an image takes that is drawn: one for each class that a model names, or one
-    map.
-    """
+    """Return the work per drawn image: one question for each predicted class, or one map."""
     if looked.questions is None:
         return 1.0
     among = inclusion(looked.weights[selector], labels * len(looked.questions) / looked.images)
@@ -95,8 +91,8 @@ def _each(looked: Looked, selector: str, labels: int) -> float:
 
 
 def _near(models: tuple[str, ...], looked: Looked, kept: list[int], most: int = 5) -> list[str]:
-    """Return a sentence for each model that another equals, and for pairs that differ on no more than one
-    image of a hundred.
+    """Return a sentence for each model that equals another, and for pairs that differ on at most one image in
+    a hundred.
     """
     notes = []
     for k in range(len(models)):

@@ -1,4 +1,4 @@
-"""What a person may ask of `plan`."""
+"""Options of `plan`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from faultscape.stages.given_options import given_options, number_word, refuse_e
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """Which labels count, what labels cost, and what is asked: see `plan`."""
+    """Which labels count, what labels cost, and which questions to answer: see `plan`."""
 
     cost: Costs | None = None  # mask=5400,choice=10 or a dict: see costs.read_costs
     wage: float | None = None
@@ -30,8 +30,8 @@ class PlanOptions:
 
     @property
     def arguments(self) -> JsonObject:
-        """{option: value} of what was given and can change a plan, as a command line spells it, except
-        the truth, which a plan names anyway.
+        """{option: value} of the given options that can change a plan, as the command line spells them;
+        without the truth, which a plan names anyway.
         """
         cost = (
             ",".join(f"{name}={number_word(value)}" for name, value in self.cost.items())

@@ -1,4 +1,4 @@
-"""What `plan` found: the content of plan.json, and what a person reads of it."""
+"""The result of `plan`: the content of plan.json, and how it is printed."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class LabelsUsed(TypedDict):
 
 
 class Needed(TypedDict, total=False):
-    """How many labels a question needs by one selector, its range, hours and money, or ``why`` no number
-    answers; ``units`` of work are priced, and not written.
+    """How many labels a question needs with one selector, the range, hours and money, or ``why`` no number
+    answers it; ``units`` of work are priced but not written.
     """
 
     labels: Required[int | None]
@@ -33,7 +33,7 @@ class Needed(TypedDict, total=False):
 
 
 class DuelRow(TypedDict, total=False):
-    """What duels with so many images of a cell come to."""
+    """The work for duels with a given number of images per cell."""
 
     per_cell: Required[int]
     bound: int
@@ -46,7 +46,7 @@ class DuelRow(TypedDict, total=False):
 
 
 class Costs(TypedDict):
-    """Seconds of each kind of work, and what an hour costs."""
+    """Seconds for each kind of work, and the cost of an hour."""
 
     mask: float
     choice: float
@@ -55,8 +55,8 @@ class Costs(TypedDict):
 
 
 class Recommended(TypedDict):
-    """What to do next: a line of ``verb``, and why; ``instead`` where the numbers prefer another selector by
-    far.
+    """What to do next: a command of ``verb``, and why; ``instead`` is set if the numbers clearly favour
+    another selector.
     """
 
     verb: Literal["rank", "label", "select"]
@@ -88,14 +88,14 @@ Questions: TypeAlias = dict[str, dict[str, Needed]]
 
 @dataclass(frozen=True, eq=False)
 class LabelPlan:
-    """How many labels each question needs, by the selector that draws them, and what duels would come to (the
-    content of plan.json).
+    """How many labels each question needs with each selector, and the work for duels (the content of
+    plan.json).
 
-    ``questions``: {question: {selector: {labels, low, high, predictable, hours, money, why}}}, low to high
-    the range of what is likely, ``predictable`` whether it spans a factor of ten at most; where no number of
-    labels answers all are None but ``why``. ``duels``: a row a number of images of a cell, {per_cell, bound,
-    slots, images, hours, ...}. ``labels`` says which labels were used so far.
-    ``recommended`` says what to do next; None where there is nothing to recommend.
+    ``questions`` is {question: {selector: {labels, low, high, predictable, hours, money, why}}}: low to high
+    is the likely range, ``predictable`` says whether it spans at most a factor of ten, and if no number of
+    labels answers the question, all are None except ``why``. ``duels`` has one row per number of images per
+    cell, {per_cell, bound, slots, images, hours, ...}. ``labels`` says which labels were used so far.
+    ``recommended`` says what to do next; None if there is nothing to recommend.
     """
 
     models: tuple[str, ...]  # names, in the order of the study

@@ -1,7 +1,7 @@
-"""What a person reads of a plan: tables that fit 80 columns, and the next line to type.
+"""Print a plan: tables that fit 80 columns, and the next command.
 
-Conventions: takes the plan as it is written to plan.json and the name of the study, returns text. Times below
-two hours are told in minutes.
+Conventions: takes the plan as written to plan.json and the name of the study, returns text. Times below two
+hours are in minutes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _classifies(found: LabelPlan) -> bool:
 
 
 def duration(hours: float) -> str:
-    """Return a time as people say it.
+    """Return a time in readable units.
 
     >>> [duration(h) for h in (0.0, 0.01, 0.83, 1.99, 21, 301.5)]
     ['0 s', '36 s', '50 min', '119 min', '21.0 h', '302 h']
@@ -64,7 +64,7 @@ def duration(hours: float) -> str:
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    """Return lines of a table whose first column stands left and all others right.
+    """Return the lines of a table with the first column left-aligned and all others right-aligned.
 
     >>> table(("by", "labels", "work"), [("vma", "7", "2 h"), ("mad", "none", "")])
     ['  by   labels  work', '  vma       7   2 h', '  mad    none']
@@ -80,7 +80,7 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def command(found: LabelPlan) -> str:
-    """Return the recommended line, whole, so that it can be pasted."""
+    """Return the complete recommended command, ready to paste."""
     advice, truth = found.recommended, found.provenance["truth"]
     assert advice is not None
     place, name, selector = shlex.quote(found.study), advice["selection"], advice["selector"]
@@ -131,7 +131,7 @@ def _cost(costs: Costs, *, classes: bool) -> str:
 
 
 def _question(found: LabelPlan, name: str) -> list[str]:
-    """Return the lines of one question: a line a selector, and why a selector has no number."""
+    """Return the lines of one question: one line per selector, or why it has no number."""
     rows, proved = found.questions[name], found.questions.get(f"{name}_proved")
     title = QUESTIONS[name].format(within=found.provenance["within"])
     whys = list(dict.fromkeys(row["why"] for row in rows.values() if row["labels"] is None))
@@ -163,14 +163,14 @@ def _question(found: LabelPlan, name: str) -> list[str]:
         said.append(f"?: cannot be predicted {before}: the range spans more than a factor of {PREDICTABLE}")
     advised = found.recommended
     if rows != found.questions[advised["question"] if advised else "best"]:
-        # of that question the recommendation says it
+        # for that question, the recommendation already says it
         said += [more] if (more := fewer(rows, advised["selector"] if advised else None)) else []
     return [title, *lines, *(line for text in said for line in wrapped(text, "  "))]
 
 
 def fewer(rows: dict[str, Needed], selector: str | None) -> str:
-    """Return a sentence where another selector needs half as many labels as the recommended one, '' where
-    none does.
+    """Return a sentence if another selector needs at most half as many labels as the recommended one, else
+    ''.
 
     >>> fewer({"random": {"labels": 40}, "mad": {"labels": 90}}, "mad")
     'random needs at most half as many labels as mad: 40 instead of 90'
@@ -199,7 +199,7 @@ def _called(selector: str, labels: LabelsUsed) -> str:
 
 
 def _duels(found: LabelPlan) -> list[str]:
-    """Return the lines that say what duels come to."""
+    """Return the lines about the work for duels."""
     pairs, money = _classifies(found), found.costs["wage"] is not None
     head = (f"images a {'pair' if pairs else 'cell'}", "at most", "slots", "distinct images", "work")
     head = (*head, *(("money",) if money else ()), *(() if pairs else ("or choices only",)))

@@ -1,10 +1,10 @@
-"""Rename and remove models of a study: maps, counts and statistics that are right stay, under other names,
-and nothing is counted again.
+"""Rename and remove models of a study. Valid maps, counts and statistics are kept under the new names;
+nothing is counted again.
 
-Conventions: ``{old: new}`` and names. What is to be done is noted first (``.change.json``), with which counts
-and selections were right before; each step may be done twice, so that a change that was killed is finished by
-asking for it again, and no one else writes until then (study.lock). Labels, answers, logs and checkpoints
-(models/NAME) are kept; selections drawn with a removed model say what they said.
+Conventions: renames are ``{old: new}``, removals are names. The change is first noted in ``.change.json``,
+with the counts and selections that were valid before. Every step is idempotent: repeating the command
+finishes a change that was killed, and nothing else writes until then (study.lock). Labels, answers, logs and
+checkpoints (models/NAME) are kept; selections drawn with a removed model stay unchanged.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from faultscape.study.tables import pairs as pair_table
 from faultscape.study.tables.corpus import shard_sizes
 from faultscape.study.tables.pairs import PairPart
 
-# below reliability, a file a model: what was drawn or counted of it before
+# below reliability, one file per model: what was drawn or counted before
 _KEPT = ("pictures", "components")
 
 
 def change(
     root: Path, renamed: Mapping[str, str], removed: Collection[str], *, line: str, models: Mapping[str, str]
 ) -> None:
-    """Rename and remove models of a study that is held for writing, or finish doing so.
+    """Rename and remove models of a study that is locked for writing, or finish an interrupted change.
 
-    ``line`` is how to ask for the same again, ``models`` what else it asks for: such a line run again after a
-    kill finds the change done. Errors: ModelError for names that are not there, or taken; StudyError while
-    another change is unfinished.
+    ``line`` is the command that repeats the request, ``models`` what else it asks for: rerun after a kill, it
+    finds the change done. Errors: ModelError for names that are unknown or taken; StudyError while another
+    change is unfinished.
     """
     asked: Asked = {"rename": dict(renamed), "remove": sorted(removed), "models": dict(models)}
     note: ChangeNote | None = noted(root)
@@ -65,15 +65,13 @@ def change(
 
 
 def forget(root: Path) -> None:
-    """Drop the note of a change once all is done that its line asked for."""
+    """Delete the note of a change once everything its command asked for is done."""
     if not unfinished(root):
         (root / CHANGE).unlink(missing_ok=True)
 
 
 def withdraw(root: Path, names: Collection[str]) -> None:
-    """Take models out again that were just entered and of which nothing could be used; what failures.csv says
-    about them stays.
-    """
+    """Remove models that were just added and had nothing usable; their rows in failures.csv stay."""
     change_models(root, {name: name for name in read_settings(root).models if name not in names})
     for name in names:
         for folder in _folders(root, name):
@@ -81,7 +79,7 @@ def withdraw(root: Path, names: Collection[str]) -> None:
 
 
 def _check(root: Path, settings: Settings, renamed: Mapping[str, str], removed: Collection[str]) -> None:
-    """ModelError unless the old names are there and the new ones free."""
+    """Raise ModelError unless the old names exist and the new ones are free."""
     known, truths = list(settings.models), {evidence.LABELS, *evidence.truths(root)}
     words = f"it has {', '.join(known)}" if known else "it has none"
     for name in (*renamed, *removed):
@@ -89,7 +87,7 @@ def _check(root: Path, settings: Settings, renamed: Mapping[str, str], removed: 
         if name not in known and not (
             name in removed and (_folders(root, name) or logs.failures_of_model(root, name))
         ):
-            # what is left of one taken out of study.toml by hand, or never taken in
+            # remains of a model that was removed from study.toml by hand, or never added
             raise ModelError(f"the study has no model {name!r}; {words}.{closest(name, known)}")
     for ensemble, about in settings.models.items():
         members = about.source.partition(":")[2].split(",") if about.kind == "ensemble" else ()
@@ -124,7 +122,7 @@ def _check(root: Path, settings: Settings, renamed: Mapping[str, str], removed: 
 
 
 def _folders(root: Path, name: str) -> list[Path]:
-    """Return the folders of parts that a model has."""
+    """Return the folders that hold parts of a model."""
     folders = [
         path for room in ("predictions", "pairs") for path in made(root, room) if path == root / room / name
     ]
@@ -133,8 +131,8 @@ def _folders(root: Path, name: str) -> list[Path]:
 
 
 def _right_pairs(root: Path, settings: Settings, names: Mapping[str, str]) -> dict[str, dict[str, list[str]]]:
-    """Return the partners in each part against models that is right now and names a model that changes, by
-    the model's name afterwards.
+    """Return the partners of each currently valid pair part that involves a changing model, by the model's
+    new name.
     """
     right: dict[str, dict[str, list[str]]] = {}
     held = {name: there(pair_table.folder(root, name)) for name in names}
@@ -150,7 +148,7 @@ def _right_pairs(root: Path, settings: Settings, names: Mapping[str, str]) -> di
 
 
 def _right_selections(root: Path, settings: Settings, names: Mapping[str, str]) -> list[str]:
-    """Return the selections that are of the images and predictions that the study has, and keep all their
+    """Return the selections that were drawn from the current images and predictions and keep all their
     models.
     """
     found = {name: selections.read_selection(root, name) for name in selections.names(root)}
@@ -162,11 +160,11 @@ def _right_selections(root: Path, settings: Settings, names: Mapping[str, str]) 
 
 
 def _apply(root: Path, renamed: Mapping[str, str], removed: Collection[str], note: ChangeNote) -> None:
-    """Do every step, each of which finds it done where it was."""
+    """Do every step; a step that was already done changes nothing."""
     for name in removed:
         for folder in (root / "predictions" / name, root / "pairs" / name, *_folders(root, name)):
             remove(root, folder)
-        if not (root / "models" / name).exists():  # of a network that was trained here they stay beside it
+        if not (root / "models" / name).exists():  # those of a network trained here stay with it
             remove(root, root / "methods" / name)
         for kept in _KEPT:
             (root / "reliability" / kept / f"{name}.json").unlink(missing_ok=True)
@@ -205,7 +203,7 @@ def _pairs(
     renamed: Mapping[str, str],
     removed: Collection[str],
 ) -> None:
-    """Give the counts that were right the keys that they should have now, without the models that went."""
+    """Give the counts that were valid their new keys, without the removed models."""
     todo: dict[str, list[PairPart]] = {}
     for part in wanted(root, settings, sorted(shard_sizes(root)), []) if right else ():
         before = right.get(part.name, {}).get(part.part)
@@ -233,7 +231,7 @@ def _pairs(
 def _repacked(
     folder: Path, part: PairPart, entry: Part, gone: list[int], partners: int, settings: Settings
 ) -> str:
-    """Write a part without some of its partners and return its checksum."""
+    """Write a part without the partners that left and return its checksum."""
     ids, column = pair_table.read_counts(folder, part, entry)
     n = len(settings.class_list) + 1
     return pair_table.put_counts(
@@ -242,7 +240,7 @@ def _repacked(
 
 
 def _selection(root: Path, settings: Settings, name: str, renamed: Mapping[str, str], *, right: bool) -> None:
-    """Let a selection call its models by their new names."""
+    """Rename the models of a selection."""
     slots, drawn_from = selections.read_selection(root, name)
     if not any(model in renamed for model in slots.models):
         return

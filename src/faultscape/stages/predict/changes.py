@@ -1,4 +1,4 @@
-"""What a line says about models to rename and to remove, and doing it."""
+"""The options of `predict` that rename and remove models, and applying them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from faultscape.study.tables import logs
 def asked(
     rename: Sequence[str] | Mapping[str, str] | str | None, remove: Sequence[str] | str | None
 ) -> tuple[dict[str, str], list[str]]:
-    """Return {old: new} and the names to remove; ModelError for words that are not OLD=NEW, or a name given
-    twice.
+    """Return {old: new} and the names to remove; ModelError for an argument that is not OLD=NEW, or a name
+    given twice.
 
     >>> asked(["unet=unet-2019"], ["fcn"])
     ({'unet': 'unet-2019'}, ['fcn'])

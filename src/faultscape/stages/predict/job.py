@@ -1,6 +1,6 @@
-"""What a worker of `predict` is told of a shard, and what it says it made.
+"""What a worker of `predict` receives for a shard, and what it reports back.
 
-Conventions: frozen dataclasses; they are JSON only on their way through the engine (stages.fill).
+Conventions: frozen dataclasses, serialized as JSON only inside the engine (stages.fill).
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from faultscape.study.tables.outputs import KeptPart
 
 @dataclass(frozen=True)
 class Job:
-    """One shard of one model: which it is, how it is to be stored, and the model with the shard's files or
-    rows.
-    """
+    """One shard of one model: its number, how it is stored, and the model with the shard's files or rows."""
 
     study: str = field(metadata=CHANGES_NOTHING)
     name: str
@@ -31,14 +29,14 @@ class Job:
     against: str = ""  # the truth that maps are measured against while they are made
     drop: tuple[str, ...] = ()  # what is measured and not kept
     counting: Counting | None = None  # what is counted of pixels while maps are made
-    count_kinds: tuple[str, ...] = ()  # of its counts, those that are to be made
-    counts_key: str = ""  # of the labels that they are counted by
-    lanes: int = field(default=1, metadata=CHANGES_NOTHING)  # batches that one process runs at the same time
+    count_kinds: tuple[str, ...] = ()  # kinds of counts to make
+    counts_key: str = ""  # identifies the labels that are counted against
+    lanes: int = field(default=1, metadata=CHANGES_NOTHING)  # batches that one process runs concurrently
 
 
 @dataclass(frozen=True)
 class Times:
-    """How long one batch of so many images took; ``warm`` is false of those that began before one was
+    """How long one batch took, and its number of images; ``warm`` is false if it began before any batch was
     done.
     """
 
@@ -52,11 +50,11 @@ class Times:
 
 @dataclass(frozen=True)
 class Made:
-    """A finished part that does not count yet: its checksum, what failed, what was kept beside it, and how
-    long it took.
+    """A finished part that is not yet in the manifest: its checksum, failures, files kept with it, and
+    duration.
 
-    ``resized`` of its maps differ in size from their images, ``example`` (width, height) of one of them
-    and of its image. ``statistics`` are those made beside it.
+    ``resized`` counts the maps that differ in size from their images; ``example`` holds (width, height) of
+    one such map and of its image. ``statistics`` are those computed with the part.
     """
 
     sha256: str

@@ -1,7 +1,7 @@
 """Predict: store what each model says about every image of a study, and rename or remove models.
 
-Conventions: a finished shard is not done again; what cannot work is said before the study learns of a model;
-models of which nothing can be used are not taken.
+Conventions: finished shards are not repeated. Errors are raised before a model is added to the study; a model
+with nothing usable is not added.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _TASK = "faultscape.stages.predict.shard:shard"
 
 
 def predict_models(options: PredictOptions) -> Predicted:
-    """Do what a line of `predict` says; ModelError, OptionError and StudyError where that cannot be."""
+    """Run `predict` with its options; ModelError, OptionError or StudyError if that is impossible."""
     root = existing(options.study)
     renamed, removed = changes.asked(options.rename, options.remove)
     mine, task = share(options.shard), toml.read_settings(root).task
@@ -71,7 +71,7 @@ def predict_models(options: PredictOptions) -> Predicted:
                 if not options.shard
                 and (not shard.begun(root, name) or (refused and plans[name].source.whole))
             ]:
-                with changing(root):  # else they keep the others from being ranked
+                with changing(root):  # otherwise the other models could not be ranked
                     changed_models.withdraw(root, nothing)
             raise keeping(root, before, sorted(takeover.waiting), error) from None
         finally:
@@ -80,7 +80,7 @@ def predict_models(options: PredictOptions) -> Predicted:
             counts = {name: shard.settle(root, name, sorted(shard_sizes(root))) for name in given}
             empty = [name for name, (maps, _) in counts.items() if maps == 0 or name in takeover.refused]
             unusable = bool(given) and not options.shard and len(empty) == len(counts)
-            if unusable:  # a model that says nothing would make selections stale
+            if unusable:  # a model without predictions would make selections stale
                 changed_models.withdraw(root, fresh)
             if given:
                 log(
@@ -108,8 +108,8 @@ def predict_models(options: PredictOptions) -> Predicted:
 
 
 def _check_sources(root: Path, given: Mapping[str, str]) -> None:
-    """ModelError for a source of an unknown kind; it says what a model keeps that stood in the study with
-    another.
+    """Raise ModelError for a source of unknown kind; the message names what a model with a different source
+    keeps.
     """
     settings = toml.read_settings(root)
     for name, source in given.items():
@@ -128,9 +128,7 @@ def _plans(
     options: PredictOptions,
     against: str,
 ) -> dict[str, Plan]:
-    """Return what is to be done for each model; what cannot be opened or tried is said with what the model
-    keeps.
-    """
+    """Return the plan of each model; an error in opening or trying one also says what that model keeps."""
     plans: dict[str, Plan] = {}
     for name, place in given.items():
         refuse_twin(name, before.models)
@@ -144,8 +142,8 @@ def _plans(
 
 
 def named(models: Sequence[Source], task: str = "segmentation") -> dict[str, str]:
-    """Return {name: source} of NAME=SOURCE words and dicts; ModelError for a wrong or repeated name, with
-    examples of the task.
+    """Return {name: source} of NAME=SOURCE arguments and dicts; ModelError for a wrong or repeated name, with
+    examples for the task.
 
     >>> named(["unet=maps/unet", {"fcn": "fcn.onnx"}])
     {'unet': 'maps/unet', 'fcn': 'fcn.onnx'}
@@ -180,7 +178,7 @@ def named(models: Sequence[Source], task: str = "segmentation") -> dict[str, str
 
 
 def _check_options(options: PredictOptions, task: str) -> None:
-    """OptionError for what no model can be told, or no study of this task."""
+    """Raise OptionError for options that apply to no model, or to no study of this task."""
     model_options.check(options.of_models)
     devices.check(options.device)
     engines.check(options.engine, options.workers)
@@ -205,7 +203,7 @@ def _run(
     against: str,
     takeover: Takeover,
 ) -> dict[str, list[Made]]:
-    """Do all jobs of this line and make what they made count; returns the parts of each model."""
+    """Run all jobs of this command and enter their results; return the parts of each model."""
     statistics = Statistics(root, settings, against) if against else None
     counts = CountParts(root, settings, against) if against else None
     beside = {name: set(outputs.kinds(root, name)) for name in plans}
@@ -262,8 +260,8 @@ def _run(
 
 
 def _in_order(root: Path, jobs: list[Job], counts: CountParts | None) -> tuple[list[Job], list[Job]]:
-    """Return the jobs that can begin, and those of made images whose maps are compared with maps that are
-    still to be made.
+    """Return the jobs that can begin, and those for made images whose maps are compared with maps that do not
+    exist yet.
     """
     if counts is None:
         return jobs, []
@@ -276,13 +274,13 @@ def _in_order(root: Path, jobs: list[Job], counts: CountParts | None) -> tuple[l
 
 
 def _stored(root: Path, name: str) -> set[int]:
-    """Return the shards of which a model has maps."""
+    """Return the shards for which a model has maps."""
     return {int(part) for part in read_manifest(label_maps.predictions(root, name))}
 
 
 def _unusable_text(root: Path, given: Mapping[str, str], fresh: list[str], what: str) -> str:
-    """Return why nothing of the models could be used, and that those that came ``fresh`` are not taken: of
-    the first image that had something, and how many rows say more.
+    """Return why nothing could be used, and that the ``fresh`` models were not added: the reason for the
+    first image with a prediction, and how many reasons failures.csv holds.
     """
     rows = [row for row in read_failures(root) if row.stage == "predict" and row.name in given]
     first = next(
@@ -294,7 +292,7 @@ def _unusable_text(root: Path, given: Mapping[str, str], fresh: list[str], what:
 
 
 def _print_resized(name: str, parts: list[Made]) -> None:
-    """Report how many of the maps just read differ from their image in size."""
+    """Report how many of the maps just read differ in size from their image."""
     if number := sum(part.resized for part in parts):
         w, h, width, height = next(part.example for part in parts if part.resized)
         of = sum(part.rows for part in parts)

@@ -1,4 +1,4 @@
-"""What a line of `predict` asks for, as its verb hands it to the stage."""
+"""Options of `predict`, as its verb passes them to the stage."""
 
 from __future__ import annotations
 
@@ -118,13 +118,13 @@ class PredictOptions:
 
     @property
     def device(self) -> str:
-        """The device that was asked for, '' where none was."""
+        """The requested device, or ''."""
         return self.hardware.device or ""
 
     @property
     def of_models(self) -> ModelOptions:
-        """{name of study.toml: value} of the options set for how models see images, and of what is kept of
-        them.
+        """{name in study.toml: value} of the options that were set for how models see images and what is
+        kept.
         """
         seen = {"size": self.shown.input_size} | {
             key: value for key, value in vars(self.shown).items() if key != "input_size"

@@ -1,7 +1,6 @@
-"""What `predict` must do for a model: how it comes to stand in the settings, and which of its shards are
-missing or stale.
+"""Plan what `predict` must do for a model: its settings, and which of its shards are missing or stale.
 
-Conventions: whatever cannot work is said before the study learns of it.
+Conventions: errors are raised before the study changes.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ from faultscape.study.tables.pixel_counts import MAPS
 from faultscape.study.tables.removed_images import each_whole_shard, read_removed, whole_sizes
 from faultscape.study.tables.stress_sets import read_stress
 
-_RECORDED = (  # by the first run, of what nobody said
+_RECORDED = (  # by the first run, for options that were not set
     "threads", "revision", "precision", "offsets", "seed", "program", "between", "hidden", "open",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done for a model: how it stands in the settings, the stamp that each of its shards is to
-    have, and a job for each shard to make.
+    """What to do for a model: its settings, the stamp that each of its shards should have, and one job per
+    shard to make.
 
-    ``replaces``: parts of something else are there, which stay until all jobs are done.
+    ``replaces``: the model has parts from something else, which stay until all jobs are done.
     """
 
     model: ModelSettings
@@ -55,7 +54,7 @@ class Plan:
 
 
 def refuse_truths(root: Path, names: Iterable[str]) -> None:
-    """ModelError for a model called as labels are, or as those that come without a name will be."""
+    """Raise ModelError for a model named like a truth, or like the default truth."""
     held, known = read_settings(root).models, {LABELS, *truths(root)}
     if bad := next((name for name in names if name in known and name not in held), None):
         raise ModelError(
@@ -67,8 +66,8 @@ def refuse_truths(root: Path, names: Iterable[str]) -> None:
 def plan(
     root: Path, settings: Settings, name: str, place: str, options: PredictOptions, against: str
 ) -> Plan:
-    """Return what is to be done for a model NAME=PLACE, and enter it in the settings in hand; ``against`` is
-    the truth to measure against, or nothing.
+    """Return the plan of a model NAME=PLACE, and enter the model in the given settings; ``against`` is the
+    truth to measure against, or ''.
     """
     source = catalogue.source_of(name, place, settings.task)
     request = _request(root, settings, name, place, source, options)
@@ -83,10 +82,10 @@ def plan(
     settings.models[name] = model
     where, sizes = label_maps.predictions(root, name), whole_sizes(root)
     done = there(where)
-    here = shard_sizes(root)  # of a shard that left the corpus whole nothing is wanted
+    here = shard_sizes(root)  # a shard that left the corpus entirely needs nothing
     stale = [s for s in _stale(where, origin, done) if s in here]
     scorers = list(model.options.get("scorer", [])) if against or options.scorer is not None else []
-    # doubt is large: kept where a line asks for it
+    # uncertainty maps are large: kept only on request
     told = cast(
         "ModelOptions", {**model.options, "scorer": scorers, **({"counted": True} if against else {})}
     )
@@ -117,7 +116,7 @@ def plan(
         for s in sorted(origin.stamps)
         if s in here and (s in stale or s in lacking or part_name(s) not in done)
     ]
-    for s in origin.stamps.keys() - set(todo):  # of a run that was killed when its part counted already
+    for s in origin.stamps.keys() - set(todo):  # left by a run that was killed after its part was entered
         shard.spool_path(where, s).unlink(missing_ok=True)
     drop = ("confidence",) if against and not keep.confidence else ()
     opening = Opening(
@@ -134,7 +133,7 @@ def plan(
     if before is None or before.labels != origin.labels:
         label_names.tell_never_named(name, origin.labels, settings.class_list)
     if not todo:
-        shard.drop_unentered(root, name)  # of a source that was to take this one's place, and did not
+        shard.drop_unentered(root, name)  # left by a source that never replaced this one
     if todo:
         print("".join(f"{note}\n" for note in origin.notes), end="")
         gone = {image.id for image in read_removed(root)}
@@ -149,7 +148,7 @@ def plan(
             gone,
             (*drop, *counted),
         )
-    # tables had none in earlier versions: what their keys say is the same is read once more without a word
+    # tables had no stamps in earlier versions: if the key is the same, they are reread silently
     stamped = label_maps.stamps_of(where)
     changed = [
         s
@@ -170,7 +169,7 @@ def plan(
         )
 
     def kinds_of(shard_: int) -> list[str]:
-        """Return what is to be counted of a shard: all of maps that are made again, else what is lacking."""
+        """Return the kinds to count for a shard: all if its maps are made again, else the missing ones."""
         if counts is None or counting is None:
             return []
         part = done.get(part_name(shard_))
@@ -203,7 +202,7 @@ def plan(
 
 
 def _fitted_to(root: Path, name: str) -> str:
-    """Return the digest of the network that a model's temperature was fitted to; '' where nothing says it."""
+    """Return the digest of the network that a model's temperature was fitted to; '' if unknown."""
     try:
         held = read_object((root / "methods" / name / "temperature.json").read_bytes())["provenance"]
         return str(held["inputs"]["network"])  # type: ignore[index]
@@ -214,8 +213,8 @@ def _fitted_to(root: Path, name: str) -> str:
 def _request(
     root: Path, settings: Settings, name: str, place: str, source: Source, options: PredictOptions
 ) -> Request:
-    """Return what is asked of a model, with the options that still hold for it; what is dropped, or changes
-    nothing, is said.
+    """Return the request for a model, with the options that still apply; print which are dropped or have no
+    effect.
     """
     before = settings.models.get(name)
     if before is not None and (before.kind, before.source) != (source.name, source.kept_as(place)):
@@ -255,7 +254,9 @@ def _request(
 
 
 def _with_truth(root: Path) -> tuple[str, ...]:
-    """Return the folders in which the truth lies: the study, and the data sets that it was collected from."""
+    """Return the folders that hold the truth: the study, and the known data sets that it was
+    collected from.
+    """
     return (
         str(root.resolve()),
         *(str(Path(about.path).resolve()) for about in read_stress(root).data.values()),
@@ -263,7 +264,7 @@ def _with_truth(root: Path) -> tuple[str, ...]:
 
 
 def _stale(where: Path, origin: Origin, done: dict[str, Part]) -> list[int]:
-    """Return the shards whose parts were made from something else."""
+    """Return the shards whose stored parts are outdated."""
     held = label_maps.stamps_of(where)
     return [
         s
@@ -282,8 +283,8 @@ def _lacking(
     against: str,
     folders: Sequence[str],
 ) -> list[int]:
-    """Return the shards whose parts are there without all that is to be kept with them, with images
-    that came back, or without statistics.
+    """Return the shards whose parts lack outputs that should be kept with them, images that came back, or
+    statistics.
     """
     where = label_maps.predictions(root, name)
     beside = {folder: outputs.complete(where / folder) for folder in folders}
@@ -315,8 +316,8 @@ def _try(
     gone: set[str],
     drop: tuple[str, ...],
 ) -> None:
-    """Try a model on the first image that is to do, and is not gone from the corpus; one that was opened to
-    be planned, and answers at once, stays open for the run.
+    """Try a model on its first pending image that is still in the corpus; one that answers faster than a
+    worker starts stays open for the run.
     """
     kind = catalogue.kind_named(opening.kind)
     rows = next(rows for number, rows in request.shards() if number == todo[0])
@@ -333,5 +334,5 @@ def _try(
 
 
 def _option(key: str) -> str:
-    """Return an option as it is written on the command line."""
+    """Return the command-line name of an option."""
     return "--input-size" if key == "size" else f"--{key.replace('_', '-')}"

@@ -11,7 +11,7 @@ from faultscape.errors import counted
 class Predicted:
     """What `predict` stored, and which models it renamed and removed.
 
-    ``counted`` holds {model: images that `stress` made and whose maps were counted, but not kept}.
+    ``counted`` holds {model: images made by `stress` whose maps were counted but not kept}.
     """
 
     study: str

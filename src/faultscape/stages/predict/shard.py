@@ -1,7 +1,7 @@
-"""One shard of `predict`: what a worker does, and how what it made comes to count.
+"""One shard of `predict`: what a worker does, and how its results are entered in the study.
 
-Conventions: a worker writes parts and says their checksums; the process that started it enters them in the
-manifests (`enter`), many shards of a model by one put.
+Conventions: a worker writes parts and reports their checksums; the process that started it enters them in the
+manifests (`enter`), many shards of a model in one write.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from faultscape.study.tables.logs import Failure, Timing, replace_failures
 from faultscape.study.tables.pixel_counts import MAPS, counts_folder
 from faultscape.study.tables.removed_images import removed_by_shard, whole_shard
 
-TITLE = "predict"  # at its progress, and of its receipts
+TITLE = "predict"  # of its progress bar and receipts
 
 
 @task(Job)
 def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
-    """Make one part of predictions/NAME; what a killed run had done is taken from its spool."""
+    """Make one part of predictions/NAME; work of a killed run is taken from its spool."""
     start = time.perf_counter()
     root = Path(job.study)
     images = whole_shard(root, job.number)
@@ -101,7 +101,7 @@ def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
     beside = {folder: writer.finish() for folder, writer in chunks.items()}
     statistics = measured.finish() if measured is not None else None
     counted = counter.finish() if counter is not None else None
-    spool.close()  # it goes when what was made of it counts
+    spool.close()  # deleted once its part is entered
     return Made(
         sha,
         len(maps),
@@ -118,13 +118,13 @@ def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
 
 
 def _measured(root: Path, settings: Settings, job: Job, labels: dict[str, str]) -> AtOnce:
-    """Return what measures a shard as it is predicted: its images of the corpus alone."""
+    """Return what measures a shard while it is predicted; only corpus images are measured."""
     return AtOnce(root, settings, job.against, job.name, read_corpus(root, job.number), labels)
 
 
 def _count(counter: PixelCounter, row: Row) -> None:
-    """Have an image's counts kept: those made when the model answered, or of a model that gives maps alone
-    those of its map.
+    """Keep an image's counts: those made with the prediction, or, for a model that yields only maps, those of
+    its map.
     """
     assert row.runs is not None
     label_map = runs.decode(row.runs)
@@ -139,9 +139,7 @@ def _count(counter: PixelCounter, row: Row) -> None:
 
 
 def staying(root: Path, name: str, stamps: dict[int, str]) -> dict[str, parts.Part]:
-    """Return the parts of a model's manifest that have the stamp which they should, or belong to no
-    known shard.
-    """
+    """Return the parts of a model's manifest that have the right stamp, or belong to no known shard."""
     where = label_maps.predictions(root, name)
     held, wanted = label_maps.stamps_of(where), {part_name(number): stamp for number, stamp in stamps.items()}
     return {
@@ -152,10 +150,9 @@ def staying(root: Path, name: str, stamps: dict[int, str]) -> dict[str, parts.Pa
 
 
 def forget(root: Path, name: str, stamps: dict[int, str], made: Sequence[tuple[Job, Made]]) -> None:
-    """Take the parts out of a model's manifest that have another stamp than they should: from now on the
-    study says that the model is another.
+    """Remove the parts with an outdated stamp from a model's manifest, before the study names the new source.
 
-    Parts that were ``made`` again to the same bytes stay: they lie in the same files.
+    Parts that were ``made`` again with the same bytes stay: they are the same files.
     """
     where = label_maps.predictions(root, name)
     held, same = read_manifest(where), {part_name(job.number): part.sha256 for job, part in made}
@@ -167,14 +164,14 @@ def forget(root: Path, name: str, stamps: dict[int, str], made: Sequence[tuple[J
 
 
 def drop_unentered(root: Path, name: str) -> None:
-    """Forget what was made of a model and waits to take the place of its maps."""
+    """Delete the receipts of finished parts that wait to replace a model's maps."""
     Receipts(root, TITLE, group=name).clear()
 
 
 def files_of(
     root: Path, job: Job, made: Made, statistics: Statistics | None
 ) -> Iterator[tuple[Path, str, str]]:
-    """Yield (folder, part, SHA-256) of all that a finished shard consists of."""
+    """Yield (folder, part, SHA-256) of everything in a finished shard."""
     where, part = label_maps.predictions(root, job.name), part_name(job.number)
     yield where, part, made.sha256
     for folder, chunks in made.kept.items():
@@ -193,10 +190,9 @@ def enter(
     statistics: Statistics | None,
     counts: CountParts | None = None,
 ) -> list[Timing]:
-    """Make finished parts of a model count, and the statistics and counts made beside them, and return rows
-    of timings.
+    """Enter finished parts of a model, with their statistics and counts, and return rows of timings.
 
-    ``beside`` names what is kept of the model beside its labels, and learns what came new.
+    ``beside`` names the model's outputs other than labels; new ones are added to it.
     """
     if statistics is not None:
         statistics.enter(
@@ -206,7 +202,7 @@ def enter(
     where, numbers = label_maps.predictions(root, name), {part_name(job.number) for job, _ in made}
     before = label_maps.stamps_of(where)
     stamps = {part: stamp for part, stamp in before.items() if part not in numbers}
-    if len(stamps) < len(before):  # at no moment does a stamp stand beside a part of something else
+    if len(stamps) < len(before):  # a stamp must never describe a part of something else
         put(where / ".stamps.json", json.dumps(stamps, sort_keys=True).encode())
     beside.update(*(part.kept for _, part in made))
     for folder in sorted(beside):
@@ -214,7 +210,7 @@ def enter(
         for job, part in made:
             chunks = part.kept.get(folder)
             if chunks is None:
-                # not asked for this time: it stays beside the labels that it belongs to, and goes with others
+                # not requested this time: it stays while its labels do, and is dropped if they change
                 chunks = outputs.of_shard(held, job.number, part.sha256)
             manifest = outputs.with_shard(manifest, job.number, part.sha256, chunks)
         write_manifest(where / folder, manifest)
@@ -245,7 +241,7 @@ def enter(
 
 
 def _timings(job: Job, made: Made) -> Iterator[Timing]:
-    """Yield the rows of timings of a shard: its own, and of a model whose batches are timed each batch's."""
+    """Yield the timings of a shard: its own row and, if batches are timed, one row per batch."""
     name, number, device = job.name, job.number, made.device
     yield Timing("predict", name, number, job.images, made.seconds, device=device)
     for t in made.times if device else ():
@@ -256,7 +252,7 @@ def _timings(job: Job, made: Made) -> Iterator[Timing]:
 
 
 def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
-    """Write a model's failures where people look, and return (maps, images without a map)."""
+    """Write a model's failures to failures.csv, and return (maps, images without a map)."""
     manifest = read_manifest(label_maps.predictions(root, name))
     entries = [manifest[part_name(n)] for n in numbers if part_name(n) in manifest]
     removed = removed_by_shard(root)
@@ -276,7 +272,7 @@ def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
 
 
 def dropped(root: Path, name: str) -> int:
-    """Return of how many images maps were counted and not kept."""
+    """Return the number of images whose maps were counted but not kept."""
     maps = read_manifest(label_maps.predictions(root, name))
     counts = read_manifest(counts_folder(root, name, MAPS))
     return sum(part.rows for number, part in counts.items() if number in maps and not maps[number].rows)
@@ -286,18 +282,18 @@ def unmeasured(
     root: Path, settings: Settings, truth: str, name: str, done: dict[str, parts.Part]
 ) -> list[int]:
     """Return the shards whose statistics against a truth are missing, or were made from other maps or without
-    confidence; ``done`` are the parts of maps that are there.
+    confidence; ``done`` are the existing parts of maps.
     """
     statistics = Statistics(root, settings, truth)
     return [int(part) for part, entry in done.items() if not statistics.has(name, int(part), entry.sha256)]
 
 
 def begun(root: Path, name: str) -> bool:
-    """Whether a model has a part, or a spool from which one is continued."""
+    """Whether a model has a part, or a spool to resume from."""
     where = label_maps.predictions(root, name)
     return bool(read_manifest(where)) or any(map(holds_more_than_its_key, where.glob(".spool-*")))
 
 
 def spool_path(where: Path, number: int) -> Path:
-    """Return where a shard's results wait until they count."""
+    """Return where a shard's results wait until they are entered."""
     return where / f".spool-{part_name(number)}"

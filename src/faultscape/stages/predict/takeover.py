@@ -1,10 +1,10 @@
-"""How new maps of a model take the place of those that it has from another source: all at once, when they are
-made, and not at all where none can be used.
+"""Replace a model's maps with those from a different source: all at once when they are made, or not at all if
+none can be used.
 
-Conventions: a model *replaces* where parts of something else are there. Its new parts lie beside those that
-count, named by receipts alone (stages.fill), so that a line that fails or is killed leaves maps, failures.csv
-and study.toml as they were, and the same line goes on from what it had made. Jobs of an array take over with
-the first that has done its share.
+Conventions: a model *replaces* if it has parts from something else. Its new parts are stored next to the
+current ones, named only by receipts (stages.fill). A command that fails or is killed therefore leaves maps,
+failures.csv and study.toml unchanged, and the same command resumes from what it had made. In a job array, the
+first job that finishes its share takes over.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from faultscape.study.parts import read_manifest
 from faultscape.study.settings import ModelSettings, Settings, add_models
 from faultscape.study.tables import label_maps
 
-_REASONS = 2  # of those for which images have no map, that are said
+_REASONS = 2  # reasons for missing maps that the message names
 
 
 class Takeover:
-    """The models of a line that replace what is there: who has taken over, and of whom nothing could be used
-    {name: why}.
+    """The models of a command that replace existing maps: which have taken over, and which had nothing
+    usable, as {name: why}.
     """
 
     def __init__(self, root: Path, plans: Mapping[str, Plan]) -> None:
@@ -35,12 +35,12 @@ class Takeover:
         self.refused: dict[str, str] = {}
 
     def begin(self) -> None:
-        """Enter in study.toml the models that replace nothing."""
+        """Enter the models that replace nothing in study.toml."""
         add_models(self._root, {name: plan.model for name, plan in self._plans.items() if not plan.replaces})
 
     def admits(self, name: str, made: Sequence[tuple[Job, Made]]) -> bool:
-        """Whether what was made of a model may count; what it replaces goes then, and study.toml names the
-        new source.
+        """Whether a model's results may be entered; if so, drop what they replace and put the new source in
+        study.toml.
         """
         if name not in self.waiting:
             return True
@@ -58,7 +58,9 @@ class Takeover:
 
 
 def kept_text(root: Path, before: Settings, names: Sequence[str]) -> str:
-    """Return which models keep what they had, to end an error with; ''  where none has anything."""
+    """Return the end of an error message, which names the models that keep what they had; '' if none has
+    anything.
+    """
     what = "answers" if before.classifies else "maps"
     held = [
         n
@@ -69,17 +71,17 @@ def kept_text(root: Path, before: Settings, names: Sequence[str]) -> str:
 
 
 def keeping(root: Path, before: Settings, names: Sequence[str], error: FaultscapeError) -> FaultscapeError:
-    """Return a mistake with what these models keep in spite of it."""
+    """Return an error whose message also says what these models keep."""
     return type(error)(f"{error}{kept_text(root, before, names)}")
 
 
 def is_other(before: ModelSettings | None, source: str) -> bool:
-    """Whether a model stood in the study with another source than this one."""
+    """Whether the study had this model with a different source."""
     return before is not None and before.source != source
 
 
 def _why_none(made: Sequence[tuple[Job, Made]]) -> str:
-    """Return for how many images nothing could be used, and the commonest reasons."""
+    """Return how many images had nothing usable, and the most common reasons."""
     failures = [failure for _, part in made for failure in part.failures]
     if not failures:
         return "it has no images"

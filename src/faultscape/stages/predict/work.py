@@ -1,9 +1,9 @@
-"""One shard of one model, into its spool: what is done there already is not done again, and an image that
-kills its worker is found and left out.
+"""Predict one shard of one model into its spool. Finished images are not repeated, and an image that crashes
+its worker is found and left out.
 
-Conventions: batches lie on a grid over the shard's rows, so that results do not depend on where a run was
-interrupted. When workers died twice in a row without coming further, the next batch is done image by image,
-under a watch that finds the one which kills (study/watch.py); a batch that was begun so is ended so.
+Conventions: batches lie on a grid over the shard's rows, so results do not depend on where a run was
+interrupted. After two worker deaths in a row without progress, the next batch is done image by image, under a
+watch that finds the fatal one (study/watch.py); a batch begun that way is finished that way.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ DEADLY = (
     "the worker crashed on this image every time (out of memory, or a native crash); all other images of its"
     " shard were done"
 )
-# deaths in a row after which a batch is done image by image; after one, often a node lost by chance, sums
-# stay those of whole batches
+# deaths in a row before a batch is done image by image; after one, often just a lost node, the batch
+# is repeated whole, so that sums stay the same
 _SPLIT = 2
 
 
@@ -34,7 +34,7 @@ def fill(
     tick: Callable[[int], None],
     attempt: int = 0,
 ) -> None:
-    """Do what is missing of a shard's images, in order, a record a batch."""
+    """Predict the missing images of a shard, in order, one record per batch."""
     watch = Watch(spool.path.parent, spool.path.name, attempt)
     done = {row.id for code in spool for row in unrecord(code).rows}
     tick(len(done))

@@ -1,4 +1,4 @@
-"""Standings as they are now, of a study that is open for answers: computed, and not written."""
+"""Current standings of a study that is open for answers: computed, but not written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RESAMPLES = 300
 
 def standings_now(root: Path, selection: str, truth: str) -> Standings:
     """Return the standings of a selection by a truth, without a benchmark or other selections; RankingError
-    where nothing can be ranked yet.
+    if nothing can be ranked yet.
     """
     return standings_of(
         root, truth, None, RankOptions(selection=selection, truth=truth, resamples=_RESAMPLES)

@@ -1,4 +1,4 @@
-"""What a person may ask of `rank`."""
+"""Options of `rank`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from faultscape.stages.given_options import refuse_empty
 
 @dataclass(frozen=True)
 class RankOptions:
-    """Which labels of which selection count, and how: see `rank`. ``epsilon`` is of label maps, ``laplace``
-    of classifiers; None is the default of the task.
+    """Which labels of which selection count, and how: see `rank`. ``epsilon`` applies to label maps,
+    ``laplace`` to classifiers; None is the default of the task.
     """
 
     selection: str = "main"
@@ -27,7 +27,7 @@ class RankOptions:
     seed: int = 0
     all_labels: bool = False
     population: Population = "pool"
-    ranking: tuple[str, ...] = ()  # file.py:name of rankings of a person's own
+    ranking: tuple[str, ...] = ()  # file.py:name of custom rankings
     where: tuple[str, ...] = ()  # KEY=VALUE, which images are ranked on
     output: str | None = None  # the file of a part's standings
     engine: str = "processes"
@@ -40,13 +40,15 @@ class RankOptions:
             )
 
     def of_other(self, selection: str) -> RankOptions:
-        """Return the options for another selection that these standings are set beside: without intervals, of
-        its own pool.
+        """Return the options for another selection to compare these standings with: without intervals, on its
+        own pool.
         """
         return replace(self, selection=selection, benchmark=None, resamples=0, population="pool")
 
     def in_any_folder(self) -> RankOptions:
-        """Return the options with whole paths, as they are recorded: the line may be run again elsewhere."""
+        """Return the options with absolute paths, as recorded: the command may be rerun in a different
+        folder.
+        """
         closed = os.path.abspath(self.benchmark) if self.benchmark else None
         return replace(
             self, benchmark=closed, ranking=tuple(plug.absolute(source) for source in self.ranking)
@@ -54,16 +56,16 @@ class RankOptions:
 
     @property
     def added_epsilon(self) -> float:
-        """What is added to both sides of the ratios (Yan et al. 2021, eqs. 3 and 5)."""
+        """The term added to numerator and denominator of the ratios (Yan et al. 2021, eqs. 3 and 5)."""
         return 0.01 if self.epsilon is None else self.epsilon
 
     @property
     def added_laplace(self) -> float:
-        """What is added to the right and the wrong answers of each pair."""
+        """The term added to the right and wrong answers of each pair."""
         return 1.0 if self.laplace is None else self.laplace
 
     def recorded(self, *, classifies: bool) -> dict[str, float | int | bool | str]:
-        """Return what standings record of the options, by which they can be made again."""
+        """Return the options that standings record, so that they can be reproduced."""
         own = {"laplace": self.added_laplace} if classifies else {"epsilon": self.added_epsilon}
         rest = {
             "resamples": self.resamples,

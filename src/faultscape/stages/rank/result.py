@@ -1,4 +1,4 @@
-"""What `rank` hands back: the standings that it wrote, and what a person reads of them."""
+"""What `rank` returns: the standings it wrote, and how they are printed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from faultscape.standings import Standings, standings_text
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranked(Standings):
-    """The standings that were written to standings.json, or of a part of a selection's images, which is named
-    first; they are told with who leads, or that nobody does, first.
+    """The standings written to standings.json, or those of a part of a selection's images, which the output
+    names first. The output begins with which model leads, or that none does.
     """
 
     @classmethod
     def of(cls, standings: Standings) -> Ranked:
-        """Return standings as `rank` hands them back."""
+        """Return standings as the result of `rank`."""
         return cls(**{name: getattr(standings, name) for name in Standings.__dataclass_fields__})
 
     def __repr__(self) -> str:
@@ -25,7 +25,7 @@ class Ranked(Standings):
 
         known = {ranking.name for ranking in RANKINGS}
         names = [name for place, name in enumerate(self.rankings) if not place or name not in known]
-        first = {name: self.rankings[name] for name in names}  # and those of a person's own
+        first = {name: self.rankings[name] for name in names}  # and custom ones
         others = [name for name in self.rankings if name not in first]
         more = [f"other rankings: {', '.join(others)}; -v prints them"] if others else []
         aside = {INVERSE} if {"aggressiveness", "resistance"} & {*others} else set()

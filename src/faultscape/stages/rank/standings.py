@@ -1,4 +1,4 @@
-"""The standings of a selection, from the labels that there are."""
+"""Compute the standings of a selection from the existing labels."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from faultscape.ties import tie_order
 
 
 class Common(TypedDict):
-    """What every kind of standings is made with."""
+    """Arguments shared by all kinds of standings."""
 
     resamples: int
     seed: int
@@ -58,12 +58,12 @@ class Common(TypedDict):
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """A selection and what its labels say: its ``slots`` as they were made and as they count ``now``, and the
-    ``accuracy`` (J, I) of its models on all labelled ``images``, in an order that names do not decide, each
-    with its key.
+    """A selection and its labels: its ``slots`` as they were made and as they count ``now``, and the
+    ``accuracy`` (J, I) of its models on all labelled ``images``, each with its key, in an order independent
+    of names.
 
-    Of images without a label on which people chose between two models the column is NaN, and ``choices`` say
-    what they chose.
+    For an image without a label on which people chose between two models, the column is NaN, and ``choices``
+    holds what they chose.
     """
 
     root: Path
@@ -81,8 +81,8 @@ class Labelled:
     where: Domain | None = None
 
     def inside(self, all_labels: bool) -> list[int]:
-        """Return the places of the images that count: those of the selection, or all, as far as they lie in
-        the part that is ranked.
+        """Return the indices of the images that count: those of the selection, or all, within the part that
+        is ranked.
         """
         mine = set(self.now.images)
         return [
@@ -90,7 +90,7 @@ class Labelled:
         ]
 
     def covers(self, image: str) -> bool:
-        """Whether an image lies in the part that is ranked."""
+        """Whether an image is in the part that is ranked."""
         return self.where is None or image in self.where.images
 
 
@@ -98,7 +98,7 @@ def standings_of(
     root: Path, truth: str, closed: dict[str, float] | None, asked: RankOptions, extra: Sequence[Ranking] = ()
 ) -> tuple[Standings, tuple[str, ...]]:
     """Return the standings of one selection and its chosen images; ``closed`` are the scores of a closed
-    benchmark, ``extra`` your own rankings.
+    benchmark, ``extra`` custom rankings.
     """
     known, snapshot = _labelled(root, asked.selection, truth, domain_of(root, asked.where)), Snapshot(root)
     now, inside, of = (
@@ -183,8 +183,8 @@ def standings_of(
 
 
 def _labelled(root: Path, selection: str, truth: str, where: Domain | None) -> Labelled:
-    """Return a selection and what its labels say, to be ranked on a part of its images or on all;
-    RankingError where it cannot be ranked any more.
+    """Return a selection and its labels, to rank on all of its images or a part; RankingError if the
+    selection is no longer valid.
     """
     slots, drawn_from = selections.read_selection(root, selection)
     discarded, settings = Answers(root).discarded(), read_settings(root)
@@ -219,9 +219,7 @@ def _labelled(root: Path, selection: str, truth: str, where: Domain | None) -> L
                 "not count: one of the maps shown has been predicted again since; ask again"
             )
     keys = tie_keys(root, images)
-    order = tie_order(
-        keys, ids=images
-    ).tolist()  # sums and the bootstrap follow it, whatever images are called
+    order = tie_order(keys, ids=images).tolist()  # keeps sums and the bootstrap independent of image names
     images, keys, accuracy = [images[k] for k in order], [keys[k] for k in order], accuracy[:, order]
     return Labelled(
         root,
@@ -241,7 +239,7 @@ def _labelled(root: Path, selection: str, truth: str, where: Domain | None) -> L
 
 
 def _line_to_redraw(root: Path, selection: str) -> str:
-    """Return what to do about a selection that cannot be ranked any more."""
+    """Return advice for a selection that is no longer valid."""
     snapshot = Snapshot(root)
     if is_replaced(snapshot, selection):
         return f"{snapshot.selections[selection][0].definition[selections.REPLACED_BY]} took its place"
@@ -281,14 +279,14 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
     trust = estimates.vote_weights(losses) if classifies else None
     (about, whole), part = _about_draws(known, asked.selection, trust), None
     if known.where is not None and not whole <= set(known.where.images):
-        # which draws count follows from all of them
+        # which draws count depends on all of them
         known, part = replace(known, where=None), known.where
     inside = known.inside(asked.all_labels)
     common = Common(**{**common, "keys": [known.keys[k] for k in inside]})
     models, images, accuracy = known.now.models, [known.images[k] for k in inside], known.accuracy[:, inside]
     standings = draw_rankings(
         models,
-        known.slots.draws,  # those that were discarded too: they were of the pool
+        known.slots.draws,  # including discarded ones: they came from the pool
         accuracy,
         images,
         partly=evidence.partly_decided(known.root, models, images, accuracy) if classifies else (),
@@ -298,7 +296,7 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
         **common,
     )
     if asked.population == "future" and not common["groups"] and not classifies:
-        # of tables order means nothing
+        # the order of a table's rows means nothing
         return replace(
             standings, notes=(*standings.notes, *_neighbours(about["pool"], about["proxy"], str(known.root)))
         )
@@ -306,11 +304,11 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
 
 
 def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: str) -> Standings:
-    """Return standings with what is to be said about them, the recommended ranking first; ``drawn_from`` is
-    the key of what the selection would be drawn from now.
+    """Return standings with their notes, the recommended ranking first; ``drawn_from`` is the key of what the
+    selection would be drawn from now.
     """
     slots, now = known.slots, known.now
-    # of draws their first note says it
+    # for draws, the first note says it
     lost = "" if slots.draws else discards_text(slots, now, known.discarded)
     notes = [*standings.notes, *filter(None, [lost]), *known.notes]
     if late := [m for m in known.settings.models if m not in now.models]:
@@ -327,8 +325,8 @@ def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: st
 
 
 def _groups_counted(known: Labelled, inside: Sequence[int], together: Mapping[str, str]) -> int | None:
-    """Return in how many groups the labels that count lie; None where no image has a group."""
-    # then an image counts where every model is decided
+    """Return how many groups the counted labels come from; None if no image has a group."""
+    # if so, an image counts only if every model is decided on it
     by_chance = catalogue.chosen_by(known.now.chosen) == catalogue.CHANCE
     lacks, mine = np.isnan(known.accuracy), set(known.now.images) if by_chance else set(known.images)
     decided = np.asarray(~(lacks.any(0) if by_chance else lacks.all(0)))
@@ -340,9 +338,7 @@ def _groups_counted(known: Labelled, inside: Sequence[int], together: Mapping[st
 
 
 class AboutDraws(TypedDict):
-    """What the rankings of drawn images must know beside the scores: see
-    `ranking.drawn.rankings.draw_rankings`.
-    """
+    """What the rankings of draws need besides the scores: see `ranking.drawn.rankings.draw_rankings`."""
 
     lost: Collection[str]
     elsewhere: Collection[str]
@@ -353,8 +349,9 @@ class AboutDraws(TypedDict):
 
 
 def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> tuple[AboutDraws, set[str]]:
-    """Return what a selection's draws are of: the pool, what the models say about it, each as far as labels
-    ``trust`` (J,) it, and labels where no two of them differ; and all images that this speaks of.
+    """Describe the population of a selection's draws: the pool, the models' predictions on it, weighted by
+    how far labels ``trust`` (J,) each model, and labels of images on which all models agree. Also return the
+    set of all these images.
     """
     root, truth, slots, settings, discarded = (
         known.root,
@@ -377,7 +374,7 @@ def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> t
     if not find_selector(slots.definition["selector"]).chance or not pool.agreed or pool.others:
         return about, whole
     agreed, best = set(pool.agreed), np.zeros((len(models), 0))
-    for name in selections.names(root):  # images of random draws that fall there are even draws of them
+    for name in selections.names(root):  # random draws that land there sample them evenly
         other, key = selections.read_selection(root, name)
         if (
             draws_evenly(other.definition)
@@ -400,8 +397,8 @@ def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> t
 
 
 def _neighbours(pool: Sequence[str], expected: np.ndarray, study: str) -> list[str]:
-    """Return what to say about a pool (N,) of label maps whose consecutive images are alike, by the losses
-    (J, N) to expect there.
+    """Return a warning if consecutive images of a pool (N,) of label maps are similar, judged by the expected
+    losses (J, N).
     """
     order = sorted(range(len(pool)), key=lambda k: pool[k])
     found = [value for row in expected if (value := alike(row[order])) is not None]

@@ -1,4 +1,4 @@
-"""standings.json of one selection, made from the labels that there are, and set beside other selections."""
+"""Write standings.json of one selection from the existing labels, compared with other selections."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def make_standings(study: str, options: RankOptions) -> Ranked:
 
 
 def _target(root: Path, options: RankOptions) -> Path | None:
-    """Return the file that standings go to: those of a part of a selection (--where) to the one that is
-    named, or to none.
+    """Return the file to write standings to; standings of a part (--where) go to the file that is named, or
+    to none.
     """
     if not options.where:
         return selections.path(root, options.selection, "json", stem="standings")

@@ -1,9 +1,8 @@
-"""Which images `rank --where` speaks of: those of a tag, a group, a set, a condition, or of all that is asked
-for at once.
+"""Images that `rank --where` selects: those of a tag, group, set or condition, or of several combined.
 
-Conventions: a condition is ``KEY=VALUE``. Groups, sets and conditions are known of every image. A tag is of
-the image or of a region of it, no matter who gave it; tags of what one model made of an image are left out,
-since images that were tagged for a model's failure would say about the models what the tag was given for.
+Conventions: a condition is ``KEY=VALUE``. Groups, sets and conditions are known for every image. A tag
+belongs to the image or a region of it, regardless of who gave it. Tags of one model's prediction are left
+out: ranking on images that were tagged for a model's failure would only confirm that failure.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ _SHOWN = 6
 
 
 def domain_of(root: Path, where: Sequence[str]) -> Domain | None:
-    """Return the images of a study on which all conditions ``where`` hold, None where there is no condition;
-    OptionError for one that is none, or names what the study does not have, and where no image is left.
+    """Return the images that meet all conditions ``where``; None without conditions. OptionError for a
+    malformed condition, one that names something the study lacks, and if no image is left.
     """
     asked = conditions(where)
     if not asked:
@@ -48,8 +47,8 @@ def domain_of(root: Path, where: Sequence[str]) -> Domain | None:
 
 
 def conditions(where: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return (key, value) of each condition, each once, in the order of KEYS; OptionError for one that is not
-    written KEY=VALUE.
+    """Return (key, value) of each distinct condition, in the order of KEYS; OptionError for one that is not
+    KEY=VALUE.
 
     >>> conditions(["set=main", "tag=night", "set=main"])
     (('tag', 'night'), ('set', 'main'))
@@ -72,7 +71,7 @@ def conditions(where: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _tagged(root: Path, tag: str) -> set[str]:
-    """Return the images that have a tag; OptionError where none has."""
+    """Return the images with a tag; OptionError if there are none."""
     tags = Tags(root).tags()
     if found := {one.image for one in tags if one.tag == tag and not one.model}:
         return found
@@ -87,7 +86,7 @@ def _tagged(root: Path, tag: str) -> set[str]:
 
 
 def _none(key: str, value: str, known: Sequence[str]) -> str:
-    """Return what to say about a word that no image of the study has.
+    """Return the error message for a value that no image of the study has.
 
     >>> _none("tag", "nihgt", ["night", "rain"])
     "no image has the tag 'nihgt'; available: night, rain. Did you mean 'night'?"

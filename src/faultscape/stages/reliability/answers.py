@@ -1,8 +1,7 @@
-"""What a model says about a few images, once more: its map and the doubt of one scorer, to be shown.
+"""Recompute a model's answers on a few images to show them: its map and the doubt of one scorer.
 
-Conventions: pixels were counted and dropped, so that the model is opened and run again on these images alone,
-in this process; what is stored of an image is read instead. A model that is another than the one which was
-counted is not run.
+Conventions: pixels were counted and then dropped, so the model runs again on these images only, in this
+process; stored outputs are read instead. A model that differs from the one that was counted is not run.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ from faultscape.study.tables.removed_images import whole_shard
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a model says about one image, (H, W) at its working size: places of classes, and of its score the
-    place of each pixel; the image (h, w, 3) where it could be read.
+    """A model's answer on one image, (H, W) at its working size: class indices, and the place of each pixel's
+    score; the image (h, w, 3) if it could be read.
     """
 
     prediction: np.ndarray
@@ -46,7 +45,7 @@ class Answer:
 def answers_of(
     root: Path, settings: Settings, name: str, word: str, images: Sequence[Image]
 ) -> Iterator[tuple[str, Answer]]:
-    """Yield (image id, answer) of a model and scorer; ModelError where the model cannot be run, or is not the
+    """Yield (image id, answer) of a model and scorer; ModelError if the model cannot be run, or is not the
     one that was counted.
     """
     ((folder, (word, offset, channels)),) = counting_of(settings, name, "", [word]).scorers.items()
@@ -83,7 +82,7 @@ def _photo(image: Image) -> np.ndarray | None:
 def _stored(
     root: Path, settings: Settings, name: str, folder: str, images: Sequence[Image]
 ) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
-    """Return {image id: (map, doubt)} of those of some images of which both are stored."""
+    """Return {image id: (map, doubt)} for the images for which both are stored."""
     out = {}
     values, words = (
         table(settings.class_list, settings.models[name].labels),
@@ -102,9 +101,7 @@ def _stored(
 
 
 def _opened(root: Path, settings: Settings, name: str, word: str, images: Sequence[Image]) -> OpenNetwork:
-    """Return a model of the study, open as it was for the shards of some images; ModelError where it
-    has changed since.
-    """
+    """Open a model of the study as for the shards of some images; ModelError if it has changed since."""
     model = settings.models[name]
     kind = catalogue.kind_named(model.kind)
     if not kind.sees_images:

@@ -1,7 +1,7 @@
-"""From the counts of all models to the document of the card.
+"""Compute the numbers of the reliability card from the counts of all models.
 
-Conventions: as reporting.reliability.document. The clean condition is the first; corrupted conditions of it
-make the means. Two models are compared over the images that both have.
+Conventions: as in reporting.reliability.document. The clean condition comes first; means are over its
+corrupted conditions. Two models are compared on the images that both have.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from faultscape.stages.reliability.numbers import ModelNumbers, ScoreNumbers
 
 Evidence = Ratios | Drawn
 EvidenceKey = tuple[str, str, str, str]  # model, scorer or '', condition, metric
-_RANGES = {"relative_drop": (-math.inf, 1.0), "corruption_error": (0.0, math.inf)}  # of others 0 to 1
+_RANGES = {"relative_drop": (-math.inf, 1.0), "corruption_error": (0.0, math.inf)}  # others 0 to 1
 _OF_ERRORS = ("clean", "corrupted", "foggy", "natural", "misclassified")
 _WITH_LABELS = ("clean", "corrupted", "foggy", "natural", "anomaly")
 
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """All that was found: evidence by (model, scorer, condition, metric), images behind each, of scorers what
-    becomes of objects and of the thresholds, and where a scorer gives all pixels one value.
+    """All results: evidence by (model, scorer, condition, metric), the images behind each number, the full
+    numbers of scorers (``scores``), and the conditions where a scorer is constant.
     """
 
     evidence: dict[EvidenceKey, Evidence]
@@ -85,7 +85,7 @@ def judge(
 def by_corruption(
     found: Judgement, model: str, conditions: Sequence[Condition], metric: str = "miou", scorer: str = ""
 ) -> dict[tuple[str, int], Ratios]:
-    """Return {(corruption, severity): number} of the corrupted conditions of the clean set that a model
+    """Return {(corruption, severity): number} over the corrupted conditions of the clean set that a model
     has.
     """
     out = {}
@@ -97,9 +97,7 @@ def by_corruption(
 
 
 def _corrupted(conditions: Sequence[Condition]) -> list[Condition]:
-    """Return the corrupted conditions of the clean set, or where there is none of the first that was
-    corrupted.
-    """
+    """Return the corrupted conditions of the clean set, or, without one, of the first corrupted set."""
     clean = (c.sets[0] for c in conditions if c.kind == "clean")
     base = next(clean, next((c.of for c in conditions if c.kind == "corrupted"), ""))
     return [c for c in conditions if c.kind == "corrupted" and c.of == base]
@@ -116,8 +114,8 @@ def _both_corrupted(
     scorers: tuple[str, str],
     withheld: Mapping[str, np.ndarray],
 ) -> tuple[tuple[Corrupted, Corrupted], set[str]]:
-    """Return a number of two models by corruption and severity, over the conditions and images that both
-    have, and these images.
+    """Return a number of each of two models by corruption and severity, over the conditions and images that
+    both have, and these images.
     """
     out, seen = (Corrupted(), Corrupted()), set[str]()
     for condition in _corrupted(conditions):
@@ -148,9 +146,7 @@ def _common(
     metric: str,
     scorers: tuple[str, str],
 ) -> tuple[tuple[str, ...], bool]:
-    """Return the images of a condition that both models have a number of, and whether these are all that
-    either has.
-    """
+    """Return the images of a condition for which both models have a number, and whether neither has more."""
     mine, theirs = (_behind(found, *of, condition, metric) for of in zip(models, scorers, strict=True))
     others = set(theirs)
     return (mine, True) if mine == theirs else (tuple(id_ for id_ in mine if id_ in others), False)
@@ -226,8 +222,8 @@ def _enter(
 def cells(
     found: Judgement, units: Units, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
 ) -> list[CardCell]:
-    """Return the cells of the card, those of chance too, whose average precision is the share of anomalous
-    pixels.
+    """Return the cells of the card, including those of a random score, whose average precision is the share
+    of anomalous pixels.
     """
     out: list[CardCell] = []
     numbers, named = (
@@ -269,14 +265,14 @@ def cells(
 
 
 def _within(metric: str, end: float | None) -> float | None:
-    """Return the end of an interval, cut where the metric's range ends."""
+    """Return an end of an interval, clipped to the metric's range."""
     least, most = _RANGES.get(metric, (0.0, 1.0))
     return None if end is None else min(max(end, least), most)
 
 
 def anomalous_share(found: Judgement, condition: str) -> float | None:
-    """Return the share of anomalous pixels of a condition, as the first scorer that was counted there has it;
-    None where there is none.
+    """Return the share of anomalous pixels of a condition, from the first scorer that was counted there; None
+    without one.
     """
     for (_, _, name), numbers in found.scores.items():
         if name == condition and numbers.ranked.positives and numbers.ranked.negatives:
@@ -285,7 +281,7 @@ def anomalous_share(found: Judgement, condition: str) -> float | None:
 
 
 def objects(found: Judgement) -> list[CardObjects]:
-    """Return what becomes of anomalous objects, by size and place."""
+    """Return the results for anomalous objects, by size and position."""
     return [
         {
             "model": model,
@@ -309,8 +305,8 @@ def differences(
     models: Sequence[ModelNumbers],
     conditions: Sequence[Condition],
 ) -> list[CardDifference]:
-    """Return the differences of every two models: of maps in mIoU and what is made of it, of every scorer
-    that both have, and of those of their own rows, in AP, AUROC and the calibration AUROC.
+    """Return the differences of every pair of models: of maps in mIoU and metrics derived from it; of every
+    shared scorer, and of the scorers of their own rows, in AP, AUROC and the calibration AUROC.
     """
     withheld, out = study.withheld, list[CardDifference]()
     by_name = {model.name: model for model in models}
@@ -353,8 +349,8 @@ def differences(
 def _drops(
     study: LabelledStudy, found: Judgement, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
 ) -> tuple[list[Ratios | None], Collection[str]]:
-    """Return what models lose relative to the clean set, over the clean images of which all have every
-    corrupted form that they are judged by, and these images.
+    """Return each model's drop relative to the clean set, over the clean images for which all models have
+    every corrupted version that counts, and these images.
     """
     clean = next((c for c in conditions if c.kind == "clean"), None)
     seen = [c for c in _corrupted(conditions) if all(_has_miou(found, model, c) for model in models)]
@@ -395,8 +391,8 @@ def _has_miou(found: Judgement, model: ModelNumbers, condition: Condition) -> bo
 def _asked(
     found: Judgement, pair: tuple[ModelNumbers, ModelNumbers]
 ) -> Iterator[tuple[str, str, tuple[str, str]]]:
-    """Yield (condition, metric, scorers of the two) of what two models are compared in: the same scorer, and
-    that of each one's own row where it is another.
+    """Yield (condition, metric, scorers of the two) for each comparison of two models: by the same scorer,
+    and by the scorers of their own rows if these differ.
     """
     compared = ("miou", "relative_drop", "consistency", "error_auroc", "average_precision", "auroc")
     first, second = pair
@@ -416,7 +412,7 @@ def _over(
     images: tuple[str, ...],
     withheld: Mapping[str, np.ndarray],
 ) -> Ratios | None:
-    """Return a number of a model over some images of a condition."""
+    """Return a model's value of a metric over some images of a condition."""
     if metric == "miou":
         return model.miou(images, withheld.get(condition.holdout))
     if metric == "consistency":
@@ -432,8 +428,8 @@ def _over(
 
 
 def ranking_without_labels(found: Judgement, models: Sequence[str], clean: str) -> dict[str, Any]:
-    """Return the ranking of models by their consistency, which asks for no label, and how it agrees with that
-    by mIoU (Spearman), clean and corrupted; {} where fewer than two have one.
+    """Return the ranking of models by consistency, which needs no labels, and its agreement with the ranking
+    by mIoU (Spearman), clean and corrupted; {} if fewer than two models have one.
     """
     held = {name: found.evidence.get((name, "", CORRUPTED, "consistency")) for name in models}
     known = {name: number.value for name, number in held.items() if number is not None}
@@ -453,7 +449,7 @@ def ranking_without_labels(found: Judgement, models: Sequence[str], clean: str) 
 
 
 def interval_of(evidence: Evidence, units: Units) -> tuple[float | None, float | None]:
-    """Return the ends of the 95 % interval of a number, over resampled units."""
+    """Return the ends of a number's 95 % interval, over resampled units."""
     if isinstance(evidence, Ratios) and not evidence.linear.slopes.size:
         return None, None
     low, high = evidence.interval(Drawable(np.arange(units.count), units.count))

@@ -1,8 +1,8 @@
-"""What a submission claims to reach on sets that its authors have, compared with what is measured here: who
-cannot be run again to the same numbers is not taken.
+"""Compare what a submission claims on sets that its authors have with what is measured here; a submission
+whose numbers cannot be reproduced is refused.
 
-Conventions: a claim is ``SET:AP:FPR95``, both shares of 1, of a condition of the card, all of whose images
-the submission must have answered. Claims stand in study.toml, so that every card repeats them.
+Conventions: a claim is ``SET:AP:FPR95``, both between 0 and 1, for a condition of the card; the submission
+must have answered all of its images. Claims are stored in study.toml, so that every card repeats them.
 Source: the acceptance rule of the benchmark of Blum et al. 2021, AP and FPR95 within .01.
 """
 
@@ -19,12 +19,12 @@ from faultscape.stages.reliability.card import Judgement
 from faultscape.stages.reliability.conditions import Condition
 
 WITHIN = 0.01
-_ROUNDING = 1e-9  # of decimal numbers: .81 is within .01 of .80
+_ROUNDING = 1e-9  # of decimal fractions: .81 is within .01 of .80
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What is claimed on a set."""
+    """A claim about one set."""
 
     condition: str
     average_precision: float
@@ -32,7 +32,7 @@ class Claim:
 
 
 def read_claims(words: Sequence[str]) -> list[Claim]:
-    """Return claims; OptionError for a word that is none, or two of one set.
+    """Return claims; OptionError for a malformed one, or two for the same set.
 
     >>> read_claims(["fs-static:0.8:0.1"])
     [Claim(condition='fs-static', average_precision=0.8, fpr95=0.1)]
@@ -55,7 +55,7 @@ def read_claims(words: Sequence[str]) -> list[Claim]:
 
 
 def refuse_unknown_sets(claims: Sequence[Claim], conditions: Sequence[Condition]) -> None:
-    """OptionError for a claim of a set on which nobody looks for anomalies."""
+    """Raise OptionError for a claim about a set without anomalies."""
     known = [condition.name for condition in conditions if condition.with_anomalies]
     if odd := next((claim.condition for claim in claims if claim.condition not in known), None):
         there = ", ".join(known) or "none"
@@ -67,7 +67,7 @@ def refuse_unknown_sets(claims: Sequence[Claim], conditions: Sequence[Condition]
 def compare_claims(
     model: str, claims: Sequence[Claim], conditions: Sequence[Condition], found: Judgement
 ) -> list[CardClaim]:
-    """Return what a submission claims beside what is measured, and whether that is near enough."""
+    """Return a submission's claims with the measured numbers, and whether they are close enough."""
     return [
         _compared(model, claim, next((c for c in conditions if c.name == claim.condition), None), found)
         for claim in claims

@@ -1,11 +1,10 @@
-"""Component F1 of the scorer of each model's own row, on sets with anomalies whose doubt is stored: predicted
+"""Compute component F1 for the scorer of each model's own row, on anomaly sets with stored doubt: predicted
 objects need the pixels, which counts do not hold.
 
-Conventions: a pixel is predicted where its rounded score is at least that of the best pixel F1 over all
-images of the set, chosen with their labels, as SegmentMeIfYouCan does; a ``track`` sets its size limits,
-which are pixels, and without one there are none. Intervals take the threshold as fixed. What was counted of a
-shard is kept in reliability/components/MODEL.json under a key of what it follows from; entries that a run did
-not ask for go.
+Conventions: a pixel is predicted if its rounded score reaches the threshold of the best pixel F1 over all
+images of the set, chosen with their labels, as in SegmentMeIfYouCan. A ``track`` sets its size limits in
+pixels; without one there are none. Intervals take the threshold as fixed. The counts of a shard are stored in
+reliability/components/MODEL.json under a key of their inputs; entries that a run does not use are deleted.
 Source: Chan et al. 2021 (SegmentMeIfYouCan); Blum et al. 2021, 5.
 """
 
@@ -47,8 +46,8 @@ Rows = dict[str, list[list[int]]]  # {image: found, missed and false components 
 
 @dataclass(frozen=True)
 class ComponentJob:
-    """The images of one shard of which the components of a model's doubt are counted, predicted from place
-    ``at`` on.
+    """The images of one shard for which the components of a model's doubt are counted; pixels at place ``at``
+    or above are predicted.
     """
 
     study: str = field(metadata=CHANGES_NOTHING)
@@ -70,7 +69,7 @@ def judge_components(
     conditions: Sequence[Condition],
     options: ReliabilityOptions,
 ) -> dict[EvidenceKey, Evidence]:
-    """Return the component F1 of every model and condition of which all doubt is stored."""
+    """Return the component F1 of every model and condition for which all doubt is stored."""
     out: dict[EvidenceKey, Evidence] = {}
     for model in models:
         folder, word = model.own_scorer
@@ -108,8 +107,8 @@ def judge_components(
 
 
 def f1_of(counts: np.ndarray) -> Linear:
-    """Return the mean over thresholds of 2 tp / (2 tp + fn + fp) of sums over images, of (I, 3, K) tp, fn and
-    fp, with its slopes; NaN where a threshold has none of them.
+    """Return the mean over K thresholds of 2 tp / (2 tp + fn + fp), with its slopes; tp, fn and fp (I, 3, K)
+    are summed over images. NaN if all three are 0 at a threshold.
 
     >>> float(f1_of(np.array([[[1.0], [1.0], [0.0]], [[1.0], [0.0], [1.0]]])).value)
     0.6666666666666666
@@ -132,7 +131,7 @@ def _jobs(
     at: int,
     track: Track | None,
 ) -> list[ComponentJob]:
-    """Return the jobs of a model and condition; [] where the doubt of some image is not stored."""
+    """Return the jobs of a model and condition; [] if the doubt of any image is not stored."""
     root, settings = study.root, study.settings
     by_shard: dict[int, list[str]] = {}
     for id_ in images:

@@ -1,11 +1,10 @@
-"""The conditions that models are judged under: sets of the study by what they are, and which of them belong
-together.
+"""Conditions under which models are judged: the sets of a study by kind, and the units to resample.
 
-Conventions: *clean* is the set that made sets were made of, or the only labelled one; a *corrupted* set is
-one corruption at one severity of it, *foggy* one density; *anomaly* sets have labels of anomaly: blended
-ones, those of known data sets, and the clean set under each holdout; *natural* sets are those that a line
-names. What is resampled for intervals is the image that an image was made of, with all others of it, or its
-group.
+Conventions: the *clean* set is the one that made sets were derived from, or else the first labelled one. A
+*corrupted* set applies one corruption at one severity to it, a *foggy* set one density of fog. *Anomaly* sets
+have anomaly labels: blended sets, those of known data sets, and the clean set under each holdout. *Natural*
+sets are those that the command names. Intervals resample original images with everything made from them, or
+whole groups.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ _MIXTURES = (".toml", ".json")
 
 @dataclass(frozen=True, eq=False)
 class LabelledStudy:
-    """A study with all that its images are judged by: ``truth`` names where labels come from, '' for nowhere;
-    ``withheld`` {holdout: (C,)} are the classes that each holdout withholds, ``notes`` what to say about
-    others.
+    """A study with everything its images are judged by: ``truth`` names the source of labels, '' for none;
+    ``withheld`` {holdout: (C,)} are the classes that each holdout withholds; ``notes`` are about holdouts
+    left out.
     """
 
     root: Path
@@ -49,7 +48,7 @@ class LabelledStudy:
 
 
 def read_labelled_study(root: Path, settings: Settings, truth: str) -> LabelledStudy:
-    """Read what the images of a study are judged by; a holdout whose class is none of the study any more is
+    """Read what the images of a study are judged by; a holdout of a class that the study no longer has is
     left out.
     """
     images, stress = {image.id: image for image in read_corpus(root)}, read_stress(root)
@@ -66,8 +65,8 @@ def read_labelled_study(root: Path, settings: Settings, truth: str) -> LabelledS
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition: its name, its images in corpus order, and of made sets what made them; ``holdout`` is
-    what makes pixels anomalous where no labels say so.
+    """One condition: its name, its images in corpus order, and how made sets were made; ``holdout`` defines
+    the anomalous pixels if no labels do.
     """
 
     name: str
@@ -82,15 +81,13 @@ class Condition:
 
     @property
     def with_anomalies(self) -> bool:
-        """Whether some pixels are anomalous here."""
+        """Whether the condition has anomalous pixels."""
         return self.kind == "anomaly"
 
 
 @dataclass(frozen=True)
 class Units:
-    """What is resampled: the unit of each image {id: number}, how many there are, and whether they are
-    groups.
-    """
+    """Units to resample: the unit of each image {id: number}, their count, and whether they are groups."""
 
     of: Mapping[str, int]
     count: int
@@ -100,8 +97,8 @@ class Units:
 def find_conditions(
     study: LabelledStudy, natural: Sequence[str], misclassified: Sequence[str]
 ) -> tuple[list[Condition], list[str]]:
-    """Return the conditions of a study in the order of the card, and what to say about sets that are none;
-    StudyError where nothing can be judged.
+    """Return the conditions of a study in the order of the card, and notes about sets that are left out;
+    StudyError if nothing can be judged.
     """
     root, judged, stress = study.root, study.judged, study.stress
     sets: dict[str, list[Image]] = {}
@@ -125,7 +122,7 @@ def find_conditions(
         for name in sets
         if name not in stress.sets and with_labels[name] and not with_anomaly[name] and name not in natural
     ]
-    # what models were tuned on, and what they learned from, is the last resort
+    # images that models were tuned or trained on are the last resort
     last = {"validation": 1, "train": 2}
     chosen = sorted(collected, key=lambda name: last.get(sets[name][0].role, 0))
     clean = [name for name in bases if name in collected] or chosen[:1]
@@ -202,7 +199,7 @@ def find_conditions(
 def _misclassified(
     word: str, sets: Mapping[str, Sequence[Image]], labelled: Mapping[str, Sequence[str]]
 ) -> Condition:
-    """Return the condition on which misclassification is asked: a set, or all sets of a mixture together."""
+    """Return the condition for detecting misclassification: a set, or all sets of a mixture together."""
     if Path(word).suffix in _MIXTURES and Path(word).exists():
         names = [part.name for part in mixture(word).parts]
         for name in names:
@@ -232,9 +229,7 @@ def _refuse_unknown(option: str, name: str, sets: Mapping[str, object]) -> None:
 
 
 def units_of_images(images: Mapping[str, Image], conditions: Sequence[Condition]) -> Units:
-    """Return the units of the images of some conditions: the group of each, or the image that it was made
-    of.
-    """
+    """Return the units of the images of some conditions: the group of each, or its original image."""
     judged = {id_ for condition in conditions for id_ in condition.images}
     numbers: dict[str, int] = {}
     of: dict[str, int] = {}

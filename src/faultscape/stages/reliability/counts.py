@@ -1,8 +1,8 @@
-"""The counts of pixels of a study's models: those that are there, those that are made now of stored maps and
-doubt, and what is lacking, with the line that makes it.
+"""Pixel counts of a study's models: find the existing ones, make others from stored maps and doubt, and name
+the command that makes what is missing.
 
-Conventions: doubt that is stored is counted as `predict --measure` would have. A model has the scorers of
-which counts or doubt are there.
+Conventions: stored doubt is counted as `predict --measure` would. A model has the scorers for which counts or
+doubt exist.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from faultscape.study.tables.removed_images import whole_shard
 
 @dataclass(frozen=True)
 class CountJob:
-    """The counts of one shard of a model that are made of what is stored; ``keys`` (kind, key) say what each
-    kind follows from.
+    """The counts of one shard of a model, made from stored outputs; ``keys`` (kind, key) identify the inputs
+    of each kind.
     """
 
     study: str = field(metadata=CHANGES_NOTHING)
@@ -58,8 +58,8 @@ class CountJob:
 
 @dataclass(frozen=True, eq=False)
 class ModelCounts:
-    """What is known of a model: {kind: its parts that count}, the word of each scorer {folder: word}, and the
-    shards that lack a kind.
+    """The counts of a model: {kind: its valid parts}, the word of each scorer {folder: word}, and the shards
+    that lack each kind.
     """
 
     name: str
@@ -69,7 +69,7 @@ class ModelCounts:
 
 
 def scorers_of_model(root: Path, settings: Settings, name: str) -> dict[str, str]:
-    """Return {folder: word} of the scorers of which a model has counts or stored doubt, in the order of the
+    """Return {folder: word} of the scorers for which a model has counts or stored doubt, in the order of the
     catalogue.
     """
     known = {doubt_folder(scorer.name): scorer.name for scorer in SCORERS}
@@ -89,9 +89,7 @@ def scorers_of_model(root: Path, settings: Settings, name: str) -> dict[str, str
 def fill_counts(
     study: LabelledStudy, models: Sequence[str], options: ReliabilityOptions
 ) -> dict[str, ModelCounts]:
-    """Make the counts of models that are missing or stale and can be made of what is stored, and return what
-    is there.
-    """
+    """Make the missing or stale counts that stored outputs allow, and return the counts of each model."""
     root, settings, truth = study.root, study.settings, study.truth
     counts, jobs, scorers = CountParts(root, settings, truth), list[CountJob](), dict[str, dict[str, str]]()
     sizes = shard_sizes(root)
@@ -176,7 +174,7 @@ def _known(
 
 @task(CountJob)
 def count_shard(job: CountJob, tick: Callable[[int], None]) -> CountedPart:
-    """Count the pixels of one shard of a model, of its stored maps and doubt."""
+    """Count the pixels of one shard of a model from its stored maps and doubt."""
     root = Path(job.study)
     counter = PixelCounter(
         root, read_settings(root), job.name, job.number, job.counting, job.labels, job.kinds
@@ -184,7 +182,7 @@ def count_shard(job: CountJob, tick: Callable[[int], None]) -> CountedPart:
     maps = label_maps.read_maps(label_maps.predictions(root, job.name), job.number)
     kinds = [*job.counting.scorers, *(["confidence"] if MAPS in job.kinds else [])]
     if MAPS in job.kinds and MSP not in kinds:
-        kinds.append(MSP)  # confidence is 1 - that
+        kinds.append(MSP)  # confidence is 1 - MSP doubt
     beside = {kind: outputs.read_kept(root, job.name, kind, job.number) for kind in kinds}
     waiting = {kind: next(rows, None) for kind, rows in beside.items()}
     for image in whole_shard(root, job.number):
@@ -204,8 +202,8 @@ def count_shard(job: CountJob, tick: Callable[[int], None]) -> CountedPart:
 
 
 def line_that_counts(root: str, settings: Settings, name: str, *scorers: str) -> str:
-    """Return the line that makes what is lacking of a model: its counts, or those of some scorers beside
-    those that it has, which a line that names others would drop.
+    """Return the command that makes a model's missing counts. With ``scorers`` it also names the model's
+    existing scorers, which it would otherwise drop.
     """
     model = settings.models[name]
     words = [f"faultscape predict {shlex.quote(root)}", shlex.quote(f"{name}={model.source}")]

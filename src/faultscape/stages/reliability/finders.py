@@ -1,14 +1,13 @@
-"""What finds a model's failures sooner, at so many labels: doubt, disagreement with the other models, or
-chance: the bridge from the card to a competition.
+"""Compare what finds a model's failures with the fewest labels: doubt, disagreement with the other models, or
+chance. This links the card to a competition.
 
-Conventions: a failure of a model is one of the tenth of the labelled images (at least one) on which its mIoU
-is lowest. A finder orders images before any is labelled: by mean doubt of the image's pixels (the model's
-main scorer), or by 1 - the mean concordance with the other models' maps (what Yan et al. 2021 select by);
-equals in the order of the images' bytes. ``found`` is the share of failures among the first tenth and fifth
-of the images. Below fifty images there are too few failures to say anything. ``p_value`` is that of a sign
-test of the two finders over units (images with what was made of them, or groups): in how many units the one
-has found more failures after a fifth of the labels, in how many the other. Made sets join where they are of
-role pool.
+Conventions: a model's failures are the tenth of the labelled images (at least one) with its lowest mIoU. A
+finder orders images before any is labelled: by the mean doubt of the image's pixels (the model's main
+scorer), or by 1 - the mean concordance with the other models' maps (the selection criterion of Yan et al.
+2021); ties follow the images' bytes. ``found`` is the share of failures among the first tenth and fifth of
+the images. Below fifty images there are too few failures to compare. ``p_value`` is from a sign test of the
+two finders over units (images with everything made from them, or groups): in how many units each has found
+more failures after a fifth of the labels. Made sets join if their role is pool.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ from faultscape.study.tables.corpus import Image
 
 FINDERS = ("doubt", "disagreement")
 SHARES = (0.1, 0.2)
-LEAST = 50  # images; of fewer a tenth is less than five failures
+LEAST = 50  # images; with fewer, a tenth is less than five failures
 _FAILING = 0.1
 
 
 def finders(
     study: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequence[Condition], units: Units
 ) -> tuple[list[CardFinder], list[str]]:
-    """Return how many failures of each model each finder has found after few labels, and what to say where
-    one cannot be asked.
+    """Return the share of each model's failures that each finder has found after few labels, and a note if
+    disagreement is unavailable.
     """
     root, settings, images = study.root, study.settings, study.images
     asked = [
@@ -99,7 +98,7 @@ def finders(
             ahead = np.sign(hits[0] - hits[1])
             decided = int((ahead != 0).sum())
             fewer = min(int((ahead > 0).sum()), int((ahead < 0).sum()))
-            p_value = min(1.0, 2 * float(bdtr(fewer, decided, 0.5))) if decided else 1.0  # exact, both tails
+            p_value = min(1.0, 2 * float(bdtr(fewer, decided, 0.5))) if decided else 1.0  # exact, two-sided
             rows = [
                 row | {"p_value": number(p_value), "units_ahead": int((ahead == sign).sum())}
                 for row, sign in zip(rows, (1, -1), strict=True)
@@ -111,7 +110,7 @@ def finders(
 def _disagreement(
     root: Path, settings: Settings, names: Sequence[str], images: Sequence[Image]
 ) -> dict[str, dict[str, float]]:
-    """Return {model: {image: 1 - its mean concordance with the other models}}; {} where pairs were not
+    """Return {model: {image: 1 - its mean concordance with the other models}}; {} if pairs were not
     counted.
     """
     out: dict[str, dict[str, float]] = {name: {} for name in names}
@@ -124,7 +123,7 @@ def _disagreement(
             pairs = read_block(root, settings, rows, list(names), held=held)
             values = concordances(pairs, "miou", over="union")
             for place, name in enumerate(names):
-                others = np.delete(values[place], place, axis=0)  # where one lacks a map, nothing is said
+                others = np.delete(values[place], place, axis=0)  # NaN, and left out, if a model lacks a map
                 out[name] |= {
                     id_: float(1 - of.mean())
                     for id_, of in zip(pairs.images, others.T, strict=True)

@@ -1,10 +1,10 @@
-"""Guards of a blended benchmark: whether a score sees the blending rather than the object, and what a cheat
-gains that knows the backgrounds.
+"""Guards of a blended benchmark: whether a score detects the blending rather than the object, and how much a
+cheat gains by knowing the backgrounds.
 
 Conventions: (a) *pasted known objects* should look as known as everything else: the AUROC of their pixels
-against the other known ones is .5 where blending leaves no trace that a score finds. (b) the cheat scores a
-pixel by |image - base|, the mean over channels; fog on the known pixels (Blum et al. 2021, 3.1) is there to
-defeat it, so it is judged on foggy and clear images apart.
+against other known ones is .5 if blending leaves no trace that a score detects. (b) the cheat scores a pixel
+by |image - base|, averaged over channels; fog on the known pixels (Blum et al. 2021, 3.1) is meant to defeat
+it, so foggy and clear images are judged separately.
 Source: Blum et al. 2021, 3.1 (fixed backgrounds), Fig. 4 (artefacts in FS Web March 2019).
 """
 
@@ -73,7 +73,7 @@ class CheatJob:
 
 @dataclass(frozen=True)
 class CheatPart:
-    """The part of one shard that was put, and whether it is ``whole``: all of its images could be made."""
+    """The part written for one shard, and whether it is ``whole``: all of its images could be made."""
 
     sha256: str
     rows: int
@@ -81,12 +81,12 @@ class CheatPart:
 
 
 def guards_folder(root: Path, name: str) -> Path:
-    """Return the folder of what the cheat was counted on in a set."""
+    """Return the folder of the cheat's counts on a set."""
     return root / "reliability" / "guards" / check_name(name, "set")
 
 
 def fill_cheat(study: LabelledStudy, conditions: Sequence[Condition], options: ReliabilityOptions) -> None:
-    """Count the cheat on the blended sets on which it was not counted, or was on others."""
+    """Count the cheat on the blended sets where its counts are missing or stale."""
     root, images, jobs = study.root, study.images, list[CheatJob]()
     for condition in conditions:
         by_shard: dict[int, list[str]] = {}
@@ -105,7 +105,7 @@ def fill_cheat(study: LabelledStudy, conditions: Sequence[Condition], options: R
     def enter(made: list[tuple[CheatJob, CheatPart]]) -> list[Timing]:
         for name in {job.set for job, _ in made}:
             new = {
-                # one that is not whole is made again
+                # a part that is not whole is made again
                 part_name(job.number): Part(one.sha256, one.rows, job.key if one.whole else "")
                 for job, one in made
                 if job.set == name
@@ -130,7 +130,7 @@ def fill_cheat(study: LabelledStudy, conditions: Sequence[Condition], options: R
 
 @task(CheatJob)
 def count_cheat(job: CheatJob, tick: Callable[[int], None]) -> CheatPart:
-    """Count |image - base| of the images of one shard; one that cannot be made now is left out."""
+    """Count |image - base| over the images of one shard; an image that cannot be made now is left out."""
     root = Path(job.study)
     settings, every = read_settings(root), {image.id: image for image in read_corpus(root)}
     judge = Judge(root, settings, find_judged(root, every, job.truth), read_stress(root).holdouts)
@@ -161,8 +161,8 @@ def count_cheat(job: CheatJob, tick: Callable[[int], None]) -> CheatPart:
 def guards(
     study: LabelledStudy, found: Judgement, units: Units, conditions: Sequence[Condition]
 ) -> list[CardGuard]:
-    """Return what the guards say about every blended set: of every scorer how far it tells pasted known
-    objects from the rest, and what the cheat gains, with and without fog.
+    """Return the guards of every blended set: how well each scorer separates pasted known objects from the
+    rest, and what the cheat gains, with and without fog.
     """
     images, out = study.images, list[CardGuard]()
     for (model, scorer, condition), numbers in found.scores.items():
@@ -212,7 +212,7 @@ def guards(
 
 
 def _is_blended(condition: Condition, images: Mapping[str, Image]) -> bool:
-    """Whether the images of a condition are blended by a plan, so that their bases are known."""
+    """Whether the images of a condition were blended by a plan, so that their bases are known."""
     recipe = (
         recipe_of(images[condition.images[0]].source)
         if condition.kind == "anomaly" and condition.images and not condition.holdout

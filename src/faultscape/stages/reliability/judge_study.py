@@ -1,7 +1,6 @@
-"""reliability's way through a line: which models and conditions it means, their counts, the numbers, and what
-is written.
+"""Run `reliability`: find its models and conditions, count, compute the numbers, and write the card.
 
-Conventions: what is counted is not counted again. A cell that is empty is said with the line that fills it.
+Conventions: existing counts are reused. An empty cell comes with the command that fills it.
 """
 
 from __future__ import annotations
@@ -66,8 +65,8 @@ from faultscape.study.tables.timings import frame_times
 
 
 def check(options: ReliabilityOptions) -> None:
-    """StudyError, ModelError or OptionError for options that do not fit the study: asked before a submission
-    runs for hours.
+    """Raise StudyError, ModelError or OptionError for options that do not fit the study; called before a
+    submission runs for hours.
     """
     root, coming = existing(options.study), [options.submission.name] if options.submission.source else []
     settings = _settings(root, options)
@@ -90,8 +89,8 @@ def check(options: ReliabilityOptions) -> None:
 
 
 def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
-    """Judge the models of a study and write the card; returns the folder written to and the document.
-    StudyError, ModelError and OptionError where that cannot be.
+    """Judge the models of a study, write the card, and return (output folder, document). StudyError,
+    ModelError or OptionError if that is impossible; RefusedError if a submission does not meet its claims.
     """
     root = existing(options.study)
     _refuse_output(root, options.output)
@@ -141,9 +140,7 @@ def _settings(root: Path, options: ReliabilityOptions) -> Settings:
 def _asked(
     root: Path, settings: Settings, options: ReliabilityOptions
 ) -> tuple[LabelledStudy, list[Condition], list[str]]:
-    """Return the study with its labels, the conditions that a line means, and what to say about what it
-    leaves out.
-    """
+    """Return the study with its labels, the conditions to judge, and notes on what is left out."""
     truth = evidence.choose_truth(root, options.truth) if options.truth or evidence.truths(root) else ""
     study = read_labelled_study(root, settings, truth)
     conditions, notes = find_conditions(study, options.natural, options.misclassified)
@@ -227,7 +224,7 @@ def _document(
 
 
 def _write(out: Path, document: Card, frames: Facts) -> None:
-    """Write the document, its tables and its pages; a leaderboard of an earlier run goes where there is none
+    """Write the document, its tables and its pages; delete the leaderboard of an earlier run if there is none
     now.
     """
     page, board = card_page(document, frames), leaderboard_page(document)
@@ -243,7 +240,7 @@ def _write(out: Path, document: Card, frames: Facts) -> None:
 
 
 def _refuse_output(root: Path, output: str | None) -> None:
-    """OptionError for the study itself, or a folder of it that holds something else."""
+    """Raise OptionError for the study itself, or any folder in it other than reliability."""
     where = Path(output).resolve() if output else root / "reliability"
     if where == root.resolve() or (
         root.resolve() in where.parents and where.relative_to(root.resolve()).parts[0] != "reliability"
@@ -328,8 +325,8 @@ def _model(
 
 
 def _fitted_again(study: LabelledStudy, models: Sequence[str]) -> list[str]:
-    """Return what to say about methods that differ from those that scored, and of those of which
-    nothing is known.
+    """Return notes about methods that were fitted again since they scored, and about methods whose files are
+    missing.
     """
     out = []
     for model in models:
@@ -349,7 +346,7 @@ def _fitted_again(study: LabelledStudy, models: Sequence[str]) -> list[str]:
 def _unanswered(
     study: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
 ) -> list[str]:
-    """Return of which models images are left out that have labels and whose shard was counted."""
+    """Return a note for each model that lacks images whose shards were counted."""
     out = []
     asked = list(dict.fromkeys(id_ for c in conditions if c.kind != "misclassified" for id_ in c.images))
     for model in models:
@@ -363,7 +360,7 @@ def _unanswered(
 
 
 def _idle(found: cards.Judgement, options: ReliabilityOptions) -> list[str]:
-    """Return which options changed nothing, and why."""
+    """Return notes about options without effect, and why."""
     out, metrics = [], {(model, metric) for model, _, _, metric in found.evidence}
     if options.track and not any(metric == METRIC for _, metric in metrics):
         out.append(
@@ -383,7 +380,7 @@ def _idle(found: cards.Judgement, options: ReliabilityOptions) -> list[str]:
 
 
 def _constant(found: cards.Judgement) -> list[str]:
-    """Return what to say about scorers that give all pixels of a condition one value."""
+    """Return notes about scorers that are constant on a condition."""
     return [
         f"{model}: {scorer} is constant on {', '.join(where[:4])}{', ...' if len(where) > 4 else ''}, so "
         "it cannot rank pixels"
@@ -392,7 +389,7 @@ def _constant(found: cards.Judgement) -> list[str]:
 
 
 def _undeclared(settings: Settings, names: Sequence[str]) -> list[str]:
-    """Return what to say about submissions that do not declare what they were trained with."""
+    """Return notes about submissions that do not declare their training data."""
     silent = [
         n
         for n in names
@@ -429,7 +426,9 @@ def _condition(condition: Condition, share: float | None, study: LabelledStudy) 
 def _gaps(
     called: str, study: LabelledStudy, counted: Mapping[str, ModelCounts], conditions: Sequence[Condition]
 ) -> list[CardGap]:
-    """Return what is lacking of each model of a study that lines call so, with the line that makes it."""
+    """Return what each model lacks, with the command that makes it; ``called`` is the study's name in
+    commands.
+    """
     settings, images, out = study.settings, study.images, list[CardGap]()
     made = (word for counts in counted.values() for word in counts.scorers.values() if word != SUBMITTED.name)
     everywhere = list(dict.fromkeys(made))

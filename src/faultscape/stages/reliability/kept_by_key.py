@@ -1,8 +1,7 @@
-"""reliability/FOLDER/MODEL.json: what was made of a model before, by a key of what it follows from, so that
-it is not made again.
+"""Cache results of a model in reliability/FOLDER/MODEL.json, by a key of their inputs.
 
-Conventions: entries that a run did not ask for go with it. A file that cannot be read counts as missing: what
-it held is made again.
+Conventions: entries that a run does not use are deleted. A file that cannot be read counts as missing, and
+its results are made again.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from typing import Generic, TypeVar
 from faultscape.study.folder import check_name, make_folder, put
 
 Made = TypeVar("Made")
-_SECONDS = 2.0  # between two times that the file is put while much is made
+_SECONDS = 2.0  # between two writes of the file during a long run
 
 
 class KeptByKey(Generic[Made]):
-    """What was made of one model, as JSON."""
+    """Cached results of one model, as JSON."""
 
     def __init__(self, root: Path, folder: str, name: str) -> None:
         self._path = root / "reliability" / folder / f"{check_name(name)}.json"
@@ -28,21 +27,19 @@ class KeptByKey(Generic[Made]):
         self._put_at = time.monotonic()
 
     def find(self, key: str) -> Made | None:
-        """Return what a key has, None where there is nothing."""
+        """Return the result of a key, or None."""
         if key not in self._now and key in self._before:
             self._now[key] = self._before[key]
         return self._now.get(key)
 
     def add(self, key: str, made: Made) -> None:
-        """Keep what was made; every few seconds on the disk too, so that a run that is stopped goes on from
-        there.
-        """
+        """Add a result, and write the file every few seconds, so that a stopped run can resume."""
         self._now[key] = made
         if time.monotonic() - self._put_at > _SECONDS:
             self._put({**self._before, **self._now})
 
     def write(self) -> None:
-        """Write what was asked for and drop the rest."""
+        """Write the entries that were used and drop the rest."""
         if self._now != self._read():
             self._put(self._now)
 

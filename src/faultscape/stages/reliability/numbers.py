@@ -1,8 +1,8 @@
-"""The numbers of one model under one condition, with what their intervals come from.
+"""Compute the numbers of one model under one condition, with the slopes or draws for their intervals.
 
 Conventions: slopes and draws are by unit (conditions.Units), the same for all models and conditions of a
-study, so that means over conditions and differences of models need no second look at the images. Images that
-a model has no counts of are left out; two models are compared over the images that both have.
+study, so means over conditions and differences of models need no second pass over the images. Images without
+counts of a model are left out; two models are compared on the images that both have.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ THIRDS = ("upper third", "middle third", "lower third")
 
 @dataclass(frozen=True, eq=False)
 class ObjectNumbers:
-    """What becomes of some anomalous objects: how many there are, the AP of their pixels against all known
-    ones, the mean share of their pixels and the share of objects found at 5 % false positives.
+    """The results for some anomalous objects: their number, the AP of their pixels against all known ones,
+    and, at 5 % false positives, the mean share of their pixels and the share of objects found.
     """
 
     called: str
@@ -67,8 +67,8 @@ class ObjectNumbers:
 
 @dataclass(frozen=True, eq=False)
 class ScoreNumbers:
-    """What a scorer is worth under one condition: at finding anomalous pixels, or wrong ones, and of
-    anomalies by size and place of the objects.
+    """The performance of a scorer under one condition, at detecting anomalous or wrong pixels; for anomalies
+    also by size and position of the objects.
     """
 
     ranked: Ranked
@@ -78,8 +78,8 @@ class ScoreNumbers:
 
 @dataclass(frozen=True, eq=False)
 class FrameNumbers:
-    """The frames of a condition by themselves: {image: average precision}, {image: share of anomalous
-    pixels}, and ``shares`` (65536,) of all known pixels that score as high as each place.
+    """Single frames of a condition: {image: average precision}, {image: share of anomalous pixels}, and
+    ``shares`` (65536,), the share of known pixels that score at least as high as each place.
     """
 
     average_precision: Mapping[str, float]
@@ -99,16 +99,14 @@ class ModelNumbers:
 
     @property
     def own_scorer(self) -> tuple[str, str]:
-        """(Folder, word) of the scorer of the model's own row (`document.own_scorer`); ('', '') where there
-        is none.
+        """(Folder, word) of the scorer of the model's own row (`document.own_scorer`); ('', '')
+        without one.
         """
         word = own_scorer(list(self.scorers.values()))
         return next((row for row in self.scorers.items() if row[1] == word), ("", ""))
 
     def counted(self, condition: Condition, scorer: str = "") -> tuple[str, ...]:
-        """Return the images of a condition that there are counts of: of maps with labels, or of a scorer (its
-        folder).
-        """
+        """Return the images of a condition with counts: of maps with labels, or of a scorer (its folder)."""
         if scorer:
             held = self._codes(scorer)
             return tuple(id_ for id_ in condition.images if (id_, condition.holdout) in held)
@@ -117,12 +115,12 @@ class ModelNumbers:
         )
 
     def unanswered(self, images: Sequence[Image]) -> int:
-        """Return of how many of some images there is nothing, though their shards were counted."""
+        """Return how many of some images have no counts although their shards were counted."""
         lacking = self._counts.lacking[MAPS]
         return sum(image.id not in self._maps and image.shard not in lacking for image in images)
 
     def counts_key(self, scorer: str, shard: int) -> str:
-        """Return what the counts of a scorer (its folder) in a shard follow from."""
+        """Return the key of the counts of a scorer (its folder) in a shard."""
         return self._counts.parts[scorer][part_name(shard)].key
 
     def miou(self, images: Sequence[str], withheld: np.ndarray | None = None) -> Ratios | None:
@@ -130,20 +128,18 @@ class ModelNumbers:
         return self._of_cells([self._maps[id_].cells for id_ in images], images, withheld)
 
     def compared(self, images: Sequence[str]) -> tuple[str, ...]:
-        """Return those of some images whose maps were compared with the model's own maps of what they were
-        made of.
-        """
+        """Return the images whose maps were compared with the model's own maps of their parents."""
         return tuple(id_ for id_ in images if id_ in self._maps and self._maps[id_].agreement is not None)
 
     def consistency(self, images: Sequence[str]) -> Ratios | None:
-        """Return the mIoU of the maps of some images with the model's own maps of what they were made of;
-        None where none was compared.
+        """Return the mIoU of the maps of some images with the model's own maps of their parents; None if none
+        was compared.
         """
         there = self.compared(images)
         return self._of_cells([self._maps[id_].agreement for id_ in there], there, None)
 
     def ece(self, images: Sequence[str]) -> Drawn | None:
-        """Return the expected calibration error over some images; None where no confidence was counted."""
+        """Return the expected calibration error over some images; None if no confidence was counted."""
         there = [id_ for id_ in images if self._maps[id_].bins is not None]
         if not there:
             return None
@@ -151,7 +147,7 @@ class ModelNumbers:
         return ece_of_bins(bins, self._of(there), self._draws)
 
     def anomalies(self, scorer: str, condition: Condition, images: Sequence[str]) -> ScoreNumbers:
-        """Return what a scorer is worth at finding anomalous pixels of some images."""
+        """Return the performance of a scorer at detecting anomalous pixels of some images."""
         held = self.groups(scorer, condition, images)
         ranked = self._ranked([of_anomaly(counts) for counts in held], images)
         return ScoreNumbers(ranked, tuple(_by_object(held, ranked)), self._of_pasted(held, images))
@@ -163,15 +159,15 @@ class ModelNumbers:
         return [of_anomaly(self._decoded(scorer, id_, condition.holdout)) for id_ in images]
 
     def by_unit(self, number: Linear, images: Sequence[str]) -> Linear:
-        """Return a number whose slopes are by image with its slopes by unit."""
+        """Convert a number's slopes by image to slopes by unit."""
         of, slopes = self._of(images), np.full(self._units.count, np.nan)
         slopes[of] = 0.0
         np.add.at(slopes, of, np.nan_to_num(number.slopes))
         return Linear(number.value, slopes)
 
     def _of_pasted(self, held: Sequence[GroupedCounts], images: Sequence[str]) -> Ranked | None:
-        """Return how a scorer tells known objects that were pasted in from other known pixels; None where
-        none was.
+        """Return how well a scorer separates pasted known objects from other known pixels; None without
+        pasted objects.
         """
         if not any(counts.objects.pasted.any() for counts in held):
             return None
@@ -186,9 +182,7 @@ class ModelNumbers:
         return [of_errors(self._decoded(scorer, id_, "")) for id_ in images]
 
     def frames(self, scorer: str, condition: Condition, images: Sequence[str]) -> FrameNumbers:
-        """Return what a scorer is worth in each of some images by itself, of those that have anomalous pixels
-        and others.
-        """
+        """Return the performance of a scorer in each image that has both anomalous and known pixels."""
         found, anomalous, total = dict[str, float](), dict[str, float](), np.zeros(SIZE, np.int64)
         for id_ in images:
             pixels = of_anomaly(self._decoded(scorer, id_, condition.holdout))
@@ -199,18 +193,18 @@ class ModelNumbers:
         return FrameNumbers(found, anomalous, shares_above(total))
 
     def errors(self, scorer: str, images: Sequence[str]) -> ScoreNumbers:
-        """Return what a scorer is worth at finding wrong pixels of some images."""
+        """Return the performance of a scorer at detecting wrong pixels of some images."""
         ranked = self._ranked(self.error_histograms(scorer, images), images)
         return ScoreNumbers(ranked)
 
     def image_miou(self, images: Sequence[str]) -> dict[str, float]:
-        """Return {image: mIoU} of those of some images that have labels and counts."""
+        """Return {image: mIoU} of the images that have labels and counts."""
         held = {id_: self._maps[id_].cells for id_ in images if id_ in self._maps}
         return {id_: image_miou(cells) for id_, cells in held.items() if cells is not None}
 
     def mean_scores(self, scorer: str, images: Sequence[str]) -> dict[str, float]:
-        """Return {image: mean of a scorer over the pixels that are not void}, of a score with ends as its
-        share of the largest value.
+        """Return {image: mean of a scorer over its valid pixels}; a bounded score is given as a share of its
+        maximum.
         """
         codes, ends = self._codes(scorer), scorer_named(self.scorers[scorer]).most is not None
         values = expit(VALUES.astype(np.float64)) if ends else VALUES.astype(np.float64)
@@ -225,7 +219,7 @@ class ModelNumbers:
         return out
 
     def _decoded(self, scorer: str, id_: str, holdout: str) -> GroupedCounts:
-        """Return the counts of an image; StudyError where they are damaged."""
+        """Return the counts of an image; StudyError if they are damaged."""
         try:
             return decode_counts(self._codes(scorer)[id_, holdout])
         except LabelMapError as error:
@@ -258,8 +252,8 @@ class ModelNumbers:
 
 
 def _by_object(images: Sequence[GroupedCounts], ranked: Ranked) -> list[ObjectNumbers]:
-    """Return the numbers of all objects, by quarters of their size and by thirds of their height in the
-    image; of fewer than eight objects none.
+    """Return the numbers of all objects, by quartile of size and by third of the image's height; [] with
+    fewer than eight objects.
     """
     sizes = (
         np.concatenate([counts.objects.pixels[~counts.objects.pasted] for counts in images])

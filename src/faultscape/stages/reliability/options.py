@@ -1,4 +1,4 @@
-"""What a line of `reliability` asks for, as its verb hands it to the stage."""
+"""Options of `reliability`, as its verb passes them to the stage."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ class Submission:
 
     @property
     def name(self) -> str:
-        """What the study calls it."""
+        """Its name in the study."""
         return self.submission_name or "submission"
 
     @property
     def source(self) -> str:
-        """It as a SOURCE of `predict`; '' where there is none."""
+        """The submission as a SOURCE of `predict`; '' without one."""
         return f"submission:{self.submission.removeprefix(_COMMAND)}" if self.submission else ""
 
     def check(self) -> None:
-        """OptionError for what is not a command, and for options of a submission where there is none."""
+        """Raise OptionError if the submission is not a command, or has options but no command."""
         if self.submission is not None and not self.submission.startswith(_COMMAND):
             raise OptionError(
                 f"--submission {self.submission}: is not exec:COMMAND, for example exec:./segment"

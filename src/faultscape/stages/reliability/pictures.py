@@ -1,9 +1,10 @@
-"""The frames that the card shows: of each model and set with anomalies the best and the worst by average
-precision, drawn with what the model says about them.
+"""Draw the frames that the card shows: for each model and anomaly set, the best and worst by average
+precision, with the model's answers.
 
-Conventions: the scorer is that of the model's own row. Frames of equal average precision follow the digests
-of their images, never names. Images together take about 6 MB; the extremes of each model and set come
-first, and what no longer fits is counted. A model that cannot be run leaves its images out, with a note.
+Conventions: the scorer is that of the model's own row. Frames of equal average precision are ordered by the
+digests of their images, never by name. All images together take about 6 MB; the extremes of each model and
+set come first, and frames that no longer fit are counted. The images of a model that cannot be run are left
+out, with a note.
 """
 
 from __future__ import annotations
@@ -39,16 +40,16 @@ from faultscape.stages.reliability.numbers import ModelNumbers
 from faultscape.study.parts import key_of
 from faultscape.ties import tie_ranks
 
-_VERSION = 1  # of what is drawn: another number draws all pictures anew
-ROOM = 6_000_000  # characters of pictures
-_MANY_CLASSES = 40  # more have no key of their colours
-_DRAWN = ("objects", "missed", "rings", "pictures", "width", "height")  # of a card, what is drawn
+_VERSION = 1  # of the drawing: a new number redraws all images
+ROOM = 6_000_000  # characters of embedded images
+_MANY_CLASSES = 40  # with more, there is no colour legend
+_DRAWN = ("objects", "missed", "rings", "pictures", "width", "height")  # fields of a card that are drawn
 
 
 @dataclass(frozen=True, eq=False)
 class _Chosen:
-    """A frame that is shown: its rank among the best or worst, its card without images, under which
-    holdout, the shares of known pixels, and the key of its images.
+    """A frame to show: its rank among the best or worst, its card without images, its holdout, the shares of
+    known pixels, and the key of its images.
     """
 
     rank: int
@@ -73,7 +74,9 @@ class Frames:
         conditions: Sequence[Condition],
         many: int,
     ) -> Facts:
-        """Return what the page shows of ``many`` best and worst frames of each model and set, none of 0."""
+        """Return what the page shows of the ``many`` best and worst frames of each model and set; nothing for
+        0.
+        """
         drawn: list[tuple[int, FrameCard]] = []
         notes: list[str] = []
         for model in models if many else ():
@@ -91,7 +94,7 @@ class Frames:
     def _of_model(
         self, card: Card, found: Judgement, model: ModelNumbers, conditions: Sequence[Condition], many: int
     ) -> tuple[list[tuple[int, FrameCard]], str]:
-        """Return (rank, frame) of a model, set by set, and why some are missing, '' where none is."""
+        """Return (rank, frame) of a model, set by set, and why some are missing, or ''."""
         word = main_scorer(card, model.name)
         folder = next((folder for folder, other in model.scorers.items() if other == word), "")
         if not folder:
@@ -156,7 +159,7 @@ class Frames:
         return [(chosen[k].rank, drawn[k]) for k in sorted(drawn)], problem
 
     def _draw(self, one: _Chosen, said: Answer) -> FrameCard | None:
-        """Return a frame's card with its images; None where its labels are gone."""
+        """Return a frame's card with its images; None if its labels are gone."""
         size = said.score.shape[1], said.score.shape[0]
         for view in self._judge.views(one.card.image, size):
             if view.holdout == one.holdout and view.anomaly is not None:
@@ -168,7 +171,7 @@ class Frames:
         return None
 
     def _colours(self) -> list[tuple[str, str]]:
-        """Return (class, CSS colour) of what predictions are drawn in, nothing of very many classes."""
+        """Return (class, CSS colour) for the legend of predictions; nothing with very many classes."""
         classes = self._settings.class_list
         if len(classes) > _MANY_CLASSES:
             return []
@@ -179,7 +182,7 @@ class Frames:
 
 
 def _with_pictures(card: FrameCard, held: dict[str, Any] | None) -> FrameCard | None:
-    """Return a card with the images that were drawn for it before; None where there are none."""
+    """Return a card with the images that were drawn for it before; None without any."""
     if held is None:
         return None
     try:

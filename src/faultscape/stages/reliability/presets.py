@@ -1,12 +1,12 @@
-"""Presets of evaluation that explain published numbers: the BRAVO challenge of 2024, and the code of
+"""Evaluation presets that reproduce published protocols: the BRAVO challenge of 2024, and the code of
 Buchanan et al. 2022.
 
-Conventions: ``bravo-2024``: doubt is 1 - max probability; on every labelled set that is not the clean one
-mIoU, ECE, AUROC, AUPR of right pixels and of wrong ones and FPR95 with *right* pixels as positives, over
-valid pixels; on every set with anomalies AUROC, AUPR and FPR95. ``semantic_hmean`` and ``ood_hmean`` are
-harmonic means of all of these, of ECE and FPR95 of 1 - them, and ``bravo_index`` is that of both. The
-challenge samples 100,000 pixels a frame; here all count. ``s3-code``: void pixels count as known, and areas
-come from 200 equal thresholds; the network is shown 768 x 768 by ``predict --input-size`` or ``--window``.
+Conventions: ``bravo-2024``: doubt is 1 - max probability. Every labelled set except the clean one has mIoU,
+ECE, AUROC, AUPR of right and of wrong pixels, and FPR95 with *right* pixels as positives, over valid pixels;
+every anomaly set has AUROC, AUPR and FPR95. ``semantic_hmean`` and ``ood_hmean`` are harmonic means of all of
+these, with 1 - ECE and 1 - FPR95, and ``bravo_index`` is the harmonic mean of both. The challenge samples
+100,000 pixels per frame; here all count. ``s3-code``: void pixels count as known, and areas come from 200
+equal thresholds; ``predict --input-size`` or ``--window`` shows the network 768 x 768.
 Source: bravo_challenge, eval_script (2024); uncertainty-baselines, robust_segvit
 (docs/explanation/errata.md).
 """
@@ -41,7 +41,7 @@ _LESS_IS_BETTER = ("ece", "fpr95", "ood_fpr95")
 def preset_numbers(
     preset: PresetWord, found: Judgement, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
 ) -> tuple[dict[str, CardPreset], list[str]]:
-    """Return {model: numbers} of a preset, and what to say about models that it cannot be made of."""
+    """Return {model: numbers} of a preset, and notes about models that lack what it needs."""
     lacking = [model.name for model in models if MSP not in model.scorers]
     notes = (
         [f"--preset {preset} needs --scorer msp, which was not counted for {', '.join(lacking)}"]
@@ -98,7 +98,7 @@ def _bravo(found: Judgement, model: ModelNumbers, conditions: Sequence[Condition
 
 
 def _good(of: dict[str, float], *, ood: bool) -> list[float]:
-    """Return the numbers of one kind as they count in a mean: large is good."""
+    """Return the numbers of one kind as they enter a mean: larger is better."""
     return [
         1 - value if name in _LESS_IS_BETTER else value
         for name, value in of.items()
@@ -112,12 +112,12 @@ def _harmonic(values: Any) -> float:
 
 
 def _turned(one: SparseHistogram) -> SparseHistogram:
-    """Return the other question: right pixels are to be found, by the lack of doubt."""
+    """Return the reversed task: detect right pixels, by the lack of doubt."""
     return SparseHistogram(SIZE - 1 - one.places[::-1], one.anomalous[::-1], one.known[::-1])
 
 
 def _code_of_s3(found: Judgement, model: ModelNumbers, conditions: Sequence[Condition]) -> CardPreset:
-    """Return AUROC and AUPR of anomalies with void counted as known, exact and of 200 thresholds."""
+    """Return AUROC and AUPR of anomalies with void counted as known, exact and from 200 thresholds."""
     del found
     out = dict[str, dict[str, float | None]]()
     for condition in conditions:
@@ -140,8 +140,8 @@ def _code_of_s3(found: Judgement, model: ModelNumbers, conditions: Sequence[Cond
 
 
 def _above(known: np.ndarray, anomalous: np.ndarray) -> np.ndarray:
-    """Return (2, T) pixels above each of T equal thresholds on 0..1, of counts at every place of the logit of
-    a score.
+    """Return (2, T), the pixels above each of T equal thresholds on 0..1, from counts at each place of a
+    score's logit.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         scores = np.nan_to_num(expit(VALUES.astype(np.float64)), nan=0.0)

@@ -1,9 +1,8 @@
-"""Models that have seen images that the card judges them on: in training, in validation, or where a
-temperature or a method was fitted to them or searched with them; and which logits are divided by a
-temperature at all.
+"""Warn about models that have seen the images they are judged on: in training or validation, or when a
+temperature or method was fitted or searched. Also note which models use a temperature.
 
-Conventions: a made image counts as the image that it was made of. Nothing is known of a model that `train`
-did not make in this study. A file that is gone or damaged says nothing.
+Conventions: a made image counts as its original. Nothing is known about a model that `train` did not make in
+this study. Missing or damaged files are ignored.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _SEEN: Mapping[str, Callable[[MethodAbout], tuple[str, ...]]] = {
 
 
 def told_beforehand(study: LabelledStudy, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
-    """Return a note of every model that has seen some of the images that it is judged on, and of every model
+    """Return a note for every model that has seen some of the images it is judged on, and for every model
     with a temperature.
     """
     asked, notes = _asked(study, conditions), list[str]()
@@ -52,8 +51,8 @@ def told_beforehand(study: LabelledStudy, names: Sequence[str], conditions: Sequ
 
 
 def told_of_methods(study: LabelledStudy, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
-    """Return a note of the methods of each model that were fitted to sets, or searched with one, whose images
-    it is judged on.
+    """Return a note for each model about methods that were fitted to, or searched with, sets whose images it
+    is judged on.
     """
     asked, notes = _asked(study, conditions), list[str]()
     for name in names:
@@ -73,7 +72,7 @@ def told_of_methods(study: LabelledStudy, names: Sequence[str], conditions: Sequ
 
 
 def _asked(study: LabelledStudy, conditions: Sequence[Condition]) -> set[str]:
-    """Return the images that a study is judged on, of made ones those that they were made of."""
+    """Return the images that models are judged on; made images are replaced by their originals."""
     return {_origin(study, id_) for condition in conditions for id_ in condition.images}
 
 
@@ -84,8 +83,8 @@ def _origin(study: LabelledStudy, id_: str) -> str:
 
 
 def _trained_on(study: LabelledStudy, name: str) -> set[str]:
-    """Return the images that a network learnt from or was validated on, and those of the networks that it
-    started from.
+    """Return the images that a network, or any network it was initialized from, was trained or
+    validated on.
     """
     about, models = study.settings.models[name], (study.root / "models").resolve()
     found, seen = set[str](), set[Path]()
@@ -101,7 +100,7 @@ def _trained_on(study: LabelledStudy, name: str) -> set[str]:
 
 
 def _fitted_to(study: LabelledStudy, name: str) -> set[str]:
-    """Return the images that the temperature of a model was fitted to."""
+    """Return the images that a model's temperature was fitted to."""
     path = study.root / "methods" / name / "temperature.json"
     return _of(study, _arguments(path).get("validation"), "validation") if path.is_file() else set()
 
@@ -112,7 +111,7 @@ def _of(study: LabelledStudy, sets: Any, role: str) -> set[str]:
 
 
 def _arguments(path: Path) -> dict[str, Any]:
-    """Return the arguments that a file of provenance has."""
+    """Return the arguments recorded in a provenance file."""
     try:
         held: Any = read_object(path.read_bytes())
         return dict(held["provenance"]["arguments"])

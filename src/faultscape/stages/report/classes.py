@@ -1,7 +1,7 @@
-"""The facts of a page of classifiers: pairs of them, or images drawn for all of them.
+"""Gather the facts of a page about classifiers: pairs of them, or images drawn for all of them.
 
-Conventions: ``common`` is what every page shows. An image that is missing or cannot be read is
-a plate with its id.
+Conventions: ``common`` is what every page shows. An image that is missing or cannot be read is shown as a
+placeholder with its id.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, read_corpus
 
-_CHARACTERS, _AN_ANSWER = 700, 150  # that a pair, or an answer, takes on the page
+_CHARACTERS, _AN_ANSWER = 700, 150  # characters per pair and per answer on the page
 
 
 def class_facts(root: Path, common: Facts, options: ReportOptions, *, pairs: bool) -> PairFacts | DrawFacts:
-    """Return the facts of a page of classifiers: of pairs, or of draws."""
+    """Return the facts of a page about classifiers: of pairs, or of draws."""
     settings, slots, classes = read_settings(root), common.slots, common.classes
     known = [m for m in slots.models if m in settings.models]
     said = read_predictions(root, settings, known, list(slots.images))
@@ -49,7 +49,7 @@ def class_facts(root: Path, common: Facts, options: ReportOptions, *, pairs: boo
     cards, left_out = class_cards.class_cards(slots.pairs or slots.draws, said, correct, truths, way)
     by_id = {image.id: image for image in read_corpus(root)} if cards else {}
     text = sum(_CHARACTERS * (1 + len(card.met)) + _AN_ANSWER * len(card.answers) for card in cards)
-    room = Room(max(ROOM - text, 0))  # words come first
+    room = Room(max(ROOM - text, 0))  # text has priority
     found = references.find(options.reference_images, classes) if options.reference_images else {}
     shown = pictured(found, _chosen_for(slots, said), by_id, room)
     _photos(cards, by_id, options.thumbnail, room)
@@ -67,7 +67,7 @@ def class_facts(root: Path, common: Facts, options: ReportOptions, *, pairs: boo
 
 
 def _filled(said: Predictions, models: tuple[str, ...]) -> Predictions:
-    """Return answers of all models, without models that are no longer in the study."""
+    """Return the answers of all models, empty for models that are no longer in the study."""
     row = [said.models.index(m) if m in said.models else -1 for m in models]
     labels = np.vstack([said.labels, np.full((1, len(said.images)), -1, said.labels.dtype)])[row]
     sure = np.vstack([said.probabilities, np.full((1, len(said.images)), np.nan, said.probabilities.dtype)])[
@@ -77,7 +77,7 @@ def _filled(said: Predictions, models: tuple[str, ...]) -> Predictions:
 
 
 def _truths(root: Path, settings: Settings, truth: str, images: list[str]) -> dict[str, str]:
-    """Return what the label of an image says: its classes, or the answers to the questions about it."""
+    """Return a text for the label of each image: its classes, or the answers to the questions about it."""
     names, out = settings.classes.names, {}
     words = {True: "yes", False: "no", None: "undecided"}
     asked: dict[str, list[str]] = {}
@@ -97,14 +97,14 @@ def _truths(root: Path, settings: Settings, truth: str, images: list[str]) -> di
 
 
 def _ways(classes: Classes, definition: Definition) -> Callable[[str, str], tuple[str, ...]]:
-    """Return a function from two labels to the words on the way that gave their distance; nothing where no
-    hierarchy did.
+    """Return a function from two labels to the path in the hierarchy that gives their distance; empty without
+    a hierarchy.
     """
     if definition.get("distance") != "wordnet":
         return lambda _a, _b: ()
     try:
         found = class_hierarchy(classes, definition.get("hierarchy"))
-    except (FaultscapeError, OSError):  # its file is gone: the distances stand in the selection
+    except (FaultscapeError, OSError):  # its file is gone, but the selection holds the distances
         found = None
     if found is None:
         return lambda _a, _b: ()
@@ -121,7 +121,7 @@ def _ways(classes: Classes, definition: Definition) -> Callable[[str, str], tupl
 
 
 def _chosen_for(slots: Slots, said: Predictions) -> Callable[[str], list[tuple[str, str]]]:
-    """Return a function from a class to the chosen images that some model calls so, the farthest apart
+    """Return a function from a class to the chosen images that some model assigns to it, the largest distance
     first.
     """
     of: dict[str, dict[str, str]] = {}
@@ -140,7 +140,7 @@ def _chosen_for(slots: Slots, said: Predictions) -> Callable[[str], list[tuple[s
 
 
 def _photos(cards: list[ClassCard], by_id: dict[str, Image], longest: int, room: Room) -> None:
-    """Fill in the images of the cards that have any."""
+    """Add images to the cards that have any."""
     pictured = [card for card in cards if card.image in by_id and by_id[card.image].source]
     with progress("pictures", len(pictured)) as tick:
         for card in pictured:

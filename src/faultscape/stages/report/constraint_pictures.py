@@ -1,6 +1,6 @@
 """The images of one pair of models under each constraint.
 
-Conventions: shares are of the map at working size. Nothing is shown of models that left the study.
+Conventions: shares are of the map at working size. Models that left the study are not shown.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def pair_pictures(
     by_id: Mapping[str, Image],
     longest: int,
 ) -> PairPictures | None:
-    """Return one pair of models with the image that each constraint chooses; None where the constraints
-    could not be compared.
+    """Return one pair of models with the image that each constraint chooses; None if the constraints could
+    not be compared.
     """
     if not compared:
         return None
@@ -79,7 +79,7 @@ def _drawn(
 
 
 def _read_map(root: Path, settings: Settings, model: str, image: Image) -> np.ndarray | None:
-    """Return a model's map of an image as places at working size; None where there is none."""
+    """Return a model's map of an image as places at working size; None without one."""
     folder = label_maps.predictions(root, model)
     if (part := read_manifest(folder).get(part_name(image.shard))) is None:
         return None

@@ -1,6 +1,7 @@
-"""The facts of a page of label maps: duels between them, or images drawn for all of them.
+"""Gather the facts of a page about label maps: duels between them, or images drawn for all of them.
 
-Conventions: ``common`` is what every page shows. Images go into one ``Room``; what does not fit is counted.
+Conventions: ``common`` is what every page shows. Images share one ``Room``; those that do not fit are
+counted.
 """
 
 from __future__ import annotations
@@ -114,10 +115,10 @@ def pictured(
     room: Room,
     longest: int = 200,
 ) -> list[tuple[str, list[tuple[str, str]], list[tuple[str, str]]]]:
-    """Return (class, [(caption, image) of chosen images], [(name, image) of benchmark images]) for each
-    class of a folder of benchmark images.
+    """Return (class, [(caption, image) of chosen images], [(name, image) of benchmark images]) for each class
+    in a folder of benchmark images.
 
-    ``chosen_for`` gives the (image, caption) that were chosen for a class, the most telling first.
+    ``chosen_for`` returns the (image, caption) pairs chosen for a class, the most informative first.
     """
 
     def small(source: str | Path) -> str:
@@ -145,8 +146,8 @@ def _pictures(
     longest: int,
     room: Room,
 ) -> None:
-    """Fill in the images of every card: first image, truth and the shown duel of all, then the other
-    models' maps while there is room.
+    """Add images to every card: first the image, truth and shown duel of all cards, then the other models'
+    maps while they fit.
     """
     classes = settings.class_list
     tables = {m: table(classes, settings.models[m].labels) for m in models if m in settings.models}
@@ -199,7 +200,7 @@ def _constraints(
     selection: str,
     discarded: Collection[str],
 ) -> tuple[list[Drawn], str]:
-    """Return what each constraint chooses from the stored counts, or nothing and why."""
+    """Return what each constraint chooses from the stored counts, or nothing and the reason."""
     define, classes = drawn.definition, settings.class_list
     if not may_duel(define):
         return [], f"it was drawn by {define['selector']}, not by a discrepancy competition"

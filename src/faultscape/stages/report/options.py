@@ -1,6 +1,7 @@
-"""What a line of `report` asks for.
+"""Options of `report`.
 
-Conventions: light, as the command line reads it; None where the default is read off the study.
+Conventions: imports are light, because the command line reads this file. None means that the default comes
+from the study.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from faultscape.stages.given_options import refuse_empty
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """All options of `report`: ``thumbnail`` is the longest side of an image in pixels, ``better``
-    the least difference that counts.
+    """All options of `report`: ``thumbnail`` is the longest side of an image in pixels, ``better`` the
+    smallest difference that counts.
     """
 
     selection: str = "main"

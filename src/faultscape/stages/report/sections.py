@@ -1,9 +1,9 @@
-"""The sections of a report, model by model: what labelled images of the selection show of each, with images.
+"""Build the sections of a report, one per model: what the selection's labelled images show about it, with
+images.
 
-Conventions: images of one shard at a time, and of their maps only those that are wanted. Confusions and
-regions come from at most ``COUNTED`` labelled images, the first by their places among equals. Images go
-into a room of their own. Where fewer than ``LEAST`` images have a map as label, the choices of people
-decide which images are the worst.
+Conventions: images are read one shard at a time, with only the maps that are needed. Confusions and regions
+come from at most ``COUNTED`` labelled images, the first by tie-breaking rank. Images have their own room. If
+fewer than ``LEAST`` images are labelled with a map, people's choices decide which images are the worst.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, shards
 from faultscape.ties import tie_ranks, tie_seed
 
-Wanted = tuple[int, tuple[int, int] | None]  # a model, and a confusion, or None for the whole image
+Wanted = tuple[int, tuple[int, int] | None]  # a model, and a confusion or None (the whole image)
 COUNTED = 100  # labelled images whose pixels and regions are counted
-_ROOM = 3_000_000  # characters of pictures
-_LONGEST = 240  # pixels of a picture's longer side
+_ROOM = 3_000_000  # characters of embedded images
+_LONGEST = 240  # pixels of an image's longer side
 
 
 def sections_of_maps(
     root: Path, settings: Settings, common: Facts, by_id: Mapping[str, Image]
 ) -> ModelSections | None:
-    """Return the sections of models of label maps; None where nothing is known of any."""
+    """Return the sections of segmentation models; None if nothing is known about any."""
     models, images, values, by = common.slots.models, common.labelled, common.values, "labels"
     if len(images) < LEAST and (chosen := _by_choices(root, common)) is not None:
         images, values, by = *chosen, "choices"
@@ -67,7 +67,7 @@ def sections_of_maps(
 def sections_of_classifiers(
     root: Path, settings: Settings, common: Facts, said: Predictions, by_id: Mapping[str, Image]
 ) -> ModelSections | None:
-    """Return the sections of classifiers; None where nothing is known of any."""
+    """Return the sections of classifiers; None if nothing is known about any."""
     column = {image: k for k, image in enumerate(said.images)}
     at = [column[image] for image in common.labelled]
     mine = Predictions(
@@ -97,8 +97,8 @@ def sections_of_classifiers(
 
 
 def _by_choices(root: Path, common: Facts) -> tuple[list[str], np.ndarray] | None:
-    """Return the images that people chose on, and the share of choices that each model won there; None
-    where nobody chose.
+    """Return the images with choices, and the share of choices that each model won there; None without
+    choices.
     """
     if not common.truth:
         return None
@@ -110,13 +110,13 @@ def _by_choices(root: Path, common: Facts) -> tuple[list[str], np.ndarray] | Non
 
 
 def _ranks(common: Facts, by_id: Mapping[str, Image], images: Sequence[str]) -> np.ndarray:
-    """Return the places of images among equals; of those that left the corpus by their ids."""
+    """Return the tie-breaking ranks of images, by id for those that left the corpus."""
     keys = [by_id[image].key if image in by_id else image for image in images]
     return tie_ranks(keys, tie_seed(common.slots.definition), images)
 
 
 def _with_card(root: Path, made: ModelSections) -> ModelSections:
-    """Return sections with each model's row of the reliability card, where the study has one."""
+    """Return sections with each model's row of the reliability card, if the study has one."""
     snapshot = Snapshot(root)
     if (card := read_card(snapshot)) is None:
         return made
@@ -126,7 +126,7 @@ def _with_card(root: Path, made: ModelSections) -> ModelSections:
 
 
 def card_rows(card: Card) -> dict[str, list[CardNumber]]:
-    """Return {model: the numbers of its row} of a card; nothing of one that another version wrote."""
+    """Return {model: the numbers of its row} of a card; {} for one written by a different version."""
     out: dict[str, list[CardNumber]] = {}
     try:
         view = next((view for view in views_of(card) if view.name == "models"), None)
@@ -158,11 +158,11 @@ class _ShardMaps:
             self._runs[name] = {id_: code for id_, code in held.items() if id_ in wanted}
 
     def of(self, model: str, image: str) -> np.ndarray | None:
-        """Return a model's map of an image; None where there is none."""
+        """Return a model's map of an image, or None."""
         return self._read(self._runs[model].get(image), self._tables[model], image)
 
     def truth(self, image: str) -> np.ndarray | None:
-        """Return the truth of an image; None where there is none."""
+        """Return the truth of an image, or None."""
         return self._read(self._runs.get(None, {}).get(image), self._truth_table, image)
 
     def _read(self, code: bytes | None, places: np.ndarray, image: str) -> np.ndarray | None:
@@ -171,7 +171,7 @@ class _ShardMaps:
 
 @dataclass(frozen=True)
 class _Evidence:
-    """What sections are made from: images, (J, I) values of the models on them, and ranks for ties."""
+    """The inputs of sections: images, (J, I) values of the models on them, and ranks for ties."""
 
     root: Path
     settings: Settings
@@ -184,7 +184,7 @@ class _Evidence:
 
 
 def _with_pictures(found: _Evidence, made: ModelSections) -> ModelSections:
-    """Return sections with the worst images and the confusions of each model, and how they look."""
+    """Return sections with the worst images and the confusions of each model, drawn."""
     tally = _counted(found) if made.by == "labels" else Tally(found.models, found.settings.class_list)
     shown = [j for j, one in enumerate(made.models) if not one.too_few]
     worst = {j: model_sections.worst_places(found.values[j], found.ranks) for j in shown}
@@ -237,7 +237,7 @@ def _counted(found: _Evidence) -> Tally:
 def _drawn(
     found: _Evidence, wanted: Mapping[str, Sequence[Wanted]], room: Room, *, with_truth: bool
 ) -> dict[tuple[int, tuple[int, int] | None, str], Shot]:
-    """Return the views that are ``wanted`` of each image: whole, or of a confusion."""
+    """Return the views ``wanted`` of each image: whole, or of a confusion."""
     out: dict[tuple[int, tuple[int, int] | None, str], Shot] = {}
     rows = [image for id_, image in found.by_id.items() if id_ in wanted]
     with progress("examples", len(rows)) as tick:
@@ -256,7 +256,7 @@ def _drawn(
 def _each_shard(
     found: _Evidence, images: Sequence[Image], truth: str
 ) -> Iterator[tuple[_ShardMaps, list[Image]]]:
-    """Yield the maps of the images of one shard after the other, with these images."""
+    """Yield the maps and images of one shard after the other."""
     for rows in shards(list(images)).values():
         yield _ShardMaps(found.root, found.settings, found.models, truth, rows), rows
 
@@ -312,7 +312,7 @@ class _Drawing:
 
 
 def _photo(image: Image) -> np.ndarray | None:
-    """Return the pixels of an image; None where it has none that can be read."""
+    """Return the pixels of an image; None if it has no readable file."""
     try:
         return read_photo(image)[0] if image.source else None
     except ImageError:
@@ -329,8 +329,8 @@ def _with_photo(shot: Shot, by_id: Mapping[str, Image], room: Room) -> Shot:
 
 
 def _true_classes(root: Path, settings: Settings, truth: str, images: Sequence[str]) -> dict[str, str]:
-    """Return {image: its true class} where the labels name one: a set of one class, or one class that people
-    said yes to.
+    """Return {image: its true class} for labels that name exactly one: a set of one class, or one class with
+    the answer yes.
     """
     names, out = settings.classes.names, dict[str, str]()
     yes: dict[str, list[str]] = {}

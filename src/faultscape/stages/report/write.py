@@ -1,7 +1,7 @@
-"""report's way: gather what the page shows, and write it as one HTML file.
+"""Run `report`: gather what the page shows, and write it as one HTML file.
 
-Conventions: what can be shown is shown: without labels the selection alone, without standings the outcomes.
-Standings that are stale are shown and said to be.
+Conventions: the page shows what is available: without labels only the selection, without standings the
+outcomes. Stale standings are shown with a warning.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ from faultscape.study.tables.timings import frame_times
 
 
 def write_report(study: str, options: ReportOptions) -> tuple[str, int, int]:
-    """Write the report of a selection, and return its path, its size in bytes, and how many chosen images it
-    is of.
+    """Write the report of a selection, and return its path, its size in bytes, and its number of chosen
+    images.
     """
     root, selection = existing(study), options.selection
     better = outcomes.BETTER if options.better is None else options.better
@@ -61,7 +61,7 @@ def write_report(study: str, options: ReportOptions) -> tuple[str, int, int]:
     )
     if target.is_dir():
         raise OptionError(f"--output {options.output}: is a folder; name the file to write")
-    with writing(root):  # from the first look on: what the page is made from must be what it shows
+    with writing(root):  # from the first read on: the page must record exactly what it shows
         drawn = selections.read_selection(root, selection)[0]
         classifies, kind = read_settings(root).classifies, type(drawn.rows[0]) if drawn.rows else None
         _refuse_idle(options, classifies=classifies, draws=kind is Draw)
@@ -79,7 +79,7 @@ def write_report(study: str, options: ReportOptions) -> tuple[str, int, int]:
 
 
 def _refuse_idle(options: ReportOptions, *, classifies: bool, draws: bool) -> None:
-    """OptionError for what would change nothing on this page."""
+    """Raise OptionError for options without effect on this page."""
     if options.reference_images and draws and not classifies:
         raise OptionError(
             "--reference-images are shown next to images chosen for a class; selection "
@@ -114,7 +114,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         again = " Run `faultscape rank` again." if of_standings.line else ""
         why = ", ".join(
             reason for reason in of_standings.why if reason != of_standings.in_the_way
-        )  # which is for who makes them
+        )  # that reason concerns only the person who remakes them
         remarks.append(f"These standings are out of date: {why}.{again}")
     others, selectors, stale = {}, {}, []
     for name in selections.names(root):
@@ -187,8 +187,8 @@ def _kinds(
     values: np.ndarray,
     bands: tuple[float, ...],
 ) -> FailureKinds | None:
-    """Return what the tags of chosen images say about models: by what these are worth on labelled ``images``,
-    or by people's choices where no image has a map.
+    """Return the statistics of the chosen images' tags, by the models' values on labelled ``images``, or by
+    people's choices if no image has a map.
     """
     if not snapshot.tags:
         return None
@@ -206,7 +206,7 @@ def _kinds(
 
 
 def _missing_text(missing: Sequence[str], images: int, study: str, options: ReportOptions) -> str:
-    """Return which images a page cannot show, and what to do where they were moved."""
+    """Return which images a page cannot show, and what to do if they were moved."""
     name = None if options.selection == selections.MAIN else options.selection
     given: JsonObject = {"selection": name, **given_options(options, but=("selection",))}
     again = " ".join(["report", shlex.quote(study), *option_words(given)])
@@ -219,7 +219,7 @@ def _missing_text(missing: Sequence[str], images: int, study: str, options: Repo
 
 
 def _agreement(root: Path, settings: Settings) -> Agreement | None:
-    """Return how far the study's models agree; None where it cannot be said before `compare` has run."""
+    """Return how far the study's models agree; None if that needs `compare` to run first."""
     try:
         return agreement(root, settings, keep=False) if len(settings.models) > 1 else None
     except StudyError:
@@ -227,7 +227,7 @@ def _agreement(root: Path, settings: Settings) -> Agreement | None:
 
 
 def _standings(root: Path, selection: str) -> Standings | None:
-    """Return the standings of a selection, None where it has none; StudyError when they are damaged."""
+    """Return the standings of a selection, or None; StudyError if they are damaged."""
     path = selections.path(root, selection, "json", stem="standings")
     if not path.exists():
         return None

@@ -1,6 +1,4 @@
-"""Choose the images of a selection: which selector it is, whether all that was asked applies to it, and the
-work that its kind of selection is.
-"""
+"""Choose the images of a selection: find its selector, check that the options apply to it, and run it."""
 
 from __future__ import annotations
 
@@ -34,8 +32,8 @@ from faultscape.study.tables import selections
 
 
 def choose(asked: SelectOptions) -> Slots | Changed | ChosenImages:
-    """Make, extend, replace or remove the selection that was asked for, or list its images. OptionError for
-    what does not apply, SelectionError where nothing can be chosen.
+    """Make, extend, replace or remove a selection, or list its images. OptionError for options that do not
+    apply, SelectionError if nothing can be chosen.
     """
     root = existing(asked.study)
     asked = asked.in_any_folder()
@@ -44,7 +42,7 @@ def choose(asked: SelectOptions) -> Slots | Changed | ChosenImages:
             "--list prints the images of an existing selection; leave out --remove or --dry-run"
         )
     if asked.printing.list_:
-        with redirect_stdout(sys.stderr):  # so that the list can go into a pipe
+        with redirect_stdout(sys.stderr):  # so that the list can be piped
             name, _ = _made(root, asked)
         return chosen_images(asked.study, name)
     if asked.remove is not None:
@@ -64,7 +62,7 @@ def choose(asked: SelectOptions) -> Slots | Changed | ChosenImages:
 
 
 def _made(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
-    """Make, extend or replace a selection, say what becomes stale, and return its name and itself."""
+    """Make, extend or replace a selection, report what becomes stale, and return (name, selection)."""
     if not asked.replace:
         return _choose(root, asked)
     _refuse_more(asked)
@@ -80,8 +78,8 @@ def _refuse_more(asked: SelectOptions) -> None:
 
 
 def _words_of_choosing(root: Path, asked: SelectOptions) -> str:
-    """Make a selection in a rehearsal, and return what that prints."""
-    # no cluster sees a rehearsal, and all engines choose the same
+    """Make a selection in a dry run, and return its printed output."""
+    # a cluster cannot see a dry run, and all engines choose the same
     here = "processes" if asked.engine.startswith("ray") else asked.engine
     with redirect_stdout(io.StringIO()) as said:
         _, slots = _choose(root, replace(asked, engine=here))
@@ -89,7 +87,7 @@ def _words_of_choosing(root: Path, asked: SelectOptions) -> str:
 
 
 def _choose(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
-    """Make or extend a selection, say what is wrong with the models, and return its name and itself."""
+    """Make or extend a selection, report problems with the models, and return (name, selection)."""
     given, goal = given_by(asked), asked.goal
     _refuse_unsaid_selector(root, asked)
     named = _name_of(root, asked)
@@ -130,9 +128,7 @@ def _choose(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
 
 
 def _name_of(root: Path, asked: SelectOptions) -> str:
-    """Return the selector that was asked for, or that serves the goal, or of the selection that is there; mad
-    otherwise.
-    """
+    """Return the requested selector, that of the goal, or that of the existing selection; mad by default."""
     if asked.goal is not None:
         return chosen_for(asked.goal, asked.selector)
     if asked.selector is not None:
@@ -143,8 +139,8 @@ def _name_of(root: Path, asked: SelectOptions) -> str:
 
 
 def _refuse_unsaid_selector(root: Path, asked: SelectOptions) -> None:
-    """SelectionError where a selection is to be redrawn and nothing names the selector: duels would take
-    their place, or other draws than a person means.
+    """Raise SelectionError if a selection is to be redrawn and nothing names the selector: duels, or
+    unintended draws, would replace it.
     """
     name = selections.MAIN if asked.as_ is None else asked.as_
     said = asked.selector is not None or asked.goal is not None or asked.sampling.temperature is not None
@@ -157,7 +153,7 @@ def _refuse_unsaid_selector(root: Path, asked: SelectOptions) -> None:
 
 
 def _drew(root: Path, name: str | None) -> bool:
-    """Whether a selection is there that drew images for all models."""
+    """Whether the selection exists and drew images for all models at once."""
     if name is None or name not in selections.names(root):
         return False
     define = selections.read_selection(root, name)[0].definition
@@ -165,14 +161,14 @@ def _drew(root: Path, name: str | None) -> bool:
 
 
 def _words(selector: Selector, task: Task, *, draws: bool) -> str:
-    """Return what a selection is called, to which an option does not apply."""
+    """Return how messages name a selection to which an option does not apply."""
     if draws:
         return f"--selector {selector.name}" + (" --temperature" if selector.duels else "")
     return "duels of classifiers" if task == "classification" else "duels of segmentation models"
 
 
 def _check_truth(root: Path, truth: str) -> None:
-    """SelectionError for a truth that the study does not have; labels may come later."""
+    """Raise SelectionError for a truth that the study does not have; its labels may come later."""
     known = evidence.truths(root)
     if truth not in (*known, evidence.LABELS):
         have = (

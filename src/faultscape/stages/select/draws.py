@@ -1,7 +1,7 @@
-"""Draw images for all models at once, most of it with known probabilities: a selection of a study, or more of
+"""Draw images for all models at once, mostly with known probabilities: a new selection, or more images for
 one.
 
-Conventions: as in ``stages.drawing_pool``. An image that some model has nothing to say about is in no pool.
+Conventions: as in ``stages.drawing_pool``. An image without a prediction of every model is in no pool.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def draw(
     workers: int | None,
     anew: bool = False,
 ) -> Slots:
-    """Draw a selection of a study, or more of one, or redraw it."""
+    """Draw, extend or redraw a selection of a study."""
     selections.path(root, name)
     number = given.get("more", given.get("budget", ROUND if given.get("goal") == "best" else BUDGET))
     if "more" in given and "budget" in given:
@@ -92,7 +92,7 @@ def draw(
                 "count for both)"
             )
         if old is not None and not {"more", "budget"} & set(given):
-            number = len(held)  # nothing new was asked for
+            number = len(held)  # no more were requested
         number -= 0 if "more" in given else len(held)
         if number <= 0 and old is not None:
             print(f"selection {name!r} has {counted(len(held), 'image')}; --more N adds to them")
@@ -139,8 +139,8 @@ def draw(
 
 
 def _belief(define: Definition, facts: Facts, known: dict[str, Any], pool: Pool) -> np.ndarray:
-    """Return the belief (J,) that each model is the best after the labels so far, even where nothing is to be
-    learnt from them.
+    """Return the belief (J,) that each model is the best, given the labels so far; uniform if there is
+    nothing to learn from.
     """
     said = facts["labels"] if "labels" in facts else facts["agreement"]
     if "labelled" not in known:
@@ -149,7 +149,7 @@ def _belief(define: Definition, facts: Facts, known: dict[str, Any], pool: Pool)
     if "labels" in facts:
         return information.belief_of_labels(scores > 0, define["sharpness"])
     place = {id_: k for k, id_ in enumerate(pool.ids.to_pylist()) if facts["complete"][k]}
-    # sums in the pool's order
+    # sum in the pool's order
     kept = sorted((k for k, image in enumerate(images) if image in place), key=lambda k: place[images[k]])
     there = facts["agreement"][..., [place[images[k]] for k in kept]]
     return information.belief_of_similarities(there, scores[:, kept], define["sharpness"])
@@ -165,7 +165,7 @@ def _rows(
     classes: int,
     round_: int,
 ) -> tuple[list[Draw], int]:
-    """Return the next draws, and how many of them ties decided."""
+    """Return the next draws, and how many of them were decided by ties."""
     selector, tied = find_selector(define["selector"]), 0
     if selector.chance:
         weight = weights_as_defined(define, facts)
@@ -205,8 +205,8 @@ def _rows(
 def _definition(
     name: str, selector: str, settings: Settings, given: dict[str, Any], was: Definition | None
 ) -> Definition:
-    """Return what fixes a selection; OptionError for what does not fit, SelectionError where it is another
-    than the one that is there.
+    """Return the definition of a selection; OptionError for options that do not fit, SelectionError if it
+    differs from that of the existing selection.
     """
     kind = find_selector(selector)
     if settings.task not in kind.tasks:
@@ -231,7 +231,7 @@ def _definition(
     about: DistanceDefinition | dict[str, str] = {}
     apart = "discrepancy" in kind.needs and (kind.duels or was is None or "distances" in was)
     if apart and settings.classifies:
-        # a label is right or wrong, so that 0-1 is the distance here (docs/benchmarks/labels.md)
+        # a label is right or wrong, so the distance is 0-1 here (docs/benchmarks/labels.md)
         about = define_distances(settings.class_list, given, was, "01")[0]
     if was is None:
         define = cast("Definition", {"selector": selector, **defaults, **asked, **about})
@@ -258,8 +258,8 @@ def _definition(
 def _known(
     root: Path, models: tuple[str, ...], define: Definition, given: dict[str, Any], drawn: int, engine: str
 ) -> dict[str, Any]:
-    """Return what the labels so far teach a selector that learns: how reliable each model is, or the belief
-    that it is the best.
+    """Return what an adaptive selector learns from the labels so far: how reliable each model is, or the
+    belief that it is the best.
     """
     if not learns(define):
         return {}

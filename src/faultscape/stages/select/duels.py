@@ -1,5 +1,5 @@
-"""Let segmentation models duel (Yan et al. 2021): per ordered pair and class the images of lowest
-concordance, as a selection of a study.
+"""Select duels of segmentation models (Yan et al. 2021): for each ordered pair and class, the images of
+lowest concordance.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
 from faultscape.study.tables.logs import log
 
-MOST = 10_000  # images of a cell: who wants more wants random sampling
-PILE = 10  # slots of an image from which on it is told
+MOST = 10_000  # images per cell: for more, use random sampling
+PILE = 10  # slots of one image above which a note is printed
 
 
 def duels(root: Path, name: str, options: SelectOptions) -> Slots:
@@ -74,7 +74,7 @@ def duels(root: Path, name: str, options: SelectOptions) -> Slots:
             )
         else:
             define = _extended(name, old[0].definition, given, constraints, quartiles)
-            # earlier versions left those of before a renaming
+            # earlier versions left those from before a rename
             define["groups"] = duel.group_names(classes, define["constraints"])
             for key in ("per_class", "spares"):
                 if (asked[key] or 0) < define[key] and asked[key] is not None:
@@ -103,8 +103,8 @@ def duels(root: Path, name: str, options: SelectOptions) -> Slots:
 
 
 def _tell_piles(slots: Slots) -> None:
-    """Say on how many images more than ten slots lie, where it is the constraint that lets them: a few hard
-    images then stand for many classes.
+    """Report how many images fill more than ten slots each, where the constraint allows it: a few hard images
+    then represent many classes.
     """
     held = Counter(row.image for row in slots.chosen)
     piles = [image for image, number in held.most_common() if number > PILE]
@@ -120,8 +120,8 @@ def _tell_piles(slots: Slots) -> None:
 def _extended(
     name: str, was: Definition, given: dict[str, Any], constraints: str | None, quartiles: Scale | None
 ) -> Definition:
-    """Return the definition of an existing selection with what may grow; SelectionError when anything else
-    was asked for.
+    """Return the definition of an existing selection with its numbers grown; SelectionError if any other
+    option changed.
     """
     if was.get("concordance_file", "") != plug.digest(was["concordance"]):
         raise SelectionError(

@@ -1,6 +1,7 @@
-"""What a line of `select` asks for, as its verb hands it to the stage: in groups, as help shows them.
+"""Options of `select`, as its verb passes them to the stage: in groups, as the help shows them.
 
-Conventions: light, as the command line reads it; None is what the line leaves open.
+Conventions: imports are light, because the command line reads this file. None is an option that was not
+given.
 """
 
 from __future__ import annotations
@@ -135,8 +136,8 @@ class SelectOptions:
         refuse_empty(self)
 
     def in_any_folder(self) -> SelectOptions:
-        """Return the options with whole paths, as they are recorded: the selection may be extended from
-        another folder.
+        """Return the options with absolute paths, as recorded: the selection may be extended from a different
+        folder.
         """
         concordance = None if self.maps.concordance is None else plug.absolute(self.maps.concordance)
         selector = None if self.selector is None else plug.absolute(self.selector)
@@ -144,7 +145,7 @@ class SelectOptions:
 
 
 def given(options: SelectOptions) -> dict[str, Any]:
-    """Return {option: value} of the options that say what is chosen, those that were given."""
+    """Return {option: value} of the given options that decide what is chosen."""
     flat = {
         "goal": options.goal,
         **vars(options.maps),

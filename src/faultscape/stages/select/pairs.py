@@ -1,7 +1,7 @@
-"""Duels of classifiers (Wang et al. 2020): per unordered pair of models the images that they put farthest
-apart.
+"""Select duels of classifiers (Wang et al. 2020): for each unordered pair of models, the images on which
+their answers are farthest apart.
 
-Conventions: answers of all images of the pool are read at once, two numbers each a model.
+Conventions: answers for the whole pool are read at once, two numbers per image and model.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from faultscape.study.tables.logs import log
 from faultscape.study.tables.pool import read_pool
 from faultscape.ties import tie_seed
 
-MOST = 100_000  # images of a pair
+MOST = 100_000  # images per pair
 GROWS = ("top", "spares")
 
 
 def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -> Slots:
-    """Draw or extend a selection of a study of classifiers, or redraw it."""
+    """Draw, extend or redraw a selection of a study of classifiers."""
     selections.path(root, name)
     for key in GROWS:
         if given.get(key, 1) > MOST:
@@ -129,8 +129,8 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
 def _temperatures(
     root: Path, settings: Settings, said: Predictions, known: dict[str, float | str]
 ) -> dict[str, float | str]:
-    """Return {model: temperature} of all models: as they are known, for others from the labels of the pool
-    that there are, or the word that there are too few.
+    """Return {model: temperature} of all models: the known ones, and for others the one fitted to existing
+    labels of the pool, or a word saying that there are too few.
     """
     fresh = [m for m in said.models if m not in known]
     if not fresh or said.top is None or LABELS not in label_maps.truths(root):
@@ -148,7 +148,7 @@ def _temperatures(
 
 
 def _tell_calibration(temperatures: dict[str, float | str]) -> None:
-    """Say by which temperatures probabilities are calibrated, and which are not."""
+    """Report the temperatures that calibrate probabilities, and which models are not calibrated."""
     fitted = [f"{model} {t:.3g}" for model, t in temperatures.items() if t != UNCALIBRATED]
     if fitted:
         print(
@@ -162,7 +162,7 @@ def _tell_calibration(temperatures: dict[str, float | str]) -> None:
 
 
 def _filled(slots: Slots, models: tuple[str, ...]) -> dict[tuple[str, str], int]:
-    """Return how many images each pair of models has."""
+    """Return the number of images of each pair of models."""
     held = dict.fromkeys(combinations(models, 2), 0)
     for row in slots.pairs:
         held[row.model_a, row.model_b] = held.get((row.model_a, row.model_b), 0) + 1
@@ -175,8 +175,8 @@ def _tell_cap(
     held: dict[tuple[str, str], int],
     without: Callable[..., dict[tuple[str, str], int]],
 ) -> None:
-    """Say which pairs the cap keeps from their images, alone or together with the confidence; ``without``
-    counts the images of each pair under other rules.
+    """Report the pairs that miss images because of the cap, alone or with the confidence constraint;
+    ``without`` counts the images of each pair under other rules.
     """
     cap, top = f"--cap {define['cap']}", define["top"]
     freely = without(cap=MOST)
@@ -206,7 +206,7 @@ def _tell_cap(
 
 
 def _tell_confidence(said: Predictions, define: Definition) -> None:
-    """Say which models the confidence constraint leaves out, since they name no probabilities."""
+    """Report the models without probabilities, to which the confidence constraint does not apply."""
     silent = [m for m, row in zip(said.models, said.probabilities, strict=True) if np.isnan(row).all()]
     if silent and define["confidence"] > 0:
         who = (
@@ -224,7 +224,7 @@ def _tell_confidence(said: Predictions, define: Definition) -> None:
 
 
 def _tell_bias(classes: Classes, kind: str, define: Definition, slots: Slots) -> None:
-    """Say how many slots come from classes that stand apart from all others, and how to leave them out: the
+    """Report how many slots involve classes that are far from all others, and how to leave them out: the
     paper's documented bias.
     """
     found = class_hierarchy(classes, define["hierarchy"]) if kind == "wordnet" else None
@@ -240,9 +240,7 @@ def _tell_bias(classes: Classes, kind: str, define: Definition, slots: Slots) ->
 
 
 def _tell_unsure(said: Predictions, define: Definition, slots: Slots) -> None:
-    """Say how many images the confidence constraint shut out, where pairs have fewer than they were to
-    have.
-    """
+    """Report how many images the confidence constraint excluded, if pairs have fewer than requested."""
     j, out, differing, everywhere = len(said.models), 0, 0, "temperatures" in define
     if len(slots.chosen) == j * (j - 1) // 2 * define["top"]:
         return
@@ -261,12 +259,10 @@ def _tell_unsure(said: Predictions, define: Definition, slots: Slots) -> None:
 
 
 def _extended(name: str, was: Definition, now: Definition, given: dict[str, Any]) -> Definition:
-    """Return the definition of an existing selection with what may grow; SelectionError when anything else
-    was asked for.
+    """Return the definition of an existing selection with its numbers grown; SelectionError if any other
+    option changed.
     """
-    held = {
-        "seed": 0
-    } | was  # one of an earlier version has none, and equal images stay in the order of their ids
+    held = {"seed": 0} | was  # earlier versions have no seed; ties stay in the order of ids
     for key in (
         key
         for key in now

@@ -1,8 +1,7 @@
-"""What becomes of a selection that another takes the place of, or that is removed: nothing that people
-labelled for is lost.
+"""Replace or remove a selection without losing anything that people labelled.
 
-Conventions: a selection counts as labelled when any image that it holds, spares too, has a label or an answer
-under any truth. Dates are those of this machine.
+Conventions: a selection counts as labelled if any of its images, including spares, has a label or an answer
+under any truth. Dates are local.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _TOLD = (
 
 
 def refuse_other_options(given: Sequence[str]) -> None:
-    """OptionError where a line that removes a selection asks for anything else."""
+    """Raise OptionError if a command that removes a selection has any other option."""
     if given:
         raise OptionError(
             f"--remove deletes a selection, and --{given[0].replace('_', '-')} sets how to make one; "
@@ -53,8 +52,8 @@ def refuse_other_options(given: Sequence[str]) -> None:
 
 
 def remove(root: Path, place: str, name: str, *, dry_run: bool) -> Changed:
-    """Take a selection out of a study, with its standings and its report: of one that is labelled the files
-    go to STUDY/removed. SelectionError for a name that is not known.
+    """Remove a selection with its standings and report; the files of a labelled one move to STUDY/removed.
+    SelectionError for an unknown name.
     """
     known = selections.names(root)
     if name not in known:
@@ -78,13 +77,13 @@ def remove(root: Path, place: str, name: str, *, dry_run: bool) -> Changed:
 
 
 def _files(root: Path, name: str) -> list[Path]:
-    """Return where all that is of a selection lies, its table last."""
+    """Return the paths of all files of a selection, its table last."""
     table, about = selections.path(root, name), selections.path(root, name, "json")
     return [page(Snapshot(root), name), selections.path(root, name, "json", stem="standings"), about, table]
 
 
 def _cleared(root: Path, name: str) -> str:
-    """Take a damaged selection out of a study; its files are kept under names that are not of a selection."""
+    """Remove a damaged selection; its files are kept under names that no selection has."""
     files = _files(root, name)
     kept = {file: f"damaged-{file.name}" for file in files if file.exists()}
     folder = _free(
@@ -113,7 +112,7 @@ def _removed(root: Path, name: str, slots: Slots) -> str:
             lambda path: not all(_alike(path / file.name, file) for file in files),
         )
         for file in (file for file in reversed(files) if file.exists()):
-            # its JSON behind its table, as a selection is put
+            # table first, then JSON, the order in which a selection is written
             put(folder / file.name, file.read_bytes())
         words += (
             f"; {labelled} of its images have labels, which are kept; its files are kept in "
@@ -125,8 +124,8 @@ def _removed(root: Path, name: str, slots: Slots) -> str:
 
 
 def replace_selection(root: Path, slots: Slots, drawn_from: str, name: str) -> str:
-    """Put a selection in the place of the one of its name, and return what became of that; one that is
-    labelled is kept under a dated name, and `rank` makes standings under that name.
+    """Replace the selection of the same name, and return what became of the old one; a labelled one is kept
+    under a dated name, and `rank` makes its standings under that name.
     """
     known = selections.names(root)
     words = f"selection {name} was redrawn" if name in known else _nothing_to_replace(name, known)
@@ -147,14 +146,14 @@ def replace_selection(root: Path, slots: Slots, drawn_from: str, name: str) -> s
             root,
             name,
             "json",
-            # from here on until the new one is put there is none, rather than one that is half another
+            # until the new one is written there is none, rather than a mixture of old and new
         ).unlink()
     selections.write_selection(root, slots, drawn_from, name)
     return words
 
 
 def _changes_text(before: Definition, now: Definition) -> str:
-    """Return which options of a selection are others than before, in words; '' where none is.
+    """Return the options of a selection that changed, as text; '' if none did.
 
     >>> _changes_text({"selector": "mad", "concordance": "fwiou"}, {"selector": "mad", "concordance": "miou"})
     ' (concordance fwiou before, miou now)'
@@ -168,7 +167,7 @@ def _changes_text(before: Definition, now: Definition) -> str:
 
 
 def _is_kept(root: Path, kept: str, name: str, slots: Slots) -> bool:
-    """Whether a selection was kept already, by a line like this one that was killed."""
+    """Whether a killed run of the same command has already kept this selection."""
     if not _alike(selections.path(root, kept), selections.path(root, name)):
         return False
     try:
@@ -178,24 +177,22 @@ def _is_kept(root: Path, kept: str, name: str, slots: Slots) -> bool:
 
 
 def _alike(kept: Path, file: Path) -> bool:
-    """Whether a file is not kept yet, or was by a line like this one, which was killed and may have removed
-    it.
+    """Whether a file is not kept yet, or was kept by a killed run of the same command, which may have removed
+    the original.
     """
     return not (kept.exists() and file.exists()) or kept.read_bytes() == file.read_bytes()
 
 
 def _nothing_to_replace(name: str, known: Sequence[str]) -> str:
-    """Say that a selection is a new one: no error, since a line that was killed between the old and the new
-    is run again; but a mistyped name is seen.
+    """Report that there was no selection to replace. It is not an error, because a command killed between
+    removing the old and writing the new may be rerun; the note exposes a mistyped name.
     """
     held = f"; selections of this study: {', '.join(known)}.{closest(name, [*known])}" if known else ""
     return f"there was no selection {name} to replace; it was drawn{held}"
 
 
 def _free(folder: Path, name: str, taken: Callable[[Path], bool]) -> Path:
-    """Return a path in a folder that is called as a selection and today's date, with a number where that is
-    taken.
-    """
+    """Return a path named after a selection and today's date, with a number if that is taken."""
     day = f"{name}-{time.strftime('%Y-%m-%d')}"
     names = itertools.chain([day], (f"{day}-{number}" for number in itertools.count(2)))
     return next(path for path in (folder / one for one in names) if not taken(path))

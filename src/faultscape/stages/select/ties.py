@@ -1,7 +1,6 @@
-"""What select says about ties: how many slots they decided, and that they decided too many.
+"""Report how many slots of a selection ties decided, and warn about too many.
 
-Conventions: called by the parts of `select`. A slot is decided by a tie where an image that was left out is
-as good.
+Conventions: a slot is decided by a tie if an image that was left out is equally good.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ MANY = 0.25
 
 
 def tell_ties(tied: int, slots: int, define: Definition) -> None:
-    """Say which share of the slots ties decided, and warn above a quarter.
+    """Report the share of slots that ties decided, and warn above a quarter.
 
     >>> tell_ties(1, 8, {"ties": "digest", "seed": 0})
     ties: 1 of 8 slots (12 %) had other, equally good images; chance decided

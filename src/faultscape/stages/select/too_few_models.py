@@ -1,4 +1,4 @@
-"""What select says about a study with fewer than two models."""
+"""The error message of `select` for a study with fewer than two models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def too_few_models(root: Path, models: Sequence[str]) -> str:
-    """Return why such a study cannot hold duels, and what its user can do instead.
+    """Return why a study cannot hold duels, and what to do instead.
 
     >>> too_few_models(Path("study"), ["unet"]).partition("; ")[2]
     'the study has one (unet): add another with `faultscape predict study NAME=SOURCE`, or score it against

@@ -50,7 +50,7 @@ class Asked:
     shown: Mapping[tuple[str, str], str]
     measured: MeasuredTags
     training: dict[str, TrainingItem] = field(default_factory=dict)
-    meant: dict[str, str] = field(default_factory=dict)  # {what stands for an item on pages: its id}
+    meant: dict[str, str] = field(default_factory=dict)  # {page id of an item: its id}
     examples: dict[str, list[int]] = field(default_factory=dict)
     numbered: list[str] = field(default_factory=list)
     place: dict[str, int] = field(default_factory=dict)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 HELD_FOR = 1800.0  # seconds
-MOST_HELD = 30  # items that one person has in hand
+MOST_HELD = 30  # most open items per person
 APART = 5  # items between an item and its repeat
 
 
@@ -43,7 +43,7 @@ class _Person:
         self.handed: dict[tuple[str, int], Handing] = {}
         self.at: dict[
             tuple[str, int], tuple[int, int, float]
-        ] = {}  # how many came before, in all and in the session, and when
+        ] = {}  # (number before it in total, number in the session, time)
         self.sessions = Counter[int]()
         self.waiting: set[tuple[str, int]] = set()
         self.answered: set[tuple[str, int]] = set()

@@ -44,7 +44,7 @@ _SIDED = ("left", "right")
 _SAID = {CHOICES: (*_SIDED, "both good", "both bad", "not sure", "skip"), QUESTIONS: ("yes", "no", "unsure")}
 _LONGEST_TEXT, _LONGEST_KEY, _LONGEST_SECONDS = 500, 64, 86_400.0
 _OTHER_SIDE = {"first": "second", "second": "first"}
-_LOOKED = 3.0  # seconds between two looks for what else changed
+_LOOKED = 3.0  # seconds between two checks for other changes
 
 
 class Campaign:
@@ -62,7 +62,7 @@ class Campaign:
         self._asker = Asker(root, options, database, self.secret)
         self._asked, self._looked, self._trouble = self._asker.read(), time.monotonic(), ""
         self.task = QUESTIONS if self._asked.settings.classifies else CHOICES
-        self._of = (  # what is handed out in another campaign is no matter here
+        self._of = (  # items given out by other campaigns do not matter here
             f"{self.task} of {options.truth}"
         )
         number = len(
@@ -245,7 +245,7 @@ class Campaign:
             given = plain_text(said[:40]) if isinstance(said, str) else type(said).__name__
             return f"the answer {given!r} is not known; use {', '.join(allowed)}"
         if not self._keep(pseudonym, f"{pseudonym}:{key}", item, handing, said, seconds, details):
-            return ""  # sent once more; it may have been taken back meanwhile
+            return ""  # sent again; it may have been taken back meanwhile
         with self._lock:
             self._assignment.note(pseudonym, id_, repeat, answered=said != "")
             self._pairs.note(pseudonym, id_, repeat, worth(_chosen(handing, said)))
@@ -350,7 +350,7 @@ class Campaign:
                 before, self._asked = self._asked, found
                 if before.stamp == found.stamp:
                     self._ask()
-                else:  # models may be called otherwise now, and maps be others: items have other ids
+                else:  # models may be renamed, and maps may differ: items have new ids
                     self._begin()
 
     def examples(self, item: QuestionItem) -> list[str]:

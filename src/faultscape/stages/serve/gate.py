@@ -31,10 +31,10 @@ from faultscape.web.words import plain_text
 COOKIE, HEADER = "faultscape", "x-faultscape"
 _KEY = ".serve-key"
 _MONTH = 30 * 86400
-_KNOWN_FOR = 5.0  # seconds that who is known stays known, before the database is asked again
+_KNOWN_FOR = 5.0  # seconds that a person stays cached before the database is queried again
 _LONGEST_NAME = 80
-PER_SECOND, BURST = 40.0, 400.0  # requests of one person that change something, or ask for items
-TRIES_PER_MINUTE, TRIES = 10.0, 20.0  # tokens that one address may try in vain, or names that it may make
+PER_SECOND, BURST = 40.0, 400.0  # requests per person that change something, or ask for items
+TRIES_PER_MINUTE, TRIES = 10.0, 20.0  # failed tokens, or new names, per address
 
 
 class NoEntryError(OptionError):

@@ -124,7 +124,7 @@ def _timed_answers(campaign: Campaign, truth: str) -> list[_Said]:
     """Return the yes/no answers of a truth, the latest of each person and question."""
     counts = {row[:3]: row for row in Answers(campaign.root, campaign.database).answers(truth)}
     stored = campaign.database.read(ANSWERS, "image", "class", "annotator", "seconds", truth=truth)
-    seconds = {tuple(key): took for *key, took in stored}  # of a class that is called otherwise since, none
+    seconds = {tuple(key): took for *key, took in stored}  # none for a class renamed since
     return [
         _Said(
             who,

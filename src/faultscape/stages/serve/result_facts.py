@@ -36,7 +36,7 @@ from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 
-_SURE = (1 + LEVEL) / 2  # of an order: an interval of 95 % leaves as much on either side
+_SURE = (1 + LEVEL) / 2  # of an order: a 95 % interval leaves 2.5 % on either side
 StandingsNow = Callable[[], Standings]
 
 

@@ -31,7 +31,7 @@ from faultscape.web.app import make_app
 from faultscape.web.photos import Pictures
 
 METHODS = ("GET", "HEAD", "POST")
-StandingsOf = Callable[[Path, str, str], Standings]  # of a study, by a selection and a truth
+StandingsOf = Callable[[Path, str, str], Standings]  # (study, selection, truth) -> standings
 
 
 def serve_labels(
@@ -41,7 +41,7 @@ def serve_labels(
     ``take`` masks. StudyError if the study cannot be read, OptionError if the address is not available.
     """
     root = existing(study)
-    with writing(root):  # a study of an earlier version is brought to this one
+    with writing(root):  # upgrades a study of an earlier version
         if options.database is not None:
             settings = read_settings(root)
             write_settings(root, settings.model_copy(update={"answers": bind(root, options.database)}))

@@ -1,11 +1,11 @@
-"""Blended sets: objects that a study's classes do not know, put into its labelled images by a plan an image,
-made when they are read.
+"""Blended sets: unknown objects blended into labelled images by one plan per image; images are made when they
+are read.
 
-Conventions: void of the base stays unjudged, and an object over it counts; an object is never put on the ego
-vehicle. A plan follows from the seed, the key of the base and the objects, not from names or orders. The
-objects that a set uses are kept in STUDY/objects, so that an edition stays what it was when the folder of
-cut-outs grows; the labels of a set are its own: semantic (an anomaly is void, a known object its class) in
-stress/SET, and 0 / 1 / 255 in stress/SET/anomaly.
+Conventions: void of the base stays void, but an object over it counts; objects are never put on the ego
+vehicle. A plan depends on the seed, the key of the base and the objects, not on names or order. The objects
+of a set are stored in STUDY/objects, so that an edition does not change when the folder of cut-outs grows. A
+set has its own labels: semantic (an anomaly is void, a known object has its class) in stress/SET, and 0 / 1 /
+255 in stress/SET/anomaly.
 Source: Blum et al. 2021, 3.1.
 """
 
@@ -45,12 +45,12 @@ from faultscape.study.tables.logs import log
 from faultscape.study.tables.stress_sets import Held, StressSet, read_stress
 from faultscape.ties import tie_order
 
-_FOG = 0.2  # how probably a frame of fs-static is foggy; the authors' number is not known
+_FOG = 0.2  # probability of fog in a frame of fs-static; the authors' value is unknown
 
 
 @dataclass(frozen=True)
 class Frame:
-    """One image to be made: of which base, in which set, with which draw number, of which objects."""
+    """One image to make: its base, its set, its draw number, and its objects."""
 
     base: Image
     set: str
@@ -59,8 +59,8 @@ class Frame:
 
 
 def blend_images(options: BlendOptions) -> Blends | Reviewed:
-    """Add the blended sets that a line asks for, and write them where it says so. Errors: OptionError,
-    CorpusError and StudyError where that cannot be.
+    """Add blended sets, and write them to a folder on request. Errors: OptionError, CorpusError and
+    StudyError if that is impossible.
     """
     root = existing(options.study)
     engines.check(options.engine, options.workers)
@@ -147,8 +147,8 @@ def _set_names(options: BlendOptions, base: Base) -> dict[str, str]:
 def _frames(
     options: BlendOptions, labels: BaseLabels, objects: Objects, names: Mapping[str, str]
 ) -> list[Frame]:
-    """Return the frames to be made: each labelled base once, or as many as are asked for, bases used again
-    with other draws.
+    """Return the frames to make: each labelled base once, or the requested number, with bases reused for new
+    draws.
     """
     by_key = {image.key: image for image in labels.images}
     if options.preset == FS_STATIC:

@@ -1,10 +1,10 @@
-"""Corrupted sets: every image of a set, with each corruption of a preset at each severity, made when it
-is read.
+"""Corrupted sets: every image of a set with each corruption of a preset at each severity, made when it is
+read.
 
-Conventions: the stream of an image follows from (seed, the key of its parent as in ties, corruption,
-severity), so that images are the same bytes in any order, process and machine. Labels stay where they are, as
-in Buchanan et al. 2022, unless `--move-labels` moves them with the pixels; then the set has labels of its
-own, of one truth.
+Conventions: the random stream of an image depends on (seed, the key of its parent as in ties, corruption,
+severity), so images have the same bytes in any order, process and machine. Labels stay in place, as in
+Buchanan et al. 2022, unless `--move-labels` moves them with the pixels; then the set has its own labels, of
+one truth.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from faultscape.study.tables.stress_sets import Held, StressSet, read_stress
 
 @dataclass(frozen=True)
 class Condition:
-    """One corruption at one severity, of images that are chosen later."""
+    """One corruption at one severity."""
 
     corruption: Corruption
     name: str
@@ -45,17 +45,17 @@ class Condition:
 
     @property
     def word(self) -> str:
-        """The condition as rows and sets call it."""
+        """The name of the condition in rows and sets."""
         return f"{self.corruption.name}-{self.severity}"
 
     def step(self, parent: Image, seed: int) -> CorruptStep:
-        """Return the step of one image."""
+        """Return the recipe step for one image."""
         return CorruptStep(self.name, self.severity, seed, parent.key, self.textures, self.code)
 
 
 def corrupt_images(options: CorruptOptions) -> Stressed:
-    """Add the corrupted sets that a line asks for, and write their images where it says so. Errors:
-    OptionError, CorpusError and StudyError where that cannot be.
+    """Add corrupted sets, and write their images to a folder on request. Errors: OptionError, CorpusError and
+    StudyError if that is impossible.
     """
     root, wanted = existing(options.study), conditions_of(options)
     engines.check(options.engine, options.workers)
@@ -117,8 +117,8 @@ def corrupt_images(options: CorruptOptions) -> Stressed:
 
 
 def conditions_of(options: CorruptOptions) -> list[Condition]:
-    """Return the conditions that a line names, in the order of its preset; OptionError for names and
-    severities that there are not.
+    """Return the requested conditions, in the order of the preset; OptionError for unknown names and
+    severities.
     """
     asked = severities_of(options.severities) if options.severities else None
     if options.preset and options.corruption:
@@ -171,8 +171,8 @@ def _about(root: Path, options: CorruptOptions, base: Base, condition: Condition
 
 
 def _refuse_corrupted(base: Base, known: dict[str, StressSet]) -> None:
-    """OptionError for a base that was corrupted itself: no published benchmark corrupts twice, and
-    75 x 75 sets are of nobody's need.
+    """Raise OptionError for a base that was itself corrupted: no published benchmark corrupts twice, and no
+    one needs 75 x 75 sets.
     """
     if base.name in known and known[base.name].kind == "corrupt":
         raise OptionError(

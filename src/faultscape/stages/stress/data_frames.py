@@ -1,4 +1,6 @@
-"""The frames of a set that is a data set of a known layout: what the data set has beside images and truth."""
+"""Find the frames of a set that is a data set in a known layout, with the files it has besides images and
+truth.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from faultscape.study.tables.stress_sets import read_stress
 
 
 def frames_of_set(root: Path, base: Base) -> tuple[Layout | None, dict[str, Frame]]:
-    """Return the layout of a set and {image id: frame}; None and nothing of a set of no layout, or whose data
-    set is no longer there.
+    """Return the layout of a set and {image id: frame}; None and {} for a set without a layout, or whose data
+    set is gone.
     """
     source = read_stress(root).data.get(base.name)
     if source is None:

@@ -1,6 +1,4 @@
-"""Files of depth beside the images of a set: those that a person names, else those that the layout of its
-data set has.
-"""
+"""Find the depth files of a set's images: the given ones, else those in the layout of its data set."""
 
 from __future__ import annotations
 
@@ -15,8 +13,8 @@ from faultscape.stages.stress.parents import Base
 
 
 def depth_files(root: Path, folder: str | None, base: Base) -> dict[str, tuple[str, str]]:
-    """Return {image id: (place of its depth, its digest)}; fog of an image without one follows from place,
-    with a note. CorpusError and ImageError where a folder has none.
+    """Return {image id: (path of its depth, its digest)}; for an image without one, fog is estimated from
+    pixel position, with a note. CorpusError and ImageError if a folder has no depth.
     """
     if folder is None:
         layout, frames = frames_of_set(root, base)
@@ -36,7 +34,7 @@ def depth_files(root: Path, folder: str | None, base: Base) -> dict[str, tuple[s
         except CorpusError as error:
             raise CorpusError(f"--depth {str(error).removesuffix(', or give --pattern')}") from None
         first = next(image for image in base.images if image.id in found)
-        # What is not a depth at all is refused before anything is made of it.
+        # reject a file that is not a depth map before making anything
         read_depth(found[first.id], "", (first.height, first.width))
     if found and len(found) < len(base.images):
         print(

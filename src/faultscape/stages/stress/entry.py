@@ -1,9 +1,9 @@
-"""Enter made sets into the corpus: new images get shards of their own, changed ones keep theirs, those whose
-parents left leave too.
+"""Enter made sets into the corpus: new images get their own shards, changed ones keep theirs, and those whose
+parents left also leave.
 
-Conventions: a shard holds images of one made set. What sets.json says about a set is put before its rows,
-without its inputs, and with them once the rows are there: a line that was killed in between is not done, and
-does the rest when it runs again.
+Conventions: a shard holds images of one made set. The entry of a set in sets.json is written before its rows,
+without inputs, and again with inputs once the rows exist: a command killed in between counts as unfinished,
+and completes when it is rerun.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from faultscape.study.tables.stress_sets import StressSet, add_sets, read_stress
 
 @dataclass(frozen=True)
 class Entered:
-    """How many images of made sets are new, changed or left."""
+    """The numbers of images of made sets that are new, changed, or left."""
 
     new: int
     changed: int
@@ -31,11 +31,11 @@ class Entered:
 
 
 def enter_sets(root: Path, wanted: Mapping[str, Sequence[Image]], about: Mapping[str, StressSet]) -> Entered:
-    """Make the corpus hold exactly the ``wanted`` {set: images} of these sets, and sets.json say what makes
-    them.
+    """Make the corpus contain exactly the ``wanted`` {set: images} of these sets, and record in sets.json how
+    they are made.
 
-    They do not count as done yet: call `finish_sets` once their labels, where they have their own, are there
-    too. CorpusError where a set of the name was collected.
+    They do not count as done yet: call `finish_sets` once their own labels, if any, exist too. CorpusError if
+    a set of the same name was collected.
     """
     held, removed = read_corpus(root), {image.id: image for image in read_removed(root) if image.parent}
     known = read_stress(root).sets
@@ -77,8 +77,8 @@ def enter_sets(root: Path, wanted: Mapping[str, Sequence[Image]], about: Mapping
 
 
 def _refuse_twins(held: Sequence[Image], wanted: Mapping[str, Sequence[Image]]) -> None:
-    """CorpusError for an id that an image of another set has, or two images of a set would have: one of them
-    would be lost.
+    """Raise CorpusError for an id that an image of another set has, or that two images of a set would have:
+    one of them would be lost.
     """
     twice = Counter(image.id for rows in wanted.values() for image in rows)
     others = [image.id for image in held if image.set not in wanted and image.id in twice]
@@ -89,5 +89,5 @@ def _refuse_twins(held: Sequence[Image], wanted: Mapping[str, Sequence[Image]]) 
 
 
 def finish_sets(root: Path, about: Mapping[str, StressSet]) -> None:
-    """Have sets count as done: all that a line makes of them is there."""
+    """Mark sets as done: everything that their command makes exists."""
     add_sets(root, about)

@@ -1,8 +1,8 @@
-"""Foggy sets: every image of a set in fog of one density each, by Koschmieder's law, with depth from files or
-from place.
+"""Foggy sets: every image of a set in fog, one set per density, by Koschmieder's law, with depth from files
+or pixel position.
 
-Conventions: as Foggy Cityscapes, three densities; labels stay those of the parents. Depth is read where it
-lies and never stored.
+Conventions: three densities, as in Foggy Cityscapes; labels are those of the parents. Depth is read from its
+original files and never stored.
 Source: Sakaridis, Dai and Van Gool 2018; Blum et al. 2021, 3.1.
 """
 
@@ -26,12 +26,12 @@ from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import log
 from faultscape.study.tables.stress_sets import Held, StressSet, read_stress
 
-BETAS = (0.005, 0.01, 0.02)  # of Foggy Cityscapes: seen through for 600, 300 and 150 m
+BETAS = (0.005, 0.01, 0.02)  # as in Foggy Cityscapes: visibility of 600, 300 and 150 m
 
 
 def fog_images(options: FogOptions) -> Stressed:
-    """Add the foggy sets that a line asks for, and write their images where it says so. Errors: OptionError
-    and CorpusError where that cannot be.
+    """Add foggy sets, and write their images to a folder on request. Errors: OptionError and CorpusError if
+    that is impossible.
     """
     root, betas = existing(options.study), options.beta or BETAS
     engines.check(options.engine, options.workers)

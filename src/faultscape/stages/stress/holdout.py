@@ -1,11 +1,11 @@
-"""Hold classes out: name them in the study, so that truth is read without them, and write training and test
-truth where a line asks for it.
+"""Hold out classes: name them in the study, so that truth is read without them, and write training and test
+truth on request.
 
-Conventions: a holdout is a name and class names; labels and maps are not stored again, because withholding
-is a look-up table applied when a truth is read: `measure --holdout NAME` takes the mean over the kept
-classes, with withheld pixels ignored, of clean and of corrupted sets alike. Written truth has the pixels of
-training truth (0..K-1, 254 withheld, 255 void) and of test truth (1 withheld, 0 kept, 255 void); ids of
-classes.json are those pixels.
+Conventions: a holdout is a name and class names. Labels and maps are not stored again, because withholding is
+a look-up table applied when a truth is read: `measure --holdout NAME` takes the mean over the kept classes
+and ignores withheld pixels, for clean and corrupted sets alike. Written truth has pixel values for training
+(0..K-1, 254 withheld, 255 void) and test (1 withheld, 0 kept, 255 void); ids in classes.json are these pixel
+values.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ TRAINING, OPEN = "training", "open"
 
 
 def hold_out_classes(options: HoldoutOptions) -> HeldOut:
-    """Enter the classes that a line holds out, and write truth where it says so. Errors: OptionError,
-    ClassesError and StudyError where that cannot be.
+    """Enter the held-out classes, and write truth on request. Errors: OptionError, ClassesError and
+    StudyError if that is impossible.
     """
     root = existing(options.study)
     with writing(root):
@@ -72,8 +72,8 @@ def hold_out_classes(options: HoldoutOptions) -> HeldOut:
 
 
 def named_classes(words: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the names of classes that words with commas between them say: of ``known`` ones, which may have
-    commas themselves, the longest first; any other as it stands.
+    """Return the class names in comma-separated arguments: ``known`` names, which may contain commas, are
+    matched longest first; others are taken as written.
 
     >>> named_classes(["sofa, couch, lounge,chair , stool"], ["chair", "sofa", "sofa, couch, lounge"])
     ['sofa, couch, lounge', 'chair', 'stool']
@@ -89,8 +89,8 @@ def named_classes(words: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def _write(root: Path, settings: Settings, found: Holdout, options: HoldoutOptions) -> int:
-    """Write training and test truth of every labelled image that was collected, and the class list of
-    training; returns how many images.
+    """Write training and test truth of every labelled collected image, and the class list for training;
+    return the number of images.
     """
     folder, truth = Path(str(options.write)), evidence.choose_truth(root, options.truth)
     make_folder(folder)

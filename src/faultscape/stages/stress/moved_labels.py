@@ -1,6 +1,6 @@
-"""Labels that moved with the pixels of a corrupted set, stored as label maps of the set's own.
+"""Make the labels of a corrupted set that move with its pixels, stored as the set's own label maps.
 
-Conventions: a part a shard, in the ids that the labels came with. A pixel from beyond the border shows the
+Conventions: one part per shard, in the labels' original ids. A pixel from beyond the border shows the
 mirrored image, and has its label.
 """
 
@@ -25,8 +25,8 @@ from faultscape.study.tables.stress_sets import labels_folder
 
 @dataclass(frozen=True)
 class MoveJob:
-    """The labels of one shard of a set: which label (shard, id) each image's moves from, and how;
-    ``made_from`` the checksums of the parts that these lie in.
+    """The labels of one shard of a set: the parent's label (shard, id) of each image, and how it moves;
+    ``made_from`` holds the checksums of the parents' parts.
     """
 
     study: str = field(metadata=CHANGES_NOTHING)
@@ -39,14 +39,14 @@ class MoveJob:
 
 @dataclass(frozen=True)
 class MovedPart:
-    """The part of one shard that was put."""
+    """The written part of one shard."""
 
     sha256: str
     rows: int
 
 
 def fill_moved(root: Path, sets: Sequence[str], truth: str, *, engine: str, workers: int | None) -> None:
-    """Make the labels of sets that are missing or stale."""
+    """Make the missing or stale labels of sets."""
     images = read_corpus(root)
     by_id = {image.id: image for image in images}
     parts = read_manifest(label_maps.truth(root, truth))
@@ -97,7 +97,7 @@ def fill_moved(root: Path, sets: Sequence[str], truth: str, *, engine: str, work
 
 @task(MoveJob)
 def move_shard(job: MoveJob, tick: Callable[[int], None]) -> MovedPart:
-    """Move the labels of one shard, and put them."""
+    """Move the labels of one shard, and write them."""
     root = Path(job.study)
     shards = {shard for _, shard, _, _ in job.images}
     held = {shard: label_maps.read_maps(label_maps.truth(root, job.truth), shard) for shard in sorted(shards)}

@@ -1,4 +1,4 @@
-"""What a person may ask of `stress corrupt`, `stress blend`, `stress fog` and `stress holdout`."""
+"""Options of `stress corrupt`, `stress blend`, `stress fog`, `stress holdout` and `stress sheet`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _MOST = 5
 
 
 def refuse_within(study: str, write: str | None) -> None:
-    """OptionError for a folder to write to that lies in the study: its own files would be among those of a
-    person, or in their place.
+    """Raise OptionError for an output folder inside the study, whose own files could be mixed up with or
+    overwritten by the output.
     """
     if write and Path(write).resolve().is_relative_to(Path(study).resolve()):
         raise OptionError(f"--write {write}: is inside the study; give a folder outside it")
@@ -177,8 +177,8 @@ class FogOptions:
 
 
 def severities_of(text: str) -> tuple[int, ...]:
-    """Return the severities that words such as ``1-5``, ``3`` or ``1,3,5`` name, in order; OptionError for
-    others.
+    """Return the severities in texts such as ``1-5``, ``3`` or ``1,3,5``, in order; OptionError for any
+    other.
 
     >>> severities_of("1-3"), severities_of("5,1"), severities_of("4")
     ((1, 2, 3), (1, 5), (4,))

@@ -1,8 +1,7 @@
-"""Which images a line of `stress` makes others of, and what those are called.
+"""Find the images that `stress` makes others from, and name the made sets and images.
 
-Conventions: the images of one set are stressed together. A made set is called after its condition, with the
-name of its base in front unless that is main; the id of a made image is its set and the id of its parent
-within the base.
+Conventions: all images of one set are used. A made set is named after its condition, prefixed by its base
+unless that is main; the id of a made image is its set and the id of its parent within the base.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from faultscape.study.tables.corpus import Image
 from faultscape.study.tables.stress_sets import Held, StressSet, StressSets
 
 CLEAN, MAIN = "clean", "main"
-# Parameters that may change: files that are others make all images anew, and more frames are more images.
+# parameters that may change: different files remake all images, and more frames add images
 _FREE = ("code", "textures", "frames")
 _FILES = ("objects", "depth", "without", "ego", "frost_textures")  # options that may name files
 
 
 @dataclass(frozen=True)
 class Base:
-    """A set and its images, of which others are made."""
+    """A set and its images, from which others are made."""
 
     name: str
     images: tuple[Image, ...]
@@ -42,7 +41,7 @@ class Base:
         return check_name(condition if self.name == MAIN else f"{self.name}-{condition}", "set")
 
     def id_of(self, set_name: str, parent: Image) -> str:
-        """Return the id of what is made of an image."""
+        """Return the id of the image made from a parent."""
         return f"{set_name}/{self.relative(parent.id)}"
 
     def relative(self, id_: str) -> str:
@@ -51,10 +50,9 @@ class Base:
 
 
 def find_base(study: str, images: Sequence[Image], known: StressSets, asked: str | None) -> Base:
-    """Return the base that a line asks for, or the only set that was collected.
+    """Return the requested base, or the only set that was collected.
 
-    Errors: CorpusError for a set that is not there, or has no images; OptionError where several could be
-    meant.
+    Errors: CorpusError for an unknown set, or one without images; OptionError if several are possible.
     """
     names = list(dict.fromkeys(image.set for image in images))
     made = {image.set for image in images if image.parent} | {*known.sets}
@@ -86,8 +84,8 @@ def find_base(study: str, images: Sequence[Image], known: StressSets, asked: str
 def made_image(
     base: Base, parent: Image, set_name: str, condition: str, role: str, step: Step, suffix: str = ""
 ) -> Image:
-    """Return the row of an image that one step makes of its parent; ``suffix`` tells several of one parent
-    apart.
+    """Return the row of an image that one step makes from its parent; ``suffix`` distinguishes several images
+    of one parent.
     """
     recipe = Recipe(parent.source, parent.digest, step)
     id_ = base.id_of(set_name, parent) + suffix
@@ -107,8 +105,8 @@ def made_image(
 
 
 def set_inputs(base: Base, labels: str = "", parameters: Held | None = None) -> dict[str, str]:
-    """Return what made sets follow from: their parents, how recipes are computed, labels where they have
-    their own, and your own files.
+    """Return the inputs of made sets: their parents, how recipes are computed, their own labels, if any, and
+    your own files.
     """
     images = key_of(sorted((image.id, image.digest) for image in base.images))
     return {
@@ -120,8 +118,8 @@ def set_inputs(base: Base, labels: str = "", parameters: Held | None = None) -> 
 
 
 def refuse_others(study: str, known: dict[str, StressSet], about: dict[str, StressSet]) -> None:
-    """OptionError where a set of the same name was made in another way: its results would be taken for those
-    of the new one.
+    """Raise OptionError if a set of the same name was made differently: its results would be mistaken for
+    those of the new one.
     """
     differ: dict[str, list[str]] = {}
     for name, one in about.items():
@@ -145,8 +143,8 @@ def refuse_others(study: str, known: dict[str, StressSet], about: dict[str, Stre
 
 
 def line_of(options: Any, base: Base) -> Held:
-    """Return the options of a line that can change what it makes, as `status` names them again: the base
-    by its name, your own files by their whole paths.
+    """Return the options that can change the result, in the form that `status` prints: the base by name, your
+    own files by absolute path.
     """
     groups = {
         field.name: held for field in fields(options) if is_dataclass(held := getattr(options, field.name))
@@ -160,5 +158,5 @@ def line_of(options: Any, base: Base) -> Held:
 def _whole(name: str, value: Any) -> Any:
     if name == "corruption":
         return [plug.absolute(one) for one in value]
-    there = os.path.isfile if name == "ego" else os.path.exists  # a class may be called as a folder
+    there = os.path.isfile if name == "ego" else os.path.exists  # a class may have the name of a folder
     return os.path.abspath(value) if name in _FILES and there(value) else value

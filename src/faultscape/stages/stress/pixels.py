@@ -1,7 +1,7 @@
-"""Write made images to a folder of your own, as PNG, side by side in worker processes.
+"""Write made images as PNG to a folder outside the study, in parallel worker processes.
 
-Conventions: what lies there already is left where it is of the same recipe: ``.made.json`` beside the images
-holds the digest of each that was written whole.
+Conventions: existing files with the same recipe are kept: ``.made.json`` next to the images holds the digest
+of each one that was written completely.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NOTES = ".made.json"
 
 @dataclass(frozen=True)
 class WriteJob:
-    """Images of one shard to write: {id: place within the folder}."""
+    """Images of one shard to write: {id: path within the folder}."""
 
     study: str
     folder: str
@@ -35,7 +35,7 @@ class WriteJob:
 
 @dataclass(frozen=True)
 class Written:
-    """{place: digest of the recipe} of the images that were written, and (id, why) of those that could not be
+    """{path: digest of the recipe} of the images that were written, and (id, why) for those that could not be
     made.
     """
 
@@ -46,8 +46,8 @@ class Written:
 def write_images(
     root: Path, folder: Path, places: Mapping[str, str], *, engine: str, workers: int | None
 ) -> int:
-    """Write images of a study, {id: place within the folder}, and return how many were written now.
-    ImageError, once all others are written, for images that could not be made.
+    """Write images of a study, {id: path within the folder}, and return how many were written now. ImageError
+    for images that could not be made, after all others are written.
     """
     make_folder(folder)
     images = {image.id: image for image in read_corpus(root) if image.id in places}
@@ -114,7 +114,7 @@ def write_shard(job: WriteJob, tick: Callable[[int], None]) -> Written:
 
 
 def write_png(folder: Path, place: str, image: Image) -> None:
-    """Write one image as PNG to a place within a folder; OptionError for a place that leads out of it."""
+    """Write one image as PNG to a path within a folder; OptionError for a path that leads out of it."""
     path = folder / place
     if not path.resolve().is_relative_to(folder.resolve()):
         raise OptionError(f"{place}: is outside {folder}")

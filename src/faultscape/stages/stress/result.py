@@ -11,12 +11,12 @@ from faultscape.terminal_lines import wrapped
 
 @dataclass(frozen=True)
 class Stressed:
-    """The sets that a line made, and how many of their images are new, changed or removed since."""
+    """The sets that a command made, and how many of their images are new, changed or removed."""
 
     study: str
     kind: str  # ``corrupt``, ``blend`` or ``fog``
-    base: str  # name of the set that their images were made of
-    sets: tuple[str, ...]  # names of these sets, also of those that were there before
+    base: str  # name of the set that their images were made from
+    sets: tuple[str, ...]  # names of these sets, including existing ones
     images: int  # images in all these sets
     new: int  # images that were not there before
     changed: int  # images that are made differently than before
@@ -44,7 +44,7 @@ class Stressed:
 
 @dataclass(frozen=True)
 class Blends(Stressed):
-    """The blended sets that a line made, and how many of their pixels are anomalous.
+    """The blended sets that a command made, and how many of their pixels are anomalous.
 
     ``pixels`` holds {set: (anomalous, known, void pixels)}.
     """
@@ -86,8 +86,8 @@ class Reviewed:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The classes that a line held out under a name, how many are kept, and what was written; or the classes
-    of a holdout that it removed.
+    """The classes held out under a name, how many are kept, and what was written; or the classes of a removed
+    holdout.
     """
 
     study: str
@@ -96,7 +96,7 @@ class HeldOut:
     kept: int  # how many classes remain
     folder: str = ""  # where --write put the truth without them; '' without
     written: int = 0  # images whose truth it put there
-    removed: bool = False  # whether this line removed the holdout
+    removed: bool = False  # whether this command removed the holdout
 
     def __repr__(self) -> str:
         if self.removed:

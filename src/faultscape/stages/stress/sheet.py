@@ -1,7 +1,7 @@
 """The contact sheet of a study's made sets: STUDY/stress/sheet.html.
 
-Conventions: corruptions and fog show the same parent at each severity, the first in the order among equals;
-blended sets some images with their labels.
+Conventions: corruptions and fog show the same parent at each severity, the first by tie-breaking order;
+blended sets show some images with their labels.
 """
 
 from __future__ import annotations
@@ -30,14 +30,12 @@ from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.study.tables.stress_sets import StressSet, labels_folder, read_stress
 from faultscape.ties import tie_order
 
-_BY_DISTANCE = "fog by distance"  # of stress fog; the corruption fog is another
-_GRID = (128, 64)  # cells of the map of places, width and height
+_BY_DISTANCE = "fog by distance"  # from `stress fog`; the corruption fog is different
+_GRID = (128, 64)  # cells of the coverage map, width and height
 
 
 def write_sheet(options: SheetOptions) -> Sheet:
-    """Write the contact sheet of the made sets that a line names, or of all; StudyError where there are
-    none.
-    """
+    """Write the contact sheet of the named made sets, or of all; StudyError if there are none."""
     root = existing(options.study)
     known = read_stress(root).sets
     if strange := [name for name in options.set_ if name not in known]:
@@ -83,7 +81,7 @@ def write_sheet(options: SheetOptions) -> Sheet:
 
 
 def _under_each(title: str, of: str, sets: Sequence[tuple[StressSet, Sequence[Image]]]) -> Row:
-    """Return one parent under each condition of a family, behind the parent itself."""
+    """Return one parent, followed by its version under each condition of a family."""
     cells: list[Cell] = []
     for about, images in sets:
         if not images:
@@ -103,7 +101,7 @@ def _under_each(title: str, of: str, sets: Sequence[tuple[StressSet, Sequence[Im
 
 
 def _coverage(root: Path, name: str, images: Sequence[Image]) -> np.ndarray:
-    """Return (64, 128) the share of a set's images in which each part of the frame is anomalous."""
+    """Return (64, 128), the share of a set's images in which each part of the frame is anomalous."""
     total, number = np.zeros((_GRID[1], _GRID[0])), 0
     for shard in sorted({image.shard for image in images}):
         for code in label_maps.read_maps(labels_folder(root, name) / ANOMALIES, shard).values():
@@ -149,8 +147,8 @@ def _made(image: Image) -> np.ndarray:
 def _read_chosen(
     images: Sequence[Image], count: int, read: Callable[[Image], np.ndarray]
 ) -> list[tuple[Image, np.ndarray]]:
-    """Return the first images that can be read, with their pixels, in the order among equals of their
-    parents, so that all conditions show the same; the first that cannot is told.
+    """Return the first readable images with their pixels, in the tie-breaking order of their parents, so that
+    all conditions show the same ones; print the first that cannot be read.
     """
     found: list[tuple[Image, np.ndarray]] = []
     wrong = ""

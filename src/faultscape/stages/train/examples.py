@@ -1,10 +1,9 @@
-"""The labelled images of a study that a network learns from, or is watched on: where they lie, and one of
-them read.
+"""Find and read the labelled images of a study for training or validating a network.
 
-Conventions: labels are those of one truth, made sets having their parents' (`stages.image_truths`), at
-the size of their images by the nearest pixel. Classes are 0..K-1 in the order of those that are learnt;
-withheld pixels are IGNORED, which no loss sees, and pixels that were void from the start OUTSIDE, which only
-a loss that asks for them sees.
+Conventions: labels are those of one truth, for made sets those of their parents (`stages.image_truths`),
+scaled to their images by the nearest pixel. Classes are 0..K-1 in the order in which they are learnt.
+Withheld pixels are IGNORED by every loss; pixels that were void from the start are OUTSIDE, which only losses
+that request them use.
 """
 
 from __future__ import annotations
@@ -24,9 +23,7 @@ from faultscape.uncertainty.training.labels import OUTSIDE
 
 
 class Examples:
-    """Labelled images that a network learns from, or is watched on; `read` may be called in several
-    threads.
-    """
+    """Labelled images for training or validation; `read` is safe for several threads."""
 
     def __init__(self, images: LabelledImages, withheld: Withheld) -> None:
         self._images, self._places = images, withheld.places
@@ -41,12 +38,12 @@ class Examples:
 
     @property
     def roles(self) -> list[str]:
-        """The role of each image, of a made one that of the image it was made of."""
+        """The role of each image; a made image has the role of its original."""
         return list(self._images.roles)
 
     @property
     def parents(self) -> set[str]:
-        """The ids of the images that these were made of, themselves where they were collected."""
+        """The ids of the parents of these images; a collected image is its own parent."""
         return {image.parent or image.id for image, _ in self._images.rows}
 
     @property
@@ -55,8 +52,8 @@ class Examples:
         return {image.set for image, _ in self._images.rows}
 
     def read(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the pixels (H, W, 3) uint8 of an image and its labels (H, W) int16. ImageError, which names
-        it, for one that cannot be read.
+        """Return the pixels (H, W, 3) uint8 of an image and its labels (H, W) int16. ImageError names an
+        image that cannot be read.
         """
         image = self._images.rows[number][0]
         try:
@@ -70,22 +67,21 @@ class Examples:
         return self._images.rows[number][0].id
 
     def labels(self, number: int) -> np.ndarray:
-        """Return the labels (H, W) int16 of an image alone, at the size that the corpus knows."""
+        """Return only the labels (H, W) int16 of an image, at its size in the corpus."""
         image = self._images.rows[number][0]
         return self._places[self._images.places(number, (image.width, image.height))]
 
     def key(self) -> str:
-        """Return a key of the images, of their labels and of what is learnt of these."""
+        """Return a key of the images, their labels and the learnt classes."""
         return key_of(self._images.key(), self._places.tolist())
 
 
 def find_examples(
     root: Path, settings: Settings, data: TrainingData, withheld: Withheld
 ) -> tuple[Examples, Examples]:
-    """Return the images to learn from, and those to watch on, which may be none.
+    """Return the training images and the validation images, of which there may be none.
 
-    Errors: OptionError for a set that there is not; StudyError where nothing is labelled, or where an image
-    is in both.
+    Errors: OptionError for an unknown set; StudyError if nothing is labelled, or an image is in both.
     """
     watched = [data.validation] if data.validation else None
     train = Examples(find_labelled(root, settings, data.truth, data.set_, "train", "set"), withheld)
@@ -122,8 +118,8 @@ def find_examples(
 
 def class_weights(examples: Examples, classes: int, *, void: bool = False) -> tuple[float, ...]:
     """Return the weight of each class by median-frequency balancing: the median share of pixels over the
-    class's own, in the images that have it (Eigen and Fergus 2015); 0 of a class that none has. With ``void``
-    void pixels are one class more.
+    class's own, in the images that have it (Eigen and Fergus 2015); 0 for a class that no image has. With
+    ``void``, void pixels are an additional class.
     """
     channels = classes + void
     pixels, of_images = np.zeros(channels), np.zeros(channels)

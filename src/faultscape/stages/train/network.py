@@ -1,8 +1,7 @@
-"""Which network a line of `train` asks for, and by which plan it is trained: its preset, and what the line
-says otherwise.
+"""Determine the network to train and its training plan, from a preset and the options.
 
-Conventions: what a line says goes before its preset, and a preset before the defaults. A network that starts
-from another of the study takes a part of the preset's steps.
+Conventions: options take precedence over a preset, and a preset over the defaults. A network that starts from
+another one of the study uses only a part of the preset's steps.
 """
 
 from __future__ import annotations
@@ -46,9 +45,9 @@ _WITH_OUTLIERS = ("linear", "batch-ensemble")
 
 @dataclass(frozen=True)
 class Wanted:
-    """The network to train, the plan, and what it starts from: a network that is there, or nothing. ``file``
-    is a person's own, to be copied beside it; ``notes`` are to be said; its head may be kept; ``origin`` is a
-    digest of the code or the weights that it starts from.
+    """The network to train, the plan, and the existing network to start from, if any. ``file`` is the user's
+    own code to copy with it, ``notes`` are to be printed, ``keep_head`` says whether the head is kept, and
+    ``origin`` is a digest of the code or weights that it starts from.
     """
 
     description: Description
@@ -61,8 +60,8 @@ class Wanted:
 
 
 def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> Wanted:
-    """Return what a line asks for. Errors: OptionError and ModelError where there is no such network, or it
-    cannot start from another.
+    """Return the requested network. Errors: OptionError and ModelError for an unknown network, or one that
+    cannot start from the other.
     """
     preset = preset_named(options.preset) if options.preset else None
     kind = head_named(options.head)
@@ -73,7 +72,7 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
     _need_start(options, preset)
     with descriptions.seeded(options.seed):
         description, start, file = _backbone(root, options, withheld, plan)
-    if options.init and not preset:  # it sees images as the network did that it starts from
+    if options.init and not preset:  # same input size as the network that it starts from
         plan = replace(plan, size=plan.size or description.size)
     plain = preset is not None and preset.plain_input and not options.init
     blocks = _member_blocks(options, preset, description, start)
@@ -93,7 +92,7 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
         for head, given in ((description.head, description.head_options), (options.head, told))
     )
     made_before = description.void_class, description.outlier_head, before
-    # B.4: all but the last layer
+    # B.4: all layers except the last
     keeps = bool(options.init) and made_before == (void, outlier, wanted) and options.loss != "dirichlet"
     description = replace(
         description,
@@ -130,8 +129,8 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
 
 
 def _dropout_layers(options: TrainOptions, description: Description) -> tuple[str, ...]:
-    """Return the layers that have MC dropout, of the word middle those of the backbone. OptionError for a
-    backbone that says none.
+    """Return the layers with MC dropout; ``middle`` means those that the backbone defines. OptionError if it
+    defines none.
     """
     if options.dropout_at != (MIDDLE,):
         return options.dropout_at
@@ -145,16 +144,14 @@ def _dropout_layers(options: TrainOptions, description: Description) -> tuple[st
 
 
 def known_backbone(description: Description) -> Backbone | None:
-    """Return the entry of a network's backbone, None where it is none of BACKBONES."""
+    """Return the entry of a network's backbone, or None if it is not in BACKBONES."""
     return next((entry for entry in BACKBONES if entry.name == description.backbone), None)
 
 
 def _member_blocks(
     options: TrainOptions, preset: TrainingPreset | None, description: Description, start: Network | None
 ) -> int:
-    """Return how many encoder blocks have fast weights. OptionError where they are asked for and cannot
-    be.
-    """
+    """Return how many encoder blocks have fast weights. OptionError if they are requested but impossible."""
     inner = start.net if isinstance(start, DoubtNetwork) else start
     able = options.head == "batch-ensemble" and (
         isinstance(inner, Segmenter) or description.backbone.startswith("segmenter-")
@@ -171,13 +168,13 @@ def _member_blocks(
 
 
 def _shaped(head: str, told: Mapping[str, Value]) -> tuple[str, dict[str, Value]]:
-    """Return a head and what it was told, without what is set when training is done."""
+    """Return a head and its options, without those that are set after training."""
     return head, {**head_named(head).options, **told, "mean_field": 0.0}
 
 
 def _origin(options: TrainOptions) -> str:
-    """Return a digest of the code or of the weights that a network starts from, '' of one that is initialised
-    at random or starts from another of the study.
+    """Return a digest of the code or weights that a network starts from; '' if it is randomly initialised or
+    starts from another network of the study.
     """
     backbone = options.backbone or ""
     if options.init or not backbone:
@@ -190,7 +187,7 @@ def _origin(options: TrainOptions) -> str:
 
 
 def folder_of(root: Path, name: str) -> Path:
-    """Return the folder of a network that is trained."""
+    """Return the folder of a network to train."""
     return root / "models" / check_name(name, "network")
 
 
@@ -211,7 +208,7 @@ def _plan(options: TrainOptions, preset: TrainingPreset | None, classes: int, im
 
 
 def _said(schedules: Schedules) -> dict[str, Any]:
-    """Return what a line says about the plan, as a plan has it."""
+    """Return the given options of the plan, as fields of a plan."""
     said = {key: value for key, value in vars(schedules).items() if value is not None and key != "dropout"}
     for key in ("size", "crop"):
         if key in said:
@@ -222,7 +219,9 @@ def _said(schedules: Schedules) -> dict[str, Any]:
 
 
 def _need_start(options: TrainOptions, preset: TrainingPreset | None) -> None:
-    """OptionError where a preset trains heads on from a plain network, and none is named."""
+    """Raise OptionError if a preset starts heads from a trained linear network and none is named, or
+    --from-scratch has no effect.
+    """
     if options.from_scratch and not (preset and preset.from_init < 1):
         raise OptionError(
             "--from-scratch is for presets that start heads from a trained network (camvid-small); leave it"
@@ -244,8 +243,8 @@ def _need_start(options: TrainOptions, preset: TrainingPreset | None) -> None:
 def _backbone(
     root: Path, options: TrainOptions, withheld: Withheld, plan: TrainingPlan
 ) -> tuple[Description, Network | None, Path | None]:
-    """Return the description of a backbone with a linear head, the backbone where it is there already, and a
-    person's own file.
+    """Return the description of a backbone with a linear head, the backbone if it is already built, and the
+    user's own file, if any.
     """
     names, image = withheld.classes.names, max(plan.crop)
     channels = len(names) + (options.loss in ("void-class", "outlier-head"))
@@ -319,7 +318,7 @@ def _backbone(
 def _of_network(
     root: Path, options: TrainOptions, names: tuple[str, ...], dropout: float
 ) -> tuple[Description, Network, Path | None]:
-    """Return the description of the network that another starts from, and its backbone with its weights."""
+    """Return the description of the network to start from, and its backbone with its weights."""
     folder = root / "models" / str(options.init)
     if not (folder / descriptions.NETWORK).is_file():
         known = sorted(path.parent.name for path in (root / "models").glob(f"*/{descriptions.NETWORK}"))
@@ -353,7 +352,7 @@ def _of_network(
 
 
 def _difference(before: tuple[str, ...], names: tuple[str, ...]) -> str:
-    """Return in words which classes two networks do not share."""
+    """Return a text on the classes that two networks do not share."""
     gone, new = (
         [name for name in one if name not in other] for one, other in ((before, names), (names, before))
     )
@@ -366,8 +365,8 @@ def _difference(before: tuple[str, ...], names: tuple[str, ...]) -> str:
 
 
 def _need_own_code(folder: Path, before: Description, options: TrainOptions) -> None:
-    """ModelError where a network whose backbone is code is to be started from, and the line does not name
-    that code: someone else's study runs none by itself.
+    """Raise ModelError if the network to start from has custom code as its backbone and the command does not
+    name that code: a study from someone else must not run code by itself.
     """
     given = options.backbone or ""
     if not is_own(given):
@@ -388,9 +387,7 @@ def _need_own_code(folder: Path, before: Description, options: TrainOptions) -> 
 
 
 def _input_of(folder: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the mean and the standard deviation that a folder of the library says its pixels have, else
-    ImageNet's.
-    """
+    """Return the pixel mean and standard deviation from a transformers folder, else ImageNet's."""
     path = Path(folder, "preprocessor_config.json")
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
@@ -400,7 +397,7 @@ def _input_of(folder: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _plain(config: JsonObject) -> JsonObject:
-    """Return a configuration as JSON holds it, without what says where it came from."""
+    """Return a configuration as JSON values, without its origin."""
     held = json.loads(json.dumps(config, default=str))
     return {
         key: value

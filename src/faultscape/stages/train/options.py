@@ -1,5 +1,5 @@
-"""What a line of `train` asks for, as its verb hands it to the stage. Light: nothing that trains is loaded
-for it.
+"""Options of `train`, as its verb passes them to the stage. Imports are light: no training library is
+loaded.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class HeadOptions:
 
     @property
     def given(self) -> dict[str, float | int | bool | str]:
-        """Those of the head itself that were given."""
+        """The given options of the head itself."""
         named = [field.name for field in fields(self) if field.name != "member_blocks"]
         return {name: value for name in named if (value := getattr(self, name)) is not None}
 
@@ -236,8 +236,8 @@ class TrainOptions:
 
     @property
     def swept(self) -> tuple[str, tuple[float | int | str, ...]]:
-        """The option of --sweep and its values, ('', ()) where nothing is swept: one of the head, or the
-        seed; OptionError for another.
+        """The option of --sweep and its values, ('', ()) without a sweep: an option of the head, or the seed;
+        OptionError for any other.
         """
         if self.sweep is None:
             return "", ()
@@ -259,7 +259,7 @@ class TrainOptions:
 
 
 def need_libraries(called: str = "training") -> None:
-    """ModelError where a library that training needs is not installed."""
+    """Raise ModelError if a library that training needs is not installed."""
     if lacking := [name for name in LIBRARIES if importlib.util.find_spec(name) is None]:
         raise ModelError(f"{called} needs {', '.join(lacking)}; install faultscape[doubt]")
 
@@ -291,7 +291,7 @@ def scale_of(text: str) -> tuple[float, float]:
 
 
 def _value(key: str, word: str) -> float | int | str:
-    """Return the value of an option of a sweep; OptionError for one that it cannot have."""
+    """Return a value of a swept option; OptionError for an invalid one."""
     try:
         if key in _YES_OR_NO:
             return {"true": True, "false": False}[word.lower()]

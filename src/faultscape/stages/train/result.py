@@ -11,9 +11,9 @@ from faultscape.errors import counted
 
 @dataclass(frozen=True)
 class Trained:
-    """A network that was trained: where it lies, how long it took, and how good it is.
+    """A trained network: its folder, training time, and quality.
 
-    ``found`` holds miou and nll (a pixel) on the validation images; {} without any.
+    ``found`` holds miou and nll (per pixel) on the validation images; {} without any.
     """
 
     study: str
@@ -27,16 +27,14 @@ class Trained:
     steps: int  # how many training steps
     loss: float  # training loss of the last step
     found: dict[str, float] = field(default_factory=dict)
-    mean_field: float | None = None  # factor of a Gaussian process; None where it was not tuned
+    mean_field: float | None = None  # factor of a Gaussian process; None if it was not tuned
     exported: str = ""  # path of network.onnx or network.pt2; '' without --export
-    new: bool = True  # False where it was trained before, with the same options and data
-    seconds: float = 0.0  # training time; 0 where it was trained before
+    new: bool = True  # False if it was trained before, with the same options and data
+    seconds: float = 0.0  # training time; 0 if it was trained before
 
     @property
     def source(self) -> str:
-        """What `predict` takes: the folder, or where the backbone is your own code that code
-        in it.
-        """
+        """The source for `predict`: the folder, or, if the backbone is your own code, that code in it."""
         file, colon, function = self.backbone.rpartition(":")
         return f"{self.folder}/backbone.py:{function}" if colon and file.endswith(".py") else self.folder
 
@@ -92,7 +90,7 @@ def _number(value: float) -> str:
 
 
 def _time(seconds: float) -> str:
-    """Return a time as people say it.
+    """Return a time in readable units.
 
     >>> _time(12), _time(700), _time(8000)
     ('12 s', '12 min', '2.2 h')

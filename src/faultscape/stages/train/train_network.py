@@ -1,9 +1,8 @@
-"""Train: a network learns from a study's labels, and lies then in STUDY/models/NAME, a model source like any
-other.
+"""Train a network on a study's labels and store it in STUDY/models/NAME, a model source like any other.
 
-Conventions: what was trained with the same options on the same images and labels is not trained again. A run
-holds the network's folder and nothing else of the study; one that was killed goes on from its last checkpoint
-to the same bytes, on a processor. The folder keeps what it had until the new network is whole.
+Conventions: a network with the same options, images and labels is not trained again. A run locks only the
+network's folder in the study; a killed run resumes from its last checkpoint and, on a CPU, reaches the same
+bytes. The folder keeps its old content until the new network is complete.
 """
 
 from __future__ import annotations
@@ -51,16 +50,16 @@ from faultscape.uncertainty.training.labels import OUTSIDE
 from faultscape.uncertainty.training.loop import Machine, Task, checkpoint_activations, train
 from faultscape.uncertainty.training.validation import Images, validate
 
-WATCHED = 200  # validation images on which training is watched; the trained network is judged on all
-_AT_PREDICTION = ("mean_field",)  # options of heads that are set when training is done
-# options that change no network, but for a GPU's own sums
+WATCHED = 200  # validation images used during training; the trained network is judged on all
+_AT_PREDICTION = ("mean_field",)  # options of heads that are set after training
+# options that do not change a network, apart from rounding on a GPU
 _NOT_IN_KEY = ("study", "name", "machine", "export", "sweep")
 
 
 @dataclass(frozen=True)
 class Made:
-    """A network that is trained: what was found of it, the rows of its log, and the mean-field factor where
-    that was tuned.
+    """A trained network: facts about its training, the rows of its log, and the mean-field factor if it was
+    tuned.
     """
 
     net: descriptions.Network
@@ -70,8 +69,8 @@ class Made:
 
 
 def train_networks(options: TrainOptions) -> Trained | Swept:
-    """Train what a line asks for: one network, or one for each value of --sweep. Errors: OptionError,
-    ModelError and StudyError where that cannot be.
+    """Train one network, or one for each value of --sweep. Errors: OptionError, ModelError and StudyError if
+    that is impossible.
     """
     need_libraries()
     option, values = options.swept
@@ -79,7 +78,7 @@ def train_networks(options: TrainOptions) -> Trained | Swept:
         return train_network(options)
     networks: dict[str, Trained] = {}
     first, kind = "", head_named(options.head)
-    for value in values if option != SEED else ():  # all of them, before the first is trained
+    for value in values if option != SEED else ():  # check all before training the first
         kind.check(replace(options.head_options, **{option: value}).given)
     for value in values:
         word = f"{value:g}" if isinstance(value, float) else str(value)
@@ -97,8 +96,8 @@ def train_networks(options: TrainOptions) -> Trained | Swept:
 
 
 def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
-    """Train one network; ``instead_of`` another of the same weights, of which it is a copy that is told
-    something else.
+    """Train one network; if ``instead_of`` names a network with the same weights, copy that one with the new
+    options instead.
     """
     root = existing(options.study)
     settings = read_settings(root)
@@ -128,7 +127,7 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
         key = _key(root, options, wanted, train_on, watch_on)
         provenance = _provenance(root, options, train_on, watch_on, withheld.names, key)
         if (before := _held(folder)) and before["provenance"]["key"] == key and _is_whole(folder, wanted):
-            if before["provenance"] != provenance:  # labels of other images changed, say
+            if before["provenance"] != provenance:  # for example, labels of other images changed
                 descriptions.describe_again(folder, {"provenance": provenance})
             return _result(options, folder, wanted, before, new=False)
         for note in (*wanted.notes, *_test_images(train_on)):
@@ -145,8 +144,8 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
 
 
 def _is_whole(folder: Path, wanted: Wanted) -> bool:
-    """Whether a folder holds a whole network of the backbone that a line asks for: someone else's study could
-    hold other code under the same key.
+    """Whether a folder holds a complete network with the requested backbone: a study from someone else could
+    hold different code under the same key.
     """
     if (folder / BEGUN).exists():
         return False
@@ -157,7 +156,7 @@ def _is_whole(folder: Path, wanted: Wanted) -> bool:
 
 
 def _test_images(train_on: Examples) -> list[str]:
-    """Return what to say about images to learn from that were collected for tests."""
+    """Return notes about training images that were collected for testing."""
     found = train_on.roles.count("test")
     return (
         [
@@ -172,7 +171,7 @@ def _test_images(train_on: Examples) -> list[str]:
 
 
 def _key(root: Path, options: TrainOptions, wanted: Wanted, train_on: Examples, watch_on: Examples) -> str:
-    """Return the key of a network: of all that it follows from, image by image."""
+    """Return the key of a network: of everything it depends on, image by image."""
     described = json.loads(descriptions.description_text(wanted.description, {}))
     start = (
         (_held(root / MODELS / options.init) or {}).get("provenance", {}).get("key", "")
@@ -181,7 +180,7 @@ def _key(root: Path, options: TrainOptions, wanted: Wanted, train_on: Examples, 
     )
     watched = watch_on.key() if len(watch_on) else ""
     about = (options.loss, options.machine.precision)
-    # which changes no network
+    # does not change the network
     plan = {name: value for name, value in vars(wanted.plan).items() if name != "validate_every"}
     return key_of(METHOD_NUMBER, described, plan, about, train_on.key(), watched, start, wanted.origin)
 
@@ -194,7 +193,7 @@ def _provenance(
     withheld: tuple[str, ...],
     key: str,
 ) -> JsonObject:
-    """Return what is recorded of how a network was made, by which `status` says whether it is stale."""
+    """Return how a network was made, as recorded for `status` to detect that it is stale."""
     sets, truth, given = (
         sorted(train_on.sets | watch_on.sets),
         evidence.choose_truth(root, options.data.truth),
@@ -223,7 +222,7 @@ def _train(
     device: str,
     provenance: JsonObject,
 ) -> Made:
-    """Train a network, and fit what is fitted after that."""
+    """Train a network, and fit what is fitted after training."""
     net = descriptions.build(wanted.description, folder, wanted.start, keep_head=wanted.keep_head).to(device)
     if options.machine.checkpoint_activations:
         checkpoint_activations(net)
@@ -257,7 +256,7 @@ def _train(
     )
     if any(not head.momentum for head in processes_of(net)):
         print(f"{options.name}: fitting the covariance of the Gaussian process to {len(train_on)} images")
-        least = OUTSIDE if about.void_class else 0  # what is learnt, void pixels where they are a class
+        least = OUTSIDE if about.void_class else 0  # learnt labels, and void pixels if they are a class
         with progress("covariance", len(train_on)) as tick:
             shown = replace(shown, read=_ticking(shown.read, tick))
             fit_covariance(net, ((image, labels[None] >= least) for image, labels in shown.tensors(device)))
@@ -280,7 +279,7 @@ def _train(
 
 
 def _ticking(work: Callable[[Any], Any], tick: Tick) -> Callable[[Any], Any]:
-    """Return what does the same work, and ticks at every call."""
+    """Return a function that does the same work and ticks at every call."""
 
     def ticking(given: Any) -> Any:
         tick(1)
@@ -290,14 +289,14 @@ def _ticking(work: Callable[[Any], Any], tick: Tick) -> Callable[[Any], Any]:
 
 
 def _steps(folder: Path, steps: Iterator[Any], total: int, key: str, watched: bool) -> list[curves.Row]:
-    """Go through the steps of training, and log them; returns all rows."""
+    """Run the training steps and log them; return all rows."""
     rows: list[curves.Row] = []
     put_at = time.monotonic()
     with progress("train", total) as tick:
         for step in steps:
             if not rows and step.step > 1:
                 print(f"resuming after step {step.step - 1:,}")
-            if not rows:  # the log of a run that was killed, up to its checkpoint
+            if not rows:  # the log of a killed run, up to its checkpoint
                 rows = [row for row in curves.read_rows(folder, key) if row.step < step.step]
                 tick(step.step - 1)
             rows.append(
@@ -328,8 +327,8 @@ def _steps(folder: Path, steps: Iterator[Any], total: int, key: str, watched: bo
 
 
 def _copy(root: Path, name: str, wanted: Wanted, watch_on: Examples, device: str) -> Made | None:
-    """Return a network of the study with other options for prediction, and what is found of it then; None
-    where it is not there.
+    """Return a network of the study with other prediction options, validated again; None if it does not
+    exist.
     """
     other = folder_of(root, name)
     held = _held(other)
@@ -346,14 +345,14 @@ def _copy(root: Path, name: str, wanted: Wanted, watch_on: Examples, device: str
 
 
 def _finish(folder: Path, wanted: Wanted, made: Made, provenance: JsonObject) -> None:
-    """Write the network, with the mean-field factor that was tuned, and remove its checkpoints."""
+    """Write the network, with the tuned mean-field factor, and remove its checkpoints."""
     folder.mkdir(parents=True, exist_ok=True)
     told = {
         **wanted.description.head_options,
         **({"mean_field": made.tuned} if made.tuned is not None else {}),
     }
     described = replace(wanted.description, head_options=told)
-    # so that no kill leaves it beside other weights or other code
+    # so that a kill cannot leave it next to different weights or code
     (folder / descriptions.NETWORK).unlink(missing_ok=True)
     if wanted.file is not None and wanted.file.resolve() != (folder / descriptions.OWN_FILE).resolve():
         shutil.copyfile(wanted.file, folder / descriptions.OWN_FILE)
@@ -365,9 +364,7 @@ def _finish(folder: Path, wanted: Wanted, made: Made, provenance: JsonObject) ->
 
 
 def _held(folder: Path) -> dict[str, Any] | None:
-    """Return what the folder of a trained network says about how it was made; None where there is none, or it
-    is damaged.
-    """
+    """Return the record of how a trained network was made; None if its folder has none, or a damaged one."""
     try:
         held = json.loads((folder / descriptions.NETWORK).read_text(encoding="utf-8"))
         return held if held["provenance"]["key"] and (folder / descriptions.WEIGHTS).is_file() else None
@@ -376,7 +373,7 @@ def _held(folder: Path) -> dict[str, Any] | None:
 
 
 def _arguments(options: TrainOptions) -> JsonObject:
-    """Return the options that were given, without those that change no network."""
+    """Return the given options, without those that do not change the network."""
     held = given_options(options, but=(*_NOT_IN_KEY, "data", "schedules", "head_options"))
     if options.backbone is not None:
         held = {**held, "backbone": plug.absolute(options.backbone)}

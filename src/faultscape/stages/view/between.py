@@ -110,7 +110,7 @@ def between(columns: Columns, settings: Settings) -> MapCounts | Answers:
             read_predictions(columns.root, settings, models, columns.ids.combine_chunks(), top=False).labels,
         )
     except FaultscapeError:
-        # answers of other classes, which `predict` makes anew: the images can be looked at
+        # answers for other classes, until `predict` remakes them: the images can still be browsed
         return Answers(models, np.full((len(models), len(columns)), -1, np.int32))
 
 

@@ -102,7 +102,7 @@ def read_all(root: Path, settings: Settings) -> Columns:
     if not (root / "corpus.parquet").exists():
         raise StudyError(f"{root} has no images; run `faultscape collect {root} IMAGES` first")
     table = read_columns(root)
-    grouped = duplicates_column(table.column_names) != "group"  # earlier versions kept near-duplicates there
+    grouped = duplicates_column(table.column_names) != "group"  # else near-duplicates of earlier versions
     words = {
         name: _words(table[name]) for name in ("set", "role", "condition", *(["group"] if grouped else []))
     }

@@ -31,7 +31,7 @@ from faultscape.study.answers.schema import TRAINING
 from faultscape.study.tables import label_maps
 from faultscape.web import overlays
 
-_SHOWN = 8  # pairs of classes in which two maps part
+_SHOWN = 8  # most pairs of classes in which two maps differ
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def model_rows(study: Opened, place: int, truth: str) -> list[ModelRow]:
         ]
     pairs, n = np.array([(models, j) for j in range(models)], np.int64).reshape(-1, 2), len(study.classes) + 1
     cells = counts.count_image(stack, n, pairs, models)[0] if models else np.zeros((0, n, n), np.int64)
-    cells[:, -1] = 0  # void of the truth
+    cells[:, -1] = 0  # void in the truth
     values = _concordance(cells)
     return [
         ModelRow(

@@ -27,9 +27,9 @@ Label = Literal["labelled", "unlabelled", "discarded", "kept"]
 Sort = Literal["", "-disagreement", "disagreement", "agreement", "-agreement", "id"]
 Share = Annotated[float, pydantic.Field(ge=0, le=1, allow_inf_nan=False)]
 Text = Annotated[str, pydantic.Field(max_length=300)]
-PAIR = "pair"  # what `show` calls the difference of a and b
+PAIR = "pair"  # the value of `show` for the difference of a and b
 ANY, ALL, SOME = "any", "all", "some"  # how many models show a class; otherwise the name of one
-KEYS = {"class_": "class", "as_": "as"}  # fields that an address calls otherwise
+KEYS = {"class_": "class", "as_": "as"}  # fields with a different name in an address
 WORDS = ("set", "role", "condition", "group")
 
 
@@ -84,7 +84,7 @@ class ImageQuery:
         return bool(self.address(a="", b="", truth="", by=ANY, **_AT_REST))
 
 
-# fields that leave no image out
+# fields that do not leave out images
 _AT_REST = {"sort": "", "page": 1, "per": 48, "show": "", "as_": "fill", "blend": 50}
 _NUMBERS = ("per", "page", "blend")
 _QUERY = pydantic.TypeAdapter(ImageQuery)

@@ -25,7 +25,7 @@ from faultscape.study.settings import Settings, read_settings
 
 Stamp = tuple[tuple[str, int, int], ...]
 _SECONDS, _TRIES = 2.0, 3
-_AHEAD = "answers.sqlite-wal"  # what a server that still runs wrote last
+_AHEAD = "answers.sqlite-wal"  # the latest writes of a server that is still running
 _FILES = ("study.toml", "corpus.parquet", "answers.sqlite", _AHEAD, "selection*.csv", "selection*.json")
 _MANIFESTS = ("predictions/*/manifest.json", "truth/*/manifest.json", "pairs/*/manifest.json")
 
@@ -81,7 +81,7 @@ class Library:
 
     def _open(self) -> Opened:
         for _ in range(_TRIES - 1):
-            with suppress(StudyChangedError):  # another faultscape may be writing to it
+            with suppress(StudyChangedError):  # another process may be writing to it
                 return self._opened()
         return self._opened()
 
@@ -91,7 +91,7 @@ class Library:
         said = between(columns, settings)
         if isinstance(said, MapCounts):
             counts = read_counts(said, columns, settings)
-            next(counts, None)  # what the first shard loads, nobody's first page waits for
+            next(counts, None)  # load the first shard now, so that the first page does not wait for it
             self._reader = threading.Thread(target=collections.deque, args=(counts, 0), daemon=True)
             self._reader.start()
         return Opened(self._root, settings, settings.class_list, columns, said, stamp)
@@ -107,7 +107,7 @@ def stamp_of(root: Path) -> Stamp:
             with suppress(OSError):  # gone by now
                 about = path.stat()
                 if about.st_size or path.name != _AHEAD:
-                    # whoever only reads leaves an empty log for a moment
+                    # a reader briefly leaves an empty log
                     found.append((str(path), about.st_size, about.st_mtime_ns))
     return tuple(sorted([*found, *_rows_on_a_server(root)]))
 

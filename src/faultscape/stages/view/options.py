@@ -1,6 +1,6 @@
 """The options of `view`.
 
-Conventions: light, as the command line reads it.
+Conventions: imports are light, because the command line reads this file.
 """
 
 from __future__ import annotations

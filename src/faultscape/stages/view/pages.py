@@ -33,7 +33,7 @@ def router(library: Library) -> APIRouter:
     """Return the routes of a study's pages."""
     routes, pictures = APIRouter(), Pictures()
     for name in ("base", "parts", "browse", "images", "image", "pair", "walk"):
-        # read now, not by who asks first
+        # read now, so that the first request does not wait
         template(f"app/{name}.html.jinja")
 
     @routes.get("/", response_class=HTMLResponse)

@@ -156,7 +156,7 @@ class _Votes:
                     try:
                         yield self.of(image)
                     except LabelMapError:
-                        continue  # it is said where the votes are joined
+                        continue  # reported when the votes are merged
 
 
 class _Work:

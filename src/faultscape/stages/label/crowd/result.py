@@ -12,7 +12,7 @@ from faultscape.errors import counted
 from faultscape.stages.label.result import already_labelled, next_lines
 from faultscape.terminal_lines import wrapped
 
-_SHOWN = 20  # images that are named
+_SHOWN = 20  # most images to name
 
 
 def _miou(value: float) -> str:
@@ -64,7 +64,7 @@ class Taken:
     replaced: int
     failures: int  # labels that cannot be used
     begun: int  # sessions with at least one label
-    sessions: int  # all sessions but training
+    sessions: int  # all sessions except training
     training: tuple[tuple[str, float], ...] = ()
     mean: float = float("nan")  # mIoU of training images
     first: str = ""
@@ -100,11 +100,11 @@ def _lines(one: Taken) -> list[str]:
 @dataclass(frozen=True)
 class Consensus:
     """What `label consensus` wrote: labels added and replaced, images that too few people labelled or that
-    could not be merged, images to discuss, and how far each two annotators agree.
+    could not be merged, images to discuss, and how far each pair of annotators agrees.
 
-    ``discuss`` (image, share of disputed pixels, mean mIoU of each two), the lowest mIoU first.
-    ``pairs`` (one, other, mIoU, images in common) of each two annotators. mIoU is NaN where nothing defines
-    it.
+    ``discuss`` holds (image, share of disputed pixels, mean mIoU over pairs), the lowest mIoU first.
+    ``pairs`` holds (one, other, mIoU, images in common) for each pair of annotators. mIoU is NaN if
+    undefined.
     """
 
     truth: str  # name under which the consensus is stored

@@ -85,7 +85,7 @@ def export(
 
 
 def _check_people(people: Sequence[str], truth: str, models: Mapping[str, object]) -> None:
-    """OptionError or StudyError for names that cannot be names of folders and truths."""
+    """Raise OptionError or StudyError for names that cannot be names of folders and truths."""
     for place, who in enumerate(people):
         check_name(who, "person")
         check_name(f"{truth}-{who}", "truth")

@@ -1,8 +1,9 @@
-"""The frames that the measure page shows of anomaly scores: of each model the best and the worst by average
-precision, with the map of the score and the objects that it misses.
+"""Choose the frames of anomaly scores that the `measure` page shows: each model's best and worst by average
+precision, with the score map and the objects that it misses.
 
-Conventions: frames of equal average precision follow `stages.measure.image_order`. What is found or missed at
-5 % false positives is by the histograms of the data set's scores in 65,536 steps, as intervals are.
+Conventions: frames of equal average precision are ordered by `stages.measure.image_order`. What is found or
+missed at 5 % false positives is read from histograms of the data set's scores in 65,536 steps, like
+intervals.
 Source: Blum et al. 2021, Figs. 2 and 5.
 """
 
@@ -26,8 +27,8 @@ from faultscape.stages.measure.sets import DataSet
 
 
 def anomaly_frames(data: DataSet, scored: Scored, many: int) -> Iterator[tuple[int, FrameCard]]:
-    """Yield (rank, frame) of ``many`` best and worst frames of each model of anomaly scores; those whose
-    files are gone are left out.
+    """Yield (rank, frame) for the ``many`` best and worst frames of each model with anomaly scores, without
+    those whose files are gone.
     """
     for name, job in scored.jobs.items():
         found = scored.found[name]
@@ -58,7 +59,7 @@ def anomaly_frames(data: DataSet, scored: Scored, many: int) -> Iterator[tuple[i
 
 
 def _ranks(data: DataSet, values: dict[str, float]) -> dict[str, int]:
-    """Return {place: which comes first among equals}; files are read where some are equal."""
+    """Return {index: tie-breaking rank}; files are read only if there are ties."""
     known = [round(v, 12) for v in values.values() if not math.isnan(v)]
     if len(set(known)) == len(known):
         return {word: k for k, word in enumerate(values)}

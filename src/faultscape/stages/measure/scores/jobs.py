@@ -1,9 +1,9 @@
-"""The jobs that measure the scores of a data set, one a model, done side by side, and what a reader must know
-of them.
+"""Measure the scores of a data set in parallel jobs, one per model, and note what readers must know about
+them.
 
 Conventions: a model's kind is anomaly, or the first of doubt, probabilities, confidence that it has. A job's
-key changes with the definitions that its findings follow from, the classes, and the files' sizes and times,
-so that only what changed is measured again.
+key depends on the definitions that affect its results, the classes, and the files' sizes and times, so that
+only what changed is measured again.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from faultscape.study.array_jobs import Share
 from faultscape.study.parts import key_of
 from faultscape.study.settings import class_settings
 
-_VERSION = 10  # of what a job finds: another number measures all scores anew
-# what changes a model's part
+_VERSION = 10  # of a job's results: a new number measures all scores again
+# definitions that affect a model's part
 _OF_SCORES = ("fpr_rule", "curve", "thresholds", "rounding", "track", "bins", "window", "certain", "accurate")
-_OF_ANOMALIES = ("connectivity", "fpr_limit", "alarm", "covered")  # and that of one with anomaly scores
+_OF_ANOMALIES = ("connectivity", "fpr_limit", "alarm", "covered")  # and only with anomaly scores
 
 
 def jobs_of(
     out: Path, data: DataSet, definitions: Definitions, reading: Reading, metrics: Sequence[str] = ()
 ) -> tuple[list[ScoreJob], dict[str, str], list[tuple[str, str]]]:
-    """Return the jobs of a data set's scores, {NAME: kind}, and what to say about them; ``metrics`` are one's
-    own of scores, file.py:NAME.
+    """Return the jobs of a data set's scores, {NAME: kind}, and notes; ``metrics`` are custom score metrics,
+    file.py:NAME.
     """
     jobs, kinds, notes = [], {}, []
     written = class_settings(data.classes)
@@ -81,7 +81,7 @@ def jobs_of(
 
 
 def _state(data: DataSet, name: str, kind: str) -> list[str]:
-    """Return what says that a model's scores, maps and truth are the same."""
+    """Return fingerprints that change if a model's scores, maps or truth change."""
     source = data.models[name]
     if source.study:
         return [*(data.keys[name, shard] for shard in data.shards), source.state]
@@ -102,9 +102,7 @@ def make(
     engine: str,
     workers: int | None,
 ) -> int:
-    """Measure the scores of every model of a share that has some and was not measured before, side by side;
-    returns how many.
-    """
+    """Measure in parallel the scores of a share of the models, those not measured yet; return how many."""
     jobs, _, _ = jobs_of(out, data, definitions, reading, metrics)
     todo = [
         job for number, job in enumerate(jobs) if mine.has(number) and not model_scores.place(job).exists()
@@ -117,7 +115,7 @@ def make(
 def scores(
     out: Path, data: DataSet, definitions: Definitions, reading: Reading, metrics: Sequence[str] = ()
 ) -> Scored:
-    """Gather the scores of all models, which were measured before."""
+    """Gather the scores of all models, which must have been measured."""
     jobs, kinds, notes = jobs_of(out, data, definitions, reading, metrics)
     result = Scored(
         data, definitions, kinds=kinds, notes=notes, metrics=named(list(own_metrics(metrics).values()))
@@ -134,8 +132,8 @@ def scores(
 
 
 def _notes(job: ScoreJob, found: model_scores.Found) -> list[tuple[str, str]]:
-    """Return what a reader must know of a model's scores: images that have none or count for nothing, and why
-    something has no value.
+    """Return notes on a model's scores: images without scores or without effect, and why a value is
+    undefined.
     """
     name, kind, images = job.name, job.kind, len(job.images.ids)
     notes, have = [], len(found["usable"])

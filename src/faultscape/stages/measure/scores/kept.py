@@ -1,8 +1,7 @@
-"""What a study keeps of a model beside its labels, as the scores that measuring reads: one image at a time,
-quickest in corpus order.
+"""Read a model's stored outputs as scores for `measure`: one image at a time, fastest in corpus order.
 
-Conventions: where a data set of files names a path for an image, one of a study names (shard, image id).
-Confidence comes as float32 of 0..1, in steps of 1/255.
+Conventions: where a data set of files has a path for an image, a study has (shard, image id). Confidence is
+float32 in 0..1, in steps of 1/255.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Token = tuple[int, str]
 
 
 class KeptScores:
-    """Reads one kind of what is kept of a model."""
+    """Reads one kind of a model's stored outputs."""
 
     def __init__(self, root: Path, name: str, kind: str) -> None:
         self._about = root, name, kind
@@ -29,9 +28,9 @@ class KeptScores:
         self._passed: set[str] = set()
 
     def read(self, token: Token) -> np.ndarray:
-        """Return an image's scores; StudyError where they are gone since they were listed."""
+        """Return an image's scores; StudyError if they have disappeared since they were listed."""
         shard, wanted = token
-        for _ in range(2):  # from where the last image was; else once more from the beginning of the shard
+        for _ in range(2):  # from the last image on; else once more from the beginning of the shard
             if shard != self._shard or wanted in self._passed:
                 self._shard, self._rows, self._passed = shard, outputs.read_kept(*self._about, shard), set()
             for id_, (values, *_) in self._rows:
@@ -47,8 +46,8 @@ class KeptScores:
 def tokens(
     root: Path, name: str, kind: str, shard: int, ids: Sequence[str], parts: Iterable[tuple[str, Part]]
 ) -> list[Token | None]:
-    """Return (shard, id) for each image of a shard that has scores of a kind in the shard's ``parts``
-    (`outputs.parts_by_shard`); else None.
+    """Return (shard, id) for each image with scores of a kind in the shard's ``parts``
+    (`outputs.parts_by_shard`), else None.
     """
     there = set(outputs.ids(root, name, kind, parts))
     return [(shard, id_) if id_ in there else None for id_ in ids]

@@ -1,12 +1,12 @@
-"""Measure one model's scores over a data set: anomaly scores against masks, or doubt against the mistakes of
-its maps.
+"""Measure one model's scores over a data set: anomaly scores against masks, or doubt against its maps'
+errors.
 
-Conventions: doubt is what `doubt` files hold, else the sum of the losing probabilities, else 1 - confidence;
-calibration is of the probabilities, else of the confidence. Truth 1 is anomalous (wrong), 255 void. A model
-is one job: a pass over its files to see which can be used, two for the exact numbers of all pixels (of doubt
-two more, for its other direction), one for each image's histogram, calibration and components. What was found
-is kept in ``scores-KEY.npz`` beside the model's statistics, so that it is not done again. Arrays of images
-stand in corpus order, NaN or 0 where an image has no scores.
+Conventions: doubt comes from `doubt` files, else it is the sum of the losing probabilities, else 1 -
+confidence. Calibration uses the probabilities, else the confidence. Truth 1 is anomalous (wrong), 255 void.
+Each model is one job: one pass over its files to see which are usable, two for the exact numbers over all
+pixels (two more for doubt, in its other direction), and one for each image's histogram, calibration and
+components. Results are stored in ``scores-KEY.npz`` next to the model's statistics and reused. Arrays of
+images are in corpus order, NaN or 0 for an image without scores.
 Source: Buchanan et al. 2022, 3; Blum et al. 2021, 5 and appendix.
 """
 
@@ -44,16 +44,14 @@ VOID = 255
 POINTS = 400
 SUM_SLACK = 0.02  # far more than rounding to float16 or a resize takes away
 KINDS = ("doubt", "probabilities", "confidence")
-# of what is known of each image, the last of doubt alone
+# columns of each image's metrics, the last for doubt only
 COLUMNS = ("average_precision", "auroc", "fpr95", "correct_ap")
 Found = dict[str, np.ndarray]
 
 
 @task(ScoreJob)
 def score_model(job: ScoreJob, tick: Callable[[int], None]) -> int:
-    """Measure the scores of a job's one model and keep what was found; returns how many images could be
-    used.
-    """
+    """Measure the scores of a job's model and store the results; return how many images were usable."""
     definitions = job.definitions
     failures, usable = _usable(job)
     tick(len(job.images.ids))
@@ -89,8 +87,8 @@ def score_model(job: ScoreJob, tick: Callable[[int], None]) -> int:
 
 
 def unstreamed(kind: str, words: Sequence[str]) -> list[Metric]:
-    """Return the metrics of a kind of scores that nothing streams, those of one's own (file.py:NAME) too:
-    they are computed of pixels.
+    """Return the metrics of a kind of scores that cannot be streamed, including custom ones (file.py:NAME);
+    they are computed from the pixels.
     """
     known = named(list(own_metrics(words).values()))
     return [
@@ -101,7 +99,7 @@ def unstreamed(kind: str, words: Sequence[str]) -> list[Metric]:
 
 
 def _of_all_pixels(job: ScoreJob, usable: list[int]) -> Iterator[tuple[Metric, float]]:
-    """Yield what metrics make of the pixels of all images together, which are held for them."""
+    """Yield (metric, value) over the pooled pixels of all images, which are held in memory for this."""
     if wanted := [metric for metric in unstreamed(job.kind, job.metrics) if metric.join == "pooled"]:
         pixels = [
             (score[truth != VOID], truth[truth != VOID])
@@ -112,12 +110,12 @@ def _of_all_pixels(job: ScoreJob, usable: list[int]) -> Iterator[tuple[Metric, f
 
 
 def place(job: ScoreJob) -> Path:
-    """Return the file in which a job's result is kept."""
+    """Return the file of a job's result."""
     return measures.folder(Path(job.out), job.against, job.name) / f"scores-{job.key}.npz"
 
 
 def read(job: ScoreJob) -> Found:
-    """Return what a job found; StudyError where its file was damaged since."""
+    """Return a job's result; StudyError if its file is damaged."""
     try:
         with place(job).open("rb") as file, np.load(file, allow_pickle=False) as held:
             return {name: held[name] for name in held.files}
@@ -126,15 +124,13 @@ def read(job: ScoreJob) -> Found:
 
 
 def _usable(job: ScoreJob) -> tuple[list[tuple[str, str]], list[int]]:
-    """Return the images that cannot be used, and why, and the numbers of the others; every file is opened
-    once.
-    """
+    """Return (image, why) for unusable images, and the indices of the others; every file is opened once."""
     failures, usable = [], []
     load = score_loader(job)
     for k, id_ in enumerate(job.images.ids):
         try:
             if (pair := load(k)) is None:
-                if job.kind == "anomaly":  # frames without confidence or doubt are expected, and counted
+                if job.kind == "anomaly":  # confidence or doubt may be missing
                     failures.append((id_, "no scores were found"))
                 continue
             score, truth = pair[:2]
@@ -154,7 +150,7 @@ def _usable(job: ScoreJob) -> tuple[list[tuple[str, str]], list[int]]:
 
 
 def _check_sums(probabilities: np.ndarray, path: str) -> None:
-    """MetricError unless the (C, N) probabilities of every pixel add up to 1, as those of a softmax do."""
+    """Raise MetricError unless the (C, N) probabilities of every pixel add up to 1, like a softmax."""
     sums = probabilities.sum(0, dtype=np.float64)
     if sums.size and not (sums.min() >= 1 - SUM_SLACK and sums.max() <= 1 + SUM_SLACK):
         raise MetricError(
@@ -166,7 +162,7 @@ def _check_sums(probabilities: np.ndarray, path: str) -> None:
 def _counted(
     job: ScoreJob, usable: list[int], tick: Callable[[int], None]
 ) -> Callable[[], Iterator[tuple[np.ndarray, np.ndarray, str]]]:
-    """Return a function that gives a fresh pass over (score, truth, id)."""
+    """Return a function that starts a new pass over (score, truth, id)."""
     load = score_loader(job)
 
     def chunks() -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
@@ -180,8 +176,8 @@ def _counted(
 
 
 def score_loader(job: ScoreJob) -> Callable[[int], tuple[np.ndarray, np.ndarray, Any] | None]:
-    """Return a function that gives (score, truth, probabilities or confidence) of the k-th image: truth 0, 1,
-    255.
+    """Return a function that loads (score, truth, probabilities or confidence) of the k-th image; truth is 0,
+    1 or 255.
     """
     source = job.model
     if job.kind == "anomaly":
@@ -234,8 +230,8 @@ def score_loader(job: ScoreJob) -> Callable[[int], tuple[np.ndarray, np.ndarray,
 
 
 def _rounded(score: np.ndarray, mask: np.ndarray, kind: np.dtype, path: str) -> np.ndarray:
-    """Return scores in a narrower type, as a preset has them; MetricError for what it cannot hold in pixels
-    that are judged.
+    """Return scores in a narrower type, as a preset requires; MetricError if it cannot hold the score of a
+    pixel that counts.
     """
     with np.errstate(over="ignore"):
         rounded = score.astype(kind)
@@ -249,9 +245,7 @@ def _rounded(score: np.ndarray, mask: np.ndarray, kind: np.dtype, path: str) -> 
 
 
 def _unsure(confidence: np.ndarray) -> np.ndarray:
-    """Return 1 - confidence in the type that makes no new ties: each distinct confidence keeps a doubt of its
-    own.
-    """
+    """Return 1 - confidence in a type that makes no new ties: distinct confidences keep distinct doubts."""
     return (
         1 - confidence.astype(np.float64)
         if confidence.dtype != np.float16
@@ -260,19 +254,19 @@ def _unsure(confidence: np.ndarray) -> np.ndarray:
 
 
 def _turned(chunks: Chunks, start: int = 0) -> Chunks:
-    """Return the other question: the correct pixels are to be found, by ``start`` - doubt (Keras' thresholds
-    want 1).
+    """Return the reversed task: detect the correct pixels, by ``start`` - doubt (the thresholds of Keras need
+    1).
     """
     return lambda: ((start - score, _correct(wrong), name) for score, wrong, name in chunks())
 
 
 def _correct(wrong: np.ndarray) -> np.ndarray:
-    """Return which pixels are correct (1), incorrect (0) and void, from those that are wrong."""
+    """Return which pixels are correct (1), incorrect (0) and void, from a map of wrong pixels."""
     return np.where(wrong == VOID, VOID, wrong == 0).astype(np.uint8)
 
 
 def _exact(exact: counts.Detection, definitions: Definitions, job: ScoreJob, usable: list[int]) -> Found:
-    """Return the numbers of all pixels together, and points of the curves."""
+    """Return the numbers over all pixels, and points of the curves."""
     precision, roc = counts.precision_recall(exact, POINTS), counts.roc(exact, POINTS)
     load = score_loader(job)
     areas, threshold = _areas(
@@ -294,8 +288,8 @@ def _areas(
     definitions: Definitions,
     pixels: Callable[[], Iterable[tuple[np.ndarray, np.ndarray]]],
 ) -> tuple[np.ndarray, float]:
-    """Return (AP, AUROC, FPR95) as the definitions have them, of a data set or of one image, and the
-    threshold of components; ``pixels`` gives (score, truth) once more.
+    """Return (AP, AUROC, FPR95) by the definitions, for a data set or one image, and the threshold for
+    components; ``pixels`` yields (score, truth) again.
     """
     if definitions.thresholds == "quantiles":
         found = quantile_curve(frame_bins(*of) for of in pixels())
@@ -307,7 +301,7 @@ def _areas(
         areas[:2] = other_curves.keras_areas(
             np.asarray(sum(other_curves.threshold_counts(*of) for of in pixels()))
         )
-    # pixels with that very score are predicted
+    # pixels with exactly that score are predicted
     return areas, float(np.nextafter(exact.f1_threshold, -np.inf))
 
 
@@ -319,8 +313,8 @@ def _by_image(
     threshold: float,
     tick: Callable[[int], None],
 ) -> Found:
-    """Return what each image has of its own: rank metrics, sparse histogram, calibration, windows, components
-    at ``threshold``.
+    """Return the results of each image: rank metrics, sparse histogram, calibration, windows, components at
+    ``threshold``.
     """
     load = score_loader(job)
     how = bootstrap.coarse_of(exact)
@@ -374,7 +368,7 @@ def _by_image(
         name: np.concatenate([getattr(image, name) for image in sparse]).astype(kind)
         for name, kind in small.items()
     }
-    if shares:  # of the places that anomalies have
+    if shares:  # of the places that hold anomalous pixels
         out["shares"] = np.concatenate(shares)[out["anomalous"] > 0]
     out["ends"] = np.cumsum([0, *(len(image.places) for image in sparse)])
     return out | {
@@ -384,7 +378,7 @@ def _by_image(
 
 
 def _all_of(rows: list[Found]) -> Found:
-    """Return an entry for every statistic that any image has: one without confidence adds nothing to those of
+    """Return one entry for every statistic that any image has; images without confidence have none for
     calibration.
     """
     return {name: values for row in rows for name, values in row.items()}
@@ -402,7 +396,7 @@ def _calibration(
         probabilities, label, label_map = more
         out["judged_pixels"] = np.array(np.count_nonzero(valid))
         out["other_class"] = np.array(np.count_nonzero(valid & _otherwise(probabilities, label_map)))
-        sure = np.minimum(probabilities.max(0), 1)  # a softmax may end a rounding above 1
+        sure = np.minimum(probabilities.max(0), 1)  # rounding may put a softmax slightly above 1
         out |= calibration.probability_counts(probabilities, label, valid, bins=definitions.bins, where=where)
     else:
         sure = more
@@ -411,8 +405,8 @@ def _calibration(
 
 
 def _otherwise(probabilities: np.ndarray, label_map: np.ndarray) -> np.ndarray:
-    """Return (H, W) where a map of places names a class that is not the most probable one; a tie is not
-    otherwise, nor is void.
+    """Return (H, W) where a map of class indices names a class other than the most probable one; ties and
+    void do not count.
     """
     named = label_map < len(probabilities)
     mine = np.take_along_axis(probabilities, np.where(named, label_map, 0)[None].astype(np.intp), 0)[0]
@@ -420,7 +414,7 @@ def _otherwise(probabilities: np.ndarray, label_map: np.ndarray) -> np.ndarray:
 
 
 def sparse_images(found: Found, images: int) -> list[bootstrap.SparseHistogram]:
-    """Return the sparse histogram of every image of a data set, empty for those without scores."""
+    """Return the sparse histogram of each image of a data set, empty for images without scores."""
     nothing = np.zeros(0, np.int64)
     out = [bootstrap.SparseHistogram(nothing, nothing, nothing, nothing) for _ in range(images)]
     shares = np.zeros(len(found["places"]))
@@ -435,7 +429,7 @@ def sparse_images(found: Found, images: int) -> list[bootstrap.SparseHistogram]:
 
 
 def ties(source: Source, kind: str) -> str:
-    """Return what to say about scores in 8 bits, or nothing."""
+    """Return a note about 8-bit scores, or ''."""
     path = next((p for p in source.scores.get(kind, ()) if p), None)
     if path is not None and not isinstance(path, str):
         return f"the {kind} that predict stored has 256 steps, so AP and FPR95 depend on many ties"

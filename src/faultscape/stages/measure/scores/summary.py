@@ -1,9 +1,9 @@
-"""What scores of a data set amount to: summaries and curves of its models.
+"""Summarize the scores of a data set: metrics and curves of its models.
 
-Conventions: a model's kind is anomaly, or the first of doubt, probabilities, confidence that it has. Points
-come from the exact scores; intervals from the histograms of coarse scores, moved by the difference of the
-two, which is noted where it is not small. Which metrics there are, and how each is made, is read off the
-catalogue: an entry that is not streamed is computed of the pixels themselves.
+Conventions: a model's kind is anomaly, or the first of doubt, probabilities, confidence that it has. Point
+estimates come from the exact scores. Intervals come from histograms of coarse scores, shifted by the
+difference of the two, which is noted if it is not small. The catalogue defines the metrics and how each is
+computed; one that is not streamed is computed from the pixels.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FROM = "the interval from histograms of scores in 65,536 steps"
 
 @dataclass(eq=False)
 class Scored:
-    """What was found of a data set's scores; empty where it has none."""
+    """The results from a data set's scores; empty if it has none."""
 
     data: DataSet
     definitions: Definitions
@@ -45,12 +45,12 @@ class Scored:
 
     @property
     def present(self) -> dict[str, np.ndarray]:
-        """{NAME: (I,)} which images of a model have scores."""
+        """{NAME: (I,)}, which images of a model have scores."""
         return {name: _mask(found["usable"], len(self.data.ids)) for name, found in self.found.items()}
 
     @property
     def images(self) -> dict[str, dict[str, np.ndarray]]:
-        """{NAME: {metric: (I,)}} of each image by itself."""
+        """{NAME: {metric: (I,)}} of single images."""
         out = {}
         for name, found in self.found.items():
             if not len(found["usable"]):
@@ -68,7 +68,7 @@ class Scored:
 
     @property
     def curves(self) -> dict[str, dict[str, Any]]:
-        """{NAME: {precision_recall, roc, reliability}}, points as numbers."""
+        """{NAME: {precision_recall, roc, reliability}}, as points."""
         out: dict[str, dict[str, Any]] = {}
         for name, found in self.found.items():
             if not len(found["usable"]):
@@ -92,8 +92,8 @@ class Scored:
 
     @property
     def anomalous(self) -> dict[str, float]:
-        """{NAME: share of anomalous pixels} of the images that a model has anomaly scores of: the average
-        precision of chance.
+        """{NAME: share of anomalous pixels} over the images with anomaly scores of a model: the average
+        precision of a random score.
         """
         out = {}
         for name, found in self.found.items():
@@ -104,7 +104,7 @@ class Scored:
         return out
 
     def summaries(self, name: str, draws: Draws, *, whole: bool = True) -> dict[str, Summary]:
-        """Return {metric: Summary} of a model, of the images that count in ``draws``, in the order of the
+        """Return {metric: Summary} of a model over the images that count in ``draws``, in the order of the
         catalogue.
         """
         found = self.found.get(name)
@@ -115,7 +115,7 @@ class Scored:
         return {metric: out[metric] for metric in self.metrics if metric in out}
 
     def _reading(self, name: str, reads: str) -> list[Metric]:
-        """Return the metrics of a model's kind of scores that read a statistic."""
+        """Return the metrics for a model's kind of scores that read a statistic."""
         return [
             metric
             for metric in self.metrics.values()
@@ -123,7 +123,7 @@ class Scored:
         ]
 
     def _rows(self, found: scores.Found) -> dict[str, np.ndarray]:
-        """Return {statistic: (I, ...)} of the images, 0 where an image has no scores."""
+        """Return {statistic: (I, ...)} of the images, 0 for an image without scores."""
         out = {}
         for key in (key.removeprefix("row_") for key in found if key.startswith("row_")):
             held = found[f"row_{key}"]
@@ -132,12 +132,12 @@ class Scored:
         return out
 
     def _used(self, found: scores.Found, draws: Draws) -> np.ndarray:
-        """Return (I,) which images have scores and count."""
+        """Return (I,), which images have scores and count."""
         return _mask(found["usable"], len(self.data.ids)) & draws.used
 
     def _ranks(self, name: str, found: scores.Found, draws: Draws, *, whole: bool) -> dict[str, Summary]:
-        """Return what ranks pixels; of some images (not ``whole``) there are no exact numbers but those of
-        the histograms.
+        """Return the metrics that rank pixels; for a subset of images (not ``whole``) they come from the
+        histograms, not from exact scores.
         """
         wanted = [metric for metric in self._reading(name, "score") if metric.streamed in scores.COLUMNS]
         images = scores.sparse_images(found, len(self.data.ids))
@@ -154,7 +154,7 @@ class Scored:
         for metric in wanted:
             k = scores.COLUMNS.index(metric.streamed)
             alone, shape = found["alone"][:, k], metric.shape
-            if self.definitions.pooling == "per_image":  # of images that have both kinds of pixels
+            if self.definitions.pooling == "per_image":  # over images with both kinds of pixels
                 alone = np.where(np.isnan(found["alone"][:, 1]), np.nan, alone)
                 out[metric.name] = self._mean_of_images(alone, found, draws)
                 continue
@@ -180,14 +180,14 @@ class Scored:
         return out
 
     def _mean_of_images(self, alone: np.ndarray, found: scores.Found, draws: Draws) -> Summary:
-        """Return the mean over images of what each has by itself."""
+        """Return the mean over images of a per-image metric."""
         spread = _spread(alone, found["usable"], len(self.data.ids))
         means = Means(np.where(self._used(found, draws), spread, np.nan)[:, None])
         return Summary(means.value, None, int(np.isnan(alone).sum()), "mean over images with a value", means)
 
     def _of_pixels(self, name: str, found: scores.Found, draws: Draws, *, whole: bool) -> dict[str, Summary]:
-        """Return the metrics of scores that are not a column of those which rank: means over images, or of
-        all pixels, with an interval where there is a way to draw them.
+        """Return the other score metrics: means over images, or values over all pixels, with an interval if
+        they can be resampled.
         """
         wanted = [metric for metric in self._reading(name, "score") if metric.streamed not in scores.COLUMNS]
         drawn = self._of_groups([metric for metric in wanted if metric.of_groups], found, draws)
@@ -216,8 +216,8 @@ class Scored:
     def _of_groups(
         self, metrics: Sequence[Metric], found: scores.Found, draws: Draws, *, sure: bool = False
     ) -> dict[str, np.ndarray]:
-        """Return {metric: (1 + B,)} of the histograms; with ``sure`` they are told the confidence at each
-        place.
+        """Return {metric: (1 + B,)} from the histograms; with ``sure``, metrics also receive the confidence
+        at each place.
         """
         if not metrics:
             return {}
@@ -239,14 +239,14 @@ class Scored:
         return {metric.name: np.concatenate([part[k] for part in parts]) for k, metric in enumerate(metrics)}
 
     def _of_fine(self, name: str, found: scores.Found, draws: Draws, *, whole: bool) -> dict[str, Summary]:
-        """Return what is made of fine bins of confidence: points of those of all pixels, intervals from doubt
-        in 65,536 steps, where doubt is 1 - confidence.
+        """Return the metrics of fine confidence bins: point estimates from the bins of all pixels, intervals
+        from doubt in 65,536 steps if doubt is 1 - confidence.
         """
         if "row_bin_count" not in found:
             return {}
         wanted = [metric for metric in self.metrics.values() if metric.reads == "fine"]
         used, out = self._used(found, draws), {}
-        # else the histograms are not of it
+        # otherwise the histograms do not describe confidence
         of_confidence = self.kinds[name] != "doubt" and bool(found["logit"])
         drawable = [metric for metric in wanted if metric.of_groups and of_confidence]
         drawn = self._of_groups(drawable, found, draws, sure=True)
@@ -266,8 +266,8 @@ class Scored:
         return out
 
     def _of_sums(self, found: scores.Found, draws: Draws) -> dict[str, Summary]:
-        """Return what is made of sums over images; what is not a smooth function of them, as errors of
-        calibration are not, by draws.
+        """Return the metrics of sums over images; those that are not smooth functions of them, such as
+        calibration errors, use draws.
         """
         rows, used = self._rows(found), self._used(found, draws)
         wanted = [metric for metric in self.metrics.values() if metric.reads in rows]
@@ -291,12 +291,12 @@ class Scored:
         return out
 
 
-# of what a statistic counts, where it is not a pixels
+# how statistics that do not count pixels are aggregated
 _AGGREGATES = {"component_tp": "sums over images", "object_sizes": "sums over images"}
 
 
 def _points(found: scores.Found, x: str, y: str) -> dict[str, list[float]]:
-    """Return the points of a curve that have both numbers, or nothing."""
+    """Return the points of a curve where both coordinates are finite; {} if there are none."""
     known = np.isfinite(found[x]) & np.isfinite(found[y])
     return {key: [float(f"{v:.6g}") for v in found[key][known]] for key in (x, y)} if known.any() else {}
 
@@ -310,13 +310,13 @@ def _drawn(
     *,
     shape: str = "smooth",
 ) -> Summary:
-    """Return a number with its values in all draws."""
+    """Return the summary of a number with its values in all draws."""
     value, replicates, left_out = draws.split(values)
     return Summary(value, None, undefined, aggregate, Drawn(value, replicates, left_out, used, shape))
 
 
 def _moved(drawn: np.ndarray, exact: float) -> np.ndarray:
-    """Return replicates (1 + B,) moved so that the first is the exact number, within 0..1."""
+    """Return replicates (1 + B,) shifted so that the first is the exact number, clipped to 0..1."""
     moved = np.clip(drawn + (exact - drawn[0]), 0, 1)
     moved[0] = exact
     return moved

@@ -39,17 +39,15 @@ from faultscape.web.app import NotFoundError, page
 
 MOST_BYTES = 256 << 20  # of one file
 MOST_UNPACKED = 2 << 30
-AT_ONCE = 4  # files that are being sent
-SECONDS = 1800.0  # that one may take
+AT_ONCE = 4  # most concurrent uploads
+SECONDS = 1800.0  # most seconds per upload
 _UNPACKED = "unpacked"
-_SHOWN = 20  # labels that could not be used
+_SHOWN = 20  # most unusable labels to list
 _ENDINGS = frozenset({".png", ".json", ".xml", ".txt"})
 _KINDS = ((b"PK", ".zip"), (b"<", ".xml"), (b"{", ".json"), (b"[", ".json"))
 TakeMasks = Callable[
     [Path, Path, str, Path, str], object
-    # of a study, what a file or folder says, as one truth, and what a path is called instead; what comes of
-    # it
-    # says so as text
+    # (study, file or folder, truth, path to hide, its name in messages) -> a result that prints as text
 ]
 
 

@@ -100,7 +100,7 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
             found = gate.people.find(pseudonym)
             shown = _people(request, me, found.name or pseudonym, token)
             if found.pseudonym == me.pseudonym:
-                gate.admit(request, shown, found)  # or who asked would be out with it
+                gate.admit(request, shown, found)  # otherwise the organiser who asked would be signed out
             return shown
         if act in ("remove", "remove with answers"):
             if pseudonym == me.pseudonym:

@@ -1,1 +1,1 @@
-"""Blended sets: their labels, objects, contact sheet, and what is handed on."""
+"""Blended sets: their labels, objects, contact sheet, and files to share."""

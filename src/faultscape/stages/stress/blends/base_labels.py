@@ -1,8 +1,8 @@
-"""The labels of a base set, image by image: where it is void, and where no object may go.
+"""Read the labels of a base set: where an image is void, and where no object may go.
 
-Conventions: masks (H, W) at the size of the image. The ego vehicle is a mask file (above 0 where it is, of
-any size), a class of the study, or a label number as the truth came; where nobody says it, it is what the
-layout of the data set says (Cityscapes' label ids).
+Conventions: masks (H, W) have the size of the image. The ego vehicle is given by a mask file (above 0 on it,
+any size), a class of the study, or a label id of the original truth; by default it comes from the layout of
+the data set (Cityscapes' label ids).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from faultscape.study.tables.corpus import Image, part_name
 
 
 class BaseLabels:
-    """Reads the labels of a base under a truth; StudyError where no image has one."""
+    """Reads the labels of a base under a truth; StudyError if no image has one."""
 
     def __init__(self, root: Path, settings: Settings, base: Base, truth: str, ego: str | None) -> None:
         self._folder, self._places = label_maps.truth(root, truth), table(settings.class_list)
         self._void, self._ego = len(settings.classes.ids), ego
         self._root, self._base = root, base
-        self.ego_seen = False  # in any image that was asked for
+        self.ego_seen = False  # whether any requested image shows it
         self._names = settings.classes.names
         parts = read_manifest(self._folder)
         held = {
@@ -56,7 +56,7 @@ class BaseLabels:
             )
 
     def own(self, image: Image) -> np.ndarray:
-        """Return the label map (h, w) of an image in the ids that it came with, at the image's size."""
+        """Return the label map (h, w) of an image in its original ids, at the image's size."""
         return nearest(runs.decode(self._shard(image.shard)[image.id]), (image.width, image.height))
 
     def places(self, image: Image) -> np.ndarray:
@@ -64,11 +64,11 @@ class BaseLabels:
         return self._places[self.own(image)]
 
     def void(self, image: Image) -> np.ndarray:
-        """Return (H, W) where an image has no class."""
+        """Return (H, W), where an image has no class."""
         return self.places(image) == self._void
 
     def forbidden(self, image: Image) -> np.ndarray | None:
-        """Return (H, W) where no object may go, None where it may go everywhere."""
+        """Return (H, W), where no object may go; None without restrictions."""
         if self._ego is None:
             return self._of_layout(image)
         if Path(self._ego).is_file():
@@ -81,7 +81,7 @@ class BaseLabels:
         return mask
 
     def _of_layout(self, image: Image) -> np.ndarray | None:
-        """Return where the data set itself says that the ego vehicle is."""
+        """Return where the ego vehicle is, by the data set's own labels."""
         layout, frames = self._frames
         if (
             layout is None

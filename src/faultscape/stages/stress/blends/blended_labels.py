@@ -1,11 +1,9 @@
-"""The labels of blended sets, and what was done to each image: made with the images' own recipes, a part a
-shard.
+"""Make the labels and facts of blended sets from the images' recipes, one part per shard.
 
-Conventions: semantic labels lie in stress/SET in the ids that the truth came with (an anomaly is void, a
-known object has the id of its class), labels of anomaly (0 known, 1 anomalous, 255 void) in
-stress/SET/anomaly, where known objects were pasted in (1) in stress/SET/pasted, and a row of facts an image
-in stress/SET/facts: totals of pixels, the digest of the image, what each step did. `manifest.csv` beside them
-is for people.
+Conventions: semantic labels are in stress/SET, in the truth's original ids (an anomaly is void, a known
+object has the id of its class); anomaly labels (0 known, 1 anomalous, 255 void) are in stress/SET/anomaly;
+stress/SET/pasted marks pasted known objects (1); stress/SET/facts has one row per image: totals of pixels,
+the digest of the image, and what each step did. `manifest.csv` next to them is for people.
 """
 
 from __future__ import annotations
@@ -49,7 +47,7 @@ _COLUMNS = ("id", "anomalous", "known", "void", "image", "steps")
 @dataclass(frozen=True)
 class BlendJob:
     """The labels of one shard of a blended set: (id, digest, shard and id of the base's label) of its images;
-    ``made_from`` the checksums of the parts that these lie in.
+    ``made_from`` holds the checksums of the parts with the base's labels.
     """
 
     study: str = field(metadata=CHANGES_NOTHING)
@@ -62,7 +60,7 @@ class BlendJob:
 
     @property
     def key(self) -> str:
-        """The key of what the job makes."""
+        """The key of the job's result."""
         held = to_json(self)
         assert isinstance(held, dict)
         return key_of({name: value for name, value in held.items() if name != "study"})
@@ -70,7 +68,7 @@ class BlendJob:
 
 @dataclass(frozen=True)
 class BlendedPart:
-    """The four parts of one shard that were put."""
+    """The four written parts of one shard."""
 
     labels: str
     anomaly: str
@@ -82,8 +80,8 @@ class BlendedPart:
 def fill_blended(
     root: Path, settings: Settings, sets: Sequence[str], truth: str, *, engine: str, workers: int | None
 ) -> dict[str, tuple[int, int, int]]:
-    """Make the labels and facts of sets that are missing or stale, write their manifests, and return {set:
-    (anomalous, known, void pixels)}.
+    """Make the missing or stale labels and facts of sets, write their manifests, and return {set: (anomalous,
+    known, void pixels)}.
     """
     images = read_corpus(root)
     by_id = {image.id: image for image in images}
@@ -112,7 +110,7 @@ def fill_blended(
     def enter(made: list[tuple[BlendJob, BlendedPart]]) -> list[Timing]:
         for name in {job.set for job, _ in made}:
             where = labels_folder(root, name)
-            # the last says that all are there
+            # entered last: if it exists, all do
             folders = {
                 "anomaly": where / ANOMALIES,
                 "pasted": where / PASTED,
@@ -156,7 +154,7 @@ def fill_blended(
 
 @task(BlendJob)
 def label_shard(job: BlendJob, tick: Callable[[int], None]) -> BlendedPart:
-    """Make the labels of one shard, and put them. StudyError names an image that cannot be made."""
+    """Make and write the labels of one shard. StudyError names an image that cannot be made."""
     root = Path(job.study)
     settings = read_settings(root)
     images = {image.id: image for image in read_corpus(root, job.number)}
@@ -199,7 +197,7 @@ def labels_of(
     image: Image, own: np.ndarray, classes: Classes
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int, int, str, str]]:
     """Return the semantic labels (H, W) of a blended image, in the ids of its base's labels (H, W), its
-    labels of anomaly, where known objects lie (1), and (pixels of each, digest, what each step did).
+    anomaly labels, where known objects are (1), and (pixels of each, digest, what each step did).
     """
     recipe = recipe_of(image.source)
     assert recipe is not None
@@ -215,7 +213,7 @@ def labels_of(
     labels[made.objects == ANOMALY] = empty
     known = made.objects == KNOWN
     names = {placed.class_ for placed in plan.objects if placed.use == "known"}
-    of_class = next(iter(names), "")  # of several known objects of different classes the pixels are void
+    of_class = next(iter(names), "")  # with known objects of different classes, the pixels are void
     labels[known] = (
         classes.ids[classes.names.index(of_class)] if len(names) == 1 and of_class in classes.names else empty
     )
@@ -236,7 +234,7 @@ def read_facts(root: Path, name: str) -> dict[str, dict[str, str | int]]:
 def manifest_text(
     images: Sequence[Image], by_id: dict[str, Image], facts: dict[str, dict[str, str | int]]
 ) -> str:
-    """Return manifest.csv of a set: an image a row, with its base, plan, totals of pixels and digests."""
+    """Return manifest.csv of a set: one row per image, with its base, plan, totals of pixels and digests."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(

@@ -1,9 +1,9 @@
-"""Known objects for fishyscapes-v3: cut out of labelled training images, each at its own place.
+"""Known objects for fishyscapes-v3: cut out of labelled training images, each at its original position.
 
-Conventions: the classes that Fishyscapes takes, under the names that class lists give them; instances where
-the study has them (`truth/instances`), else connected regions of a class. Which images are looked at, and
-which of their objects are taken, follows from bytes, never from names. An instance in several pieces is
-occluded, and left out; of others people tell (`--review`).
+Conventions: the classes are those of Fishyscapes, under the names of common class lists. Objects are
+instances if the study has them (`truth/instances`), else connected regions of a class. The choice of images
+and objects depends on bytes, never on names. An instance in several pieces is occluded and left out; people
+judge the others (`--review`).
 Source: Blum et al. 2021, 3.1: car, person, truck, bus, train, bike "where we manually filter out any occluded
 instances"; how many is ours.
 """
@@ -29,16 +29,16 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image
 from faultscape.ties import tie_order
 
-MOST = 500  # objects of a set
+MOST = 500  # most objects per set
 KNOWN = ("car", "person", "pedestrian", "truck", "bus", "train", "bicycle", "bicyclist", "bike")
 _INSTANCES = "instances"
-_WHOLE = 0.98  # of an instance's pixels lie in its largest piece: specks that annotators left beside it aside
+_WHOLE = 0.98  # share of an instance's pixels in its largest piece, to tolerate specks left by annotators
 
 
 def known_objects(
     root: Path, settings: Settings, images: Sequence[Image], options: BlendOptions, truth: str
 ) -> list[Cutout]:
-    """Return known objects of labelled training images, at most `MOST`; CorpusError where there are none."""
+    """Return known objects of labelled training images, at most `MOST`; CorpusError if there are none."""
     names = {place: name for place, name in enumerate(settings.classes.names) if name.lower() in KNOWN}
     training = [
         image
@@ -104,8 +104,8 @@ def known_objects(
 
 
 def names_of_instances(instances: np.ndarray, places: np.ndarray, names: dict[int, str]) -> dict[int, str]:
-    """Return {instance: class} of the instances (H, W), 0 for none, whose commonest place is one of
-    ``names``, and that are of one piece: in front of others stands something.
+    """Return {instance: class} of the instances (H, W), 0 for none, whose most common place is one of
+    ``names`` and that are in one piece; the others are occluded.
 
     >>> names_of_instances(np.array([[1, 1, 2, 0]]), np.array([[8, 8, 3, 3]]), {8: "car"})
     {1: 'car'}

@@ -1,8 +1,9 @@
-"""The objects of a blended set: read from a folder, drawn by code, or cut out of training images; kept in the
-study by their digests.
+"""The objects of a blended set: read from a folder, drawn by code, or cut out of training images; stored in
+the study by digest.
 
-Conventions: a set that exists keeps its objects, whatever its folder holds now. An object of a class that
-the study knows is not an anomaly (Blum et al. 2021: objects only of classes that Cityscapes does not have).
+Conventions: an existing set keeps its objects, whatever its folder now contains. An object of a class that
+the study knows is not an anomaly (Blum et al. 2021 use only objects of classes that Cityscapes does not
+have).
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image
 from faultscape.study.tables.stress_sets import StressSet
 
-FOLDER = "objects"  # of the study
-_SAME = (  # what data sets call the same class
+FOLDER = "objects"  # folder in the study
+_SAME = (  # names of the same class in different data sets
     ("person", "pedestrian", "people"),
     ("bicycle", "bike", "bicyclist"),
     ("motorcycle", "motorbike"),
@@ -65,8 +66,8 @@ def find_objects(
     truth: str,
     made: Mapping[str, StressSet],
 ) -> Objects:
-    """Return the objects that a line is to blend; of a set that was made before, those that it has (``made``
-    holds the line's sets that are there). Errors: CorpusError where there are none that can be used.
+    """Return the objects to blend; for existing sets (``made``), the objects that they have. Errors:
+    CorpusError if there are no usable ones.
     """
     held = next((one for one in made.values() if one.kind == "blend"), None)
     if held is not None:
@@ -113,8 +114,8 @@ def find_objects(
 
 
 def _refuse_switched_off(options: BlendOptions, found: Objects, sets: Sequence[str]) -> None:
-    """OptionError where a set that was made before has objects that a line switches off: they would stay, and
-    be taken for left out.
+    """Raise OptionError if an existing set has objects that the command switches off: they would stay,
+    contrary to expectation.
     """
     if options.blending.without is None or options.review:
         return
@@ -130,7 +131,7 @@ def _refuse_switched_off(options: BlendOptions, found: Objects, sets: Sequence[s
 
 
 def keep_objects(root: Path, objects: Objects) -> None:
-    """Put the objects that the study does not keep yet."""
+    """Store the objects that the study does not have yet."""
     folder = root / FOLDER
     todo = [cutout for cutout in objects.cutouts if not (folder / f"{cutout.digest}.png").is_file()]
     with progress("objects", len(todo)) as tick:
@@ -140,8 +141,8 @@ def keep_objects(root: Path, objects: Objects) -> None:
 
 
 def switched_off(file: str) -> set[str]:
-    """Return the digests that a CSV file, saved by the contact sheet, switches off; OptionError for a file
-    that is none.
+    """Return the digests that a CSV file, saved by the contact sheet, switches off; OptionError for any other
+    file.
     """
     try:
         with Path(file).open(encoding="utf-8-sig", newline="") as lines:
@@ -164,8 +165,7 @@ def switched_off(file: str) -> set[str]:
 
 
 def known_words(classes: Classes) -> frozenset[str]:
-    """Return the words, in small letters, that classes of a list go by: names, synonyms, and what other data
-    sets call the same.
+    """Return the lowercase words for the classes of a list: names, synonyms, and names in other data sets.
 
     >>> words = known_words(Classes(("object--vehicle--motorcycle", "Pedestrian"), (0, 1), ()))
     >>> sorted({"motorbike", "person", "horse"} & words)
@@ -179,8 +179,8 @@ def known_words(classes: Classes) -> frozenset[str]:
 
 
 def _offered(options: BlendOptions, settings: Settings, say: Callable[[str], object]) -> list[Cutout]:
-    """Return the cut-outs that a line's folder offers, or drawn ones, of classes that its preset takes and
-    that the study does not know.
+    """Return the cut-outs in the given folder, or drawn ones, of classes that the preset uses and the study
+    does not know.
     """
     found = (
         list(read_cutouts(options.objects, smallest=options.blending.smallest, say=say).cutouts)

@@ -1,7 +1,7 @@
-"""The contact sheet of objects, on which a person switches off those that code cannot judge: occluded, torn,
-or no object at all.
+"""The contact sheet on which a person switches off bad objects that code cannot detect: occluded, torn, or
+not an object at all.
 
-Conventions: one file, STUDY/objects/review.html, with every object drawn small; the page saves
+Conventions: one file, STUDY/objects/review.html, with a thumbnail of every object; the page saves
 switched-off.csv, with a column `object` of digests.
 """
 

@@ -1,4 +1,4 @@
-"""Write blended sets to a folder that can be handed on: images or overlays, labels, and the manifest.
+"""Write blended sets to a folder for sharing: images or overlays, labels, and the manifest.
 
 Conventions: SET/images/ID.png, SET/labels/ID.png (0 known, 1 anomalous, 255 void), SET/manifest.csv; with
 overlays SET/overlays/ID.overlay instead of images: the signed difference to the base, which names its base
@@ -38,7 +38,7 @@ class ShareJob:
 
 @dataclass(frozen=True)
 class Shared:
-    """How many images were written, and (id, why) of those that could not be made."""
+    """The number of images written, and (id, why) for those that could not be made."""
 
     images: int
     failures: tuple[tuple[str, str], ...]
@@ -47,8 +47,8 @@ class Shared:
 def write_shared(
     root: Path, folder: Path, sets: Sequence[str], *, overlay_only: bool, engine: str, workers: int | None
 ) -> int:
-    """Write sets to a folder, and return how many images. ImageError, once all others are written, for images
-    that could not be made.
+    """Write sets to a folder, and return the number of images. ImageError for images that could not be made,
+    after all others are written.
     """
     make_folder(folder)
     images = [image for image in read_corpus(root) if image.set in sets]
@@ -82,8 +82,8 @@ def write_shared(
 
 
 def _say_others(folder: Path, names: set[str]) -> None:
-    """Say how many files of an earlier line lie in a folder, of images that are no longer in the set:
-    users of the folder would take them too.
+    """Report how many files in a folder are left over from images that are no longer in the set, because
+    users of the folder would include them.
     """
     found = [
         path
