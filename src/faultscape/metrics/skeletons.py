@@ -9,7 +9,7 @@ of the predicted centreline that lies on true pixels of the class, topology sens
 centreline on predicted pixels, and clDice their harmonic mean: 0 where only one map has the class, NaN where
 neither has it. Larger is better.
 
-``labels`` (H, W) is a map of places. ``counts`` (..., C, 4) are those of ``skeleton_counts``, of one image
+``labels`` (H, W) is a map of places. ``counts`` (..., C, 4) are those of ``skeleton_counts``, for one image
 or summed.
 
 Source: Shit et al. 2021 (clDice); Guo and Hall 1989 (Parallel thinning with two-subiteration algorithms).
