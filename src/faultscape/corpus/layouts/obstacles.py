@@ -56,7 +56,7 @@ def _listed(path: Path) -> list[str]:
 
 
 def find_anomaly_track(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames images/*.jpg: ``validation`` are those whose names begin with it, with
+    """Yield the frames images/*.jpg: ``validation`` are those whose names begin with that word, with
     labels_masks/NAME_labels_semantic.png; ``test`` are the others, without labels.
     """
     yield from _track(base(root, "dataset_AnomalyTrack"), split, scenes=False)

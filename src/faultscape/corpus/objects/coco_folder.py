@@ -3,8 +3,8 @@ that it names.
 
 Conventions: an image is found by the end of its path, first in the folder that the JSON file's name ends in
 (instances_val2017.json: val2017), then in ``images``; elsewhere it must be unique. The class is the
-category's name. Crowds are not objects. Objects from files called ..._val... are for validation, from
-..._test... for test, from all others for both.
+category's name. Crowds are not objects. Objects from a file with ``_val`` in its name are for validation,
+with ``_test`` for test, all others for both.
 """
 
 from __future__ import annotations
