@@ -254,9 +254,7 @@ def facade(
     else:
         picture[-12:, 3:11] = np.clip(wall * 0.45, 0, 255)
         windows[-12:, 3:11] = False
-    if (
-        rng.random() < 0.16 and floors > 3 and bays > 3
-    ):  # a mural: leaves, sky or paint where there is no window
+    if rng.random() < 0.16 and floors > 3 and bays > 3:  # a mural: leaves, sky or paint without a window
         a, b = rng.integers(0, bays - 3) * 14, rng.integers(1, floors - 2) * 16
         base = np.array(((84, 124, 66), (120, 170, 220), (200, 60, 60), (210, 190, 90))[rng.integers(4)])
         picture[b : b + 40, a : a + 38] = np.clip(

@@ -55,9 +55,9 @@ def add_fog(
     """Return the image (H, W, 3) uint8 with fog where ``where`` (H, W) is true; everywhere by default.
 
     I = J t + L (1 - t), t = exp(-beta d), with the scene's colour J, the fog's light L and the depth d (H, W)
-    in metres. A depth that is not finite or not above 0 is unknown and counts as 300 m. The default is
-    `depth_by_place` with the row ``horizon``, by default 0.42 of the height. Errors: ImageError for an
-    invalid image, and for sizes that differ.
+    in metres. A depth that is not finite or not above 0 is unknown and counts as 300 m. ``depth`` is by
+    default `depth_by_place` with the row ``horizon``, by default 0.42 of the height. Errors: ImageError for
+    an invalid image, and for sizes that differ.
 
     >>> add_fog(np.zeros((1, 2, 3), np.uint8), Fog(0.01, (200, 200, 200)), depth=np.array([[0.001, 69.315]]))[
     ...     ..., 0

@@ -28,9 +28,7 @@ _WIDEST, _TALLEST = 0.45, 0.6  # of the frame
 _MOST_ENLARGED = 6.0
 _TRIES, _SMALLER = 80, 0.8
 
-LOW = (
-    0.8  # probability that an object of the class has its centre in the lower half of the frame; others: 0.5
-)
+LOW = 0.8  # probability that an object of the class is centred in the frame's lower half; others: 0.5
 HIGH = 0.2
 MAMMALS = (
     "cat",

@@ -69,13 +69,7 @@ def read_about(path: Path) -> MethodAbout:
         return _READ.validate_json(header["__metadata__"][ABOUT])
     except FileNotFoundError:
         raise ModelError(f"{path}: fitted method not found") from None
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        RecursionError,
-    ) as error:  # pydantic's errors are ValueErrors
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:  # pydantic's are ValueErrors
         raise not_a_method(path, error) from None
 
 

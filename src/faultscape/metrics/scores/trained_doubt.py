@@ -17,9 +17,7 @@ from scipy.special import expit, gammaln, psi
 from faultscape.maps.winners import enlarged
 
 _AT_ONCE = 1 << 21  # logits held at once
-_MOST = np.float32(
-    30
-)  # limit of a Dirichlet's logit: beyond it the square of its exponential overflows float32
+_MOST = np.float32(30)  # of a Dirichlet's logit: above it, the square of its exponential overflows float32
 
 
 def class_share(logits: np.ndarray, channel: int, size: tuple[int, int]) -> np.ndarray:

@@ -65,9 +65,7 @@ class FolderModel:
         except LabelMapError:
             if self._colours is not None:
                 raise
-            self._colours = colour_table(
-                self._classes
-            )  # 32 MB, needed only for maps that code classes by colour
+            self._colours = colour_table(self._classes)  # 32 MB, only for maps that code classes by colour
             label_map = read_map(path, self._colours)
         check_size(path, label_map, (width, height), self._size, resize_maps=self._resize)
         if label_map.dtype == np.uint16 and label_map.max() < 256:

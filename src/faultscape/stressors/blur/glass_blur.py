@@ -2,7 +2,7 @@
 
 Equation: from the last row and column to the first, `rounds` times, pixel (y, x) becomes (y + dy, x + dx),
 both drawn from -reach..reach - 1. The paper's code leaves out +reach. It intends to swap the two pixels, but
-for colour images its NumPy swap of two views writes only the first, and the published images were made that
+on colour images its NumPy swap of two views writes only the first, and the published images were made that
 way. Both blurs are truncated to grey levels.
 Source: Hendrycks and Dietterich 2019, appendix B.
 """
