@@ -41,9 +41,7 @@ class Request:
     source: str  # SOURCE, as in the command or study.toml
     settings: Settings  # of the study: its classes, task, working size and models
     shards: Shards  # call it as often as needed, for each (shard, its images)
-    options: ModelOptions = field(
-        default_factory=ModelOptions
-    )  # of this command, and earlier ones still valid
+    options: ModelOptions = field(default_factory=ModelOptions)  # of this command, or earlier and still valid
     labels: str | None = None  # the file that `--labels` names
     held: dict[str, str] = field(default_factory=dict)  # {own label: class or void} from study.toml
     device: str = ""  # as `--device` names it; '' for a GPU where there is one
