@@ -1,4 +1,4 @@
-"""Which images a study has: sources, data set layouts, cut-outs, near-duplicates, groups."""
+"""The images of a study: sources, data set layouts, cut-outs, near-duplicates, groups."""
 
 import lazy_loader
 

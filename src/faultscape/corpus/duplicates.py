@@ -1,8 +1,8 @@
 """Near-duplicates: images whose difference hashes differ in at most four bits.
 
-Conventions: an image belongs to the first collected image within four bits of it that began a group, or
-begins a group of its own; there is no chaining through others. Two 64-bit hashes within four bits share at
-least one of five bands, so only images with an equal band are compared.
+Conventions: an image joins the group of the first collected group leader within four bits of it, or starts a
+new group; there is no chaining through other images. Two 64-bit hashes within four bits share at least one of
+five bands, so only images with an equal band are compared.
 
 ``value`` is the difference hash of an image.
 """
@@ -20,11 +20,11 @@ _BANDS = (
     (26, 13),
     (39, 13),
     (52, 12),
-)  # (shift, bits): more bands than bits that may differ
+)  # (shift, bits): one band more than the bits that may differ
 
 
 class Groups:
-    """The images that began a group, searchable by difference hash.
+    """The images that started a group, searchable by difference hash.
 
     >>> groups = Groups()
     >>> groups.add(0b1111), groups.nearest(0b0111), groups.nearest(-1)
@@ -39,7 +39,7 @@ class Groups:
             self.add(value)
 
     def add(self, value: int) -> int:
-        """Begin a group with this hash and return its number."""
+        """Start a group with this hash and return its number."""
         if self._count == len(self._hashes):
             self._hashes = np.concatenate([self._hashes, np.empty_like(self._hashes)])
         self._hashes[self._count] = value & 0xFFFFFFFFFFFFFFFF

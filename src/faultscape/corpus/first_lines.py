@@ -1,9 +1,9 @@
-"""What the first line of a table of images is: names of columns, or an image. Lists of ids and tables of
-answers read it alike.
+"""Whether the first line of a table of images is a header or an image, for lists of ids and tables of answers
+alike.
 
-Conventions: a line that holds a known name of a column names columns. A line without one is an image where
-its first cell shows that: by the ending of an image, as a digest, or as a neighbour of the lines below. A
-line that shows neither, or both, is ambiguous and refused.
+Conventions: a line with a known column name is a header. A line is an image if its first cell looks like one:
+it has the ending of an image, is a digest, or resembles the lines below. A line that looks like neither, or
+like both, is ambiguous and refused.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def what_is(
     columns: Collection[str] = HEADS,
     images: Collection[str] = (),
 ) -> Literal["columns", "image", "unclear"]:
-    """Return what a first line is; ``below`` are the first cells of the lines below, ``columns`` names of
-    columns (small letters), ``images`` known images.
+    """Return what a first line is; ``below`` are the first cells of the lines below, ``columns`` are column
+    names in lower case, ``images`` known images.
 
     >>> (
     ...     what_is(["image", "ID"], ["b"]),
@@ -43,8 +43,8 @@ def what_is(
 
 
 def shows_image(name: str, others: Iterable[str]) -> bool:
-    """Whether a cell shows by itself, or by the ``others`` of its column, that it names an image: no name of
-    a column looks so.
+    """Whether a cell, by itself or compared with the ``others`` of its column, must be the name of an image:
+    no column name looks like this.
 
     >>> (
     ...     shows_image("a.jpg", []),
@@ -67,5 +67,5 @@ def _without_numbers(name: str) -> str:
 
 
 def _are_places(line: Sequence[str]) -> bool:
-    """Whether cells count columns, as libraries name columns without names: 0, 1, 2, ..."""
+    """Whether cells number the columns 0, 1, 2, ..., as libraries do for columns without names."""
     return [cell.strip() for cell in line] == [str(place) for place in range(len(line))]

@@ -1,10 +1,10 @@
-"""Which images belong together (one drive, sequence, city or patient), from their ids or from a file, and how
-long groups are cut into blocks.
+"""Groups of images that belong together (one drive, sequence, city or patient), from their ids or a file, and
+the division of long groups into blocks.
 
-Conventions: a group is a word; an image that no rule names is alone, a group of its own. A pattern is the
-whole id with ``{group}`` for the part that names the group and ``*`` for anything; of several readings the
-shortest group counts, so that ``{group}_*`` takes ``aachen`` from ``aachen_000001_000019``. Blocks follow the
-ids in the order in which people count, so that frame 9 stands before frame 10.
+Conventions: a group is a word; an image that no rule matches is a group by itself. A pattern is the whole id
+with ``{group}`` for the part that names the group and ``*`` for anything; the shortest possible group counts,
+so that ``{group}_*`` takes ``aachen`` from ``aachen_000001_000019``. Blocks follow the ids in natural order,
+with frame 9 before frame 10.
 
 ``groups`` are {id: group}. ``ids`` are those of all images. ``asked`` is the pattern, the CSV file or the
 dict.
@@ -31,7 +31,7 @@ _EXAMPLE = '"{group}_*"'
 def group_names(asked: str | os.PathLike[str] | Mapping[str, str], ids: Sequence[str]) -> dict[str, str]:
     """Return {id: group} of the ``ids`` that a pattern, a CSV file (columns id and group) or a dict names.
 
-    Errors: OptionError for a pattern without ``{group}``, a file that cannot be read, and where no image is
+    Errors: OptionError for a pattern without ``{group}``, a file that cannot be read, or if no image is
     named.
 
     >>> group_names("{group}_*", ["aachen_1_2", "aachen_1_3", "bonn_7_1", "x"])
@@ -54,10 +54,10 @@ def group_names(asked: str | os.PathLike[str] | Mapping[str, str], ids: Sequence
 
 
 def cut_blocks(groups: Mapping[str, str], ids: Sequence[str], block: int) -> dict[str, str]:
-    """Return {id: block}: each group cut into runs of some ``block`` consecutive images, as equal in length
-    as can be; without any group all images are one.
+    """Return {id: block}: each group cut into runs of about ``block`` consecutive images, of lengths as equal
+    as possible; without any group, all images form one.
 
-    Images that stand alone beside groups stay alone. Errors: OptionError for a block below 2.
+    Images outside all groups stay alone. Errors: OptionError for a block below 2.
 
     >>> cut_blocks({}, ["a9", "a10", "a11", "a12", "a13"], 2)
     {'a9': 'block:1', 'a10': 'block:1', 'a11': 'block:1', 'a12': 'block:2', 'a13': 'block:2'}
@@ -74,7 +74,7 @@ def cut_blocks(groups: Mapping[str, str], ids: Sequence[str], block: int) -> dic
     out: dict[str, str] = {}
     for group, mine in members.items():
         mine.sort(key=lambda id_: (counting(id_), id_))
-        # the nearest whole number; of two the smaller
+        # round to nearest, halves down
         blocks = max(1, (2 * len(mine) + block - 1) // (2 * block))
         share, more = divmod(len(mine), blocks)
         ends = [0]
@@ -85,10 +85,10 @@ def cut_blocks(groups: Mapping[str, str], ids: Sequence[str], block: int) -> dic
 
 
 def join_blocks(groups: Mapping[str, str]) -> dict[str, str]:
-    """Return {id: group} with the runs that ``cut_blocks`` made of a group joined again; nothing where these
-    were runs of all images.
+    """Return {id: group} with the runs that ``cut_blocks`` made of a group joined again; empty if they were
+    runs of all images.
 
-    Words that end in :1, :2, ... are runs only where all images of each come before those of the next.
+    Group names that end in :1, :2, ... are runs only if all images of each come before those of the next.
 
     >>> join_blocks({"a_1": "a:1", "a_2": "a:1", "a_3": "a:2", "b": "b"})
     {'a_1': 'a', 'a_2': 'a', 'a_3': 'a', 'b': 'b'}
@@ -115,7 +115,7 @@ def join_blocks(groups: Mapping[str, str]) -> dict[str, str]:
 def assign_groups(
     ids: Sequence[str], asked: str | os.PathLike[str] | Mapping[str, str] | None, block: int | None
 ) -> dict[str, str]:
-    """Return {id: group} after ``--group`` and ``--block``; the images that are alone are not in it.
+    """Return {id: group} according to ``--group`` and ``--block``, without images that are alone.
 
     >>> assign_groups(["a_1", "a_2", "a_3", "a_4", "b"], "{group}_*", 2)
     {'a_1': 'a:1', 'a_2': 'a:1', 'a_3': 'a:2', 'a_4': 'a:2'}
@@ -125,8 +125,8 @@ def assign_groups(
 
 
 def describe_groups(groups: Iterable[str]) -> str:
-    """Return in words how many groups there are and how large, of the group of each image ('' for one that is
-    alone).
+    """Return a text that says how many groups there are and how large, from the group of each image ('' for
+    one that is alone).
 
     >>> describe_groups(["a", "a", "b", "b", "b", ""]), describe_groups(["", ""])
     ('2 groups of 2 to 3 images, 1 image alone', '')

@@ -1,10 +1,10 @@
 """Lists of names: the images of a corpus that holds only their ids, and classes picked from a class list.
 
-Conventions: a list of images is a CSV file whose column ``image`` or ``id`` (or ``filename``, ``path`` and
-their kin, see `sources.HEADS`) names them; where the first line is an image (see `first_lines`) the first
-column does. A first line that is neither is refused, and never an image. An id with and without the ending of
-an image is one image. A list of classes is a .txt or .csv file with a class a line, or a JSON list; a class
-is given by its name, its id or its WordNet id.
+Conventions: a list of images is a CSV file that names them in the column ``image`` or ``id`` (or
+``filename``, ``path`` etc., see `sources.HEADS`), or in its first column if the first line is an image (see
+`first_lines`). Any other first line is refused, never taken for an image. An id with and without an image's
+file ending means the same image. A list of classes is a .txt or .csv file with one class per line, or a JSON
+list; a class is given by its name, its id or its WordNet id.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from faultscape.errors import CorpusError, counted, reason
 
 
 def is_id_list(argument: str) -> bool:
-    """Whether an argument is a CSV file that names images by their ids, rather than files next to it."""
+    """Whether an argument is a CSV file that names images by id, rather than files next to it."""
     path = Path(argument)
     if path.suffix.lower() != ".csv" or not path.is_file():
         return False
@@ -38,8 +38,8 @@ def is_id_list(argument: str) -> bool:
 
 
 def read_ids(argument: str, known: Collection[str] = ()) -> list[str]:
-    r"""Return the ids that a CSV file names, in its order; CorpusError for a file that names none, one twice,
-    or whose first line may be anything.
+    r"""Return the ids in a CSV file, in its order; CorpusError for a file that names none, names one twice,
+    or has an ambiguous first line.
 
     ``known`` are ids of images: a first line that begins with one is an image.
 
@@ -97,8 +97,8 @@ def without_ending(id_: str) -> str:
 
 
 def held_names(ids: Iterable[str], held: Collection[str]) -> dict[str, str]:
-    """Return {id: the id that ``held`` has for the same image} of ids that differ from it by the ending of a
-    image.
+    """Return {id: the id in ``held`` for the same image} for ids that differ from it by an image's file
+    ending.
 
     >>> held_names(["a.jpg", "b", "c"], {"a", "b.png", "c"})
     {'a.jpg': 'a', 'b': 'b.png'}
@@ -108,7 +108,7 @@ def held_names(ids: Iterable[str], held: Collection[str]) -> dict[str, str]:
 
 
 def counting(id_: str) -> list[Any]:
-    """Return a key by which image 9 comes before image 10.
+    """Return a sort key that puts image 9 before image 10.
 
     >>> sorted(["p10", "p9"], key=counting)
     ['p9', 'p10']
@@ -117,14 +117,12 @@ def counting(id_: str) -> list[Any]:
 
 
 def in_own_order(ids: Sequence[str]) -> bool:
-    """Whether ids stand in another order than that in which people count."""
+    """Whether ids are in an order other than natural order."""
     return list(ids) != sorted(ids, key=counting)
 
 
 def _column(head: list[str]) -> int | None:
-    """Return the column that a first line says holds ids, or None where it is not a first line of this
-    kind.
-    """
+    """Return the column of ids according to a header line, or None if it is not such a header."""
     words = [word.strip().lower() for word in head]
     return next((words.index(name) for name in HEADS if name in words), None)
 

@@ -1,8 +1,7 @@
-"""How tables name images: the column that does, and which image of a study a name means.
+"""How tables name images: the column of names, and the image of a study that a name means.
 
-Conventions: columns are found by their names in small letters or not, the first of the known names first
-(`corpus.sources.HEADS` for images). A name with and without the ending of a file is one image; an image that
-is called so goes before it.
+Conventions: columns are found by name, ignoring case, in the order of the known names (`corpus.sources.HEADS`
+for images). A name with and without a file ending means the same image; an exact match wins.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from faultscape.corpus.id_lists import without_ending
 
 
 def called(known: Sequence[str], names: Sequence[str]) -> str:
-    """Return the first column of a known name, in small letters or not; nothing where there is none.
+    """Return the first column with a known name, ignoring case; '' if there is none.
 
     >>> called(("image", "id", "filename"), ("Label", "Filename"))
     'Filename'
@@ -23,8 +22,8 @@ def called(known: Sequence[str], names: Sequence[str]) -> str:
 
 
 def ids_meant(names: Iterable[str], ids: Collection[str]) -> dict[str, str]:
-    """Return {name: the id among ``ids`` that it means}, with or without an ending; the name itself where
-    there is none.
+    """Return {name: the id among ``ids`` that it means}, with or without an ending; the name itself if there
+    is none.
 
     >>> ids_meant(["a.jpg", "b", "c.v1", "z"], ["a", "b.png", "c.v1"])
     {'a.jpg': 'a', 'b': 'b.png', 'c.v1': 'c.v1', 'z': 'z'}

@@ -1,8 +1,8 @@
 """Match files of label maps to the images of a corpus by their ids.
 
-Conventions: a map belongs to the image of the same id. Where not one map has an image's whole id, a suffix
-that all maps share is left out; where still none has, folders in front are left out on either side as long as
-that is unambiguous (list file ``camvid/test.txt`` gives ``test/x``, a folder of maps ``x``). What is left out
+Conventions: a map belongs to the image with the same id. If no map has the full id of an image, a suffix
+shared by all maps is dropped; if still none matches, leading folders are dropped on either side as long as
+that is unambiguous (list file ``camvid/test.txt`` gives ``test/x``, a folder of maps ``x``). What is dropped
 is reported.
 """
 
@@ -32,9 +32,7 @@ def match(
     say: Say = print,
     endings: frozenset[str] = MAP_ENDINGS,
 ) -> dict[str, str]:
-    """Return {image id: path of its map} for every image of ``ids`` that has one; CorpusError when none
-    has.
-    """
+    """Return {image id: path of its map} for every image of ``ids`` that has one; CorpusError if none has."""
     return fit(
         os.fspath(source),
         find([source], endings=endings, pattern=pattern, strip=False, say=say),
@@ -47,7 +45,7 @@ def match(
 def fit(
     source: str, found: list[Found], ids: Sequence[str], *, pattern: str | None = None, say: Say = print
 ) -> dict[str, str]:
-    """Return {image id: path} of files that were found below ``source``; as `match`."""
+    """Return {image id: path} for files found below ``source``, as `match` does."""
     found = one_kind(found, say)
     suffix = "" if pattern else common_suffix([f.id for f in found])
     stripped = [Found(f.id.removesuffix(suffix), f.path) for f in found] if suffix else []
@@ -77,7 +75,7 @@ def _whole(found: list[Found], ids: set[str]) -> dict[str, str]:
 
 
 def _by_tail(found: list[Found], ids: set[str]) -> dict[str, str]:
-    """Return what fits when folders in front are left out; CorpusError where that is ambiguous."""
+    """Return the matches when leading folders are dropped; CorpusError if that is ambiguous."""
     by_tail: dict[str, list[str]] = {}
     for id_ in sorted(ids):
         by_tail.setdefault(id_.rsplit("/", 1)[-1], []).append(id_)
@@ -104,7 +102,7 @@ def _tail(image: str, map_: str) -> bool:
 
 
 def one_kind(found: list[Found], say: Say) -> list[Found]:
-    """Return the label maps of a data set's mixed files (label ids, instance ids, colours)."""
+    """Return only the label maps from a data set's mixed files (label ids, instance ids, colours)."""
     for kind in _KINDS:
         chosen = [f for f in found if f.id.endswith(kind)]
         if chosen and len(chosen) < len(found):

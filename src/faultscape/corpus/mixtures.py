@@ -1,11 +1,11 @@
-"""Mixtures: one set of images out of several data sets, each with its own class mapping and sample size,
+"""Mixtures: one set of images from several data sets, each with its own class mapping and sample size,
 written in a TOML file.
 
 Conventions: a file has ``name``, ``classes`` (a built-in class list), ``seed`` and tables ``[[set]]``:
-``name``, ``layout`` (and ``split``, ``path``), ``sample`` (0, or left out: all images), ``seed`` (the file's
-where left out), ``void`` (classes that become void), ``labels`` ({label id of the layout: class or void};
-left out, the layout's own mapping to Cityscapes where it has one, else its classes by name). What is drawn
-depends on the images' bytes and the seed (`ties`), never on names or on the order of files.
+``name``, ``layout`` (and ``split``, ``path``), ``sample`` (default 0: all images), ``seed`` (default: the
+file's), ``void`` (classes that become void), ``labels`` ({label id of the layout: class or void}; default:
+the layout's mapping to Cityscapes if it has one, else its classes by name). The sample depends only on the
+images' bytes and the seed (`ties`), not on names or the order of files.
 
 ``of`` is the mixture.
 
@@ -38,7 +38,7 @@ _MOST = 1 << 31
 
 @dataclass(frozen=True)
 class Part:
-    """One data set of a mixture: which images of it, and what their labels mean in the mixture's classes."""
+    """One data set of a mixture: its images, and what their labels mean in the mixture's classes."""
 
     name: str
     layout: str
@@ -54,10 +54,10 @@ class Part:
 class Mixture:
     """Several data sets as one, in one class list."""
 
-    name: str  # what `collect --mixture` takes; of a TOML file its `name`, or what it is called
+    name: str  # the name for `collect --mixture`; for a TOML file its `name`, or the file's name
     classes: str  # the built-in class list that all labels are mapped to
-    parts: tuple[Part, ...]  # one for each data set, each under its own name
-    notes: str = ""  # what of a preset is our reading of the paper
+    parts: tuple[Part, ...]  # one for each data set, with unique names
+    notes: str = ""  # which parts of a preset are our reading of the paper
 
 
 PRESETS: tuple[Mixture, ...] = (
@@ -79,8 +79,8 @@ PRESETS: tuple[Mixture, ...] = (
 
 
 def mixture(name: str) -> Mixture:
-    """Return a mixture: a preset by name, or the one of a TOML file; OptionError in one line for any other
-    name and for a file that is wrong.
+    """Return a mixture: a preset by name, or the one in a TOML file; OptionError in one line for any other
+    name or an invalid file.
 
     >>> [part.name for part in mixture("fishyscapes-misclassification").parts]
     ['foggy-driving', 'foggy-zurich', 'wilddash', 'mapillary']
@@ -126,11 +126,10 @@ def read_mixture(path: str | os.PathLike[str]) -> Mixture:
 def draw(
     of: Mixture, frames: Mapping[str, Sequence[Frame]], *, key: Callable[[Frame], str] | None = None
 ) -> dict[str, tuple[Frame, ...]]:
-    """Return {set: the frames that the mixture takes of it, by id}, of the ``frames`` of each set.
+    """Return {set: the frames that the mixture takes from it, by id}, given the ``frames`` of each set.
 
-    A sample is the first frames in the order of BLAKE2b(seed, key); ``key`` is the SHA-256 of an image's
-    bytes (`image_key`) where none is given. OptionError where a set is missing, or has fewer images than its
-    sample.
+    A sample is the first frames in the order of BLAKE2b(seed, key); ``key`` is by default the SHA-256 of an
+    image's bytes (`image_key`). OptionError if a set is missing, or has fewer images than its sample.
 
     >>> frames = [Frame(f"{k}", "") for k in range(5)]
     >>> [
@@ -166,8 +165,8 @@ def draw(
 
 
 def image_key(frame: Frame) -> str:
-    """Return the SHA-256 of the bytes of a frame's image (and of its overlay, where it has one), which stands
-    for it whatever it is called.
+    """Return the SHA-256 of the bytes of a frame's image (and overlay, if any), which identifies it
+    independently of its name.
     """
     digest = hashlib.sha256(read_bytes(frame.image, ImageError))
     if frame.overlay:
@@ -176,8 +175,8 @@ def image_key(frame: Frame) -> str:
 
 
 def label_mapping(part: Part, classes: str) -> dict[str, str]:
-    """Return {label id of the part's truth: class of the mixture, or void} of all ids that its layout gives;
-    OptionError for a name that is neither's.
+    """Return {label id of the part's truth: class of the mixture, or void} for all ids of its layout;
+    OptionError for an unknown class name.
 
     >>> part = Part("a", "foggy-zurich", "testv2", void=("sky",))
     >>> [label_mapping(part, "cityscapes")[label] for label in ("0", "10", "255")]

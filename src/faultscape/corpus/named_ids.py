@@ -1,7 +1,7 @@
-"""Which images of a study a person names: by id, by a pattern, by file, or by a list.
+"""The images of a study that a user names: by id, pattern, file or list.
 
-Conventions: a word that is an id is that image, whatever else it may be; patterns are those of a shell, and
-`*` goes over `/`.
+Conventions: a word that is an id always means that image; patterns are shell patterns in which `*` also
+matches `/`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _LISTS = (".txt", ".csv")
 
 
 def named_ids(words: Sequence[str], ids: Collection[str], files: Mapping[str, str] | None = None) -> set[str]:
-    """Return the ids that words name: ids, patterns of ids, files of images ({path: id}), or lists of ids
-    (.txt, .csv); CorpusError for a word that names none.
+    """Return the ids named by words: ids, patterns of ids, image files ({path: id}), or lists of ids (.txt,
+    .csv); CorpusError for a word that matches nothing.
 
     >>> sorted(named_ids(["night/*", "a"], ["a", "b", "night/1", "night/2"]))
     ['a', 'night/1', 'night/2']
@@ -58,7 +58,7 @@ def named_ids(words: Sequence[str], ids: Collection[str], files: Mapping[str, st
 
 
 def _listed(path: str, known: Collection[str]) -> list[str]:
-    """Return the ids of a list: a .csv file as `collect` reads it, or a .txt file with an id a line."""
+    """Return the ids of a list: a .csv file as `collect` reads it, or a .txt file with one id per line."""
     if Path(path).suffix.lower() == ".csv":
         return id_lists.read_ids(path, known)
     try:

@@ -1,12 +1,11 @@
 """Corpora that are Parquet files: a column of image bytes, or of image paths and addresses.
 
-Conventions: bytes stand in ``image``, ``bytes``, ``jpg``, ``jpeg`` or ``png``, as binary or as a struct
-{bytes, path}; places in ``uri``, ``url``, ``path``, ``image_path`` or ``file_name``, relative to the file's
-folder; a file in a store names nothing of this machine. Ids stand in ``id``, ``key``, ``image_id`` or
-``__key__``, else they are places without extension, else ``FILE/ROW``: nine digits, whatever the number of
-rows, so that ids sort as rows do and a file that grows keeps them. The source of a row that holds bytes is
-``FILE.parquet#ROW``. Rows are read in passing, a few at a time: a file whose ids sort as its rows do is read
-once in corpus order.
+Conventions: bytes are in ``image``, ``bytes``, ``jpg``, ``jpeg`` or ``png``, as binary or as a struct {bytes,
+path}; places are in ``uri``, ``url``, ``path``, ``image_path`` or ``file_name``, relative to the file's
+folder; a file in a store cannot name files of this machine. Ids are in ``id``, ``key``, ``image_id`` or
+``__key__``, else they are places without extension, else ``FILE/ROW`` with nine digits, so that ids sort like
+rows and stay the same when a file grows. The source of a row that holds bytes is ``FILE.parquet#ROW``. Rows
+are streamed, a few at a time: a file whose ids sort like its rows is read once in corpus order.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _ROW = re.compile(r"(.+\.(?:parquet|pq)(?:\?[^#]*)?)#(\d+)", re.IGNORECASE | re.
 
 
 def is_parquet(argument: str) -> bool:
-    """Whether an argument names Parquet files, by itself or as a glob.
+    """Whether an argument names Parquet files, as a path or a glob.
 
     >>> is_parquet("train-*.parquet"), is_parquet("s3://b/x.parquet?region=eu-west-1"), is_parquet("images/")
     (True, True, False)
@@ -56,7 +55,7 @@ def row_of(source: str) -> tuple[str, int] | None:
 
 def find_rows(argument: str, say: Callable[[str], None]) -> list[tuple[str, str]]:
     """Return (id, source) of every row of the Parquet files that an argument names; CorpusError for files
-    that hold no images.
+    without images.
     """
     if store.is_address(argument):
         above, paths, _ = find_objects(argument, PARQUET)
@@ -84,8 +83,8 @@ def find_rows(argument: str, say: Callable[[str], None]) -> list[tuple[str, str]
 
 
 def open_file(path: str, error: type[FaultscapeError] = CorpusError) -> tuple[pq.ParquetFile, str]:
-    """Return an open Parquet file and its state, a text that changes with the file; what is wrong with it is
-    one sentence.
+    """Return an open Parquet file and its state, a text that changes with the file; ``error`` with a
+    one-sentence message if it cannot be opened.
     """
     try:
         if store.is_address(path):
@@ -103,8 +102,8 @@ def open_file(path: str, error: type[FaultscapeError] = CorpusError) -> tuple[pq
 
 
 def image_column(schema: pa.Schema, path: str) -> tuple[str | None, str | None]:
-    """Return the column that holds bytes and the one that holds places; CorpusError when there is neither, or
-    of another type.
+    """Return the column of bytes and the column of places; CorpusError if there is neither, or one has the
+    wrong type.
     """
     text, binary = _kinds()
     inside, places = None, None
@@ -136,7 +135,7 @@ def image_column(schema: pa.Schema, path: str) -> tuple[str | None, str | None]:
 
 
 def _rows_of(path: str, name: str, say: Callable[[str], None]) -> list[tuple[str, str]]:
-    """Return (id, source) of the rows of one file, having read no image."""
+    """Return (id, source) of the rows of one file, without reading images."""
     file, _ = open_file(path)
     schema = file.schema_arrow
     text, _binary = _kinds()
@@ -172,9 +171,7 @@ def _rows_of(path: str, name: str, say: Callable[[str], None]) -> list[tuple[str
 
 
 def _resolved(path: str, row: int, value: str | None) -> str:
-    """Return the path or address of a row's image; a row without one is a source by itself, which cannot be
-    read.
-    """
+    """Return the path or address of a row's image; a row without one becomes a source that cannot be read."""
     if not value or "\0" in value:
         return f"{path}#{row}"
     if re.match(r"https?://", value):
@@ -208,9 +205,7 @@ def _resolved(path: str, row: int, value: str | None) -> str:
 
 
 def _without_extensions(places: list[str | None]) -> list[str | None]:
-    """Return places without extension, relative to what they have in common where they are not relative
-    already.
-    """
+    """Return places without extension, relative to their common folder unless they are already relative."""
     found = [p for p in places if p]
     if all(store.is_address(p) for p in found):
         names = relative(found)
@@ -225,7 +220,7 @@ def _without_extensions(places: list[str | None]) -> list[str | None]:
 
 
 def _safe(id_: str) -> bool:
-    """Whether an id can become a file in a folder, and in no other."""
+    """Whether an id can become a file name that stays inside a folder."""
     parts = id_.split("/")
     return (
         len(id_.encode("utf-8", "surrogateescape")) <= 500
@@ -247,7 +242,7 @@ def _flat(table: pa.Table, column: str) -> list[Any]:
 
 
 def _kinds() -> tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], bool]]:
-    """Return what says whether a type is text, and whether it is bytes; either may stand in a dictionary."""
+    """Return the predicates for text types and for bytes types; either may be dictionary-encoded."""
 
     def plain(kind: pa.DataType) -> pa.DataType:
         return kind.value_type if pa.types.is_dictionary(kind) else kind

@@ -1,11 +1,11 @@
-"""Open an image wherever the corpus has it: a file, an object of a store, a row of a Parquet file, or a
-recipe by which it is made of another.
+"""Open an image wherever it is stored: a file, an object in a store, a row of a Parquet file, or a recipe
+that makes it from another image.
 
-Conventions: RGB, upright, as `read_rgb` returns it. The digest of an image is the SHA-256 of its bytes, or
-for an object ``etag:...`` (where the store has none, ``changed:...``): then its bytes are not read when it is
-collected, only their beginning, and their SHA-256 is taken when a network reads it. An image that is not the
-one that was collected is an ImageError, never read in silence. The bytes of a made image are a PNG of it; its
-digest is that of its recipe.
+Conventions: RGB, upright, as `read_rgb` returns it. The digest of an image is the SHA-256 of its bytes, or,
+for an object in a store, ``etag:...`` (``changed:...`` if the store has no tags): then only the beginning of
+its bytes is read when it is collected, and the SHA-256 is computed when a network reads it. An image that has
+changed since it was collected raises ImageError and is never read silently. The bytes of a made image are a
+PNG of it; its digest is that of its recipe.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from faultscape.formats.pictures import Picture, examine, rgb_of, size_of
 from faultscape.study import store
 from faultscape.study.tables.corpus import Image
 
-HEAD = 1 << 16  # where a picture says its size, and most cameras' thumbnails
+HEAD = 1 << 16  # holds an image's size, and most cameras' thumbnails
 CHANGED = "changed since it was collected; run collect again"
 PARENT_CHANGED = "changed since images were made from it; run collect again, then `faultscape stress`"
 _ROWS = Rows()
@@ -36,8 +36,8 @@ _ROWS = Rows()
 
 @dataclass(frozen=True)
 class Source:
-    """An image that exists: ``state`` changes when it does, ``tag`` is its digest where that is not the
-    bytes'; ``read`` gives the first bytes, or all.
+    """An image that exists: ``state`` changes when the image does, ``tag`` is its digest if that is not
+    computed from the bytes, and ``read`` returns the first bytes, or all.
     """
 
     state: str
@@ -46,7 +46,7 @@ class Source:
 
 
 def opened(source: str) -> Source:
-    """Return an image for reading; ImageError when it is not there."""
+    """Return an image for reading; ImageError if it does not exist."""
     if recipe := recipe_of(source):
         return Source(
             opened(recipe.of).state, recipe.made_digest, lambda _=None: png.encode_pixels(_made(recipe))
@@ -74,8 +74,8 @@ def opened(source: str) -> Source:
 
 
 def look(source: str, found: Source, *, whole: bool) -> Picture:
-    """Return what collect keeps of an image: ``whole`` has it decoded, for its difference hash; otherwise a
-    beginning that says its size is enough.
+    """Return what `collect` keeps of an image: with ``whole`` it is decoded, for its difference hash;
+    otherwise reading its size is enough.
     """
     if found.tag and not whole:
         try:
@@ -93,7 +93,7 @@ def look(source: str, found: Source, *, whole: bool) -> Picture:
 
 
 def digest_of(source: str) -> str:
-    """Return the digest that an image has now; ImageError when it cannot be read."""
+    """Return the current digest of an image; ImageError if it cannot be read."""
     if recipe := recipe_of(source):
         return replace(recipe, digest=digest_of(recipe.of)).made_digest
     found = opened(source)
@@ -101,8 +101,8 @@ def digest_of(source: str) -> str:
 
 
 def read_bytes_of(image: Image) -> tuple[bytes, str]:
-    """Return the bytes of an image of the corpus and its digest, which is their SHA-256 where the image was
-    not made; ImageError when it cannot be read or is not what was collected.
+    """Return the bytes of an image of the corpus and its digest, which is their SHA-256 unless the image is
+    made; ImageError if it cannot be read or has changed since it was collected.
     """
     if recipe := recipe_of(image.source):
         return png.encode_pixels(_made(recipe)), image.digest
@@ -116,8 +116,8 @@ def read_bytes_of(image: Image) -> tuple[bytes, str]:
 
 
 def read_photo(image: Image) -> tuple[np.ndarray, str]:
-    """Return an image of the corpus as (H, W, 3) uint8, and its digest as `read_bytes_of`; ImageError when it
-    cannot be read or is not what was collected.
+    """Return an image of the corpus as (H, W, 3) uint8, and its digest as `read_bytes_of` does; ImageError if
+    it cannot be read or has changed since it was collected.
     """
     if recipe := recipe_of(image.source):
         return _made(recipe), image.digest
@@ -126,8 +126,8 @@ def read_photo(image: Image) -> tuple[np.ndarray, str]:
 
 
 def back(image: Image, why: str) -> bool:
-    """Whether an image that failed because its file, or a file that it is made with, was another or gone,
-    is again what was collected.
+    """Whether an image that failed because its file, or a file needed to make it, was missing or changed, is
+    again as it was collected.
     """
     recipe = recipe_of(image.source)
     place = recipe.of if recipe else image.source
@@ -149,15 +149,15 @@ def back(image: Image, why: str) -> bool:
 
 
 def read_source(source: str | os.PathLike[str]) -> np.ndarray:
-    """Return the image of a source as it is now, (H, W, 3) uint8; ImageError when it cannot be read."""
+    """Return the current image of a source, (H, W, 3) uint8; ImageError if it cannot be read."""
     if recipe := recipe_of(os.fspath(source)):
         return _made(recipe)
     return rgb_of(opened(os.fspath(source)).read(), source)
 
 
 def read_parent(image: Image) -> np.ndarray:
-    """Return the image (H, W, 3) uint8 that an image was made of; ImageError where that cannot be read, or is
-    not what it was, or where the image was not made.
+    """Return the image (H, W, 3) uint8 that an image was made from; ImageError if that cannot be read or has
+    changed, or if the image was not made.
     """
     if (recipe := recipe_of(image.source)) is None:
         raise ImageError(f"{image.id}: was collected, not made from another image")
@@ -165,7 +165,7 @@ def read_parent(image: Image) -> np.ndarray:
 
 
 def _made(recipe: Recipe) -> np.ndarray:
-    """Return the image that a recipe makes, of a parent that is what it was."""
+    """Return the image that a recipe makes; its parent must be unchanged."""
     return cook(recipe, _parent(recipe))
 
 
@@ -182,5 +182,5 @@ def _parent(recipe: Recipe) -> np.ndarray:
 
 
 def forget() -> None:
-    """Let go of open Parquet files, which may have been replaced."""
+    """Close open Parquet files, which may have been replaced."""
     _ROWS.forget()

@@ -1,8 +1,8 @@
-"""Read the images that stand in rows of Parquet files, in passing.
+"""Read images from rows of Parquet files as a stream.
 
-Conventions: of each row group that is being read the last few rows are kept, so that rows asked for in the
-file's order, or nearly so, are read once and no row group is ever held whole. At most ``_GROUPS`` row groups
-are open; a row that was passed long ago has its row group read again from the start.
+Conventions: the last few rows of each row group being read are kept, so that rows requested in about the
+file's order are read once and no row group is ever held whole. At most ``_GROUPS`` row groups are open; for a
+row passed long ago, its row group is read again from the start.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _GROUPS, _BATCHES, _ROWS = 4, 8, 16
 
 
 class _Group:
-    """One row group in reading."""
+    """One row group being read."""
 
     def __init__(self, file: Any, group: int, column: str) -> None:
         self._start = lambda: passing(file, group, column, _ROWS)
@@ -50,12 +50,12 @@ class Rows:
         self._groups: OrderedDict[tuple[str, int], _Group] = OrderedDict()
 
     def state(self, path: str) -> str:
-        """Return a text that changes with a file; ImageError when it cannot be opened."""
+        """Return a text that changes with a file; ImageError if it cannot be opened."""
         with self._lock:
             return self._open(path)[1]
 
     def read(self, path: str, row: int) -> bytes:
-        """Return the bytes of a row's image; ImageError says which row has none."""
+        """Return the bytes of a row's image; ImageError names a row without one."""
         with self._lock:
             file, _, ends, column = self._open(path)
             if column is None:
@@ -84,7 +84,7 @@ class Rows:
         return data
 
     def forget(self) -> None:
-        """Close every file: what lies there may be another now."""
+        """Close every file, because it may have been replaced."""
         with self._lock:
             self._groups.clear()
             self._files.clear()

@@ -1,12 +1,12 @@
-r"""Which files an argument means, and the id of each.
+r"""The files that an argument names, and the id of each.
 
-Conventions: an id is the path without extension, relative to the folder given (of a glob: its fixed part; of
-a list file: the folder the file lies in), with ``/`` between folders. Bytes of a file name that are not UTF-8
-stand as ``\xNN``. A suffix that all files of a folder share (``_leftImg8bit``) is not part of the id, which
-is reported.
+Conventions: an id is the path without extension, relative to the folder given (for a glob: its fixed part;
+for a list file: its folder), with ``/`` between folders. Bytes of a file name that are not UTF-8 are written
+as ``\xNN``. A suffix that all files of a folder share (``_leftImg8bit``) is not part of the id, which is
+reported.
 
-``arguments`` are folders, globs, list files or files. ``endings`` are those of the files that count.
-``say`` is told what was left out.
+``arguments`` are folders, globs, list files or files. ``endings`` are those of the files that count. ``say``
+receives what was left out.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ HEADS = (
     "img",
     "name",
 )
-RECIPE = "stress:"  # what begins the source of an image that is made of others (corpus.stress.recipes)
+RECIPE = "stress:"  # prefix of the source of an image made from others (corpus.stress.recipes)
 LISTS = frozenset((".txt", ".csv", ".lst"))
-# what well-known data sets put behind the name of a frame, for folders with one file or mixed kinds
+# suffixes of frame names in well-known data sets, for folders with one file or mixed kinds
 _KNOWN = re.compile(
     r"_(leftImg8bit|gt(Fine|Coarse)_(labelIds|labelTrainIds|color|instanceIds)|train_id|labelIds|labelTrainIds)$"
 )
@@ -72,12 +72,12 @@ def find(
     stores: bool = False,
     say: Say = print,
 ) -> list[Found]:
-    """Return the files that folders, globs, list files or single files name, sorted by id; ``pattern`` such
-    as ``{id}_photo.png`` says what the id is.
+    """Return the files that folders, globs, list files or single files name, sorted by id; a ``pattern`` such
+    as ``{id}_photo.png`` defines the id.
 
-    Without ``strip`` a common suffix stays in the ids; with ``some_or_none`` nothing found is not an error;
-    with ``stores`` arguments may be addresses of stores and Parquet files too. Errors: CorpusError when an
-    argument names nothing, or two files have one id.
+    Without ``strip``, a common suffix stays in the ids; with ``some_or_none``, finding nothing is not an
+    error; with ``stores``, arguments may also be addresses of stores and Parquet files. Errors: CorpusError
+    if an argument names nothing, or two files have the same id.
     """
     matcher = _pattern(pattern) if pattern else None
     found: list[Found] = []
@@ -159,8 +159,8 @@ def _listed(endings: Iterable[str]) -> str:
 
 
 def jpegs_instead(place: str | os.PathLike[str], wanted: str) -> str:
-    """Return what is wrong with a folder of JPEG files where label maps or masks are ``wanted``; '' if it
-    holds none.
+    """Return what is wrong with a folder that has JPEG files where label maps or masks are ``wanted``; '' if
+    it has none.
     """
     files = _walk(os.fspath(place), []) if os.path.isdir(place) else ()
     count = sum(path.suffix.lower() in _JPEG for path in files)
@@ -180,15 +180,12 @@ def named_as_models(arguments: Sequence[str | os.PathLike[str]]) -> str:
 
 
 def absolute(path: str) -> str:
-    """Return a path from the root of this machine; an address of a store is one already, and so is a
-    recipe.
-    """
+    """Return an absolute path; addresses of stores and recipes stay unchanged."""
     return path if store.is_address(path) or path.startswith(RECIPE) else os.path.abspath(path)
 
 
 def common_suffix(stems: Sequence[str]) -> str:
-    """Return what every stem has behind its name: from the last ``_`` or ``-`` on that all share, holding a
-    letter; '' when there is none.
+    """Return the suffix that all stems share, from ``_`` or ``-`` on, if it contains a letter; else ''.
 
     >>> common_suffix(["a/x_1_leftImg8bit", "b/x_2_leftImg8bit"])
     '_leftImg8bit'
@@ -209,7 +206,9 @@ def common_suffix(stems: Sequence[str]) -> str:
 
 
 def _files(argument: str, endings: frozenset[str], say: Say) -> tuple[str, list[str]]:
-    """Return the folder that ids are relative to, and the files; say which a folder has that are left out."""
+    """Return the folder that ids are relative to, and the files; report files of a folder that are
+    left out.
+    """
     path = Path(argument)
     if store.is_address(argument):
         folder, files, hidden = store_pictures.find_objects(argument, endings)
@@ -262,7 +261,7 @@ def _say_hidden(argument: str, hidden: Sequence[str], say: Say) -> None:
 
 
 def _without_name(name: str, endings: frozenset[str]) -> bool:
-    """Whether a file is called as nothing but dots and an ending.
+    """Whether a file's name is only dots and an ending.
 
     >>> _without_name("..png", IMAGE_ENDINGS), _without_name(".a.png", IMAGE_ENDINGS)
     (True, False)
@@ -274,7 +273,7 @@ def _walk(folder: str, hidden: list[Path]) -> Iterable[Path]:
     """Yield the files under a folder, except those in folders whose names begin with a dot, which are added
     to ``hidden``.
     """
-    # the real folders that lead to each: a link to one of them leads back
+    # the real parent folders of each, because a link to one of them is a cycle
     above = {folder: {os.path.realpath(folder)}}
     for where, folders, files in os.walk(folder, followlinks=True, onerror=_refuse):
         hidden += [Path(where, name) for name in sorted(folders) if name.startswith(".")]
@@ -294,7 +293,7 @@ def _refuse(error: OSError) -> None:
 
 
 def in_list(path: Path) -> list[str]:
-    """Return the first column of each line; blanks in a name are kept where the whole line is a file."""
+    """Return the first column of each line; if the whole line is a file, spaces in its name are kept."""
     files = []
     try:
         lines = path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()

@@ -1,8 +1,8 @@
-"""Which images lie under an address of an object store.
+"""The images under an address of an object store.
 
-Conventions: ``s3://BUCKET/PREFIX`` means what lies under PREFIX/, all the way down, or the one object of that
-name; ``*``, ``?`` and ``[`` make it a pattern, in which ``*`` stays in one folder and ``**`` does not. Only
-the prefix before the pattern is listed, 1000 names a request, and no image is opened.
+Conventions: ``s3://BUCKET/PREFIX`` means everything under PREFIX/, recursively, or the one object with that
+name; ``*``, ``?`` and ``[`` make it a pattern, in which ``*`` stays within one folder and ``**`` does not.
+Only the prefix before the pattern is listed, 1000 names per request, and no image is opened.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from faultscape.study import store
 
 
 def find_objects(argument: str, endings: frozenset[str]) -> tuple[str, list[str], list[str]]:
-    """Return the address that ids are relative to, the addresses of the objects, and of those in folders
-    whose names begin with a dot; CorpusError when the store cannot be listed.
+    """Return the address that ids are relative to, the addresses of the objects, and the addresses of those
+    in folders whose names begin with a dot; CorpusError if the store cannot be listed.
     """
     place = store.parse(argument, CorpusError)
     key = place.key.rstrip("/")
@@ -31,7 +31,7 @@ def find_objects(argument: str, endings: frozenset[str]) -> tuple[str, list[str]
 
 
 def relative(addresses: list[str]) -> list[str]:
-    """Return names of objects, relative to what their addresses have in common.
+    """Return names of objects, relative to the common part of their addresses.
 
     >>> relative(["s3://bucket/a/x.png", "s3://bucket/a/b/y.png"])
     ['x.png', 'b/y.png']
@@ -46,7 +46,7 @@ def _under(
 ) -> tuple[str, list[str], list[str]]:
     with store.told(folder, CorpusError):
         names = store.listed(folder, deep=True)
-    dotted = re.compile(r"(^|/)\.[^/]*/")  # as in a folder of this machine
+    dotted = re.compile(r"(^|/)\.[^/]*/")  # as in a local folder
     names = [
         n
         for n in names

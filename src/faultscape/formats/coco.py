@@ -1,14 +1,13 @@
-"""COCO's instances: one JSON file of images, annotations and categories, with an outline or run lengths an
-object; read, and run lengths written as well.
+"""COCO instances: one JSON file of images, annotations and categories, with an outline or run lengths per
+object. Both are read; run lengths are also written.
 
-Conventions: everything is looked at before anything is allocated; a mask is (height, width) bool. A polygon
-is x1, y1, x2, y2, ... with x = 0 at the left side of the first pixel, so that a pixel is inside where its
-centre is (even-odd rule); several polygons of an object add up. Run lengths go down the columns, from the
-left one to the right one, and begin with pixels outside; as text each is written in digits of 5 bits, lowest
-first, from character 48 on, 32 saying that more follow, and from the fourth on as the difference to the last
-but one.
-Source: the data format of Lin et al. 2014, Microsoft COCO, as its API documents it; nothing of its code is
-used.
+Conventions: everything is checked before anything is allocated; a mask is (height, width) bool. A polygon is
+x1, y1, x2, y2, ... with x = 0 at the left side of the first pixel, so that a pixel is inside where its centre
+is (even-odd rule); several polygons of an object are combined. Run lengths go down the columns, from left to
+right, and begin with pixels outside. As text, each is written in 5-bit digits, lowest first, from character
+48 on, where bit 32 says that more follow, and from the fourth on as the difference to the last but one.
+Source: the data format of Lin et al. 2014, Microsoft COCO, as its API documents it; none of its
+code is used.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ import numpy as np
 from faultscape.errors import CorpusError, LabelMapError
 from faultscape.formats.guard import MAX_PIXELS, read_bytes
 
-MOST_BYTES = 512 << 20  # of a file: the largest of COCO itself has 450 MB
+MOST_BYTES = 512 << 20  # per file: the largest of COCO itself has 450 MB
 MOST_VALUES = 100_000_000
 MOST_CONTAINERS = 10_000_000  # lists and objects, which take most memory
-MOST_CROSSINGS = 20_000_000  # of an object's edges with rows of pixels
+MOST_CROSSINGS = 20_000_000  # by an object's edges with rows of pixels
 _MARKS = (b'"images"', b'"annotations"', b'"categories"')
-_FAR = 1e7  # coordinates: farther ones are not pixels
-_DIGITS = 6  # of a run length: 2^29 pixels either way
+_FAR = 1e7  # coordinates beyond this are not pixels
+_DIGITS = 6  # per run length: 2^29 pixels either way
 Id = int | str
 
 
 @dataclass(frozen=True)
 class CocoObject:
-    """One annotation: its number in the file, its class, whether it is a crowd, and its outline as the file
-    has it, not looked at yet; ``lacks`` says what of it the file does not define.
+    """One annotation: its number in the file, its class, whether it is a crowd, and its outline from the
+    file, not yet checked; ``lacks`` says what the file does not define for it.
     """
 
     number: int
@@ -67,8 +66,8 @@ def is_coco(data: bytes) -> bool:
 
 
 def read_coco(path: str | os.PathLike[str]) -> tuple[CocoImage, ...]:
-    """Return the images of a file, in its order; CorpusError where it is none, or larger than is read.
-    Outlines are looked at by `mask_of`.
+    """Return the images of a file, in its order; CorpusError if it is not a COCO file, or too large. Outlines
+    are checked by `mask_of`.
     """
     return coco_of(read_bytes(path, CorpusError, limit=MOST_BYTES), path)
 
@@ -96,8 +95,8 @@ def coco_of(data: bytes, path: str | os.PathLike[str]) -> tuple[CocoImage, ...]:
 
 
 def images_of(document: Any, path: str | os.PathLike[str], *, each: bool = False) -> tuple[CocoImage, ...]:
-    """Return the images of a file whose JSON was read already, as `coco_of` does; with ``each`` an annotation
-    of an undefined category is one without a class, so that it costs its own image alone.
+    """Return the images of a file whose JSON is already parsed, as `coco_of` does; with ``each``, an
+    annotation with an undefined category has no class, so that it affects only its own image.
     """
     images, annotations, categories = (
         _table(document, name, path) for name in ("images", "annotations", "categories")
@@ -161,7 +160,7 @@ def mask_of(outline: object, size: tuple[int, int]) -> np.ndarray:
 
 def runs_of(outline: object, size: tuple[int, int]) -> np.ndarray:
     """Return the run lengths of an annotation's ``segmentation`` that is not an outline, int64; LabelMapError
-    where they are not those of an image of (height, width).
+    if they do not fit an image of (height, width).
 
     >>> runs_of({"size": [2, 2], "counts": "121"}, (2, 2)).tolist()
     [1, 2, 1]
@@ -198,7 +197,7 @@ def runs_of_mask(mask: np.ndarray) -> np.ndarray:
 
 
 def text_of_runs(runs: np.ndarray) -> str:
-    """Return the text that COCO keeps for run lengths: the shortest, which its own tool writes.
+    """Return COCO's text for run lengths: the shortest form, which its own tool writes.
 
     >>> text_of_runs(np.array([5, 2, 2, 2, 5]))
     '52203'
@@ -215,15 +214,15 @@ def text_of_runs(runs: np.ndarray) -> str:
 
 
 def runs_of_text(text: str, pixels: int) -> np.ndarray:
-    """Return the run lengths that COCO's text stands for, int64; LabelMapError for text that is none, or a
-    run of more than ``pixels``.
+    """Return the run lengths from COCO's text, int64; LabelMapError for invalid text, or a run of more than
+    ``pixels``.
 
     >>> runs_of_text("52203", 100).tolist()
     [5, 2, 2, 2, 5]
     """
     wrong = LabelMapError("its run lengths are damaged: the text is not in COCO's encoding")
     if len(text) > 4 * pixels + 4 or not text.isascii():
-        # a run has one digit and a pixel, or some digits and many
+        # a run has at least a pixel for one digit, and many for more digits
         raise wrong
     codes = np.frombuffer(text.encode(), np.uint8).astype(np.int64) - 48
     if not len(codes):
@@ -246,8 +245,8 @@ def runs_of_text(text: str, pixels: int) -> np.ndarray:
 
 
 def measure(outline: object, size: tuple[int, int]) -> tuple[tuple[int, int, int, int], float]:
-    """Return the box (top, left, bottom, right; the last two not within) in which an annotation's
-    ``segmentation`` lies, and about how many nanoseconds `crop_of` will take; LabelMapError as `mask_of`.
+    """Return the box (top, left, bottom, right; the last two exclusive) of an annotation's ``segmentation``,
+    and about how many nanoseconds `crop_of` will take; LabelMapError as for `mask_of`.
 
     >>> (
     ...     measure([[1, 0, 3, 0, 3, 2, 1, 2]], (2, 4))[0],
@@ -274,7 +273,7 @@ def measure(outline: object, size: tuple[int, int]) -> tuple[tuple[int, int, int
 
 
 def crop_of(outline: object, size: tuple[int, int], box: tuple[int, int, int, int]) -> np.ndarray:
-    """Return what `mask_of` does, of the ``box`` that `measure` gave alone.
+    """Return the mask of `mask_of` only within the ``box`` from `measure`.
 
     >>> crop_of([[1, 0, 3, 0, 3, 2, 1, 2]], (2, 4), (0, 1, 2, 3)).astype(int).tolist()
     [[1, 1], [1, 1]]
@@ -293,7 +292,7 @@ def crop_of(outline: object, size: tuple[int, int], box: tuple[int, int, int, in
 
 
 def _polygons(outline: Sequence[Any], size: tuple[int, int]) -> np.ndarray:
-    """Return the pixels whose centres lie in some polygon."""
+    """Return the pixels whose centres are in any polygon."""
     inside = np.zeros(size, bool)
     for xy in _corners(outline, size)[0]:
         _fill(inside, xy)
@@ -326,8 +325,8 @@ def _corners(outline: Sequence[Any], size: tuple[int, int]) -> tuple[list[np.nda
 
 
 def _fill(inside: np.ndarray, xy: np.ndarray, corner: tuple[int, int] = (0, 0)) -> None:
-    """Add a polygon to a mask, whose first pixel is that of (column, row) ``corner``: each edge toggles what
-    lies to the right of it in the rows whose centres it crosses.
+    """Add a polygon to a mask whose first pixel is at (column, row) ``corner``: each edge toggles the pixels
+    to its right in the rows whose centres it crosses.
     """
     x_first, y_first = corner
     height, width = inside.shape
@@ -349,7 +348,7 @@ def _fill(inside: np.ndarray, xy: np.ndarray, corner: tuple[int, int] = (0, 0)) 
     x = x0[edge] + (row + 0.5 - y0[edge]) * ((x1 - x0)[edge] / (y1 - y0)[edge])
     column = np.clip(np.ceil(x - 0.5), left, right).astype(np.int64)
     toggles = np.zeros((bottom - top, right - left + 1), np.uint8)
-    np.add.at(toggles, (row - top, column - left), np.uint8(1))  # wraps at 256, which keeps what is odd
+    np.add.at(toggles, (row - top, column - left), np.uint8(1))  # wraps at 256, which keeps parity
     inside[top - y_first : bottom - y_first, left - x_first : right - x_first] |= (
         np.cumsum(toggles[:, :-1], axis=1, dtype=np.uint8) & 1
     ).astype(bool)

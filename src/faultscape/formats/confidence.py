@@ -1,7 +1,7 @@
-"""Files of confidence that a folder of maps or a program gives beside label maps.
+"""Confidence files that a folder of maps or a program provides with label maps.
 
-Conventions: what `score_files` reads: numbers of 0 to 1, or grey images of 8 or 16 bits, whose values are
-divided by 255 or 65,535. It is stored in steps of 1/255, at the size of its map.
+Conventions: files are those that `score_files` reads: numbers from 0 to 1, or grey images of 8 or 16 bits,
+whose values are divided by 255 or 65,535. It is stored in steps of 1/255, at the size of its map.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from faultscape.formats.scores import read_scores
 
 
 def beside(source: str, path: str) -> str | None:
-    """Return SOURCE/confidence/X of the map SOURCE/labels/X, where there is one."""
+    """Return SOURCE/confidence/X for the map SOURCE/labels/X, if it exists."""
     relative = os.path.relpath(path, os.path.join(source, "labels"))
     found = os.path.join(source, "confidence", relative)
     return None if relative.startswith("..") or not os.path.isfile(found) else found
 
 
 def read_confidence(path: str, shape: tuple[int, int]) -> np.ndarray:
-    """Return (H, W) uint8, 255 = 1; ModelError where it has another size than its map, or other numbers than
-    0 to 1.
+    """Return (H, W) uint8, 255 = 1; ModelError if its size differs from the map's, or a number is outside 0
+    to 1.
     """
     values = read_scores(path)
     if values.shape != shape or values.min() < 0 or values.max() > 1:

@@ -1,11 +1,12 @@
-"""Images of more than 8 bits a channel as those of 8: by a rule that never guesses what is black.
+"""Conversion of images with more than 8 bits per channel to 8 bits, by a rule that never guesses
+the range.
 
-Conventions: a format's own range is taken where it says one: 16 bits give their high byte, packed 12 bits
-theirs, and PGM and JPEG 2000 are scaled by what they say themselves. Floating point from 0 to 1 is multiplied
-by 255, and up to 255 it is taken as it is; so are 32-bit whole numbers from 0 to 255. Everything else may
-mean any brightness and is refused, as is whatever would come out darker than `DARK` of 255: those are values
-of fewer bits in a wider file. Each image is judged alone, and none is stretched to its own range, which would
-make the images of one camera incomparable.
+Conventions: if a format defines its range, that is used: 16 bits give their high byte, packed 12 bits theirs,
+and PGM and JPEG 2000 are scaled by their declared maximum. Floating point values from 0 to 1 are multiplied
+by 255; values up to 255 are used unchanged, and so are 32-bit whole numbers from 0 to 255. Everything else
+has an unknown brightness and is refused, as is any image that would come out darker than `DARK` of 255: those
+are values of fewer bits in a wider file. Each image is judged separately, and none is stretched to its own
+range, which would make the images of one camera incomparable.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from PIL import Image
 
 from faultscape.errors import ImageError
 
-DARK = 16  # 12 bits in a file of 16 come out as at most 15
-_ROUNDING = 1e-3  # of the range: what interpolation leaves beyond it
+DARK = 16  # 12-bit values in a 16-bit file come out as at most 15
+_ROUNDING = 1e-3  # share of the range: interpolation may exceed it by this much
 _DO = "save it as an 8-bit PNG"
-# tags of TIFF: bits a channel, what white is, how numbers are written
+# TIFF tags: bits per channel, the meaning of white, the number format
 _BITS, _WHITE_IS, _SAMPLES = 258, 262, 339
 
 
 def coded_as(picture: Image.Image) -> str:
-    """Return how the file codes the pixels of an image that is not loaded yet, as Pillow calls it:
+    """Return the pixel coding in the file of an image that is not yet loaded, as Pillow calls it:
     ``RGB;16B``, ``I;12``, ``F;32F``.
     """
     tile = getattr(picture, "tile", None)
@@ -34,10 +35,10 @@ def coded_as(picture: Image.Image) -> str:
 
 
 def to_8_bits(picture: Image.Image, coded: str, path: str | os.PathLike[str]) -> Image.Image:
-    """Return a loaded image with 8 bits a channel, itself where it has them; ImageError where its values may
-    mean any brightness, or would come out black.
+    """Return a loaded image with 8 bits per channel, unchanged if it already has them; ImageError if its
+    range is unknown, or it would come out black.
 
-    ``coded`` is what `coded_as` said before it was loaded.
+    ``coded`` is the result of `coded_as` before it was loaded.
     """
     tags = getattr(picture, "tag_v2", {})
     if tags.get(_BITS, (0,))[0] == 8 and tags.get(_SAMPLES, (1,))[0] == 2:
@@ -46,7 +47,7 @@ def to_8_bits(picture: Image.Image, coded: str, path: str | os.PathLike[str]) ->
         values = np.asarray(picture)
         grey = _high_bits(values, coded, path) if _says_its_range(picture) else _by_values(values, path)
         shallow = Image.fromarray(255 - grey if tags.get(_WHITE_IS) == 0 else grey)
-        # which way is up stands there
+        # the orientation is stored there
         shallow.info = {key: value for key, value in picture.info.items() if key != "transparency"}
         return shallow
     if ";16" in coded and picture.mode != "CMYK":
@@ -56,7 +57,7 @@ def to_8_bits(picture: Image.Image, coded: str, path: str | os.PathLike[str]) ->
 
 
 def _says_its_range(picture: Image.Image) -> bool:
-    """Whether whole numbers are of 16 bits (or 12, packed), and not of 32."""
+    """Whether integers have 16 bits (or 12, packed) rather than 32."""
     return picture.mode.startswith("I;") or (picture.mode == "I" and picture.format in ("PNG", "PPM"))
 
 

@@ -1,8 +1,8 @@
-"""Open untrusted files: bounded, never an object, and whatever is wrong with one is a sentence
-of the reader's own error.
+"""Open untrusted files within bounds, never as pickled objects, and report every fault as a sentence in the
+reader's own error class.
 
 Conventions: ``error`` is the class of FaultscapeError to raise. An image above ``MAX_PIXELS`` is refused
-before it is decoded. Only regular files are read: a pipe would be waited for.
+before it is decoded. Only regular files are read, because a pipe would block.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from PIL import Image
 from faultscape.errors import FaultscapeError, library_text
 from faultscape.library_warnings import without_warnings
 
-MAX_PIXELS = 178_956_970  # twice Pillow's bound: above it Pillow too calls a picture a decompression bomb
-UNREADABLE = (  # what NumPy, Pillow and zip raise for files that are damaged, or were made to do harm
+MAX_PIXELS = 178_956_970  # twice Pillow's limit: above it, Pillow also reports a decompression bomb
+UNREADABLE = (  # what NumPy, Pillow and zip raise for damaged or malicious files
     OSError,
     ValueError,
     EOFError,
@@ -37,13 +37,13 @@ UNREADABLE = (  # what NumPy, Pillow and zip raise for files that are damaged, o
     zlib.error,
     lzma.LZMAError,
 )
-_DRAWINGS = ("EPS", "WMF", "EMF")  # Pillow has Ghostscript, or Windows, run them
+_DRAWINGS = ("EPS", "WMF", "EMF")  # Pillow runs these through Ghostscript or Windows
 _TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 Path = str | os.PathLike[str]
 
 
 def read_bytes(path: Path, error: type[FaultscapeError], *, limit: int | None = None) -> bytes:
-    """Return what a regular file holds; one of more than ``limit`` bytes is refused before it is read."""
+    """Return the content of a regular file; one larger than ``limit`` bytes is refused before it is read."""
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             raise error(f"{path}: is not a regular file")
@@ -57,7 +57,7 @@ def read_bytes(path: Path, error: type[FaultscapeError], *, limit: int | None = 
 
 @contextmanager
 def decoding(path: Path, error: type[FaultscapeError]) -> Iterator[None]:
-    """Turn whatever a library raises over a file into ``error``, and keep its warnings to itself."""
+    """Turn any exception of a library about a file into ``error``, and suppress its warnings."""
     try:
         with without_warnings():
             yield
@@ -72,8 +72,8 @@ def decoding(path: Path, error: type[FaultscapeError]) -> Iterator[None]:
 
 
 def open_picture(data: bytes, path: Path, error: type[FaultscapeError], *, lossless: str = "") -> Image.Image:
-    """Return an image of bounded size, not decoded yet; ``lossless`` says why one that changes values is
-    refused. Use it within `decoding`.
+    """Return an image of bounded size, not yet decoded; ``lossless`` says why lossy formats are refused. Use
+    it within `decoding`.
     """
     try:
         picture = Image.open(io.BytesIO(data))

@@ -1,8 +1,8 @@
-"""Read one label map from a file: 8/16-bit grey, palette, RGB by class colours, npy.
+"""Read one label map from a file: 8/16-bit grey, palette, RGB in class colours, npy.
 
 Conventions: the result is (H, W), uint8 or uint16, in the file's own values (RGB: the class list's ids).
-Lossy formats are refused. A colour of no class is refused; black and VOC's cream stand for void where they
-are not the colour of a class.
+Lossy formats and unknown colours are refused; black and VOC's cream mean void unless they are the colour of a
+class.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from faultscape.errors import LabelMapError
 from faultscape.formats.guard import decoding, open_picture, read_bytes
 from faultscape.nouns import UNKNOWN, Classes
 
-VOID_COLOURS = ((0, 0, 0), (224, 224, 192))  # where they are not those of a class
+VOID_COLOURS = ((0, 0, 0), (224, 224, 192))  # unless they are those of a class
 
 
 def read_map(path: str | os.PathLike[str], colours: np.ndarray | None = None) -> np.ndarray:
-    """Return a label map; ``colours`` is the table of `colour_table`. LabelMapError names the file and what
-    is wrong.
+    """Return a label map; ``colours`` is the table from `colour_table`. LabelMapError names the file and the
+    fault.
     """
     data = read_bytes(path, LabelMapError)
     values = _npy(data, path) if data[:6] == b"\x93NUMPY" else _picture(data, path, colours)
@@ -35,7 +35,7 @@ def read_map(path: str | os.PathLike[str], colours: np.ndarray | None = None) ->
 
 
 def colour_table(classes: Classes) -> np.ndarray:
-    """Return the id of each of the 2^24 colours, UNKNOWN where a colour means nothing."""
+    """Return the id of each of the 2^24 colours, UNKNOWN for colours without a meaning."""
     return _colour_table(classes.ids, classes.colours, classes.void)
 
 

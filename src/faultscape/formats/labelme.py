@@ -1,11 +1,11 @@
-"""LabelMe's JSON, one file an image: written with mask shapes, read with every shape that has an area.
+"""LabelMe's JSON, one file per image: written with mask shapes, read with every shape that has an area.
 
-Conventions: a mask shape is an inclusive box and a PNG crop in base64, one shape a class; ids come from class
-names. On request polygons are written in their place, one a patch. Shapes are drawn in the order of the list,
-later over earlier. Pixels under no shape are the background, or void where the classes have none. The file
-format is described in the project's notes on labelling tools; nothing of LabelMe's own code is used.
+Conventions: a mask shape is an inclusive box and a PNG crop in base64, one shape per class; ids come from
+class names. On request, polygons are written instead, one per patch. Shapes are drawn in list order, later
+over earlier. Pixels under no shape are the background, or void if the classes have none. The file format is
+described in the project's notes on labelling tools; none of LabelMe's own code is used.
 
-``image_path`` is the path of the image as the file names it.
+``image_path`` is the path of the image in the file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from faultscape.formats.label_tools.named_ids import (
 from faultscape.formats.label_tools.outlines import outlines as polygons_of
 from faultscape.nouns import Classes
 
-MOST_BYTES = 256 << 20  # of a file: it may hold its photo
+MOST_BYTES = 256 << 20  # per file, which may contain its image
 
 
 def encode(
@@ -44,11 +44,11 @@ def encode(
     *,
     outlines: bool = False,
 ) -> bytes:
-    """Return the file of an image of (width, height); without an (H, W) map of ids it holds no shapes, for a
-    person to draw.
+    """Return the file for an image of (width, height); without an (H, W) map of ids it has no shapes, for
+    drawing from scratch.
 
-    With ``outlines`` the shapes are polygons, which people can pull at, instead of masks. LabellingError for
-    ids of no class.
+    With ``outlines``, the shapes are editable polygons instead of masks. LabellingError for ids without a
+    class.
     """
     width, height = size
     shapes = []
@@ -70,11 +70,11 @@ def encode(
 def read(
     path: str | os.PathLike[str], classes: Classes, photo: tuple[int, int] | None = None
 ) -> tuple[np.ndarray, tuple[int, int]]:
-    """Return the (H, W) ids of a file and its (width, height); everything is looked at before anything is
+    """Return the (H, W) ids of a file and its (width, height); everything is checked before anything is
     drawn.
 
-    LabellingError names the file, the shape and what is wrong; LabelMapError where the file's size is not
-    that of its ``photo``, (width, height).
+    LabellingError names the file, the shape and the fault; LabelMapError if the file's size is not that of
+    its ``photo``, (width, height).
     """
     document = _loaded(path)
     if not isinstance(document, dict) or not isinstance(document.get("shapes"), list):
@@ -115,8 +115,8 @@ def wrong_size(size: tuple[int, int], image_size: tuple[int, int]) -> str:
 
 
 def state(path: str | os.PathLike[str]) -> str:
-    """Return what a JSON file is: ``drawn``, ``empty`` where nobody has drawn a shape yet, or ``other`` (a
-    class list, notes). One too damaged to tell is drawn.
+    """Return the state of a JSON file: ``drawn``, ``empty`` if no shape is drawn yet, or ``other`` (a class
+    list, notes). A file too damaged to tell counts as drawn.
     """
     try:
         document = _loaded(path)
@@ -128,8 +128,8 @@ def state(path: str | os.PathLike[str]) -> str:
 
 
 def _loaded(path: str | os.PathLike[str]) -> Any:
-    """Return what a JSON file holds, in whatever encoding of Unicode, with or without a byte order mark;
-    LabellingError where it is none.
+    """Return the content of a JSON file in any Unicode encoding, with or without a byte order mark;
+    LabellingError if it is not JSON.
     """
     data = read_bytes(path, LabellingError, limit=MOST_BYTES)
     try:
@@ -141,7 +141,7 @@ def _loaded(path: str | os.PathLike[str]) -> Any:
 
 
 def _masks(ids: np.ndarray, classes: Classes) -> list[dict[str, Any]]:
-    """Return one mask shape for each class that the map holds, but the one that unlabelled pixels get."""
+    """Return one mask shape for each class in the map, except the one for unlabelled pixels."""
     nothing, names = nothing_of(classes), name_of_ids(classes)
     shapes = []
     for value in np.unique(ids).tolist():
@@ -169,7 +169,7 @@ def _masks(ids: np.ndarray, classes: Classes) -> list[dict[str, Any]]:
 
 
 def _polygons(ids: np.ndarray, classes: Classes) -> list[dict[str, Any]]:
-    """Return the polygons that give the map when they are drawn one over the other."""
+    """Return the polygons that give the map when drawn over each other in order."""
     names = name_of_ids(classes)
     return [
         {

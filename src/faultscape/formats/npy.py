@@ -1,9 +1,9 @@
-"""Read a .npy file of which shape and kind of numbers are known before: its header is checked first, and
-nothing larger than that is ever made.
+"""Read a .npy file with a known shape and number type: the header is checked first, and nothing larger is
+ever allocated.
 
-Conventions: ``error`` is the class of FaultscapeError to raise, whose message begins with what is wrong and
-names no file; the caller adds the name. Links are not followed, and only regular files are read.
-Never an object.
+Conventions: ``error`` is the class of FaultscapeError to raise, whose message begins with the fault and does
+not name the file; the caller adds the name. Links are not followed, and only regular files are read. Objects
+are never loaded.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _WORDS = {
     "c": "complex numbers",
     "O": "Python objects",
 }
-_HEADER = 1 << 12  # bytes that a header of an array of numbers has room in
-_WIDEST = 8  # bytes of a number
+_HEADER = 1 << 12  # maximum bytes of the header of a numeric array
+_WIDEST = 8  # bytes per number
 
 
 def read_npy(
     path: str | os.PathLike[str], error: type[FaultscapeError], *, shape: Sequence[int], kinds: str
 ) -> np.ndarray:
-    """Return the array of a file, of one of the ``kinds`` of NumPy ("f", "iu") and of this shape, in this
-    machine's byte order.
+    """Return the array in a file, with one of the NumPy ``kinds`` ("f", "iu") and this shape, in native byte
+    order.
     """
     most = math.prod(shape) * _WIDEST + _HEADER
     data = io.BytesIO(_bytes_of(path, error, most))

@@ -1,9 +1,9 @@
-"""Images next to a tool's file, in images/ as `label export` writes them: whether each that the file
-names is there, and as large as the file says.
+"""Images next to a tool's file, in images/ as `label export` writes them: checks that each image that the
+file names exists and has the stated size.
 
-Conventions: names are POSIX; images/ before them may be left out, and so may folders that lead to one image
-alone. Endings do not count: tools find images without them. Where no folder images/ lies beside the file,
-nothing is known of its images.
+Conventions: names are POSIX; a leading images/ may be omitted, and so may leading folders if the rest is
+unambiguous. Endings do not count, because tools find images without them. Without a folder images/ beside the
+file, its images are not checked.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from faultscape.errors import ImageError
 from faultscape.formats.pictures import size_of
 
 FOLDER = "images"
-_HEAD = 1 << 20  # bytes of a photo, in which its size stands
+_HEAD = 1 << 20  # bytes of an image that include its size
 
 
 class PhotosBeside:
-    """The images in a folder beside a file of a tool."""
+    """The images in a folder beside a tool's file."""
 
     def __init__(self, file: Path, folder: str = FOLDER) -> None:
         self._file, self._folder = file, folder
@@ -33,8 +33,8 @@ class PhotosBeside:
                 self._ends.setdefault(stem.rpartition("/")[2], []).append(stem)
 
     def faults(self, name: str, *sizes: tuple[int, int]) -> list[str]:
-        """Return a sentence where there is no image of a name, or for each (width, height) that is not its
-        own; nothing where no images lie there.
+        """Return a sentence if there is no image with a name, or for each (width, height) that is not its
+        size; empty if there are no images.
         """
         if not self._there:
             return []
@@ -54,7 +54,7 @@ class PhotosBeside:
 
 
 def size_fault(photo: Path, file: Path, size: tuple[int, int]) -> str:
-    """Return what is wrong with an image of which a ``file`` says (width, height), '' where nothing is."""
+    """Return what is wrong with an image for which a ``file`` states (width, height), or ''."""
     try:
         with open(photo, "rb") as stream:
             found = size_of(stream.read(_HEAD), photo)

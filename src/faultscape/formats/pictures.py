@@ -1,9 +1,9 @@
-"""Read images safely: EXIF orientation, truncated files, decompression bombs; and what collect keeps of
-each.
+"""Read images safely (EXIF orientation, truncated files, decompression bombs), and compute what `collect`
+keeps of each.
 
-Conventions: RGB, uint8, (H, W, 3), upright as a person sees it; `deep_pictures` says what becomes of more
-than 8 bits. The difference hash is our own: the upright image in grey, averaged to 9 x 8, one bit for each
-of the 64 steps to the right: brighter or not.
+Conventions: RGB, uint8, (H, W, 3), upright as displayed; `deep_pictures` converts more than 8 bits. The
+difference hash is our own: the upright image in grey, averaged to 9 x 8, with one bit for each of the 64
+steps to the right: brighter or not.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from faultscape.formats.guard import decoding, open_picture, read_bytes
 
 @dataclass(frozen=True)
 class Picture:
-    """What collect keeps of an image: upright size, SHA-256 of the file, difference hash (64 bits as a
-    signed number; None where it was not looked at).
+    """What `collect` keeps of an image: upright size, SHA-256 of the file, difference hash (64 bits as a
+    signed number; None if not computed).
     """
 
     width: int
@@ -33,22 +33,22 @@ class Picture:
 
 
 def read_rgb(path: str | os.PathLike[str]) -> np.ndarray:
-    """Return an image as (H, W, 3) uint8, upright; ImageError when it is truncated, too large or no
-    image.
+    """Return an image as (H, W, 3) uint8, upright; ImageError if it is truncated, too large or not
+    an image.
     """
     return rgb_of(read_bytes(path, ImageError), path)
 
 
 def rgb_of(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
-    """Return the image that a file's bytes are, as read_rgb does."""
+    """Return the image in a file's bytes, as `read_rgb` does."""
     picture = _open(data, path)
     with decoding(path, ImageError):
         return np.asarray(picture.convert("RGB"))
 
 
 def size_of(data: bytes, path: str | os.PathLike[str]) -> tuple[int, int]:
-    """Return the upright (width, height) that the beginning of a file says, decoding nothing; ImageError
-    where it does not.
+    """Return the upright (width, height) from the beginning of a file, without decoding; ImageError if it is
+    not there.
     """
     with decoding(path, ImageError):
         picture = open_picture(data, path, ImageError)
@@ -58,12 +58,12 @@ def size_of(data: bytes, path: str | os.PathLike[str]) -> tuple[int, int]:
 
 
 def probe(path: str | os.PathLike[str]) -> Picture:
-    """Return size, digest and difference hash of an image, having decoded it all; ImageError as read_rgb."""
+    """Return size, digest and difference hash of an image, fully decoded; ImageError as for `read_rgb`."""
     return examine(read_bytes(path, ImageError), path)
 
 
 def examine(data: bytes, path: str | os.PathLike[str]) -> Picture:
-    """Return what `probe` returns, of the bytes of a file; ``path`` stands in errors."""
+    """Return the result of `probe` for the bytes of a file; ``path`` appears in errors."""
     picture = _open(data, path, small=True)
     width, height = picture.info["full_size"]
     with decoding(path, ImageError):
@@ -82,18 +82,18 @@ def difference_hash(grey: np.ndarray) -> int:
     import cv2
 
     small = cv2.resize(grey.astype(np.float32), (9, 8), interpolation=cv2.INTER_AREA)
-    # a step must exceed half a grey level: flat areas are then all 0 whatever the decoder's rounding
+    # a step must exceed half a grey level, so that flat areas are all 0 whatever the decoder's rounding
     bits = (small[:, 1:] - small[:, :-1]) > 0.5
     return int(np.packbits(bits.ravel()).view(">i8")[0])
 
 
 def _open(data: bytes, path: str | os.PathLike[str], *, small: bool = False) -> Image.Image:
-    """Return a fully decoded, upright image; ``small`` lets the JPEG decoder shrink it, the full size is
-    then in info.
+    """Return a fully decoded, upright image; ``small`` lets the JPEG decoder shrink it; the full size is then
+    in info.
     """
     with decoding(path, ImageError):
         picture = open_picture(data, path, ImageError)
-        coded = coded_as(picture)  # before its EXIF is asked for, which loads a PNG
+        coded = coded_as(picture)  # before reading EXIF, which loads a PNG
         width, height = picture.size
         turned = picture.getexif().get(0x0112, 1) in (5, 6, 7, 8)
         if small:

@@ -1,9 +1,9 @@
-"""PNG files: label maps, whose pixel values are class ids, with the class colours as palette so that people
-see something, as plain numbers, or in the class colours; and pixels as they are.
+"""PNG files: label maps of class ids with the class colours as a palette for display, as plain numbers, or in
+the class colours; and plain pixels.
 
-Conventions: ids up to 255 are 8-bit palette images, larger ones 16-bit grey. In class colours void is
-black, or the cream of PASCAL VOC where a class is black; both stand for the first void id when they are read.
-Reading takes whatever `label_maps.read_map` reads (grey, palette, npy, class colours).
+Conventions: ids up to 255 are 8-bit palette images, larger ones 16-bit grey. In class colours, void is black,
+or PASCAL VOC's cream if a class is black; both are read as the first void id. Reading accepts everything that
+`label_maps.read_map` reads (grey, palette, npy, class colours).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from faultscape.nouns import Classes
 def encode(
     label_map_ids: np.ndarray, classes: Classes, path: str | os.PathLike[str] = "a label map"
 ) -> bytes:
-    """Return an (H, W) map of ids as PNG; LabelMapError, which names the ``path`` it was to go to, for values
-    out of range.
+    """Return an (H, W) map of ids as PNG; LabelMapError, which names the target ``path``, for values out of
+    range.
     """
     ids = _checked(label_map_ids, path)
     if ids.max(initial=0) > 255:
@@ -41,7 +41,7 @@ def encode(
 
 
 def encode_index(label_map_ids: np.ndarray, path: str | os.PathLike[str] = "a label map") -> bytes:
-    """Return an (H, W) map of ids as PNG of plain numbers, 8-bit grey where all fit, else 16-bit grey;
+    """Return an (H, W) map of ids as PNG of plain numbers, 8-bit grey if all fit, else 16-bit grey;
     LabelMapError for values out of range.
 
     >>> import io
@@ -59,8 +59,8 @@ def encode_colours(
 ) -> bytes:
     """Return an (H, W) map of ids as PNG in the class colours, RGB; all void ids become one colour.
 
-    LabelMapError where a value is neither a class nor void, where two classes have one colour, or where void
-    is held and both of its colours are those of classes.
+    LabelMapError if a value is neither a class nor void, if two classes have the same colour, or if the map
+    has void and both of its colours are taken by classes.
     """
     ids = _checked(label_map_ids, path)
     owners: dict[tuple[int, int, int], str] = {}
@@ -87,7 +87,9 @@ def encode_colours(
 
 
 def encode_pixels(pixels: np.ndarray) -> bytes:
-    """Return pixels, (H, W) or (H, W, 3) uint8 or (H, W) uint16, as PNG: written fast, not small."""
+    """Return pixels, (H, W) or (H, W, 3) uint8 or (H, W) uint16, as PNG, optimised for speed rather than
+    size.
+    """
     out = io.BytesIO()
     Image.fromarray(pixels).save(out, format="PNG", compress_level=1)
     return out.getvalue()

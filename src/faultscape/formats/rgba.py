@@ -1,9 +1,9 @@
-"""Read images with transparency: upright, 8 bits a channel, colours as the file has them also where nothing
-is seen of them.
+"""Read images with transparency: upright, 8 bits per channel, keeping the file's colours even where they are
+invisible.
 
-Conventions: (H, W, 4) uint8, red, green, blue, alpha; 255 is opaque. Palettes and single colours that stand
-for transparency become alpha; colours that a file keeps multiplied by alpha are divided by it. Of an
-animation the first frame is read. More than 8 bits become 8 as `deep_pictures` says.
+Conventions: (H, W, 4) uint8, red, green, blue, alpha; 255 is opaque. Palettes and single transparent colours
+become alpha; premultiplied colours are divided by alpha. For an animation, the first frame is read. More than
+8 bits are converted to 8 by `deep_pictures`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from faultscape.formats.guard import decoding, open_picture
 
 
 def rgba_of(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
-    """Return the image with transparency that a file's bytes are, (H, W, 4) uint8; ImageError where it is not
-    an image, has no alpha channel, is damaged or too large.
+    """Return the image with transparency in a file's bytes, (H, W, 4) uint8; ImageError if it is not an
+    image, has no alpha channel, is damaged or too large.
 
     >>> import io
     >>> from PIL import Image
@@ -36,7 +36,7 @@ def rgba_of(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
                 f"{path}: has no alpha channel; save it with transparency, as PNG, WebP or TIFF, or give a"
                 " mask"
             )
-        coded = coded_as(picture)  # before its EXIF is asked for, which loads a PNG
+        coded = coded_as(picture)  # before reading EXIF, which loads a PNG
         picture.getexif()
         picture.load()
         upright = ImageOps.exif_transpose(to_8_bits(picture, coded, path))

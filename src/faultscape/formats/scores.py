@@ -1,10 +1,10 @@
-"""Read scores from files: one number a pixel (anomaly, doubt, confidence), or one a class and pixel
+"""Read scores from files: one number per pixel (anomaly, doubt, confidence), or one per class and pixel
 (probabilities).
 
-Conventions: scores are (H, W) floats of the type they come in, since rounding makes ties; whole numbers of 8
-or 16 bits become float32, of 32 and 64 bits float64; probabilities (C, H, W). Files are .npy, .npz with one
-array, float TIFF, or grey PNG and TIFF of 8 or 16 bits, whose values are divided by 255 or 65,535, or by what
-``scale`` says. Every number must be finite: a score that is not cannot be ranked.
+Conventions: scores are (H, W) floats in their original type, because rounding makes ties; integers of 8 or 16
+bits become float32, of 32 and 64 bits float64; probabilities are (C, H, W). Files are .npy, .npz with one
+array, float TIFF, or grey PNG and TIFF of 8 or 16 bits, whose values are divided by 255 or 65,535, or by
+``scale``. Every number must be finite, because other scores cannot be ranked.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from faultscape.formats.guard import decoding, open_picture, read_bytes
 
 SCORE_ENDINGS = frozenset([".npy", ".npz", ".tif", ".tiff", ".png"])
 _MAX_BYTES = 1 << 33
-_MOST = 1 << 52  # whole numbers up to here stay apart in float64, also divided by a scale
+_MOST = 1 << 52  # whole numbers up to here stay distinct in float64, even divided by a scale
 
 
 def read_scores(
     path: str | os.PathLike[str], *, scale: float | None = None, check: bool = True
 ) -> np.ndarray:
-    """Return (H, W) scores; MetricError names the file and what is wrong; without ``check`` they may be NaN,
-    as in pixels that are not judged.
+    """Return (H, W) scores; MetricError names the file and the fault; without ``check`` they may be NaN, as
+    in pixels that are not judged.
     """
     values = _values(path)
     if values.ndim == 3 and 1 in (values.shape[0], values.shape[2]):
@@ -53,8 +53,8 @@ def read_scores(
 
 
 def read_probabilities(path: str | os.PathLike[str], classes: int) -> np.ndarray:
-    """Return (C, H, W) probabilities, classes in the order of the class list; MetricError where they are not
-    that many, or are not probabilities.
+    """Return (C, H, W) probabilities, classes in the order of the class list; MetricError if their number
+    differs, or they are not probabilities.
     """
     values = _values(path)
     if values.ndim == 4 and values.shape[0] == 1:
@@ -79,7 +79,7 @@ def read_probabilities(path: str | os.PathLike[str], classes: int) -> np.ndarray
 
 
 def levels(path: str | os.PathLike[str]) -> int:
-    """Return 255 for an image of 8 bits, whose scores have many ties, and 0 for any other file."""
+    """Return 255 for an 8-bit image, whose scores have many ties, and 0 for any other file."""
     if os.fspath(path).lower().endswith((".npy", ".npz")):
         return 0
     try:
@@ -90,7 +90,7 @@ def levels(path: str | os.PathLike[str]) -> int:
 
 
 def finite(values: np.ndarray, path: str | os.PathLike[str]) -> np.ndarray:
-    """Return the scores if every one is a finite number; MetricError with their number otherwise."""
+    """Return the scores if all are finite; otherwise MetricError with the number of those that are not."""
     if values.dtype.kind == "f" and not (good := np.isfinite(values)).all():
         bad = int(values.size - good.sum())
         kind = (
@@ -107,7 +107,7 @@ def finite(values: np.ndarray, path: str | os.PathLike[str]) -> np.ndarray:
 
 
 def _values(path: str | os.PathLike[str]) -> np.ndarray:
-    """Return the array a file holds; never an object, never more than fits."""
+    """Return the array in a file, never objects, and within bounds."""
     data = read_bytes(path, MetricError)
     with decoding(path, MetricError):
         if data[:6] == b"\x93NUMPY":
@@ -129,7 +129,7 @@ def _values(path: str | os.PathLike[str]) -> np.ndarray:
 
 
 def _native(values: np.ndarray) -> np.ndarray:
-    """Return the array in this machine's byte order, which kernels and comparisons of types expect."""
+    """Return the array in native byte order, which kernels and type comparisons expect."""
     return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 

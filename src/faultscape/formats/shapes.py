@@ -1,9 +1,8 @@
-"""Shapes that people drew: looked through and measured before anything is made of them, then painted over one
-map, each in its own box.
+"""Shapes that people drew: checked and measured first, then painted over one map, each in its own box.
 
-Conventions: x to the right, y down; corners are cut to whole pixels as Pillow cuts them. What is to be drawn
-of a file is summed up first, in nanoseconds of an ordinary machine (measured: a row and corner of a polygon
-3, a row and edge that cross 140, a pixel of a box .3 to 20), so that no file takes longer than people wait.
+Conventions: x to the right, y down; corners are truncated to whole pixels as in Pillow. The cost of drawing a
+file is summed first, in nanoseconds on an ordinary machine (measured: 3 per row and corner of a polygon, 140
+per crossing of a row and an edge, .3 to 20 per pixel of a box), so that no file takes too long.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from PIL import Image, ImageDraw
 from faultscape.errors import LabellingError
 from faultscape.formats.guard import MAX_PIXELS, decoding
 
-MOST = 100_000  # shapes of a file
+MOST = 100_000  # shapes per file
 MOST_NANOSECONDS = 20e9  # of drawing them
-_FAR = 1e7  # coordinates: farther ones are not pixels
-_RADIUS = 27_000  # beyond it Pillow's whole numbers of 64 bits overflow, and it draws no circle
+_FAR = 1e7  # coordinates beyond this are not pixels
+_RADIUS = 27_000  # beyond this, Pillow's 64-bit integers overflow and it draws no circle
 _POINTS = {
     "polygon": (2, None),
     "rectangle": (2, 2),
@@ -37,8 +36,8 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Shape:
-    """One shape that can be drawn: its kind, its corners, the id that it paints, what it costs, the text of a
-    mask, and how errors call it.
+    """One shape that can be drawn: its kind, its corners, its id, its cost, the text of a mask, and its name
+    in errors.
     """
 
     kind: str
@@ -76,8 +75,8 @@ def checked(shape: dict[str, Any], id_: int, size: tuple[int, int], where: str) 
 
 
 def painted(shapes: list[Shape], size: tuple[int, int], nothing: int) -> np.ndarray:
-    """Return the (H, W) ids of shapes drawn one over the other on a map of ``nothing``; uint8 where no id is
-    larger, else uint16. LabellingError names a shape.
+    """Return the (H, W) ids of shapes drawn over each other on a map of ``nothing``; uint8 if all ids fit,
+    else uint16. LabellingError names an invalid shape.
     """
     wide = max((nothing, *(shape.id for shape in shapes))) > 255
     canvas = Image.new("I" if wide else "L", size, nothing)
@@ -107,7 +106,7 @@ def _draw(canvas: Image.Image, pen: ImageDraw.ImageDraw, shape: Shape) -> None:
 
 
 def _paste(canvas: Image.Image, shape: Shape) -> None:
-    """Paint a mask, a PNG in base64 that lies with its first pixel in the corner of its box."""
+    """Paint a mask, a PNG in base64 with its first pixel in the corner of its box."""
     xs, ys = zip(*shape.corners, strict=True)
     left, top = round(min(xs)), round(min(ys))
     wide, tall = round(max(xs)) - left + 1, round(max(ys)) - top + 1
@@ -130,13 +129,13 @@ def _paste(canvas: Image.Image, shape: Shape) -> None:
 
 
 def _nanoseconds(kind: str, corners: tuple[Point, ...], size: tuple[int, int]) -> float:
-    """Return about how long drawing a shape takes."""
+    """Return the approximate time to draw a shape."""
     xy = np.array(corners)
     if kind == "circle":
         r = math.dist(*corners)
         xy = np.array([xy[0] - r, xy[0] + r])
         return 300 * r + _box(xy, size)
-    if kind == "mask":  # which is decoded whole, wherever it lies
+    if kind == "mask":  # decoded as a whole, wherever it is
         return 20 * float(np.prod(np.ptp(xy, axis=0) + 1))
     if kind == "rectangle":
         return _box(xy, size)
@@ -149,6 +148,6 @@ def _nanoseconds(kind: str, corners: tuple[Point, ...], size: tuple[int, int]) -
 
 
 def _box(xy: np.ndarray, size: tuple[int, int]) -> float:
-    """Return about how long filling what a map has of a box takes."""
+    """Return the approximate time to fill the part of a box inside a map."""
     low, high = np.clip(xy.min(0), 0, size), np.clip(xy.max(0), 0, size)
     return 10_000 + 0.3 * float(np.prod(high - low))

@@ -1,9 +1,8 @@
-"""Columns of a CSV, TSV or Parquet file from an untrusted source: read piece by piece, within bounds.
+"""Columns of a CSV, TSV or Parquet file from an untrusted source, read in pieces within bounds.
 
-Conventions: columns come as texts without blanks around them, "" for what is missing. However small a file
-is, it may unpack to anything; so rows, bytes and the length of a cell are counted while it is read, and
-whatever is more ends the reading with a ModelError that names the place. Cells are not kept apart where they
-repeat.
+Conventions: columns are texts without surrounding spaces, with "" for missing values. Even a small file may
+unpack to any size, so rows, bytes and the length of cells are counted while reading, and exceeding a limit
+raises a ModelError that names the place. Repeated cells are stored once.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ from pyarrow import compute
 
 from faultscape.errors import ModelError, counted
 
-MOST_BYTES = 1 << 32  # of all that is unpacked
+MOST_BYTES = 1 << 32  # unpacked in total
 MOST_ROWS = 20_000_000
-MOST_CHARACTERS = 10_000  # of a cell
+MOST_CHARACTERS = 10_000  # per cell
 MOST_COLUMNS = 10_000
 TAB = "\t"
-_BLOCK = 1 << 22  # a line of text is no longer than this
+_BLOCK = 1 << 22  # maximum bytes of a line of text
 _BATCH = 1 << 14  # rows of Parquet at once
 _PARQUET = (".parquet", ".pq")
 
 
 def names_of(path: str) -> list[str]:
-    """Return the names of a file's columns, in its order; ModelError where it is not a table."""
+    """Return the names of a file's columns, in order; ModelError if it is not a table."""
     if not Path(path).stat().st_size:
         raise ModelError(f"{path}: is empty")
     with _reading(path):
@@ -51,8 +50,8 @@ def names_of(path: str) -> list[str]:
 
 
 def read(path: str, wanted: Sequence[str]) -> pa.Table:
-    """Return some columns of a file as texts, each different one once (a dictionary); ModelError where it is
-    not a table, or a larger one than is read.
+    """Return some columns of a file as dictionary-encoded texts; ModelError if it is not a table, or is too
+    large.
     """
     pieces, rows, size = [], 0, 0
     with _reading(path):
@@ -77,7 +76,7 @@ def read(path: str, wanted: Sequence[str]) -> pa.Table:
 
 @contextmanager
 def _reading(path: str) -> Iterator[None]:
-    """Turn what pyarrow raises over a file into a sentence."""
+    """Turn pyarrow's exceptions about a file into a sentence."""
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError, NotImplementedError, MemoryError) as error:
@@ -97,8 +96,8 @@ def _reading(path: str) -> Iterator[None]:
 
 
 def parted_otherwise(names: Sequence[str], *, tabs: bool = False) -> str:
-    """Return that a first line, read as one column, looks parted by something else than commas (or ``tabs``),
-    and what to do; '' where it does not.
+    """Return a message if a first line, read as one column, seems to be separated by something other than
+    commas (or ``tabs``), with what to do; else ''.
 
     >>> parted_otherwise(["image;label"])
     'its columns seem to be separated by semicolons; save it with commas, and decimal points in numbers'
@@ -113,7 +112,7 @@ def parted_otherwise(names: Sequence[str], *, tabs: bool = False) -> str:
 
 
 def _first_line(path: str) -> list[str]:
-    """Return the columns of the first line of a text file; none where it cannot be read."""
+    """Return the columns of the first line of a text file; none if it cannot be read."""
     try:
         stream = io.TextIOWrapper(io.BufferedReader(_Counted(path)), encoding="utf-8-sig", newline="")
         return next(csv.reader(iter(lambda: stream.readline(_BLOCK), ""), delimiter=_parted(path)), [])
@@ -122,7 +121,7 @@ def _first_line(path: str) -> list[str]:
 
 
 def _no_text(path: str) -> str:
-    """Return that a file is not text in UTF-8; nothing where its beginning is."""
+    """Return a message if a file does not begin as UTF-8 text; else ''."""
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(_Counted(path).read(_BLOCK))
     except UnicodeDecodeError:
@@ -133,8 +132,8 @@ def _no_text(path: str) -> str:
 
 
 def _odd_line(path: str) -> str:
-    """Return the first line of a text file that has not as many columns as the first, in words; nothing where
-    none is found.
+    """Return a message about the first line of a text file whose number of columns differs from the first; ''
+    if there is none.
     """
     stream = io.TextIOWrapper(io.BufferedReader(_Counted(path)), encoding="utf-8-sig", newline="")
     rows = csv.reader(iter(lambda: stream.readline(_BLOCK), ""), delimiter=_parted(path))
@@ -155,12 +154,12 @@ def is_text(path: str) -> bool:
 
 
 def _parted(path: str) -> str:
-    """Return what stands between the columns of a text file."""
+    """Return the column separator of a text file."""
     return TAB if path.lower().endswith((".tsv", ".tsv.gz")) else ","
 
 
 class _Counted(io.RawIOBase):
-    """A stream that ends with a ModelError when it unpacks to more than is read."""
+    """A stream that raises ModelError if it unpacks to more than the limit."""
 
     def __init__(self, path: str) -> None:
         self._path, self._stream, self._size = path, pa.input_stream(path), 0
@@ -186,7 +185,7 @@ def _too_much() -> str:
 
 
 def _text(path: str, wanted: Sequence[str] | None) -> Any:
-    """Return a reader of a text file, that hands out some of its columns as texts."""
+    """Return a reader of a text file that returns some of its columns as texts."""
     options = pc.ConvertOptions(
         column_types=dict.fromkeys(wanted or (), pa.string()),
         include_columns=[*(wanted or ())],
@@ -201,11 +200,11 @@ def _text(path: str, wanted: Sequence[str] | None) -> Any:
 
 
 def _parquet(path: str, as_words: Sequence[str] = ()) -> Any:
-    return pq.ParquetFile(path, read_dictionary=[*as_words])  # a word that repeats is not unpacked
+    return pq.ParquetFile(path, read_dictionary=[*as_words])  # repeated words are not unpacked
 
 
 def _batches(path: str, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Return pieces of a file with some of its columns; ModelError for columns that hold neither words nor
+    """Return pieces of a file with some of its columns; ModelError for columns that are neither texts nor
     numbers.
     """
     if not path.lower().endswith(_PARQUET):
@@ -228,7 +227,7 @@ def _batches(path: str, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
 
 
 def _words(path: str, name: str, column: Any) -> Any:
-    """Return a column as a dictionary of texts, as long as they came."""
+    """Return a column as a dictionary of texts, with their length unchanged."""
     try:
         plain = column.dictionary if pa.types.is_dictionary(column.type) else column
         if not pa.types.is_dictionary(column.type):
@@ -241,9 +240,7 @@ def _words(path: str, name: str, column: Any) -> Any:
 
 
 def _bounded(path: str, name: str, column: Any, before: int) -> int:
-    """Return how many bytes the words of a column take; ModelError that names the first cell that is too
-    long.
-    """
+    """Return how many bytes the texts of a column take; ModelError naming the first cell that is too long."""
     lengths = np.asarray(compute.call_function("binary_length", [column.dictionary]).fill_null(0))
     if not len(lengths):
         return 0

@@ -1,12 +1,12 @@
 """Boundary F-score and boundary IoU of every class, from counts that add up over images.
 
 Conventions: maps (H, W) uint8 or uint16 hold places 0..C-1 and C for void. A boundary pixel is a pixel of a
-class with a pixel of another label beside, above or below it; the frame of the image makes none. A band is
-the pixels of a class within d rows and columns of another label, or of the frame (``frame``). Pixels void in
-the truth are dropped from both maps: they are in no boundary and in no band, and make none beside them. A
-pixel that only the prediction calls void is another label. Distances are Euclidean for the F-score, the
-larger of rows and columns for bands. Scores are float64, larger is better, NaN where a class has no boundary
-(band) in either map, 0 where it has one in one map alone.
+class that has a pixel with another label beside, above or below it; the edge of the image creates no
+boundary. A band is the pixels of a class within d rows and columns of another label, or of the frame
+(``frame``). Pixels that are void in the truth are dropped from both maps: they belong to no boundary or band,
+and create none next to them. A pixel that is void only in the prediction counts as another label. Distances
+are Euclidean for the F-score, the larger of rows and columns for bands. Scores are float64; larger is better.
+They are NaN where a class has no boundary (band) in either map, and 0 where only one map has one.
 
 ``truth`` and ``prediction`` are maps (H, W), ``classes`` is C. ``unit`` is ``diagonal`` or ``pixels``.
 ``counts`` (..., C, 6) are those of ``boundary_counts``, of one image or summed.
@@ -38,11 +38,11 @@ def boundary_counts(
     unit: str = "diagonal",
     frame: bool = True,
 ) -> np.ndarray:
-    """Return (C, 6) int64 counts of pixels, columns as in ``COLUMNS``: what ``boundary_f`` and
-    ``boundary_iou`` are made of; sum them over images.
+    """Return (C, 6) int64 counts of pixels, columns as in ``COLUMNS``: the input of ``boundary_f`` and
+    ``boundary_iou``, to be summed over images.
 
     ``tolerance`` (F-score) and ``width`` (bands, rounded, at least 1 pixel) are shares of the image's
-    diagonal, or pixels with ``unit="pixels"``; ``frame`` says whether bands run along the frame, as the
+    diagonal, or pixels with ``unit="pixels"``; ``frame`` says whether bands also run along the frame, as the
     authors' do. LabelMapError for maps that do not fit, OptionError for the rest.
 
     >>> truth, prediction = np.zeros((2, 4, 6), np.uint8)
@@ -99,7 +99,7 @@ def boundary_iou(counts: np.ndarray) -> np.ndarray:
 
 
 def check_maps(truth: np.ndarray, prediction: np.ndarray, classes: int) -> None:
-    """Raise LabelMapError for two maps that are not of places 0..C (C = void), or not of one size.
+    """Raise LabelMapError unless both maps hold only places 0..C (C = void) and have the same size.
 
     >>> check_maps(np.zeros((2, 2), np.uint8), np.full((2, 2), 3, np.uint8), 2)
     Traceback (most recent call last):
@@ -154,8 +154,8 @@ def _boundary(label_map: np.ndarray, classes: int, void: np.ndarray | None) -> n
 
 
 def _hits(mine: np.ndarray, other: np.ndarray, classes: int, within: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return (C,) how many of my boundary pixels have one of the other's of their class no farther than
-    ``within`` away, and (C,) how many there are.
+    """Return (C,) the number of my boundary pixels that have a boundary pixel of the same class in the other
+    map at most ``within`` away, and (C,) the number of all my boundary pixels.
     """
     reach = int(within)
     around = np.pad(other, reach, constant_values=classes)
@@ -174,10 +174,10 @@ def _hits(mine: np.ndarray, other: np.ndarray, classes: int, within: float) -> t
 
 
 def _far(around: np.ndarray, at: np.ndarray, labels: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Return the places in ``at`` whose label stands at none of the steps: one step after the other, for the
+    """Return the places in ``at`` whose label occurs at none of the steps, trying one step at a time on the
     pixels not yet found.
     """
-    open_ = np.flatnonzero(np.isin(labels, around))  # a class that the other map lacks is nowhere
+    open_ = np.flatnonzero(np.isin(labels, around))  # drops classes that the other map lacks
     never = np.setdiff1d(np.arange(len(at)), open_, assume_unique=True)
     for step in steps.tolist():
         open_ = open_[around[at[open_] + step] != labels[open_]]
@@ -185,8 +185,8 @@ def _far(around: np.ndarray, at: np.ndarray, labels: np.ndarray, steps: np.ndarr
 
 
 def _disk(within: float, width: int) -> np.ndarray:
-    """Return the steps in a flat map of this width to all pixels within a distance, nearest first: most are
-    found at once.
+    """Return the steps in a flat map of this width to all pixels within a distance, nearest first, because
+    most matches are near.
     """
     reach = int(within)
     y, x = np.mgrid[-reach : reach + 1, -reach : reach + 1]
@@ -198,15 +198,15 @@ def _disk(within: float, width: int) -> np.ndarray:
 def _band(
     label_map: np.ndarray, classes: int, void: np.ndarray | None, width: int, *, frame: bool
 ) -> np.ndarray:
-    """Return the map with every pixel that is in no band set to void: a pixel is in its class's band where
-    its window shows two labels.
+    """Return the map with every pixel outside all bands set to void. A pixel is in its class's band where its
+    window contains two labels.
     """
     import cv2
 
     kind = label_map.dtype.type
     window = np.ones((2 * width + 1, 2 * width + 1), np.uint8)
     low, high = label_map, label_map
-    if void is not None:  # void takes part in neither the least nor the largest label
+    if void is not None:  # void counts toward neither the smallest nor the largest label
         low, high = np.where(void, kind(np.iinfo(kind).max), label_map), np.where(void, kind(0), label_map)
     band = cv2.erode(low, window) != cv2.dilate(high, window)
     if frame:

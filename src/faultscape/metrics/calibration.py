@@ -1,10 +1,10 @@
-"""Does a probability mean what it says: ECE in four ways, Brier, NLL, reliability diagrams; from statistics
-that add up over images.
+"""Calibration: ECE in four variants, Brier score, NLL and reliability diagrams, from statistics that add up
+over images.
 
-Conventions: ``confidence`` is the winner's probability, ``correct`` whether the winner is right, any one
-shape; ``valid`` says which pixels are judged (void ones are not). Bins of equal width are [a, b), the last
-one [a, 1]. Counts are int64 and sums float64, so that 10^9 pixels are right. 0 is best everywhere. ECE = sum
-over bins of (pixels in the bin / pixels) |mean confidence - share of right pixels|.
+Conventions: ``confidence`` is the winner's probability and ``correct`` whether the winner is right, both of
+the same shape; ``valid`` says which pixels are judged (void ones are not). Bins of equal width are [a, b),
+the last one [a, 1]. Counts are int64 and sums float64, exact enough for 10^9 pixels. 0 is best everywhere.
+ECE = sum over bins of (pixels in the bin / pixels) |mean confidence - share of right pixels|.
 
 ``bins`` is the number of bins. ``counts`` are those of ``calibration_counts``, ``fine_counts`` or
 ``probability_counts``, of one image or added up. ``judged`` is the number of judged pixels. ``fine`` (3,
@@ -25,9 +25,9 @@ from faultscape.errors import MetricError
 from faultscape.metrics.scores.inputs import check_unmasked
 
 BINS = 15
-FLOOR = 2.0**-149  # NLL of a probability of 0 is that of the smallest number float32 has
+FLOOR = 2.0**-149  # a probability of 0 has the NLL of the smallest positive float32
 _FINE = 1 << 16
-Statistics = dict[str, np.ndarray]  # sums, some of no axis
+Statistics = dict[str, np.ndarray]  # sums; some are scalars
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +49,8 @@ def calibration_counts(
     bins: int = BINS,
     where: str = "",
 ) -> Statistics:
-    """Return {bin_count, bin_right: (bins,) int64, bin_confidence: (bins,), brier_top_sum, judged}: add them
-    over images.
+    """Return {bin_count, bin_right: (bins,) int64, bin_confidence: (bins,), brier_top_sum, judged}, to be
+    summed over images.
 
     Errors: MetricError for a confidence outside 0..1, NaN, or another shape.
 
@@ -101,7 +101,7 @@ def probability_counts(
     brier, nll = 0.0, 0.0
     counts = {name: np.zeros((classes, bins), np.int64) for name in ("class_count", "class_right")}
     sums = np.zeros((classes, bins))
-    for c in range(classes):  # a class at a time, so that memory stays that of one map
+    for c in range(classes):  # one class at a time, so that only one map is in memory
         p = probabilities[c][valid].astype(np.float64)
         if len(p) and not (p.min() >= 0 and p.max() <= 1 + 1e-3):
             raise MetricError(
@@ -121,8 +121,8 @@ def probability_counts(
 def fine_counts(
     confidence: np.ndarray, correct: np.ndarray, valid: np.ndarray | None = None, *, where: str = ""
 ) -> np.ndarray:
-    """Return (3, 65536): pixels, right pixels and summed confidence in fine bins of log(p / (1 - p)), for
-    bins of equal mass over a whole data set.
+    """Return (3, 65536): pixels, right pixels and summed confidence in fine bins of log(p / (1 - p)), from
+    which bins of equal mass are made over a whole data set.
 
     >>> fine_counts(np.array([0.5, 0.5]), np.array([True, False])).sum(1).tolist()
     [2.0, 1.0, 1.0]
@@ -136,8 +136,8 @@ def fine_counts(
 
 
 def ece(counts: Statistics) -> np.ndarray:
-    """Return the expected calibration error, from bins of equal width; counts may be of one image or of many,
-    (..., bins).
+    """Return the expected calibration error from bins of equal width; counts (..., bins) may come from one
+    image or many.
     """
     return _weighted(counts["bin_count"], counts["bin_right"], counts["bin_confidence"])
 
@@ -169,8 +169,8 @@ def ece_equal_mass(fine: np.ndarray, bins: int = BINS) -> float:
 def equal_mass_of_groups(
     count: np.ndarray, right: np.ndarray, sure: np.ndarray, bins: int = BINS
 ) -> np.ndarray:
-    """Return (B,) the calibration error in bins of equal mass of groups (B, K) of pixels in order of
-    confidence; a group stays in the bin of its middle.
+    """Return (B,) the calibration error in bins of equal mass, from groups (B, K) of pixels in order of
+    confidence; a group goes into the bin that holds its middle.
 
     >>> equal_mass_of_groups(np.array([[2, 2]]), np.array([[1, 2]]), np.array([[1.2, 1.8]]), 2).round(4)
     array([0.1])
@@ -186,8 +186,8 @@ def equal_mass_of_groups(
 def equal_mass_exact(
     confidence: np.ndarray, correct: np.ndarray, valid: np.ndarray | None = None, *, bins: int = BINS
 ) -> float:
-    """Return the calibration error in bins of equal mass from sorted values; equal values stay in one bin,
-    that of their middle.
+    """Return the calibration error in bins of equal mass from sorted values; equal values go together into
+    the bin that holds their middle.
 
     >>> round(equal_mass_exact(np.array([0.9, 0.9, 0.6, 0.6]), np.array([1, 1, 1, 0], bool), bins=2), 4)
     0.1
@@ -212,7 +212,7 @@ def brier_top(counts: Statistics) -> np.ndarray:
 
 
 def nll(counts: Statistics, judged: np.ndarray) -> np.ndarray:
-    """Return the mean of -log p of the true class, p not below 2^-149."""
+    """Return the mean of -log p of the true class, with p at least 2^-149."""
     return _mean(counts["nll_sum"], judged)
 
 

@@ -1,18 +1,17 @@
-"""METRICS: every metric that `measure` knows, each a complete entry; what says that a metric exists is read
-off it.
+"""METRICS: every metric of `measure`, each a complete entry; everything that lists metrics reads it.
 
-Conventions: ``compute(stats, definitions)`` makes the metric of statistics {name: array} as image_statistics
-and scores make them, NaN where undefined. How images are brought together is its ``join``:
+Conventions: ``compute(stats, definitions)`` computes the metric from statistics {name: array} made by
+image_statistics and scores; NaN where undefined. ``join`` says how images are combined:
 
     pooled       counts of all images are added, then divided: stats (..., C) are sums, the result is (...)
     cells        mean over images of the mean over the classes defined there (Zhang et al. 2021, Table I):
                  stats (I, ...), the result (I, C)
     images       mean over images: stats (I, ...), the result (I,)
 
-``per_class`` gives (..., C) of pooled metrics, of the others (I, C), where a class has a number of its own.
-Pooled score metrics read {"score", "label"}, all pixels of a data set, label 1 anomalous (or wrong), 0 not,
-255 void; `measure` streams the same numbers where they are ``streamed``. Those of images read one image's
-pixels. Entries stand in the order in which measure.json has them.
+``per_class`` gives the values of each class, (..., C) for pooled metrics and (I, C) for the others, where
+classes have their own. Pooled score metrics read {"score", "label"}, all pixels of a data set, with label 1
+anomalous (or wrong), 0 not, 255 void; `measure` streams the same numbers where the entry is ``streamed``.
+Score metrics joined over images read one image's pixels. Entries are in the order of measure.json.
 Source: Yan et al. 2021, Zhang et al. 2021, Buchanan et al. 2022, Blum et al. 2021.
 """
 
@@ -509,16 +508,16 @@ METRICS: tuple[Metric, ...] = (
     ),
 )
 # fmt: on
-# what `select --concordance` takes by name
+# the names that `select --concordance` accepts
 CONCORDANCES = {metric.name: metric.of_pair for metric in METRICS if metric.of_pair}
 
-# what `measure --metric` takes by name
+# the names that `measure --metric` accepts
 ON_REQUEST = {metric.name: metric for metric in METRICS if metric.on_request}
 ALWAYS = frozenset(metric.name for metric in METRICS) - frozenset(ON_REQUEST)
 
 
 def named(metrics: Sequence[Metric] = ()) -> dict[str, Metric]:
-    """Return {name: entry} of all metrics, your own ones last; MetricError for a name that is given twice."""
+    """Return {name: entry} of all metrics, yours last; MetricError for a name that occurs twice."""
     out: dict[str, Metric] = {}
     for metric in (*METRICS, *metrics):
         if metric.name in out:

@@ -1,5 +1,5 @@
 """Every choice that the literature leaves open, in one place: a frozen dataclass, and named presets that
-reproduce others.
+reproduce the choices of others.
 
 Conventions: a preset changes only what it names. docs/reference/definitions.md explains each choice; results
 carry the definition they were made with.
@@ -36,9 +36,7 @@ from faultscape.errors import OptionError, closest
 
 @dataclass(frozen=True)
 class Definitions:
-    """The choices behind a measurement; the defaults are those of the issue's papers where these are
-    sound.
-    """
+    """The choices behind a measurement; the defaults follow the source papers where these are sound."""
 
     regions: RegionKind = "connected"  # or given: the maps hold region ids
     connectivity: Connectivity = 8
@@ -48,16 +46,16 @@ class Definitions:
     match: Match = "iou"  # or dice: at which overlap AP counts a region as found
     per: Per = "truth"  # or prediction: the regions over which PE-OS and PE-US are means
     over: Over = "union"  # or all, truth: the classes that pixel means are over
-    pooling: Pooling = "pooled"  # or per_image: how pixels and scores of several images are brought together
+    pooling: Pooling = "pooled"  # or per_image: how pixels and scores of several images are combined
     fpr_rule: FprRule = "first"  # or closest
     curve: Curve = "step"  # or trapezoid: the area under precision and recall
-    # or keras200: 200 equal thresholds on 0..1; quantiles: those of each frame, as SegmentMeIfYouCan
+    # or keras200: 200 equal thresholds on 0..1; quantiles: each frame's own, as in SegmentMeIfYouCan
     thresholds: Thresholds = "exact"
     # or float32, float16: the type in which anomaly scores are compared; none is the type they come in
     rounding: Rounding = ""
     track: Track | Literal[""] = ""  # or anomaly, obstacle: size limits of SegmentMeIfYouCan's components
     fpr_limit: float = 0.3  # AUPRO: the false positive rate up to which the area is measured
-    # anomalous objects are looked for at the lowest score that at most this share of the known pixels reach
+    # anomalous objects are sought at the lowest score that at most this share of the known pixels reach
     alarm: float = 0.05
     covered: float = (
         0.5  # an anomalous object is found where at least this share of its pixels have that score
@@ -70,7 +68,7 @@ class Definitions:
     accurate: float = 0.5  # PAvPU: a window is accurate above this share of right pixels
 
 
-MOST_BINS = 4096  # statistics hold them for every image and class
+MOST_BINS = 4096  # statistics hold every bin for every image and class
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "regions": get_args(RegionKind),
     "connectivity": get_args(Connectivity),
@@ -109,8 +107,8 @@ PRESETS: dict[Preset, dict[str, str]] = {
 
 
 def define(preset: Preset | None = None, **given: Any) -> Definitions:
-    """Return the definitions of a preset, with what is given in its place (None leaves it); OptionError for a
-    value that is not known.
+    """Return the definitions of a preset with ``given`` fields replaced (None keeps the preset's value);
+    OptionError for an unknown value.
 
     >>> define("figure3", connectivity=4).match, define().absent
     ('dice', 'nan')

@@ -1,11 +1,11 @@
 """Doubt of every pixel from the probabilities or logits of its classes.
 
 Conventions: probabilities or logits are (C, H, W), or have the classes on any ``axis``; the result has the
-other axes, float32 (float64 for float64), and is large where the model doubts. In float32 a probability next
-to 1 has 24 bits and 1 - p few values: from a third to nine tenths of the pixels of a confident network tie at
-0. So the doubt is added up from the small probabilities, never taken from the large one, and no two pixels
-tie that the probabilities tell apart. For storage in two bytes a pixel take the logit, whose float16 steps
-are even in relative doubt (`logit16`).
+other axes, float32 (float64 for float64), and is large where the model doubts. In float32 a probability close
+to 1 has 24 bits, which leaves few values for 1 - p: a third to nine tenths of the pixels of a confident
+network tie at 0. Doubt is therefore summed from the small probabilities, never derived from the large one, so
+that pixels tie only where their probabilities are equal. To store doubt in two bytes a pixel, take the logit,
+whose float16 steps are even in relative doubt (`logit16`).
 
 ``probabilities`` are (C, H, W) and sum to 1 over the classes; ``logits`` are (C, H, W), before the softmax;
 ``temperature`` divides the logits; ``probability`` is an array of any shape, between 0 and 1.
@@ -21,14 +21,14 @@ import numpy as np
 from faultscape.errors import MetricError
 from faultscape.metrics.scores.inputs import check_unmasked
 
-# stands for the logit of exactly 0 and 1: beyond the logit of any other float64, and exact in float16
+# replaces the logit of exactly 0 and 1: beyond the logit of any other float64, and exact in float16
 LOGIT_END = 2048.0
-_SLACK = 1e-2  # probabilities that went through float16 or a resize may exceed 1 by so much
+_SLACK = 1e-2  # probabilities stored as float16 or resized may exceed 1 by this much
 
 
 def max_probability(probabilities: np.ndarray, *, axis: int = 0) -> np.ndarray:
-    """Return one minus the winner's probability, as the sum of all other probabilities; MetricError for what
-    are not probabilities.
+    """Return one minus the winner's probability, computed as the sum of all other probabilities; MetricError
+    for values that are not probabilities.
 
     >>> max_probability(np.array([[[0.7]], [[0.2]], [[0.1]]])).round(3)
     array([[0.3]])
@@ -37,8 +37,8 @@ def max_probability(probabilities: np.ndarray, *, axis: int = 0) -> np.ndarray:
 
 
 def surprise(probabilities: np.ndarray, *, axis: int = 0) -> np.ndarray:
-    """Return -log p of the winner, as log(1 + others / winner), which keeps apart what 1 - p in float32
-    cannot.
+    """Return -log p of the winner, computed as log(1 + others / winner), which distinguishes values that 1 -
+    p in float32 cannot.
 
     >>> surprise(np.array([0.5, 0.25, 0.25])).round(4) == np.log(2).round(4)
     np.True_
@@ -49,7 +49,7 @@ def surprise(probabilities: np.ndarray, *, axis: int = 0) -> np.ndarray:
 
 
 def margin(probabilities: np.ndarray, *, axis: int = 0) -> np.ndarray:
-    """Return 1 - (winner - second), as the sum of the others and the second once more; 0 = certain, 1 = two
+    """Return 1 - (winner - second), computed as the sum of the others plus the second; 0 = certain, 1 = two
     winners.
 
     >>> margin(np.array([0.7, 0.2, 0.1])).round(3)
@@ -61,9 +61,9 @@ def margin(probabilities: np.ndarray, *, axis: int = 0) -> np.ndarray:
 
 def entropy(probabilities: np.ndarray, *, axis: int = 0, normalised: bool = False) -> np.ndarray:
     """Return -sum p log p in nats, (H, W) of (C, H, W), Blum et al. 2021, eq. 1, with 0 log 0 = 0;
-    ``normalised`` divides by log C, so that 1 is the most.
+    ``normalised`` divides by log C, so that 1 is the maximum.
 
-    Of samples (T, C, H, W) take the mean over T first. MetricError for what are not probabilities.
+    For samples (T, C, H, W), take the mean over T first. MetricError for values that are not probabilities.
 
     >>> entropy(np.array([0.5, 0.5])).round(4), entropy(np.array([0.5, 0.5]), normalised=True).round(4)
     (np.float64(0.6931), np.float64(1.0))
@@ -71,7 +71,7 @@ def entropy(probabilities: np.ndarray, *, axis: int = 0, normalised: bool = Fals
     classes = _classes_first(probabilities, axis)
     winner, _, others = _winner_second_others(probabilities, axis)
     total, top = winner * np.log1p(others / np.where(winner > 0, winner, 1)), classes[0]
-    for p in classes[1:]:  # S4 eq. 1 over all but the winner, whose -log p is taken as in surprise
+    for p in classes[1:]:  # S4 eq. 1 over all but the winner, whose -log p is computed as in surprise
         loser, top = np.minimum(top, p), np.maximum(top, p)
         total = total - loser * np.log(np.where(loser > 0, loser, 1))
     return total / total.dtype.type(np.log(len(classes))) if normalised and len(classes) > 1 else total
@@ -98,11 +98,10 @@ def energy(logits: np.ndarray, *, axis: int = 0, temperature: float = 1.0) -> np
 
 
 def logit16(probability: np.ndarray) -> np.ndarray:
-    """Return log(p / (1 - p)) as float16 for storage: same order, ties within a step of float16 alone; 0 and
-    1 become -2048 and 2048.
+    """Return log(p / (1 - p)) as float16 for storage. The order is kept, with ties only within one float16
+    step; 0 and 1 become -2048 and 2048.
 
-    Give it the doubt, not the confidence: a small doubt keeps its digits, a confidence next to 1 has lost
-    them.
+    Pass the doubt, not the confidence: a small doubt keeps its digits, a confidence close to 1 has lost them.
 
     >>> logit16(np.array([0.0, 0.5, 0.9])).tolist()
     [-2048.0, 0.0, 2.197265625]
@@ -158,5 +157,5 @@ def _winner_second_others(probabilities: np.ndarray, axis: int) -> tuple[np.ndar
 
 
 def _plain(values: np.ndarray) -> np.ndarray:
-    """Return a number of NumPy for an array without axes."""
+    """Return a NumPy scalar for an array without axes."""
     return values[()] if values.ndim == 0 else values

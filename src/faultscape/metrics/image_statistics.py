@@ -1,9 +1,9 @@
-"""The sufficient statistics of one image and one model: what every metric of a data set, its interval and its
-share by class are computed from.
+"""The sufficient statistics of one image and one model, from which every metric of a data set, its interval
+and its values by class are computed.
 
 Conventions: {name: array}, int64 counts and float64 sums, (C,) per class or () for the image. Counts of
 images add up in any order; sums of floats are added once, in corpus order (metrics.summary). Pixels void in
-the truth are in none of them. Doubt and anomaly scores have statistics of their own.
+the truth are left out. Doubt and anomaly scores have their own statistics.
 Source: Yan et al. 2021, section 4.1.3, Zhang et al. 2021, section II and III.
 """
 
@@ -35,7 +35,7 @@ def of_maps(
     also: Collection[str] = (),
 ) -> tuple[Statistics, np.ndarray]:
     """Return the statistics of two maps of places 0..C (C = void), and their (C + 1, C + 1) confusion matrix,
-    row = truth; ``also`` those that are made on request.
+    row = truth; ``also`` names statistics to add that are made only on request.
 
     >>> one = np.array([[0, 0, 1, 1]], np.uint8)
     >>> stats, cells = of_maps(one, one, regions.resolve(2), Definitions())
@@ -74,7 +74,7 @@ def of_regions(
     meanings: tuple[Mapping[str, str] | None, Mapping[str, str] | None] = (None, None),
     also: Collection[str] = (),
 ) -> Statistics:
-    """Return the statistics of two maps of region ids, each a region as it is given (``divisor`` as in
+    """Return the statistics of two maps of region ids, where each id is a region (``divisor`` as in
     `metrics.regions`, ``meanings`` as in `given`).
     """
     table = regions.given(truth, prediction, classes, divisor=divisor, void=classes.void, meanings=meanings)
@@ -85,8 +85,8 @@ def of_regions(
 
 
 def confusion(table: Overlaps, n: int) -> np.ndarray:
-    """Return the (C + 1, C + 1) confusion matrix of a table of overlaps: row = truth, the last column what
-    only the prediction calls void.
+    """Return the (C + 1, C + 1) confusion matrix of a table of overlaps: row = truth, the last column holds
+    what only the prediction calls void.
 
     >>> from faultscape.maps.regions import overlaps
     >>> confusion(overlaps(np.array([[0, 1, 2]], np.uint8), np.array([[1, 2, 0]], np.uint8), 2), 2).tolist()
@@ -107,7 +107,7 @@ def _pixels(cells: np.ndarray) -> Statistics:
 
 
 def _segments(table: Overlaps) -> Statistics:
-    """Return what compares the two partitions into regions, whatever their classes."""
+    """Return the statistics that compare the two partitions into regions, ignoring classes."""
     errors = partition.partition_errors(table.truth, table.prediction, table.pixels)
     values = {
         {"gce": "gce_regions", "lce": "lce_regions"}.get(name, name): value for name, value in errors.items()
@@ -117,16 +117,16 @@ def _segments(table: Overlaps) -> Statistics:
 
 
 def _in_pixels(width: float, shape: tuple[int, ...]) -> float:
-    """Return a width in pixels: what is below 1 is a share of the diagonal."""
+    """Return a width in pixels; a width below 1 is a share of the diagonal."""
     return width if width >= 1 else width * math.hypot(*shape)
 
 
 def _curve(table: Overlaps, classes: Classes, definitions: Definitions) -> Statistics:
-    """Return what the curves of Zhang et al. 2021, section III-B need: the means over classes of ROM and RUM,
-    and IoU's pixels, at each threshold of confidence.
+    """Return the statistics for the curves of Zhang et al. 2021, section III-B: the means over classes of ROM
+    and RUM, and the pixel counts of IoU, at each confidence threshold.
 
-    The classes that have a value without a threshold stay in the mean: one whose regions are all unknown is
-    neither torn nor merged, 0. Otherwise a curve would rise because easy classes leave it.
+    Every class that has a value without a threshold stays in the mean: one whose regions are all unknown is
+    neither torn nor merged, so it counts 0. Otherwise a curve would rise because easy classes leave it.
     """
     counts, both, predicted = region_counts.count_above(table, len(classes), CURVE)
     mine = list(classes.groups)

@@ -1,13 +1,13 @@
-"""What an entry of the catalogue of metrics is, and how one of one's own is made.
+"""An entry of the catalogue of metrics, and how to make your own.
 
-Conventions: statistics are {name: array} as image_statistics and scores make them. A metric of one's own is
-of two maps of places 0..C, C = void, or of scores of pixels; what it counts of an image is kept with the
-image's other statistics, so that intervals and differences come of themselves.
+Conventions: statistics are {name: array} as image_statistics and scores make them. Your own metric takes two
+maps of places 0..C, C = void, or scores of pixels. What it counts in an image is kept with the image's other
+statistics, so that it gets intervals and differences like any metric.
 
-``name`` is what ``--metric`` and measure.json call it. ``count`` is the function that counts. ``compute``
-is the function of scores and labels. ``definition`` is one sentence that says what is computed. ``better``
-is ``high`` or ``low``. ``join`` is ``pooled``, ``cells`` or ``images``. ``most`` is the largest value,
-math.inf for none. ``source`` is the paper, if there is one.
+``name`` is what ``--metric`` and measure.json call it. ``count`` is the function that counts. ``compute`` is
+the function of scores and labels. ``definition`` is one sentence that says what is computed. ``better`` is
+``high`` or ``low``. ``join`` is ``pooled``, ``cells`` or ``images``. ``most`` is the largest value, math.inf
+if there is none. ``source`` is the paper, if there is one.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ Compute = Callable[[Stats, Definitions], np.ndarray]
 SCORES = frozenset(["anomaly", "doubt", "confidence", "probabilities"])
 _ROUNDING = 1e-9
 Join = Literal["pooled", "cells", "images"]
-Shape = Literal["smooth", "bent", "stepped"]  # what `intervals.evidence.Drawn` says about them
+Shape = Literal["smooth", "bent", "stepped"]  # see `intervals.evidence.Drawn`
 Streamed = Literal["", "average_precision", "auroc", "fpr95", "correct_ap", "aurc", "augrc", "aupro"]
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Pixels of a data set, redrawn B times, at its K distinct coarse scores, ascending: ``known`` and
-    ``anomalous`` (B, K) of either label, ``sure`` (K,) the confidence there, if scores are doubt of
-    probabilities, and ``shares`` (B, K) the summed shares of their regions that the anomalous ones are, if
-    regions are made.
+    """Pixel counts of a data set, redrawn B times, at its K distinct coarse scores, ascending.
+
+    ``known`` and ``anomalous`` (B, K) count the pixels of either label. ``sure`` (K,) is the confidence at
+    each score, if scores are doubt from probabilities. ``shares`` (B, K) sums, over the anomalous pixels, the
+    share that each is of its region, if regions are made.
     """
 
     known: np.ndarray
@@ -51,36 +52,36 @@ OfGroups = Callable[[Groups, Definitions], np.ndarray]
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: its ``title`` is that of its error (1 - value where large is ``better``), ``says`` what that
-    means, ``short`` a column's head on a terminal.
+    """A metric. ``title`` names its error (1 - value where large is ``better``), ``says`` explains that
+    error, and ``short`` is its column head on a terminal.
 
-    ``needs`` are the kinds of input of which one must be there, ``reads`` the statistic, ``options`` the
-    definitions that change it, which ``definition`` names in braces. A value lies between 0 and ``most``; one
-    that is ``bounded`` by some scales has no bound under others. ``place`` is its column among its group's.
-    One ``on_request`` is computed only where `--metric` names it, or another that reads the same statistic.
-    ``join`` says how images are put together: added up (``pooled``), or by a mean over images and classes
-    (``cells``) or over images (``images``). ``per_class`` takes (statistics, definitions) and returns the
-    metric of each class (..., C); None where it has none. ``of_pair`` takes (both, reference, prediction,
-    over=), counts of two models' maps, and returns the same number; None where it is not a concordance to
+    ``needs`` lists kinds of input, one of which must be present; ``reads`` is the statistic; ``options`` are
+    the definitions that change it, which ``definition`` names in braces. A value lies between 0 and ``most``;
+    a metric that is ``bounded`` by some scales has no bound under others. ``place`` is its column within its
+    group. A metric ``on_request`` is computed only if `--metric` names it, or another metric that reads the
+    same statistic. ``join`` says how images are combined: added up (``pooled``), or by a mean over images and
+    classes (``cells``) or over images (``images``). ``per_class`` takes (statistics, definitions) and returns
+    the metric of each class (..., C); None where it has none. ``of_pair`` takes (both, reference, prediction,
+    over=), counts of two models' maps, and returns the same metric; None where it is not a concordance to
     select by.
 
-    Of metrics of scores: ``streamed`` is the number that it is of those which are made of all pixels without
-    holding them (else `compute` gets all of them, or those of one image where images are joined),
-    ``of_groups`` the same number (B,) of coarse scores, from which intervals come, and ``shape`` how it moves
-    as pixels do. Of what is shown: ``main`` metrics stand in the first tables of the page; ``column`` is the
-    place among the columns on a terminal, and ``headline`` that among the metrics by which a page is headed
-    (0 = none); ``neighbours`` what it is called where consecutive images are compared by it.
+    For metrics of scores: ``streamed`` names the streamed number that it is, computed without holding all
+    pixels (otherwise `compute` gets all pixels, or those of one image where it is joined over images).
+    ``of_groups`` computes the same number (B,) from coarse scores, for intervals. ``shape`` says how it
+    responds to changes of pixels. For display: ``main`` metrics are in the first tables of the page;
+    ``column`` is its position among the columns on a terminal, and ``headline`` among the metrics that head a
+    page (0 = none); ``neighbours`` is its name where consecutive images are compared by it.
     """
 
     name: str
     title: str
     says: str
-    group: str  # where tables list it: pixels, regions, partitions, ..., or own for your own of maps
+    group: str  # where tables list it: pixels, regions, partitions, ..., or own for your metric of maps
     better: Literal["high", "low"]
     join: Literal["pooled", "cells", "images"]
     definition: str
     reads: str
-    compute: Compute  # (statistics, definitions) -> its values: of each image, cell or sum
+    compute: Compute  # (statistics, definitions) -> its value for each image, cell or sum
     per_class: Compute | None = None
     needs: frozenset[str] = frozenset(["connected", "given"])
     options: tuple[str, ...] = ()
@@ -89,7 +90,7 @@ class Metric:
     place: int = 0
     most: float = 1.0
     bounded: tuple[str, ...] = ()
-    count: Callable[..., Any] | None = None  # the function that `metric_of_maps` was given; None for others
+    count: Callable[..., Any] | None = None  # the function passed to `metric_of_maps`; None for others
     of_pair: Callable[..., np.ndarray] | None = None
     streamed: Streamed = ""
     of_groups: OfGroups | None = None
@@ -102,20 +103,20 @@ class Metric:
 
     @property
     def of_scores(self) -> bool:
-        """Whether it is of scores of pixels, not of label maps."""
+        """Whether it is computed from scores of pixels, not from label maps."""
         return bool(self.needs & SCORES)
 
     @property
     def called(self) -> str:
-        """What the metric itself is called in a sentence, not its error."""
+        """The name of the metric itself, not of its error, in a sentence."""
         return self.says.removeprefix("1 − ")
 
     def largest(self, definitions: Definitions) -> float:
-        """Return the largest value that it can take."""
+        """Return its largest possible value."""
         return math.inf if self.bounded and definitions.scale not in self.bounded else self.most
 
     def text(self, definitions: Definitions) -> str:
-        """Return its definition with every choice that was made.
+        """Return its definition with the choices made.
 
         >>> from faultscape.metrics.catalogue import named
         >>> named()["miou"].text(Definitions(over="truth"))
@@ -140,14 +141,14 @@ def metric_of_maps(
     most: float = 1.0,
     source: str = "",
 ) -> Metric:
-    """Return a metric of one's own, for `measure --metric file.py:NAME`; MetricError for a name, direction,
-    join or ``most`` that means nothing.
+    """Return your own metric of maps, for `measure --metric file.py:NAME`; MetricError for an invalid name,
+    direction, join or ``most``.
 
-    ``count(truth, prediction, classes)`` gives for two (H, W) maps of places 0..C (C = void, which must
-    change nothing) and the `Classes`: of ``images`` a number; of ``cells`` (C,) numbers; of ``pooled`` (2,)
-    or (2, C), of which the first row is divided by the second after all images were added. NaN, or 0 / 0, is
-    undefined. Every value lies between 0 and ``most``, which may be math.inf; one that does not is refused.
-    ``title`` is that of its error: of 1 - value where large is better.
+    ``count(truth, prediction, classes)`` takes two (H, W) maps of places 0..C (C = void, which must change
+    nothing) and the `Classes`. It returns a number for ``images``, (C,) numbers for ``cells``, and for
+    ``pooled`` (2,) or (2, C): these are summed over images, then the first row is divided by the second. NaN,
+    or 0 / 0, is undefined. Every value must lie between 0 and ``most``, which may be math.inf; others are
+    refused. ``title`` names its error: 1 - value where large is better.
 
     >>> wrong = metric_of_maps(
     ...     "wrong",
@@ -204,13 +205,14 @@ def metric_of_scores(
     most: float = 1.0,
     source: str = "",
 ) -> Metric:
-    """Return a metric of one's own of scores, for `measure --metric file.py:NAME`; MetricError for a name,
-    kind, direction or join that means nothing.
+    """Return your own metric of scores, for `measure --metric file.py:NAME`; MetricError for an invalid name,
+    kind, direction or join.
 
-    ``compute(score, label)`` gives a number for two (N,) arrays of the pixels that count: label 1 is
-    anomalous, ``of`` doubt wrong, 0 is not; NaN is undefined. Of ``images`` they are those of one image, and
-    the metric is their mean, with an interval; ``pooled`` those of all images, which must fit into memory,
-    without. ``title`` is that of its error, as in `metric_of_maps`.
+    ``compute(score, label)`` returns a number from two (N,) arrays of the pixels that count: label 1 is
+    anomalous (wrong, where ``of`` is doubt), 0 is not; NaN is undefined. With ``images`` they are the pixels
+    of one image, and the metric is the mean over images, with an interval. With ``pooled`` they are the
+    pixels of all images, which must fit into memory, and there is no interval. ``title`` names its error, as
+    in `metric_of_maps`.
 
     >>> gap = metric_of_scores(
     ...     "gap",
@@ -252,28 +254,28 @@ def metric_of_scores(
 
 
 def value_of_scores(metric: Metric, score: np.ndarray, label: np.ndarray, definitions: Definitions) -> float:
-    """Return what a metric makes of the scores and labels of pixels, void (255) left out, NaN where all are
-    void; MetricError where it fails or gives no number.
+    """Return the value of a metric for the scores and labels of pixels, void (255) left out; NaN where all
+    are void, MetricError where it fails or does not return a number.
     """
     judged = label != 255
     if not judged.any():
         return math.nan
     try:
         return float(metric.compute({"score": score[judged], "label": label[judged]}, definitions))
-    except Exception as error:  # perhaps a person's own code: say what it was
+    except Exception as error:  # may come from user code: say what failed
         raise MetricError(f"metric {metric.name}: {type(error).__name__}: {error}") from error
 
 
 def own_statistics(
     metrics: Mapping[str, Metric], truth: np.ndarray, prediction: np.ndarray, classes: Any
 ) -> dict[str, np.ndarray]:
-    """Return the statistics of one's own metrics of one image; MetricError for what is not a number, or not
-    as many as the join says.
+    """Return one image's statistics for user-defined metrics; MetricError for values that are not numbers, or
+    not as many as the join needs.
     """
     out = {}
     for metric in metrics.values():
         assert metric.count is not None
-        with plug.plain_errors(f"metric {metric.name}", MetricError):  # the other images go on
+        with plug.plain_errors(f"metric {metric.name}", MetricError):  # the other images continue
             values = np.array(metric.count(plug.read_only(truth), plug.read_only(prediction), classes), float)
         n = len(classes)
         wanted = {"images": ((),), "cells": ((n,),), "pooled": ((2,), (2, n))}[metric.join]
@@ -293,7 +295,7 @@ def own_statistics(
 
 
 def _check(name: str, better: str, join: str, joins: tuple[str, ...]) -> None:
-    """MetricError for a name, a direction or a join that means nothing."""
+    """Raise MetricError for an invalid name, direction or join."""
     if not name.isidentifier():
         raise MetricError(
             f"metric {name!r}: give it a name of letters, digits and underscores, for example far_errors"
@@ -306,8 +308,7 @@ def _check(name: str, better: str, join: str, joins: tuple[str, ...]) -> None:
 
 
 def _out_of_range(values: np.ndarray, metric: Metric) -> str:
-    """Return a value of one image that lies outside the range of its metric, in words; '' where there is
-    none.
+    """Return a value of one image that lies outside the range of its metric, as text; '' if there is none.
 
     >>> of_sums = metric_of_maps(
     ...     "wrong", lambda t, p, c: [1, 2], title="Wrong", definition="wrong", better="low", join="pooled"
@@ -336,7 +337,7 @@ def _out_of_range(values: np.ndarray, metric: Metric) -> str:
 
 
 def _ratio(held: np.ndarray) -> np.ndarray:
-    """Return what is above divided by what is below, of (..., 2) or (..., 2, C)."""
+    """Return the first row divided by the second, for (..., 2) or (..., 2, C)."""
     pairs = held if held.shape[-1] == 2 and held.ndim < 3 else np.moveaxis(held, -2, -1)
     above, below = pairs[..., 0], pairs[..., 1]
     return np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)
@@ -353,7 +354,7 @@ def _mean(values: np.ndarray) -> np.ndarray:
 
 
 def _choices(definitions: Definitions) -> dict[str, Any]:
-    """Return the words that definitions are told in."""
+    """Return the texts that name the choices in a definition."""
     given, quantiles = definitions.regions == "given", definitions.thresholds == "quantiles"
     connected = (
         "regions as given" if given else f"connectivity={definitions.connectivity}, void={definitions.void}"

@@ -1,11 +1,13 @@
 """Pixel metrics from counts: mIoU, FWIoU, MPA, pixel accuracy, Dice (Yan et al. 2021, eq. 7-10).
 
-Conventions: ``both`` (..., C) pixels that reference and prediction call y; ``reference``, ``prediction``
-(..., C + 1) pixels that each calls y, the last being void: void is never a class, but a pixel that only one
-side calls void counts against the other's class. Results are float64 (...), larger is better, NaN where
-undefined. ``over`` says which classes a mean is over: ``union`` those either side has (what Yan et al. 2021's
-code does), ``all`` (eq. 7 as printed: absent counts 0), ``truth`` those of the reference.
-Source: Yan et al. 2021, section 4.1.3 and 4.3. Eq. 9 as printed lacks the class frequency; here it has it.
+Conventions: ``both`` (..., C) counts the pixels that reference and prediction both call y; ``reference`` and
+``prediction`` (..., C + 1) count the pixels that each calls y, the last entry being void. Void is never a
+class, but a pixel that only one side calls void counts against the other's class. Results are float64 (...),
+larger is better, NaN where undefined. ``over`` says which classes a mean is over: ``union`` those that either
+side has (as Yan et al. 2021's code does), ``all`` every class (eq. 7 as printed: absent counts 0), ``truth``
+those of the reference.
+Source: Yan et al. 2021, section 4.1.3 and 4.3. Eq. 9 as printed lacks the class frequency; here it is
+included.
 """
 
 from __future__ import annotations
@@ -72,7 +74,7 @@ def mpa(
 def pixel_accuracy(
     both: np.ndarray, reference: np.ndarray, prediction: np.ndarray, *, over: Over = "union"
 ) -> np.ndarray:
-    """Return the share of the reference's pixels (void left out) that the prediction calls alike."""
+    """Return the share of the reference's pixels (void left out) that the prediction labels the same."""
     del prediction
     _check(over)
     return _ratio(both.sum(-1), reference[..., :-1].sum(-1))
@@ -89,8 +91,8 @@ def dice_of_classes(both: np.ndarray, reference: np.ndarray, prediction: np.ndar
 
 
 def classes_counted(values: np.ndarray, reference: np.ndarray, over: Over) -> np.ndarray:
-    """Return (..., C) numbers of classes as a mean takes them: NaN for a class that ``over`` leaves out, 0
-    for an absent one that it counts.
+    """Return (..., C) values of classes as a mean uses them: NaN for a class that ``over`` leaves out, 0 for
+    an absent one that it counts.
 
     >>> classes_counted(np.array([0.5, 0.0, np.nan]), np.array([4, 0, 0, 0]), "truth").tolist()
     [0.5, nan, nan]
@@ -102,8 +104,8 @@ def classes_counted(values: np.ndarray, reference: np.ndarray, over: Over) -> np
 
 
 def accuracy_of_classes(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-    """Return (..., C) the share of each class's reference pixels that the prediction calls alike, NaN where
-    the reference lacks it.
+    """Return (..., C) the share of each class's reference pixels that the prediction labels the same, NaN
+    where the reference lacks the class.
     """
     del prediction
     return _ratio(both, reference[..., :-1])

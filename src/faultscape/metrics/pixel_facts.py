@@ -1,13 +1,13 @@
-"""What the probabilities of a pixel's classes say, without holding them: the one pass that labels of
-confidence and every scorer are made from.
+"""Facts about each pixel's class probabilities, computed in one pass without holding the probabilities;
+confidence and every scorer are made from them.
 
-Conventions: scores are (C, h, w) float32 of any size, logits, or of a ``marginal`` network sums of class x
-mask. The order is one everywhere: bilinear to the wanted size (width, height), then softmax, of several
-members then their mean, and then the score; never a score that is resized. Facts are (H, W) float32. What is
-next to 0 is added up from what is small, so that no two pixels tie that the scores tell apart: ``others`` is
-1 - winner, but not made of it.
+Conventions: scores are (C, h, w) float32 of any size: logits, or, for a ``marginal`` network, sums of class x
+mask. The order is the same everywhere: bilinear to the wanted size (width, height), softmax, mean over
+members if there are several, then the score; a score is never resized. Facts are (H, W) float32. Values close
+to 0 are summed from small terms, so that pixels tie only where their scores are equal: ``others`` equals 1 -
+winner but is not computed from it.
 
-``scores`` (C, h, w) are what one network gives. ``members`` are the scores of each member.
+``scores`` (C, h, w) are the output of one network. ``members`` are the scores of each member.
 
 Source: Blum et al. 2021, eq. 1 and 2; Buchanan et al. 2022 (maximum softmax probability).
 """
@@ -23,19 +23,19 @@ import numpy as np
 from faultscape.errors import MetricError
 from faultscape.maps.winners import between, enlarged, finite
 
-_AT_ONCE = 1 << 20  # probabilities of all members held at a time
+_AT_ONCE = 1 << 20  # probabilities of all members held at once
 
 
 @dataclass(frozen=True, eq=False)
 class PixelFacts:
-    """What the probabilities of each pixel say, (H, W) float32 each.
+    """Facts about each pixel's class probabilities, (H, W) float32 each.
 
     ``winner`` is the largest probability, ``second`` the next, ``others`` the sum of all but the largest,
     ``entropy`` in nats (Blum et al. 2021, eq. 1). For logits, ``top`` is the largest and ``log_sum`` the
-    logarithm of the sum of their exponentials; None of what has none. Of several members ``labels`` is the
-    class of the largest mean probability, ``predictive`` the entropy of the mean, ``expected`` the mean of
-    the members' entropies and ``information`` the mutual information, predictive - expected (Blum et al.
-    2021, eq. 2), made without a difference. ``variance`` is that of the logits, of a network that says it
+    logarithm of the sum of their exponentials; None otherwise. For several members, ``labels`` is the class
+    of the largest mean probability, ``predictive`` the entropy of the mean, ``expected`` the mean of the
+    members' entropies and ``information`` the mutual information, predictive - expected (Blum et al. 2021,
+    eq. 2), computed without a difference. ``variance`` is that of the logits, for a network that provides it
     (Buchanan et al. 2022, Gaussian process).
     """
 
@@ -78,10 +78,10 @@ def facts_of(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = Fals
 def facts_of_members(
     members: Sequence[np.ndarray], size: tuple[int, int], *, marginal: Sequence[bool] | bool = False
 ) -> PixelFacts:
-    """Return the facts of the mean of several members' probabilities, of their scores (C, h, w) of the same
-    classes, at ``size`` (width, height), Blum et al. 2021, eq. 1 and 2.
+    """Return the facts of the mean of several members' probabilities at ``size`` (width, height), from their
+    scores (C, h, w) of the same classes, Blum et al. 2021, eq. 1 and 2.
 
-    Errors: MetricError for no member, or members of unequal numbers of classes.
+    Errors: MetricError for no members, or members with unequal numbers of classes.
 
     >>> sure = np.log(np.array([[[0.9]], [[0.1]]], np.float32))
     >>> facts = facts_of_members([sure, sure[::-1]], (1, 1))

@@ -1,10 +1,10 @@
-"""What a model keeps under corruption: mIoU over conditions, its drop, the corruption error against a
-reference model, and the consistency that needs no labels.
+"""Robustness to corruptions: mIoU over conditions, its drop, the corruption error against a reference model,
+and the consistency, which needs no labels.
 
 Conventions: a *condition* is a corruption at one severity; means are over severities first, then over
-corruptions, so that a corruption with fewer severities counts as much as another (Buchanan et al. 2022;
-Hendrycks and Dietterich 2019). Numbers come with their slopes by unit: what is redrawn is a parent image, or
-a group of them, with all that was made of it, so that conditions of one set move together.
+corruptions, so that a corruption with fewer severities counts as much as the others (Buchanan et al. 2022;
+Hendrycks and Dietterich 2019). Values come with their slopes by unit. A unit is a parent image, or a group of
+them, with all images made from it, so that conditions of one set are redrawn together.
 Source: Buchanan et al. 2022, Tables 2 and 3; Hendrycks and Dietterich 2019 (corruption error); Kamann and
 Rother 2020 (its form for segmentation); arXiv 2503.00450 (consistency).
 """
@@ -22,12 +22,12 @@ from faultscape.metrics.intervals.slopes import Linear, of_sums
 from faultscape.metrics.intervals.units import Draws
 from faultscape.metrics.summary import weighed
 
-Conditions = Mapping[tuple[str, int], Ratios]  # of (corruption, severity)
+Conditions = Mapping[tuple[str, int], Ratios]  # by (corruption, severity)
 
 
 def without(cells: np.ndarray, withheld: np.ndarray | None) -> np.ndarray:
     """Return confusion matrices (..., C + 1, C + 1), row = truth, as if the ``withheld`` classes (C,) were
-    void: their pixels count for nothing, and to predict them is to predict void.
+    void: their pixels are ignored, and predicting them is predicting void.
 
     >>> without(np.array([[2, 1, 0], [1, 3, 0], [0, 0, 0]]), np.array([False, True])).tolist()
     [[2, 0, 1], [0, 0, 0], [0, 0, 0]]
@@ -43,7 +43,7 @@ def without(cells: np.ndarray, withheld: np.ndarray | None) -> np.ndarray:
 
 def image_miou(cells: np.ndarray) -> float:
     """Return the mIoU of one image's confusion matrix (C + 1, C + 1), over the classes that either side has;
-    NaN where all is void.
+    NaN where all pixels are void.
 
     >>> image_miou(np.array([[2, 0, 0], [1, 1, 0], [0, 0, 0]])).__round__(4)
     0.5833
@@ -81,8 +81,8 @@ def miou_of_cells(cells: np.ndarray, of: np.ndarray, units: int, *, over: Over =
 
 
 def ece_of_bins(bins: np.ndarray, of: np.ndarray, draws: Draws) -> Drawn:
-    """Return the ECE of bins (I, 3, B) of pixels, right pixels and summed confidence, pooled; ``draws`` are
-    of units, ``of`` (I,) those of the images.
+    """Return the pooled ECE of bins (I, 3, B) of pixels, right pixels and summed confidence; ``draws`` are
+    draws of units, and ``of`` (I,) is the unit of each image.
 
     >>> from faultscape.metrics.intervals.units import draw_units, units_of
     >>> bins = np.array([[[0.0, 2.0], [0.0, 1.0], [0.0, 1.8]]])
@@ -102,7 +102,7 @@ def ece_of_bins(bins: np.ndarray, of: np.ndarray, draws: Draws) -> Drawn:
 
 
 def mean_of(numbers: Sequence[Ratios]) -> Ratios:
-    """Return the mean of several numbers whose slopes are by the same units.
+    """Return the mean of several values with slopes by the same units.
 
     >>> one, other = (Ratios(Linear(np.array(v), np.array([v, np.nan])), None) for v in (1.0, 3.0))
     >>> mean_of([one, other]).value, mean_of([one, other]).linear.slopes.tolist()
@@ -128,7 +128,7 @@ def mean_corrupted(conditions: Conditions) -> Ratios:
 
 
 def relative_drop(clean: Ratios, corrupted: Ratios) -> Ratios:
-    """Return the share of a clean number that is lost: 1 - corrupted / clean, NaN where the clean number is
+    """Return the share of the clean value that is lost: 1 - corrupted / clean, NaN where the clean value is
     0.
 
     >>> at = lambda v: Ratios(Linear(np.array(v), np.zeros(1)), None)
@@ -147,10 +147,10 @@ def relative_drop(clean: Ratios, corrupted: Ratios) -> Ratios:
 
 def corruption_error(conditions: Conditions, reference: Conditions) -> Ratios:
     """Return the mean over corruptions of a model's summed errors 1 - mIoU over severities, each divided by
-    those of a reference model; 1 is as good as the reference.
+    the reference model's; 1 is as good as the reference.
 
-    Only conditions that both have count, and corruptions under which the reference makes errors; NaN where
-    there is none.
+    Only conditions that both have count, and only corruptions under which the reference makes errors; NaN if
+    there are none.
 
     >>> at = lambda v: Ratios(Linear(np.array(v), np.zeros(1)), None)
     >>> corruption_error({("fog", 1): at(0.9)}, {("fog", 1): at(0.8)}).value

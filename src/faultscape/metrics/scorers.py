@@ -1,13 +1,13 @@
-"""SCORERS: every way to score the doubt of a pixel without training, each a complete entry; help, documents
-and tables are read off it.
+"""SCORERS: every way to score the doubt of a pixel without training, each a complete entry, from which help,
+documents and tables are made.
 
-Conventions: a score is (H, W) float32, large = more anomalous. All are made of `PixelFacts`, so that the
-order is the same for all: logits, bilinear to the wanted size, softmax, of members their mean, score. To
-count scores by their value they are rounded once to float16 (`rounded`): a score between 0 and ``most`` by
-its logit, whose steps are even in relative doubt; one without ends as its difference to a constant of the
-model (its ``offset``). Rounding starts from the float32 that would be stored, so that scores counted at once
-and scores stored and counted later are the same counts. `SUBMITTED` is not an entry: nothing computes it,
-since a submission writes it (`scores.submissions` says how it is rounded).
+Conventions: a score is (H, W) float32, large = more anomalous. All are computed from `PixelFacts`, so that
+the order is the same for all: logits, bilinear to the wanted size, softmax, mean over members, score. To be
+counted by value, scores are rounded once to float16 (`rounded`): a score between 0 and ``most`` by its logit,
+whose steps are even in relative doubt; an unbounded one as its difference to a constant of the model (its
+``offset``). Rounding starts from the float32 that would be stored, so that scores counted at once and scores
+stored and counted later have the same counts. `SUBMITTED` is not an entry: it is not computed but read from a
+submission (`scores.submissions` says how it is rounded).
 
 ``scorer`` is an entry of ``SCORERS``. ``facts`` are those of ``facts_of``. ``classes`` is the number of
 classes. ``name`` is a scorer's name, or ``file.py:NAME``.
@@ -46,21 +46,21 @@ Needs = Literal[
 ]
 _BLOCK = 1 << 15  # pixels whose scores are rounded at a time
 _LEAST_VARIANCE = np.float32(1e-30)
-NONE = "none"  # the word for no scorer at all
+NONE = "none"  # the name for no scorer
 ORDER = "logits, bilinear to the working size, softmax, mean of members, score"
 
 
 @dataclass(frozen=True)
 class Scorer:
-    """A score of doubt: ``formula`` in the letters of the documentation, what it ``needs`` of a model, and
-    ``compute``, (H, W) float32 of the facts.
+    """A score of doubt: its ``formula`` in the documentation's notation, what it ``needs`` from a model, and
+    ``compute``, which makes (H, W) float32 from the facts.
 
-    ``most`` is the largest value that it can take of so many classes; without it the score has no ends.
-    ``tells_errors``: whether it may be asked which pixels are misclassified (Blum et al. 2021, appendix A).
+    ``most`` returns the largest possible value for a number of classes; without it the score is unbounded.
+    ``tells_errors`` says whether it can be used to find misclassified pixels (Blum et al. 2021, appendix A).
     """
 
-    name: str  # what `--scorer` takes
-    title: str  # what tables and charts call it
+    name: str  # the name for `--scorer`
+    title: str  # the name in tables and charts
     formula: str
     compute: Callable[[PixelFacts], np.ndarray]
     needs: Needs = "probabilities"
@@ -70,7 +70,7 @@ class Scorer:
 
     @property
     def form(self) -> str:
-        """How a score is rounded before it is counted, in words."""
+        """How a score is rounded before it is counted, as text."""
         return (
             "its value minus the model's offset"
             if self.most is None
@@ -79,7 +79,7 @@ class Scorer:
 
 
 def _needed(values: np.ndarray | None) -> np.ndarray:
-    assert values is not None  # `missing` says what a model lacks before anything is computed
+    assert values is not None  # `missing` reports what a model lacks before anything is computed
     return values
 
 
@@ -88,11 +88,11 @@ def _one(_classes: int) -> float:
 
 
 def _all_but_even(classes: int) -> float:
-    return 1.0 - 1.0 / classes  # the largest probability is that of each of even ones, or more
+    return 1.0 - 1.0 / classes  # the largest probability is at least 1 / classes
 
 
 def _not_computed(_facts: PixelFacts) -> np.ndarray:
-    raise AssertionError  # `missing` says before that no facts give it
+    raise AssertionError  # `missing` has reported that no facts provide it
 
 
 SCORERS: tuple[Scorer, ...] = (
@@ -272,8 +272,8 @@ SUBMITTED = Scorer(
 
 
 def scorer_named(name: str) -> Scorer:
-    """Return the scorer of a name, or the one that your own ``file.py:NAME`` holds; OptionError with the
-    nearest name otherwise.
+    """Return the scorer with a name, or your own from ``file.py:NAME``; OptionError with the nearest name
+    otherwise.
 
     >>> scorer_named("msp").title
     'Max probability'
@@ -288,8 +288,8 @@ def scorer_named(name: str) -> Scorer:
 
 
 def is_fitted(name: str) -> bool:
-    """Whether a scorer's name is that of a method which is fitted to a model, perhaps with the option and the
-    value of a sweep behind it.
+    """Whether a scorer's name is that of a method fitted to a model, possibly followed by the option and
+    value of a sweep.
 
     >>> is_fitted("knn"), is_fitted("knn-k-5"), is_fitted("knn-class"), is_fitted("msp")
     (True, True, True, False)
@@ -298,8 +298,8 @@ def is_fitted(name: str) -> bool:
 
 
 def _method_of(name: str) -> Scorer | None:
-    """Return the entry of a method that a name begins with, the longest."""
-    if not _NAME.fullmatch(name):  # a scorer of one's own, or no name at all
+    """Return the entry of the longest method name that a name begins with."""
+    if not _NAME.fullmatch(name):  # a user-defined scorer, or not a name
         return None
     fitted = [
         scorer
@@ -310,7 +310,7 @@ def _method_of(name: str) -> Scorer | None:
 
 
 def plain_name(word: str) -> str:
-    """Return the name of a scorer, of a fitted method without its digest.
+    """Return the name of a scorer, without the digest of a fitted method.
 
     >>> plain_name("knn@3fa2c1b2d4e5"), plain_name("msp")
     ('knn', 'msp')
@@ -319,8 +319,8 @@ def plain_name(word: str) -> str:
 
 
 def split_fitted(word: str) -> tuple[str, str] | None:
-    """Return the name and the digest of a method that was fitted to a model, of its word among scorers,
-    ``NAME@DIGEST``; None of another.
+    """Return the name and the digest of a fitted method from its scorer name ``NAME@DIGEST``; None for other
+    scorers.
 
     >>> split_fitted("knn@3fa2c1b2d4e5"), split_fitted("msp")
     (('knn', '3fa2c1b2d4e5'), None)
@@ -338,7 +338,7 @@ _TRAINED = {
 
 
 def missing(scorer: Scorer, facts: PixelFacts) -> str:
-    """Return what a scorer needs that these facts do not have, in words; '' where it has all.
+    """Return what a scorer needs and these facts lack, as text; '' if nothing is missing.
 
     >>> one = np.ones((1, 1), np.float32)
     >>> missing(scorer_named("energy"), PixelFacts(one, one, one, one))
@@ -359,8 +359,8 @@ def missing(scorer: Scorer, facts: PixelFacts) -> str:
 
 
 def score_pixels(scorer: Scorer, facts: PixelFacts, *, classes: int = 0, key: bytes = b"") -> np.ndarray:
-    """Return the (H, W) float32 score; `random` follows from ``key``, which stands for the image. MetricError
-    for a scorer of one's own that gives anything else.
+    """Return the (H, W) float32 score; `random` depends on ``key``, which identifies the image. MetricError
+    for a user-defined scorer that returns anything else.
 
     >>> from faultscape.metrics.pixel_facts import facts_of
     >>> facts = facts_of(np.log(np.array([[[0.7]], [[0.2]], [[0.1]]], np.float32)), (1, 1))
@@ -376,12 +376,12 @@ def score_pixels(scorer: Scorer, facts: PixelFacts, *, classes: int = 0, key: by
             f" {facts.winner.shape}"
         )
     most = np.inf if scorer.most is None or not classes else scorer.most(classes)
-    # the last digits of a sum may pass its end
+    # rounding of a sum may exceed the maximum
     return np.minimum(score, np.float32(most)).astype(np.float32, copy=False)
 
 
 def random_scores(shape: tuple[int, int], key: bytes) -> np.ndarray:
-    """Return (H, W) float32 scores, even between 0 and 1, that follow from a key of the image alone.
+    """Return (H, W) float32 scores, uniform between 0 and 1, that depend only on a key of the image.
 
     >>> bool((random_scores((2, 2), b"a") == random_scores((2, 2), b"a")).all())
     True
@@ -391,8 +391,8 @@ def random_scores(shape: tuple[int, int], key: bytes) -> np.ndarray:
 
 
 def rounded(scorer: Scorer, score: np.ndarray, classes: int, offset: float | None = 0.0) -> np.ndarray:
-    """Return a float32 score as float16, in the order of the score: what histograms count. 0 and the largest
-    value become -2048 and 2048. Without an ``offset`` a submitted score is one between 0 and 1.
+    """Return a float32 score as float16 in the same order, as histograms count it. 0 and the largest value
+    become -2048 and 2048. Without an ``offset``, a submitted score lies between 0 and 1.
 
     >>> rounded(scorer_named("msp"), np.array([0.5, 0.0], np.float32), 2).tolist()
     [0.0, -2048.0]
@@ -425,8 +425,8 @@ def _logit(shares: np.ndarray) -> np.ndarray:
 
 
 def offset_of(scorer: Scorer, scores: Sequence[np.ndarray]) -> float:
-    """Return the constant that a score without ends is counted from: the median of some of a model's scores,
-    in whole steps of 1/8, so that it is short to write; 0 of others.
+    """Return the constant that is subtracted from an unbounded score: the median of some of a model's scores,
+    in steps of 1/8 so that it is short to write; 0 for bounded scores.
 
     >>> offset_of(scorer_named("energy"), [np.array([-9.9, -10.1, -10.3], np.float32)])
     -10.125
@@ -437,7 +437,7 @@ def offset_of(scorer: Scorer, scores: Sequence[np.ndarray]) -> float:
 
 
 def check_scorers(words: Sequence[str]) -> None:
-    """OptionError for a scorer that there is not, or that is named twice; ``none`` stands alone."""
+    """Raise OptionError for a scorer that is unknown or named twice, or for ``none`` with others."""
     for word in words:
         if word == SUBMITTED.name:
             raise OptionError(

@@ -1,10 +1,10 @@
-"""Is doubt where the mistakes are: risk against coverage (AURC, AUGRC), and windows that are accurate and
-certain (PAvPU).
+"""Whether doubt is where the mistakes are: risk against coverage (AURC, AUGRC), and windows that are accurate
+and certain (PAvPU).
 
-Conventions: pixels come as groups of equal doubt, ascending: ``right`` and ``wrong`` (K,) pixels of each
-group, so that ties are one group and no order among them is assumed. Coverage is the share of pixels whose
-doubt does not exceed a threshold; risk the share of wrong ones among these; generalised risk the share of
-pixels that are covered and wrong. 0 is best for both areas.
+Conventions: pixels come in groups of equal doubt, ascending: ``right`` and ``wrong`` (K,) count the pixels of
+each group. Ties form one group, so no order among them is assumed. Coverage is the share of pixels whose
+doubt does not exceed a threshold, risk the share of wrong pixels among these, and generalised risk the share
+of all pixels that are covered and wrong. 0 is best for both areas.
 
 ``doubt`` is large where the model doubts. ``incorrect`` is 0 where the prediction is right and 1 where it
 is wrong. ``counts`` (..., 4) are those of ``window_counts``.
@@ -25,7 +25,7 @@ WINDOWS = ("accurate_certain", "accurate_uncertain", "inaccurate_certain", "inac
 
 
 def groups(doubt: np.ndarray, incorrect: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (right, wrong) pixels at each distinct doubt, ascending; void pixels are left out by who calls.
+    """Return (right, wrong) pixels at each distinct doubt, ascending; the caller leaves out void pixels.
 
     >>> [part.tolist() for part in groups(np.array([0.1, 0.1, 0.7]), np.array([0, 1, 1]))]
     [[1, 0], [1, 1]]
@@ -60,7 +60,7 @@ def risk_coverage(right: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, np.
 
 def aurc(right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
     """Return the area under risk against coverage: the mean, over pixels in order of doubt, of the risk when
-    all up to that doubt are covered.
+    all pixels up to that doubt are covered.
 
     >>> float(aurc(np.array([2, 0]), np.array([0, 2])))
     0.25
@@ -71,8 +71,8 @@ def aurc(right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
 
 
 def augrc(right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
-    """Return the area under generalised risk against coverage; within a group it rises in a straight line, as
-    it does on average in any order of ties.
+    """Return the area under generalised risk against coverage; within a group the curve is a straight line,
+    the average over all orders of ties.
 
     Equal to (1 - AUROC) a (1 - a) + (1 - a)^2 / 2 with accuracy a.
 
@@ -86,11 +86,11 @@ def augrc(right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
 
 
 def aurc_of(doubt: Detection, confidence: Detection) -> float:
-    """Return `aurc` from the detection of incorrect pixels by doubt and of correct pixels by minus doubt, as
-    streams give them; NaN without any pixel.
+    """Return `aurc` from the streamed detection of incorrect pixels by doubt and of correct pixels by minus
+    doubt; NaN without any pixel.
 
-    Each wrong pixel sees the share of wrong ones up to its doubt; each right one 1 - the precision of finding
-    right ones at its doubt.
+    A wrong pixel contributes the share of wrong pixels up to its doubt; a right pixel contributes 1 - the
+    precision of finding right pixels at its doubt.
 
     >>> from faultscape.metrics.scores.detection import detection
     >>> score, wrong = np.array([0.1, 0.1, 0.7, 0.7]), np.array([0, 0, 1, 1])
@@ -129,8 +129,8 @@ def window_counts(
 ) -> np.ndarray:
     """Return (4,) int64 numbers of windows, as WINDOWS names them; they add up over images.
 
-    Windows of ``window`` x ``window`` pixels lie side by side from the upper left, cut at the frame; void
-    pixels are in no mean, windows of nothing else do not count. A window is accurate where more than
+    Windows of ``window`` x ``window`` pixels tile the image from the upper left, cut at the frame. Means
+    leave out void pixels; windows that are all void do not count. A window is accurate where more than
     ``accurate`` of its pixels are right, certain where its mean doubt is at most ``certain``.
 
     >>> window_counts(np.zeros((2, 4)), np.array([[0, 0, 1, 1], [0, 0, 1, 1]])).tolist()
@@ -181,7 +181,7 @@ def p_uncertain_inaccurate(counts: np.ndarray) -> np.ndarray:
 
 
 def _windows(values: np.ndarray, window: int) -> np.ndarray:
-    """Return the sums of windows that lie side by side."""
+    """Return the sum over each window of the tiling."""
     starts = (np.arange(0, size, window) for size in values.shape)
     rows, columns = starts
     return np.add.reduceat(np.add.reduceat(values.astype(np.float64), rows, 0), columns, 1)

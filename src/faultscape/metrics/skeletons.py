@@ -1,15 +1,15 @@
-"""Centreline Dice (clDice) of every class: whether long thin things, such as poles, roads from above, vessels
-or cracks, are found without a gap, from counts that add up over images.
+"""Centreline Dice (clDice) of every class, from counts that add up over images: whether long thin structures
+such as poles, roads from above, vessels or cracks are found without gaps.
 
-Conventions: maps (H, W) hold places 0..C-1 and C for void. Pixels void in the truth are void in both maps
-before anything is made of them. The centreline of a class is what Guo and Hall's thinning (1989, algorithm
-A1, two passes a round) leaves of its pixels: one pixel wide but where lines meet, in as many pieces,
-connected by sides and corners, as the class, none of which vanishes; beyond the frame there is no class.
-Topology precision is the share of the predicted centreline that lies on true pixels of the class, topology
-sensitivity that of the true centreline on predicted ones, clDice their harmonic mean: 0 where only one map
-has the class, NaN where neither has. Larger is better.
+Conventions: maps (H, W) hold places 0..C-1 and C for void. Pixels void in the truth are first set to void in
+both maps. The centreline of a class is what Guo and Hall's thinning (1989, algorithm A1, two passes a round)
+leaves of its pixels: one pixel wide except where lines meet. It has as many pieces, connected by sides and
+corners, as the class; none vanishes. Pixels beyond the frame have no class. Topology precision is the share
+of the predicted centreline that lies on true pixels of the class, topology sensitivity the share of the true
+centreline on predicted pixels, and clDice their harmonic mean: 0 where only one map has the class, NaN where
+neither has it. Larger is better.
 
-``labels`` (H, W) is a map of places. ``counts`` (..., C, 4) are those of ``skeleton_counts``, of one image
+``labels`` (H, W) is a map of places. ``counts`` (..., C, 4) are those of ``skeleton_counts``, for one image
 or summed.
 
 Source: Shit et al. 2021 (clDice); Guo and Hall 1989 (Parallel thinning with two-subiteration algorithms).
@@ -30,7 +30,7 @@ COLUMNS = ("hit_predicted", "n_predicted", "hit_truth", "n_truth")
 
 def centrelines(labels: np.ndarray, none: int) -> np.ndarray:
     """Return a map (H, W) uint8 or uint16 with every pixel that is not on the centreline of its class set to
-    ``none``, which has no centreline itself.
+    ``none``, a label without a centreline.
 
     >>> centrelines(np.array([[0, 0, 0, 0, 1], [0, 0, 0, 0, 1], [0, 0, 0, 0, 1]], np.uint8), 9).tolist()
     [[9, 9, 9, 9, 1], [9, 0, 0, 9, 1], [9, 9, 9, 9, 1]]
@@ -53,8 +53,8 @@ def centrelines(labels: np.ndarray, none: int) -> np.ndarray:
 
 
 def skeleton_counts(truth: np.ndarray, prediction: np.ndarray, classes: int) -> np.ndarray:
-    """Return (C, 4) int64 counts of pixels, columns as in ``COLUMNS``: what ``cldice`` is made of;
-    LabelMapError for maps that do not fit.
+    """Return (C, 4) int64 counts of pixels, columns as in ``COLUMNS``: the input of ``cldice``; LabelMapError
+    for maps that do not fit.
 
     >>> truth, prediction = np.zeros((2, 3, 6), np.uint8)
     >>> truth[1], prediction[1, :4] = 1, 1
@@ -74,8 +74,8 @@ def skeleton_counts(truth: np.ndarray, prediction: np.ndarray, classes: int) -> 
 
 
 def topology_precision(counts: np.ndarray) -> np.ndarray:
-    """Return the share (..., C) of the predicted centreline on true pixels, of counts (..., C, 4); NaN where
-    nothing is predicted.
+    """Return the share (..., C) of the predicted centreline on true pixels, from counts (..., C, 4); NaN
+    where nothing is predicted.
 
     >>> topology_precision(np.array([[3, 4, 6, 10], [0, 0, 0, 7]])).tolist()
     [0.75, nan]
@@ -84,8 +84,8 @@ def topology_precision(counts: np.ndarray) -> np.ndarray:
 
 
 def topology_sensitivity(counts: np.ndarray) -> np.ndarray:
-    """Return the share (..., C) of the true centreline on predicted pixels, of counts (..., C, 4); NaN where
-    the truth has none.
+    """Return the share (..., C) of the true centreline on predicted pixels, from counts (..., C, 4); NaN
+    where the truth has none.
 
     >>> topology_sensitivity(np.array([[3, 4, 6, 10], [0, 0, 0, 7]])).tolist()
     [0.6, 0.0]
@@ -94,7 +94,7 @@ def topology_sensitivity(counts: np.ndarray) -> np.ndarray:
 
 
 def cldice(counts: np.ndarray) -> np.ndarray:
-    """Return clDice (..., C) of counts (..., C, 4): the harmonic mean of both shares.
+    """Return clDice (..., C) from counts (..., C, 4): the harmonic mean of both shares.
 
     >>> cldice(np.array([[3, 4, 6, 10], [0, 0, 0, 7], [0, 0, 0, 0]])).round(4).tolist()
     [0.6667, 0.0, nan]
@@ -107,8 +107,8 @@ def cldice(counts: np.ndarray) -> np.ndarray:
 
 @cache
 def deletable() -> np.ndarray:
-    """Return (2, 256) bools: whether each neighbourhood lets its pixel go in the first and in the second pass
-    of a round, bits from the neighbour above on clockwise.
+    """Return (2, 256) bools: whether a pixel with each neighbourhood may be deleted in the first and second
+    pass of a round; bits run clockwise from the neighbour above.
 
     >>> deletable().sum(1).tolist()
     [37, 37]

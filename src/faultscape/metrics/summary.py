@@ -1,9 +1,8 @@
-"""From statistics of images to numbers of a data set, with what their intervals come from, and the same
-numbers for each image.
+"""Metrics of a data set, with the evidence for their intervals, and of each image, from statistics of images.
 
 Conventions: ``stats`` {name: (I, ...)} as image_statistics makes them, images in corpus order; ``used`` (I,)
-says which of them count. NaN where undefined. There are three ways to bring images together, *pooled*,
-*cells* and *images*; the catalogue says which is each metric's.
+says which of them count. Undefined values are NaN. Images are combined in one of three ways, *pooled*,
+*cells* and *images*; the catalogue names each metric's.
 
 ``rom`` and ``rum`` (N,) are the values at each threshold.
 
@@ -33,7 +32,7 @@ _COUNTS = ("truth_regions", "predicted_regions")
 @dataclass(frozen=True, eq=False)
 class Summary:
     """A metric of a data set: its ``value``, ``per_class`` (C,) or None, how many cells were ``undefined``,
-    how images were brought together, and what its interval comes from.
+    how images were combined, and the evidence for its interval.
     """
 
     value: float
@@ -50,7 +49,7 @@ def summarise(
     used: np.ndarray,
     metrics: Sequence[Metric] = METRICS,
 ) -> dict[str, Summary]:
-    """Return {metric: Summary} of every metric whose statistics are there, over the images ``used`` (I,);
+    """Return {metric: Summary} of every metric whose statistics are present, over the images ``used`` (I,);
     ``groups`` are the places of the classes that form regions.
     """
     out: dict[str, Summary] = {}
@@ -103,7 +102,7 @@ def summarise(
 def of_images(
     stats: Stats, definitions: Definitions, groups: Sequence[int], metrics: Sequence[Metric] = METRICS
 ) -> dict[str, np.ndarray]:
-    """Return {metric: (I,)}: every metric of each image by itself."""
+    """Return {metric: (I,)}: every metric of each single image."""
     known = [metric for metric in metrics if metric.reads in stats]
     out = {
         name: values
@@ -133,8 +132,8 @@ def curves(stats: Stats, weights: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def rom_rum_area(rom: np.ndarray, rum: np.ndarray) -> float:
-    """Return the area under RUM against ROM as the threshold moves, by trapezia, points sorted by ROM; less
-    is better (Zhang et al. 2021, Fig. 5).
+    """Return the area under RUM against ROM as the threshold varies, by the trapezoidal rule, points sorted
+    by ROM; less is better (Zhang et al. 2021, Fig. 5).
 
     >>> round(rom_rum_area(np.array([0.4, 0.2, 0.0]), np.array([0.5, 0.3, 0.0])), 3)
     0.11
@@ -168,8 +167,8 @@ _SUMMED = frozenset(
 
 
 def weighed(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the sums (B, ...) of (I, ...) values, each image as often as ``weights`` (B, I) says; a few rows
-    at a time, so that weights may be small integers.
+    """Return the sums (B, ...) of (I, ...) values weighted by ``weights`` (B, I), a few rows at a time so
+    that weights may be small integers.
 
     >>> weighed(np.array([[1, 1], [2, 0]], np.uint8), np.array([3, 4])).tolist()
     [7.0, 6.0]
@@ -191,10 +190,10 @@ def _summed(stats: Stats, metrics: Sequence[Metric]) -> dict[str, np.ndarray]:
 def _pooled(
     sums: Stats, definitions: Definitions, groups: Sequence[int], metrics: Sequence[Metric]
 ) -> dict[str, tuple[np.ndarray, np.ndarray | None]]:
-    """Return (values, what they are means of, by class) of the metrics that are made of sums (B, C)."""
+    """Return (values, the per-class values they are means of) for the metrics made of sums (B, C)."""
     out: dict[str, tuple[np.ndarray, np.ndarray | None]] = {}
     for metric in (metric for metric in metrics if metric.join == "pooled"):
-        if metric.count and sums[metric.reads].ndim < 3:  # one's own, without classes
+        if metric.count and sums[metric.reads].ndim < 3:  # user-defined, without classes
             out[metric.name] = (metric.compute(sums, definitions), None)
         elif metric.group == "pixels":
             cells = None if metric.per_class is None else metric.per_class(sums, definitions)
@@ -211,7 +210,7 @@ def _pooled(
 
 
 def _shown(rows: Stats, metric: Metric, used: np.ndarray, definitions: Definitions) -> np.ndarray | None:
-    """Return (C,) a pixel metric of every class, whichever of them its mean is over."""
+    """Return (C,) a pixel metric of every class, including classes that its mean leaves out."""
     sums = {count: rows[count][used].sum(0) for count in ("both", "truth_pixels", "predicted_pixels")}
     return None if metric.per_class is None else metric.per_class(sums, definitions)
 
@@ -240,20 +239,20 @@ def _there(stats: Stats, groups: Sequence[int]) -> np.ndarray:
 
 
 def _absent(values: np.ndarray, stats: Stats) -> int:
-    """Return how many images that are there have no value."""
+    """Return how many of the images present have no value."""
     there = getattr(stats, "present", np.ones(len(values), bool))
     return int((np.isnan(values) & there).sum())
 
 
 def _only(cells: np.ndarray, groups: Sequence[int]) -> np.ndarray:
-    """Return cells with NaN for the classes that are not in ``groups``."""
+    """Return the cells with NaN for classes not in ``groups``."""
     out = np.array(cells, float)
     out[..., [c for c in range(out.shape[-1]) if c not in set(groups)]] = np.nan
     return out
 
 
 def _average(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the weighted mean over images (axis 0) of what is defined."""
+    """Return the weighted mean over images (axis 0) of the defined values."""
     known = ~np.isnan(values)
     total, number = weighed(weights, np.where(known, values, 0.0)), weighed(weights, known)
     return np.divide(total, number, out=np.full(number.shape, np.nan), where=number > 0)

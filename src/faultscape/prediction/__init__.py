@@ -1,4 +1,4 @@
-"""What the models say: one adapter a file."""
+"""Predictions of models: one adapter per file."""
 
 import lazy_loader
 

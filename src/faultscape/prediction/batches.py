@@ -1,9 +1,8 @@
-"""What a model says about some images of a shard: rows and batches, and the form in which a batch stands in a
-spool.
+"""Results of a model for some images of a shard: rows and batches, and the format of a batch in a spool.
 
-Conventions: a batch is some rows of the shard, in order; its record holds (image id, runs (of a classifier:
-its answer) or None, kept codes by folder, problem) a row, and how long loading, the model, and the rest took.
-A batch never crosses a shard.
+Conventions: a batch is some rows of the shard, in order. For each row its record holds (image id, runs or a
+classifier's answer or None, kept codes by folder, problem), and for the batch how long loading, the model,
+and the rest took. A batch never spans two shards.
 
 ``image`` is the id of the image. ``labels`` are the answer: ids of classes, or a label map.
 ``probabilities`` are those of the labels. ``confidence`` (H, W) is the probability of the winner.
@@ -29,23 +28,23 @@ if TYPE_CHECKING:
 NO_MAP = "no map found for this image"
 NO_ROW = "the table has no row for this image"
 NO_LABEL = "the table has no label for this image"
-COUNTED = "counted"  # among what is kept of an answer: its counts, instead of its doubt
-# counts an image's output; what it returns is kept instead of doubt
+COUNTED = "counted"  # the key under which an answer's counts are kept, instead of its doubt
+# counts an image's output; the result is kept instead of doubt
 Look = Callable[["Image", "Output"], bytes]
 
 
 @dataclass(frozen=True)
 class Row:
-    """One image's result: the code of its labels and of what is kept, or what went wrong (nothing for a made
-    image that a folder or table has no map of, because it need not have one); ``photo`` is the SHA-256 of an
-    image that the corpus knows by its store's tag.
+    """One image's result: the code of its labels and of what is kept, or the problem. A made image without a
+    map in a folder or table has neither, because it need not have one. ``photo`` is the SHA-256 of an image
+    that the corpus knows only by its store's tag.
 
-    ``kept`` are codes by the folder below predictions/NAME that they belong in, such as confidence;
-    those of `counted` are counts of its pixels.
+    ``kept`` holds codes by their folder below predictions/NAME, such as confidence; `counted` holds counts of
+    its pixels.
     """
 
     id: str  # the image's, as in the corpus
-    runs: bytes | None  # code of its label map or of a classifier's answer; None without one
+    runs: bytes | None  # code of its label map or a classifier's answer; None without one
     kept: dict[str, tuple[bytes, ...]] = field(default_factory=dict)
     problem: str = ""  # why it has no answer; '' with one, or where none is needed
     photo: str | None = None
@@ -53,8 +52,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Batch:
-    """Results of some rows, with the seconds that loading, the model, its labels and scores, and the rest
-    took; ``warm`` is false of those that began before one was done.
+    """Results of some rows, with the seconds for loading, the model, its labels and scores, and the rest;
+    ``warm`` is false for batches that began before the first one was done.
     """
 
     rows: list[Row]  # one for each image, in the order in which they were asked for
@@ -63,8 +62,7 @@ class Batch:
 
 
 def row_of_map(image: str, labels: np.ndarray, confidence: np.ndarray | None = None) -> Row:
-    """Return the row of a label map (H, W) of whole numbers, with its confidence (H, W) on 0..1 where there
-    is one.
+    """Return the row of a label map (H, W) of whole numbers, with its confidence (H, W) on 0..1 if given.
 
     >>> row_of_map("a", np.zeros((2, 3), np.uint8)).id
     'a'
@@ -83,8 +81,8 @@ def row_of_answer(
     """Return the row of a classifier's answer: the id of a class of the study (-1: none of them), or up to
     255 ids with or without the probability of each.
 
-    The likeliest is the answer: the first, with probabilities that of the largest. LabelMapError for what is
-    no such answer.
+    The likeliest class is the answer: the first, or, with probabilities, the one with the largest.
+    LabelMapError for anything else.
 
     >>> row_of_answer("a", 7) == row_of_answer("a", [7])
     True

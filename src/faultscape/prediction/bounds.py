@@ -1,7 +1,7 @@
-"""How much of a machine a network may use before it is known to work.
+"""Limits on what a network may use of the machine before it is known to work.
 
-Conventions: sizes are bytes. Memory is that of the machine, or of the container. A limit that the system does
-not have does not apply.
+Conventions: sizes are bytes. Memory is that of the machine or container. Limits that the system does not
+support are not applied.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from typing import TypeVar
 
 from faultscape.errors import ModelError
 
-SECONDS = 600.0  # that an ONNX network may take to open, and over one image
+SECONDS = 600.0  # limit for an ONNX network to open, and to run on one image
 _CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 Value = TypeVar("Value")
 
 
 def memory() -> int:
-    """Return how much memory there is for all that runs here."""
+    """Return the total memory available here."""
     found = [sys.maxsize]
     with suppress(ValueError, OSError, AttributeError):  # not on Windows
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for path in map(Path, _CONTAINER):
-        with suppress(ValueError, OSError):  # "max" is none
+        with suppress(ValueError, OSError):  # "max" means no limit
             found.append(int(path.read_text()))
     return min(found)
 
 
 def check_files(source: str, files: Sequence[tuple[Path, int]]) -> None:
-    """ModelError where a network's files, given with their sizes in bytes, exceed the memory; checked before
-    they are read.
+    """Raise ModelError if a network's files, given with their sizes in bytes, exceed the memory; called
+    before they are read.
     """
     size, most = sum(number for _, number in files), memory()
     if size > most:
@@ -49,8 +49,8 @@ def check_files(source: str, files: Sequence[tuple[Path, int]]) -> None:
 
 @contextmanager
 def bounded(*, when: bool = True) -> Iterator[None]:
-    """Let the block have no more memory than is free now, so that what asks for more fails and this process
-    lives on; only where the system is Linux.
+    """Limit the block to the memory that is free now, so that larger allocations fail and this process
+    survives; Linux only.
     """
     if not when or sys.platform != "linux":
         yield
@@ -70,10 +70,10 @@ def bounded(*, when: bool = True) -> Iterator[None]:
 
 
 def within(seconds: float, call: Callable[[], Value]) -> Value:
-    """Return what a call returns, or TimeoutError where it takes longer: it is left behind in a thread that
-    no exit waits for.
+    """Return the result of a call, or raise TimeoutError if it takes longer; the call is then abandoned in a
+    thread that does not delay exit.
 
-    A library that ignores interrupts would otherwise block this process, and Ctrl-C, for as long as it runs.
+    Otherwise a library that ignores interrupts would block this process, and Ctrl-C, for as long as it runs.
     """
     found: Future[Value] = Future()
 

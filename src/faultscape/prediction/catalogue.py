@@ -1,10 +1,10 @@
-"""SOURCES: every kind of model, in the order in which a SOURCE is recognised; and opening one.
+"""SOURCES: every kind of model, in the order in which a SOURCE is matched; and opening one.
 
-Conventions: nothing registers itself. What says about itself which kind it is (``hf:``, ``exec:``,
-``submission:``, ``file.py:SOURCE:PLACE``) is recognised before what an ending tells, which a command or a
-PLACE may have too. All that says which kinds there are (help, errors, what each can be told, how its answers
-are made) is read off this tuple. A kind from outside is a ``Source`` in a file of its own, named
-``file.py:SOURCE:PLACE``; it stands here as `own`.
+Conventions: nothing registers itself. A SOURCE that names its kind (``hf:``, ``exec:``, ``submission:``,
+``file.py:SOURCE:PLACE``) is recognised before one that is known by its file ending, because a command or a
+PLACE may have such an ending too. Everything about the available kinds (help, errors, the options of each,
+how its answers are made) is read from this tuple. A user-defined kind is a ``Source`` in your own file, named
+``file.py:SOURCE:PLACE``; its entry here is `own`.
 
 ``source`` is what follows ``NAME=`` on the command line.
 """
@@ -56,7 +56,7 @@ def _is_folder(source: str, _task: str) -> bool:
 
 
 def _nothing(_name: str, _source: str) -> None:
-    """Check nothing: what is not available is reported when it is fetched."""
+    """Check nothing: a missing model is reported when it is fetched."""
 
 
 def _always(_source: str) -> bool:
@@ -64,7 +64,7 @@ def _always(_source: str) -> bool:
 
 
 def _named(name: str) -> Source:
-    """Return a kind of model by its name, for what is made of several kinds."""
+    """Return a kind of model by its name, for ensembles of several kinds."""
     return kind_named(name)
 
 
@@ -82,7 +82,7 @@ def _network(
     runtime: Literal["onnx", "torch"] = "torch",
     **more: Any,
 ) -> Source:
-    """Return the entry of a kind of network: all are opened and shown images alike."""
+    """Return the entry of a kind of network; all networks are opened and shown images in the same way."""
     more = {"check": _must_be_there, "kept_as": os.path.abspath, **more}
     return Source(
         name,
@@ -225,8 +225,8 @@ SOURCES: tuple[Source, ...] = (
 
 
 def source_of(name: str, source: str, task: str = "segmentation") -> Source:
-    """Return the kind of model that a SOURCE is; ModelError for what is not a model, does not fit this task,
-    or is not available.
+    """Return the kind of model of a SOURCE; ModelError if it is not a model, does not fit this task, or is
+    not available.
 
     >>> source_of("m", "exec:cat").name
     'program'
@@ -255,7 +255,7 @@ def kind_named(name: str) -> Source:
 
 
 def there(source: str) -> bool:
-    """Whether what a source names is still available, as far as that can be seen from here."""
+    """Whether the source is still available, as far as this machine can tell."""
     kind = next((kind for kind in SOURCES if kind.of(source, CLASSIFICATION)), None)
     return kind.there(source) if kind else Path(source).exists()
 
@@ -264,8 +264,8 @@ def open_model(source: str, *, keep: Sequence[str] = (), **options: Any) -> Infe
     """Open any network for use without a study: ``open_model("net.onnx").predict([image])[0].labels``.
 
     ``options`` are those of `predict`: input_size, mean, std, multiple, layout, batch, threads, device,
-    precision, window, stride, flip, scales; ``keep`` as there.
-    Errors: ModelError for what is not a network, OptionError for unknown options.
+    precision, window, stride, flip, scales; ``keep`` as there. Errors: ModelError if the source is not a
+    network, OptionError for unknown options.
     """
     source = str(source)
     kind = source_of("model", source)
@@ -279,13 +279,11 @@ def open_model(source: str, *, keep: Sequence[str] = (), **options: Any) -> Infe
     return networks.inference(source, told, load=kind.load, runtime=kind.runtime)
 
 
-_held: dict[
-    str, tuple[Opening, Settings, OpenModel]
-] = {}  # what this process has open: one model, and the tables
+_held: dict[str, tuple[Opening, Settings, OpenModel]] = {}  # open in this process: one model, and the tables
 
 
 def opened(opening: Opening, settings: Settings) -> OpenModel:
-    """Return an open model, which stays open for the next shard; ModelError when it has changed since the run
+    """Return an open model, which stays open for the next shard; ModelError if it has changed since the run
     began.
     """
     place = _place(opening)
@@ -298,7 +296,7 @@ def opened(opening: Opening, settings: Settings) -> OpenModel:
 
 
 def hold(opening: Opening, settings: Settings, model: OpenModel) -> None:
-    """Keep a model open that was opened for something else."""
+    """Keep open a model that was opened for another purpose."""
     _held[_place(opening)] = (opening, _without_models(settings), model)
 
 
@@ -322,7 +320,7 @@ def _without_models(settings: Settings) -> Settings:
 
 
 def _why_none(source: str, task: str) -> str:
-    """Return why a SOURCE is not a model, and what would be one."""
+    """Return why a SOURCE is not a model, and what a model looks like."""
     if not Path(source).exists():
         return "there is no such folder or file"
     ending = Path(source).suffix.lower()

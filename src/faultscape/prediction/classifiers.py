@@ -1,9 +1,9 @@
-"""Networks that give an image one class: how they see it, and what is kept of their answer.
+"""Networks that classify whole images: how images are shown to them, and what is kept of their answers.
 
-Conventions: the middle of an image is shown, ``crop`` of its shorter side (1 without --crop), at the
-network's size (224 x 224 unless something sets another). Logits of mirrored and scaled views are averaged,
-then softmax; the likeliest classes are kept with their probabilities, ties to the first class. A network that
-returns only labels gives no confidence.
+Conventions: a central square is shown, ``crop`` of the image's shorter side (the whole image without --crop),
+at the network's size (224 x 224 by default). Logits of mirrored and scaled views are averaged, then softmax;
+the likeliest classes are kept with their probabilities, ties to the first class. A network that returns only
+labels gives no confidence.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from faultscape.prediction.keep import Keep
 from faultscape.prediction.sources.network import Answer, Network, Size
 
 SIZE = (224, 224)
-TOP = 5  # classes kept of an answer, unless --keep probabilities=K says another number
+TOP = 5  # classes kept of an answer, unless --keep probabilities=K sets another number
 
 
 class Classifier(Inference):
-    """A network that gives an image one class, and the way it is shown images."""
+    """A network that classifies whole images, and how images are shown to it."""
 
     def __init__(self, network: Network, way: Way, keep: Keep, crop: float = 1.0) -> None:
         if way.window is not None:
@@ -37,7 +37,7 @@ class Classifier(Inference):
         return super().prepare(middle(photo, self._crop), SIZE)
 
     def finish(self, answer: Answer | str, target: Size, key: bytes = b"") -> Output:
-        """Return the likeliest classes and how likely they are, and what else is kept."""
+        """Return the likeliest classes with their probabilities, and what else is kept."""
         del target
         if isinstance(answer, str):
             return Output(None, problem=answer)
@@ -77,7 +77,7 @@ class Classifier(Inference):
 
 
 def middle(photo: np.ndarray, crop: float) -> np.ndarray:
-    """Return the square in the middle of an (H, W, 3) image whose side is a share of the shorter one; the
+    """Return the central square of an (H, W, 3) image with a side of ``crop`` times the shorter one; the
     whole image for 1.
 
     >>> middle(np.zeros((100, 200, 3), np.uint8), 0.5).shape
@@ -92,8 +92,8 @@ def middle(photo: np.ndarray, crop: float) -> np.ndarray:
 
 
 def as_pixel(values: np.ndarray) -> np.ndarray:
-    """Return what a network gives for a whole image, (C,) logits or one label, as if the image were one
-    pixel; anything else as it is.
+    """Return a network's output for a whole image, (C,) logits or one label, as if the image were one pixel;
+    return anything else unchanged.
 
     >>> (
     ...     as_pixel(np.zeros(7, np.float32)).shape,

@@ -1,8 +1,9 @@
 """Where networks run: on the GPUs that torch sees, else on the CPU.
 
-Conventions: a device is ``cpu`` or ``cuda:N``; a worker process takes the N that its own number
-(FAULTSCAPE_WORKER) gives, so that several use all. Half precision is the default on ``cuda`` alone. Device
-and precision change sums in their last digits (DESIGN, third law); the precision is recorded with the model.
+Conventions: a device is ``cpu`` or ``cuda:N``; a worker process derives N from its number
+(FAULTSCAPE_WORKER), so that several workers use all GPUs. Half precision is the default only on ``cuda``.
+Device and precision change the last digits of sums (DESIGN, third law); the precision is recorded with the
+model.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ def count(kind: str) -> int:
     if kind == "onnx":
         try:
             import onnxruntime
-        except ImportError:  # who opens the network says what to install
+        except ImportError:  # whatever opens the network reports what to install
             return 0
         if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
             return 0
     if sys.platform == "linux" and not any(map(os.path.exists, _NODES)):
-        # torch, which takes seconds to import, is not asked
+        # avoids importing torch, which takes seconds
         return 0
     try:
         import torch
@@ -41,7 +42,7 @@ def count(kind: str) -> int:
 
 
 def check(asked: str) -> None:
-    """OptionError for what is not a device.
+    """Raise OptionError for anything that is not a device.
 
     >>> check("cuda:1")
     """
@@ -51,7 +52,7 @@ def check(asked: str) -> None:
 
 
 def pick(asked: str, kind: str) -> str:
-    """Return the device of this worker for a kind of network; OptionError for one that is not there.
+    """Return the device of this worker for a kind of network; OptionError if it does not exist.
 
     >>> pick("cpu", "onnx")
     'cpu'
@@ -69,7 +70,7 @@ def pick(asked: str, kind: str) -> str:
 
 @contextmanager
 def fixed_threads(number: int) -> Iterator[None]:
-    """Let torch, where it is loaded, use this many threads a run while the block runs; 0 leaves it alone."""
+    """Let torch, if it is loaded, use this many threads while the block runs; 0 changes nothing."""
     torch = sys.modules.get("torch")
     if torch is None or not number:
         yield
@@ -83,7 +84,7 @@ def fixed_threads(number: int) -> Iterator[None]:
 
 
 def precision_of(asked: str, device: str) -> str:
-    """Return the precision that a network runs at; OptionError for one that is not known.
+    """Return the precision that a network runs at; OptionError for an unknown one.
 
     >>> precision_of("", "cpu"), precision_of("", "cuda:0")
     ('float32', 'float16')
@@ -94,7 +95,7 @@ def precision_of(asked: str, device: str) -> str:
 
 
 def words(device: str, threads: int) -> str:
-    """Return a readable name of a device, and how many threads a network has there."""
+    """Return a readable name of a device, with the number of threads of a network there."""
     if device.startswith("cuda"):
         import torch
 

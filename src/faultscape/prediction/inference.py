@@ -1,9 +1,9 @@
-"""From images to labels with any network: prepare, run in batches of one shape, bring to size.
+"""From images to labels with any network: prepare, run in batches of one shape, resize.
 
-Conventions: the order is one everywhere: scores of windows -> together -> mean of views -> bilinear to the
-wanted size -> softmax where probabilities are asked for -> largest, ties to the first class. Labels that a
-network gives itself are brought to size by nearest neighbour. A batch that fails is run again in halves, so
-that one bad image does not cost the others.
+Conventions: the order is always: scores of windows -> merged -> mean of views -> bilinear to the wanted size
+-> softmax where probabilities are requested -> largest, ties to the first class. Labels that a network
+outputs are resized by nearest neighbour. A batch that fails is run again in halves, so that one bad image
+does not affect the others.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ VOID, DIFFERENTIAL = "void", "differential-entropy"
 
 @dataclass(frozen=True)
 class Way:
-    """How images are shown to a network: whole at ``size``, in windows, mirrored too, at several scales;
+    """How images are shown to a network: whole at ``size``, in windows, also mirrored, at several scales;
     sizes are (width, height).
     """
 
@@ -64,28 +64,28 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Output:
-    """One image's result: labels (H, W), one of a classifier, and the arrays that are kept by folder, or what
-    went wrong.
+    """One image's result: labels (H, W), or a classifier's one label, and the kept arrays by folder, or the
+    problem.
     """
 
     labels: np.ndarray | None
     kept: dict[str, Arrays] = field(default_factory=dict)
     problem: str = ""
-    answer: bytes = b""  # of a classifier: the code of what it says
+    answer: bytes = b""  # the code of a classifier's answer
 
     @property
     def confidence(self) -> np.ndarray | None:
-        """The largest class's probability, 255 = 1, where it was kept."""
+        """The probability of the largest class, 255 = 1, if kept."""
         return self.kept["confidence"][0] if "confidence" in self.kept else None
 
 
 class Inference:
-    """A network and the way it is shown images; its methods may run in several threads at once. ``warm`` says
-    whether it ran before.
+    """A network and how images are shown to it; its methods may run in several threads at once. ``warm`` says
+    whether it has run before.
 
-    ``temperature`` divides its scores and those of its members: one number, or one a class. ``methods`` are
-    those fitted to it, {word: method}, which score pixels beside its scorers; they see scores that no
-    temperature divided.
+    ``temperature`` divides its scores and those of its members: one number, or one per class. ``methods`` are
+    those fitted to it, {word: method}, which score pixels in addition to its scorers; they see scores before
+    the division by temperature.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Inference:
         temperature: Sequence[float] = (),
         methods: Mapping[str, Fitted] = {},
     ) -> None:
-        # a network may say in which windows it was made to see
+        # a network may specify the windows it was made for
         way, own = way or Way(), getattr(network, "window", None)
         if own and way.window is None:
             way = replace(way, window=own, stride=way.stride or getattr(network, "stride", None))
@@ -111,7 +111,7 @@ class Inference:
         self._temperature = np.asarray(temperature, np.float32)[:, None, None] if len(temperature) else None
         self._spent = threading.local()
         self._batch = network.batch
-        # the one size of its input, where that is fixed in it
+        # the size of its input, if that is fixed
         self._only: Size | None = getattr(network, "fixed", None)
         shown = self.way.window or (self._only if self.way.scales == (1.0,) else None)
         if self._only and shown != self._only:
@@ -125,12 +125,12 @@ class Inference:
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """Its name in error messages."""
         return self.network.name
 
     @property
     def batch(self) -> int:
-        """How many images are shown at once."""
+        """The number of images run at once."""
         return self.network.batch
 
     def predict(self, photos: Sequence[np.ndarray], sizes: Sequence[Size] | None = None) -> list[Output]:
@@ -162,12 +162,12 @@ class Inference:
         return Prepared(tuple(views), target)
 
     def run(self, prepared: Sequence[Prepared]) -> list[Answer | str]:
-        """Return an answer for each image, or in words what went wrong with it."""
+        """Return an answer for each image, or its problem as text."""
         self._spent.seconds = 0.0
         merged: list[Merged] = []
         cut: dict[
             tuple[int, ...], list[tuple[int, int]]
-        ] = {}  # which part of which picture, by the shape in which it runs
+        ] = {}  # which part of which image, by the shape in which it runs
         for k, item in enumerate(prepared):
             parts = [(v, box) for v, view in enumerate(item.views) for box in self._windows(view)]
             sizes = [(view.shape[1], view.shape[2]) for view in item.views]
@@ -200,12 +200,12 @@ class Inference:
 
     @property
     def seconds(self) -> float:
-        """How long the last `run` of this thread was within the network."""
+        """How long the last `run` of this thread spent in the network."""
         return self._spent.seconds
 
     def finish(self, answer: Answer | str, target: Size, key: bytes = b"") -> Output:
-        """Return labels and what is kept of an answer, at the wanted size; ``key`` stands for the image where
-        chance has a part. May run in any thread.
+        """Return labels and what is kept of an answer, at the wanted size; ``key`` identifies the image where
+        randomness is involved. May run in any thread.
         """
         if isinstance(answer, str):
             return Output(None, problem=answer)
@@ -257,8 +257,8 @@ class Inference:
         return Output(labels, kept)
 
     def _facts(self, answer: Answer, target: Size) -> PixelFacts:
-        """Return what the probabilities of each pixel say; of several views what the mean of their logits
-        says, and how they differ.
+        """Return the facts of each pixel's probabilities; for several views, those of their mean logits and
+        how the views differ.
         """
         assert answer.scores is not None
         facts = facts_of(answer.scores, target, marginal=self.network.marginal)
@@ -273,8 +273,8 @@ class Inference:
     def _of_members(
         self, answer: Answer, target: Size, key: bytes, kept: dict[str, Arrays], marginal: Sequence[bool]
     ) -> Output:
-        """Return labels and what is kept of the mean of members' probabilities, of an answer that has no
-        scores of its own.
+        """Return labels and what is kept of the mean of members' probabilities, for an answer without scores
+        of its own.
         """
         if any(np.isnan(scores).any() for scores in answer.members):
             return Output(None, problem=NAN)
@@ -302,8 +302,8 @@ class Inference:
         return Output(facts.labels, kept)
 
     def _scored(self, answer: Answer, target: Size) -> dict[str, np.ndarray]:
-        """Return the scores {word: (H, W)} that no facts of probabilities give: of methods that were fitted,
-        and what the network was trained to say.
+        """Return the scores {word: (H, W)} that are not made from facts of probabilities: those of fitted
+        methods, and the doubt that the network was trained to output.
         """
         out = {word: method.score(answer.values[word], target) for word, method in self.methods.items()}
         if wrong := next((word for word, score in out.items() if not np.isfinite(score).all()), None):
@@ -324,7 +324,7 @@ class Inference:
         return out
 
     def pieces(self, view: np.ndarray) -> list[tuple[np.ndarray, windows.Window]]:
-        """Return the parts of a view (3, H, W) that the network sees, and where they lie."""
+        """Return the parts of a view (3, H, W) that the network sees, and their windows."""
         whole = (0, 0, *view.shape[1:])
         return [(_cut(view, box), box or whole) for box in self._windows(view)]
 
@@ -336,16 +336,14 @@ class Inference:
         return (own(height, width) if own else []) or [None]
 
     def _fold(self, prepared: Sequence[Prepared], merged: list[Merged], jobs: list[tuple[int, int]]) -> None:
-        """Run parts of one shape and add their answers to those of their images; nothing else of them is
-        held.
-        """
+        """Run parts of one shape and add their answers to those of their images, holding nothing else."""
         parts = [(prepared[k], *merged[k].parts[place]) for k, place in jobs]
         answers = self._together([_cut(item.views[v], box) for item, v, box in parts])
         for (k, place), answer in zip(jobs, answers, strict=True):
             merged[k].add(place, answer)
 
     def _together(self, inputs: list[np.ndarray]) -> list[Answer | str]:
-        """Run inputs of one shape; in halves where memory is short or some of them fail."""
+        """Run inputs of one shape, in halves if memory is short or some of them fail."""
         if len(inputs) > self._batch:
             return self._together(inputs[: self._batch]) + self._together(inputs[self._batch :])
         start, few = time.perf_counter(), False

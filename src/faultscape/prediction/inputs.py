@@ -1,8 +1,8 @@
-"""How an image becomes the input of a network that does not bring a processor of its own.
+"""How an image becomes the input of a network without its own processor.
 
 Conventions: image (upright RGB) -> bilinear to the input size -> / 255, - mean, / std -> (3, H, W) float32.
-The input size is the one given, else the size at which maps are wanted; with ``multiple`` both sides are
-raised to the next multiple of it.
+The input size is the one given, else the size at which maps are wanted; ``multiple`` rounds both sides up to
+a multiple of it.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from faultscape.prediction.sources.network import Size
 
 # what a network's file or loader may say about its input
 KEYS = ("size", "mean", "std", "multiple", "window", "stride", "classes", "dirichlet")
-# of each option, the same on every machine; far more threads than cores stand still
+# limits of options, the same on every machine; far more threads than cores make no progress
 MOST = {"multiple": 4096, "batch": 4096, "threads": 64}
-MOST_PIXELS = 16_384  # of a side
+MOST_PIXELS = 16_384  # per side
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The input that a network wants; ``whole`` keeps whole numbers 0..255."""
+    """The input that a network expects; ``whole`` keeps integers 0..255."""
 
     size: Size | None = None
     mean: tuple[float, ...] = (0.0,)
@@ -45,7 +45,7 @@ class Inputs:
         pixels: Any = photo if photo.shape[1::-1] == (width, height) else resized(photo, (width, height))
         if self.whole:
             return np.ascontiguousarray(pixels.transpose(2, 0, 1))
-        # the arithmetic is done once for each value, not each pixel
+        # compute once per value, not per pixel
         steps = np.arange(256, dtype=np.float32) / np.float32(255)
         try:
             out = np.empty((3, height, width), np.float32)
@@ -60,8 +60,8 @@ class Inputs:
 def inputs_of(
     said: Mapping[str, Any], where: str, *, size: Size | None = None, whole: bool = False
 ) -> Inputs:
-    """Return the input that options or a network's own words ask for; ``size`` is fixed in the network.
-    ModelError names what makes no sense.
+    """Return the input that options or a network's metadata ask for; ``size`` is fixed in the network.
+    ModelError names an invalid value.
 
     >>> inputs_of({"size": "32x16", "mean": [0.5]}, "net.onnx")
     Inputs(size=(32, 16), mean=(0.5,), std=(1.0,), multiple=1, whole=False)
@@ -103,7 +103,7 @@ def size_of(value: Any, what: str = "size") -> Size | None:
 
 
 def wrong_colours(key: str, values: Sequence[float]) -> str:
-    """Return in words what makes no mean or std of these numbers; nothing where they do.
+    """Return why these numbers are not a valid mean or std, or '' if they are.
 
     >>> wrong_colours("std", [0.5]), wrong_colours("std", [0.0])
     ('', 'std must be above 0; got 0')
@@ -117,16 +117,14 @@ def wrong_colours(key: str, values: Sequence[float]) -> str:
 
 
 def wrong_number(key: str, value: int) -> str:
-    """Return in words why a number cannot be the ``multiple``, ``batch`` or ``threads``; nothing where it
-    can.
-    """
+    """Return why a number cannot be the ``multiple``, ``batch`` or ``threads``, or '' if it can."""
     if value < 1:
         return f"{key} must be 1 or more; got {value}"
     return f"{key} is at most {MOST[key]}; got {value}" if value > MOST[key] else ""
 
 
 def resized(photo: np.ndarray, size: Size) -> np.ndarray:
-    """Return an image at a size, bilinearly; ModelError where that cannot be done."""
+    """Return an image resized bilinearly; ModelError if that fails."""
     import cv2
 
     try:

@@ -1,10 +1,10 @@
-"""KEPT: what can be kept of a model's answers beside its labels, and how large that gets.
+"""KEPT: what can be kept of a model's answers besides its labels, and its size on disk.
 
 Conventions: words are ``confidence``, ``probabilities`` (or ``probabilities=K``, the K largest), ``logits``,
-``embedding=LAYER`` and, of --scorer, ``doubt=SCORER``. Confidence is uint8 (255 = 1), probabilities float16
-and doubt float32, at the size of the labels; logits float32, at the size that the network gives them (after
-windows and views, if any); embeddings float16, in the layer's own shape. Of the K largest, classes are kept
-beside probabilities, the largest first.
+``embedding=LAYER`` and, from --scorer, ``doubt=SCORER``. Confidence is uint8 (255 = 1), probabilities float16
+and doubt float32, at the size of the labels; logits float32, at the network's output size (after windows and
+views, if any); embeddings float16, in the layer's own shape. For the K largest probabilities, classes are
+kept too, the largest first.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from faultscape.metrics.scorers import SCORERS, missing, score_pixels, scorer_na
 from faultscape.prediction.sources.network import Size
 
 Arrays = tuple[np.ndarray, ...]
-DOUBT = "doubt-"  # begins the names of folders of doubt
-OTHERS = f"{DOUBT}of-the-winner"  # 1 - the largest probability, where pixels are counted
-# what Keep says about one kind; nothing is asked by False, None and ()
+DOUBT = "doubt-"  # prefix of folders of doubt
+OTHERS = f"{DOUBT}of-the-winner"  # 1 - the largest probability, kept to count pixels
+# the request for one kind in Keep; False, None and () request nothing
 Asked = bool | int | tuple[str, ...] | None
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What can be kept of an answer beside its labels: ``name`` in --keep and of its folder, ``written`` with
-    what may follow it, and ``form``, how it is stored.
+    """Something that can be kept of an answer besides its labels: ``name`` in --keep and of its folder,
+    ``written`` with what may follow it, and ``form``, how it is stored.
 
-    ``field`` of `Keep` says whether it is; ``read`` makes that of what follows the name (ValueError for what
-    makes no sense); ``words`` and ``folders`` are those of what is asked. ``in_answers``: of a classifier it
-    is part of every answer. ``arrays`` makes them of a network's scores (C, h, w) at the size of the labels,
-    or of its own.
+    ``field`` of `Keep` holds the request for it; ``read`` parses that from what follows the name (ValueError
+    if invalid); ``words`` and ``folders`` return those of a request. ``in_answers``: for a classifier it is
+    part of every answer. ``arrays`` makes the arrays from a network's scores (C, h, w), at the size of the
+    labels or their own.
     """
 
     name: str
@@ -130,7 +130,7 @@ KEPT: tuple[Kept, ...] = (
         lambda asked: ["logits"] * bool(asked),
         arrays=_logits,
     ),
-    Kept(  # comes from within the network, and is asked of that
+    Kept(  # requested from within the network
         "embedding",
         ("embedding=LAYER",),
         "float16, in the layer's own shape",
@@ -139,7 +139,7 @@ KEPT: tuple[Kept, ...] = (
         lambda asked: [f"embedding={layer}" for layer in _layers(asked)],
         lambda asked: [folder_of(layer) for layer in _layers(asked)],
     ),
-    Kept(  # made of what the probabilities of a pixel say, all scorers at once
+    Kept(  # made from pixel facts, for all scorers at once
         "doubt",
         (),
         "float32, at the size of the labels",
@@ -153,10 +153,10 @@ KEPT: tuple[Kept, ...] = (
 
 @dataclass(frozen=True)
 class Keep:
-    """What is kept; ``probabilities`` is None for none, 0 for all classes, else how many of the largest. Of a
-    classifier they are part of its ``answers``.
+    """What is kept; ``probabilities`` is None for none, 0 for all classes, else how many of the largest. For
+    a classifier they are part of its ``answers``.
 
-    ``others``: 1 - the largest probability is wanted too, to count pixels, and is never stored.
+    ``others``: also return 1 - the largest probability, to count pixels; it is never stored.
     """
 
     confidence: bool = False
@@ -169,12 +169,12 @@ class Keep:
 
     @property
     def words(self) -> list[str]:
-        """The words that say this, in one order."""
+        """The words that request this, in a fixed order."""
         return [word for kind in KEPT for word in kind.words(getattr(self, kind.field))]
 
     @property
     def folders(self) -> list[str]:
-        """The names of the folders that this fills below predictions/NAME."""
+        """The names of the folders below predictions/NAME that this fills."""
         kinds = [kind for kind in KEPT if not (self.answers and kind.in_answers)]
         return [folder for kind in kinds for folder in kind.folders(getattr(self, kind.field))]
 
@@ -182,7 +182,7 @@ class Keep:
         self, scores: np.ndarray, size: Size, *, marginal: bool, without: Collection[str] = ()
     ) -> dict[str, Arrays]:
         """Return the arrays by folder that are kept of scores (C, h, w) whose labels are wanted at a size,
-        (width, height); ``without`` those that the network gave itself.
+        (width, height); ``without`` excludes those that the network provided.
         """
         made: dict[str, Arrays] = {}
         for kind in KEPT:
@@ -193,8 +193,7 @@ class Keep:
 
 
 def parse(words: Sequence[str]) -> Keep:
-    """Return what these words ask for; OptionError names a word that is not known, or two that exclude each
-    other.
+    """Return what these words request; OptionError names an unknown word, or two that exclude each other.
 
     >>> parse(["probabilities=3"])
     Keep(confidence=False, probabilities=3, logits=False, embeddings=(), scorers=())
@@ -234,8 +233,8 @@ def folder_of(layer: str) -> str:
 
 
 def doubt_folder(word: str) -> str:
-    """Return the name of the folder of a scorer's doubt; of a scorer of one's own it changes with its file,
-    of a fitted method with what was fitted.
+    """Return the name of the folder of a scorer's doubt. For a user-defined scorer it changes with its file,
+    for a fitted method with the fit.
 
     >>> doubt_folder("max-logit"), doubt_folder("knn@3fa2c1b2d4e5")
     ('doubt-max-logit', 'doubt-knn-3fa2c1')
@@ -249,8 +248,8 @@ def doubt_folder(word: str) -> str:
 def doubts(
     keep: Keep, facts: PixelFacts, classes: int, key: bytes, fitted: Mapping[str, np.ndarray] = {}
 ) -> dict[str, Arrays]:
-    """Return {folder: (doubt (H, W),)} of the scorers that are kept, of ``fitted`` methods as they scored;
-    OptionError where a network does not give what one of them needs.
+    """Return {folder: (doubt (H, W),)} of the scorers that are kept, with scores of ``fitted`` methods
+    unchanged; OptionError if a network does not provide what one of them needs.
     """
     out: dict[str, Arrays] = {OTHERS: (facts.others,)} if keep.others else {}
     for word in keep.scorers:
@@ -267,19 +266,19 @@ def doubts(
 
 
 def needs_members(keep: Keep) -> bool:
-    """Whether a scorer asks how the views of an image, or the members of an ensemble, differ."""
+    """Whether a scorer needs the differences between the views of an image or the members of an ensemble."""
     return any(scorer_named(word).needs == "members" for word in keep.scorers)
 
 
 def _others(facts: PixelFacts) -> str:
-    """Return which scorers are to be had of a model, in words."""
+    """Return which scorers a model supports, as text."""
     there = [scorer.name for scorer in SCORERS if not missing(scorer, facts)]
     return f"available scorers: {', '.join(there)}"
 
 
 def told(kept: dict[str, Arrays], images: int, free: int, keep: Keep | None = None) -> list[str]:
-    """Return a line a kind: how many bytes it takes at most, judged by one image's arrays, beside what is
-    free; and where all probabilities take no more than those of ``keep``.
+    """Return a line per kind with the maximum number of bytes, estimated from one image's arrays, and notes
+    if that exceeds the ``free`` space or ``keep`` asks for more probabilities than there are classes.
     """
     sizes = {kind: sum(values.nbytes for values in arrays) * images for kind, arrays in kept.items()}
     lines = [
@@ -301,7 +300,7 @@ def told(kept: dict[str, Arrays], images: int, free: int, keep: Keep | None = No
 
 
 def _amount(size: float) -> str:
-    """Return a number of bytes as people say it, never less than it is."""
+    """Return a number of bytes in readable form, rounded up."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if math.ceil(size) < 1000:
             return f"{math.ceil(size)} {unit}"

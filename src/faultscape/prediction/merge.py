@@ -1,12 +1,12 @@
-"""One answer from all windows and views of an image, folded as they come, which keeps memory at one image's
-scores.
+"""One answer from all windows and views of an image, merged as they arrive, so that memory stays at one
+image's scores.
 
-Conventions: what is folded is folded in the order of the image's parts, whichever comes first, since sums of
-floats depend on it. Views that are wanted ``apart`` too are held until the end. Views (flips, scales) are
-each brought to the size of the first view's scores, bilinearly, and averaged. What is averaged are scores
-before any softmax, those of each member of a network by themselves, the variance, and the values of fitted
-methods, brought to the size of the scores; a network with members of its own has no others, so that its views
-are not apart.
+Conventions: parts are merged in the order of the image's parts, whichever arrives first, because sums of
+floats depend on the order. Views that are also wanted ``apart`` are held until the end. Each view (flip,
+scale) is resized bilinearly to the first view's scores, and the views are averaged. Averages are taken of the
+scores before any softmax, of those of each member of a network separately, of the variance, and of the values
+of fitted methods, resized to the scores. If a network has members of its own, they are the only members: its
+views are not kept apart.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Part = tuple[int, Window | None]  # which view, and which window of it; None for
 
 
 class Merged:
-    """The merged answer for one image: ``parts`` in their order, ``sizes`` the (height, width) of its views,
-    of which every second is ``mirrored``.
+    """The merged answer for one image: ``parts`` in order, ``sizes`` the (height, width) of its views, of
+    which every second one is mirrored if ``mirrored``.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Merged:
         self._problems: dict[int, str] = {}
 
     def add(self, place: int, answer: Answer | str) -> None:
-        """Take the answer to one part, or in words what went wrong with it."""
+        """Add the answer to one part, or its problem as text."""
         if isinstance(answer, str):
             self._problems[place] = answer
         elif not self._problems:
@@ -73,7 +73,7 @@ class Merged:
             self._waiting, self._overlap, self._total, self._views = {}, None, None, None
 
     def answer(self) -> Answer | str:
-        """Return the answer of all parts, or what went wrong with the first of those that failed."""
+        """Return the answer of all parts, or the problem of the first part that failed."""
         if self._problems:
             return self._problems[min(self._problems)]
         if self._whole:
@@ -86,7 +86,7 @@ class Merged:
 
     @property
     def _whole(self) -> bool:
-        """Whether the image is one input, whose answer is left as it is."""
+        """Whether the image is one input, whose answer stays unchanged."""
         return len(self.parts) == 1 and self.parts[0][1] is None
 
     def _fold(self, view: int, box: Window | None, answer: Answer) -> None:
@@ -124,8 +124,8 @@ def _size(answer: Answer) -> tuple[int, int]:
 
 
 def _stacked(answer: Answer, size: tuple[int, int]) -> np.ndarray:
-    """Return all layers of an answer as one array at a size: scores, those of its members, the variance, the
-    values of methods.
+    """Return all layers of an answer as one array at a size: its scores, its members' scores, the variance,
+    the values of methods.
     """
     layers = [layer for layer in (answer.scores, *answer.members) if layer is not None]
     layers += [answer.variance[None]] if answer.variance is not None else []
@@ -135,7 +135,7 @@ def _stacked(answer: Answer, size: tuple[int, int]) -> np.ndarray:
 
 
 def _parted(layers: np.ndarray, like: Answer) -> Answer:
-    """Return layers that were stacked as an answer with those of another."""
+    """Return stacked layers as an answer, split like the answer ``like``."""
     count = len(like.scores) if like.scores is not None else 0
     cuts = [count * (like.scores is not None)]
     for member in like.members:

@@ -1,7 +1,7 @@
-"""Networks as models of a study: what their answers depend on, and running one on a shard's images.
+"""Networks as models of a study: what their answers depend on, and running them on a shard's images.
 
-Conventions: a batch never crosses a shard. Images of the next batches are loaded, and results of the last are
-encoded, while the network runs.
+Conventions: a batch never spans two shards. While the network runs, images of the next batches are loaded and
+results of the last ones encoded.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ OPTIONS = (
     "crop",
     "temperature",
 )
-_AHEAD = 2  # batches that are loaded before the network is ready for them
-_TRIED_AT = (512, 512)  # where maps have their photos' sizes, the batch that memory takes is judged by this
+_AHEAD = 2  # batches loaded ahead of the network
+_TRIED_AT = (512, 512)  # the size at which the batch is chosen where maps have their images' sizes
 
 _Loaded = tuple[list[Prepared | str], list[str | None], float]
 
 
 class OpenNetwork(OpenModel):
-    """A network that is open on this worker's device, and the labels that its study accepts of it."""
+    """A network that is open on this worker's device, and the labels that its study accepts from it."""
 
     def __init__(
         self,
@@ -89,16 +89,16 @@ class OpenNetwork(OpenModel):
         return self.inference.batch
 
     def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
-        """Yield the results, in order; up to ``part.lanes`` batches run at once, each as if it were alone."""
+        """Yield the results, in order; up to ``part.lanes`` batches run at once, independently."""
         yield from _batches(self.inference, batches, self._settings, self._labels, part.lanes, part.look)
 
     def try_on(self, trial: Trial) -> None:
-        """Run the network once on an empty image, or where it gives NaN for that on an image of the study."""
+        """Run the network once on an empty image, or on an image of the study if the empty one gives NaN."""
         with bounds.bounded(when=self._bounded):
             trials.run(self.inference, trial)
 
 
-# (source, options, numbers of channels that it may well have, device)
+# (source, options, plausible numbers of channels, device)
 Load = Callable[[str, ModelOptions, tuple[int, ...], str], Network]
 
 
@@ -110,7 +110,7 @@ def open_network(
     runtime: str,
     digest: Callable[[str, ModelOptions], str],
 ) -> OpenNetwork:
-    """Open a network on this worker's device; ModelError where it is another than when the run began."""
+    """Open a network on this worker's device; ModelError if it has changed since the run began."""
     classes = (len(opening.labels), len(settings.class_list))
     options: ModelOptions = {**opening.options, "device": opening.device, "task": settings.task}
     network = inference(opening.source, options, classes, load=load, runtime=runtime, methods=opening.methods)
@@ -147,8 +147,8 @@ def inference(
     runtime: str,
     methods: str = "",
 ) -> Inference:
-    """Open a network with the way it is shown images; ``classes`` are numbers of channels that it may well
-    have, ``methods`` is the folder of those that were fitted to it.
+    """Open a network with the way images are shown to it; ``classes`` are plausible numbers of channels,
+    ``methods`` is the folder of the methods fitted to it.
     """
     device = devices.pick(str(options.get("device", "")), runtime)
     fitted = beside_network.load_methods(methods, options.get("scorer", []), source)
@@ -166,11 +166,11 @@ def inference(
 
 
 def origin(source: Source, request: Request) -> Origin:
-    """Return what a network's answers follow from, and the network, which is opened for that."""
+    """Return what a network's answers depend on, and the network, which is opened for this."""
     options, settings = request.options, request.settings
     if source.revision is not None and "revision" not in options:
         options = {**options, "revision": source.revision(request.source)}
-    options = cast("ModelOptions", {"threads": 1, **options})  # recorded, since sums depend on their number
+    options = cast("ModelOptions", {"threads": 1, **options})  # recorded, because sums depend on it
     digest = source.digest(request.source, options)
     with bounds.bounded(
         when=source.runtime == "onnx" and devices.pick(request.device, source.runtime) == "cpu"
@@ -188,7 +188,7 @@ def origin(source: Source, request: Request) -> Origin:
         assert isinstance(opened, OpenNetwork)
         network = opened.inference.network
         digest += network.weights
-        if source.runtime != "onnx":  # recorded, since it would follow the device of each worker
+        if source.runtime != "onnx":  # recorded, or it would depend on each worker's device
             options["precision"] = devices.precision_of(options.get("precision", ""), network.device)
         if network.device.startswith("cuda") and "batch" not in options:
             options["batch"] = trials.fitting_batch(opened.inference, settings.working_size or _TRIED_AT)
@@ -209,7 +209,7 @@ def origin(source: Source, request: Request) -> Origin:
 
 
 def _first_shown(request: Request) -> Iterator[Image]:
-    """Yield the images that were collected in an order that no name decides."""
+    """Yield the collected images in an order that does not depend on their names."""
     shown = (image for _, images in request.shards() for image in images if not image.parent)
     yield from sorted(shown, key=lambda image: image.key)
 
@@ -221,7 +221,7 @@ def largest(request: Request) -> tuple[int, int]:
 
 
 def way_of(options: ModelOptions) -> Way:
-    """Return how images are shown to a network, of a model's options."""
+    """Return how images are shown to a network, from a model's options."""
     size, window, stride = (
         size_of(options[key], key) if options.get(key) else None for key in ("size", "window", "stride")
     )
@@ -232,7 +232,7 @@ def way_of(options: ModelOptions) -> Way:
 
 
 def keep_of(options: ModelOptions, task: str = "segmentation") -> Keep:
-    """Return what is kept of a model, of its options."""
+    """Return what is kept of a model's answers, from its options."""
     scorers = tuple(word for word in options.get("scorer", []) if word != NONE)
     return replace(
         parse(options.get("keep", [])),
@@ -268,8 +268,8 @@ def _batches(
     def answer(
         batch: Sequence[Image], prepared: list[Prepared | str], photos: list[str | None], loading: float
     ) -> Callable[[], Batch]:
-        """Run the network, and return what turns its answers into a batch, in any thread."""
-        # once one batch is wholly done: those that ran beside the first waited for the same compilers
+        """Run the network, and return a function that turns its answers into a batch, in any thread."""
+        # after one complete batch: those that ran alongside the first waited for the same compilers
         warm = inference.warm
         good = [item for item in prepared if isinstance(item, Prepared)]
         answers = iter(inference.run(good) if good else [])
@@ -297,7 +297,7 @@ def _batches(
     def work(batch: Sequence[Image], loading: Future[_Loaded]) -> Future[Batch]:
         return writer.submit(answer(batch, *loading.result()))
 
-    lanes = 1 if inference.layers else max(1, lanes)  # what watches a layer sees one batch at a time
+    lanes = 1 if inference.layers else max(1, lanes)  # a layer can be watched for only one batch at a time
     with (
         ThreadPoolExecutor(lanes) as loader,
         ThreadPoolExecutor(lanes) as runner,
@@ -313,7 +313,7 @@ def _batches(
 
 
 def _row(image: Image, output: Output, name: str, places: np.ndarray, words: str, look: Look | None) -> Row:
-    """Return one output encoded; a label that means nothing is a failure."""
+    """Return one output encoded; an unknown label is a failure."""
     if output.labels is None:
         return Row(image.id, None, problem=output.problem)
     code = output.answer or runs.encode(output.labels)
@@ -373,6 +373,6 @@ def load_trained(source: str, options: ModelOptions, classes: tuple[int, ...], d
 
 
 def load_function(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
-    """Open what a person's own function returns, or is."""
+    """Open what a user's function returns, or is."""
     del classes
     return of_function(source, options, device)

@@ -1,4 +1,4 @@
-"""Whether the options of a network make sense, before anything is opened.
+"""Check the options of a network before anything is opened.
 
 Conventions: names are those of study.toml (prediction.catalogue).
 """
@@ -17,12 +17,12 @@ from faultscape.study.settings import ModelOptions
 
 UNMAPPED = get_args(Unmapped)
 _NAMES = {"size": "input-size", "window": "window", "stride": "stride"}
-_LARGE = 2  # what no mean or std of pixels on 0..1 exceeds
+_LARGE = 2  # no mean or std of pixels on 0..1 exceeds this
 
 
 def check(options: ModelOptions) -> None:
-    """OptionError for the first option that no network can have; a mean or std that looks like one of pixels
-    on 0..255 is noted.
+    """Raise OptionError for the first invalid option; print a note for a mean or std that looks like one for
+    pixels on 0..255.
     """
     for key in ("mean", "std"):
         values = options.get(key) or []

@@ -1,9 +1,10 @@
-"""Stamps: what the answers of a model in a shard were made from, and when they have to be made again.
+"""Stamps: what the answers of a model in a shard were made from, and when they must be remade.
 
-Conventions: a stamp is ``CONTENT:RULES``, for models of images ``NETWORK:CONTENT:RULES``, by which label_maps
-sees shards of different networks. Another CONTENT (files, those of confidence too, network, images, options)
-remakes every answer; other RULES (what is accepted: mapping, classes, size) only the shards of which some
-were refused. Stamps hold times of files and lie outside every law. Digests are of content alone.
+Conventions: a stamp is ``CONTENT:RULES``, or ``NETWORK:CONTENT:RULES`` for models that see images, which lets
+label_maps detect shards of different networks. If CONTENT changes (files, including confidence, network,
+images, options), every answer is remade; if RULES change (what is accepted: mapping, classes, size), only
+shards with refused answers are. Stamps contain file times and are not covered by any law. Digests depend only
+on content.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from faultscape.study.settings import ModelOptions, Settings
 from faultscape.study.tables.corpus import Image
 from faultscape.study.tables.label_maps import photos_key
 
-_BESIDE = (  # options that change no label map
+_BESIDE = (  # options that do not affect label maps
     "labels",
     "unmapped",
     "keep",
@@ -52,12 +53,12 @@ def of_images(
     options: ModelOptions,
     mapping: dict[str, str],
 ) -> OfImages:
-    """Return the stamps and keys of a model whose answers follow from images; ``digest`` is that of the model
-    itself.
+    """Return the stamps and keys of a model whose answers are computed from images; ``digest`` is that of the
+    model itself.
     """
     rules = key_of(mapping, settings.classes.ids, settings.classes.void)
     used = _used(options)
-    if settings.classifies:  # whose answers hold so many probabilities
+    if settings.classifies:  # a classifier's answers contain the probabilities kept
         used["probabilities"] = [word for word in options.get("keep", []) if word.startswith("probabilities")]
     keys = {shard: photos_key(settings.size, images) for shard, images in shards}
     about = key_of(digest, used)[:16]  # the first field of a stamp, as `about_of` returns it
@@ -67,23 +68,23 @@ def of_images(
 
 
 def about_of(digest: str, options: ModelOptions) -> str:
-    """Return the first field of the stamps of label maps that a model with these options makes."""
+    """Return the first field of the stamps of label maps made by a model with these options."""
     return key_of(digest, _used(options))[:16]
 
 
 def _used(options: ModelOptions) -> dict[str, object]:
-    """Return the options from which label maps follow; a mapping is applied when maps are read."""
+    """Return the options that affect label maps, without the mapping, which is applied when maps are read."""
     return {key: value for key, value in options.items() if key not in _BESIDE}
 
 
 def again(images: Sequence[Image], failures: Sequence[tuple[str, str]]) -> bool:
-    """Whether the file of an image that failed is there again, as it was collected."""
+    """Whether the file of an image that failed exists again, as it was collected."""
     why = dict(failures)
     return any(image.id in why and back(image, why[image.id]) for image in images) if why else False
 
 
 def outdated(before: str, now: str, *, refused: bool) -> bool:
-    """Whether a part with this stamp must be made again; ``refused``: some of its maps were.
+    """Whether a part with this stamp must be remade; ``refused``: some of its maps were refused.
 
     >>> (
     ...     outdated("a:x", "a:y", refused=False),
@@ -97,8 +98,8 @@ def outdated(before: str, now: str, *, refused: bool) -> bool:
 
 
 def digest_of_place(place: str, options: ModelOptions) -> str:
-    """Return a digest of the file or of all files of the folder at a place, of the words themselves where
-    there is none.
+    """Return a digest of the file, or of all files in the folder, at a place; of the text itself if there is
+    neither.
     """
     del options
     path = Path(place)
@@ -113,8 +114,8 @@ def digest_of_place(place: str, options: ModelOptions) -> str:
 
 
 def digest_of_files(source: str, files: Sequence[tuple[Path, int]]) -> str:
-    """Return a digest of so many bytes of each of a model's files; ModelError where they are more than there
-    is memory.
+    """Return a digest of the given number of bytes of each of a model's files; ModelError if they exceed the
+    memory.
     """
     bounds.check_files(source, files)
     digest = hashlib.sha256()

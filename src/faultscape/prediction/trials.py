@@ -1,8 +1,8 @@
-"""Try a network before the study learns of it: whether it runs, whether it can give what is to be kept, how
-much that is, and how many images it takes at once.
+"""Try a network before it is added to the study: whether it runs, whether it can provide what is to be kept,
+how large that is, and how many images it takes at once.
 
-Conventions: it is shown empty images of the size that the study's maps will have; where it gives NaN for
-these, an image of the study.
+Conventions: it is run on empty images of the size of the study's maps; if it gives NaN for these, on an image
+of the study.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from faultscape.prediction.source import Trial
 from faultscape.prediction.sources.network import Answer, Size
 from faultscape.study.tables.corpus import Image
 
-COARSEST = 32  # pixels of a side: no segmentation network sees in larger steps
-MOST = 64  # pictures at once that are tried
+COARSEST = 32  # pixels per side; no segmentation network has a larger stride
+MOST = 64  # the largest batch that is tried
 
 
 def run(model: Inference, trial: Trial) -> None:
-    """Run a network once; ModelError when it cannot, or cannot give what is to be kept. Prints how large that
-    gets for so many images.
+    """Run a network once; ModelError if it fails, or cannot provide what is to be kept. Prints how large that
+    gets for all images.
     """
     size = trial.size
     prepared = model.prepare(np.zeros((size[1], size[0], 3), np.uint8), size)
@@ -37,7 +37,7 @@ def run(model: Inference, trial: Trial) -> None:
     if not model.keep.answers and not isinstance(answer, str):
         _check_is_a_map(model.network.name, answer, prepared.views[0])
     output = model.finish(answer, size)
-    if output.problem == NAN:  # for an empty picture alone, perhaps
+    if output.problem == NAN:  # perhaps only for an empty image
         with suppress(ImageError):
             (output,) = model.predict([read_photo(trial.image)[0]], [size])
             if output.problem == NAN:
@@ -57,8 +57,8 @@ def run(model: Inference, trial: Trial) -> None:
 
 
 def _check_is_a_map(name: str, answer: Answer, shown: np.ndarray) -> None:
-    """ModelError where a network gives one answer for a whole image (3, H, W) that is larger than what one
-    place of any segmentation network stands for.
+    """Raise ModelError if a network gives one answer for a whole image (3, H, W) that is larger than one
+    output position of any segmentation network.
     """
     said = next(
         (values for values in (answer.scores, *answer.members, answer.labels) if values is not None), None
@@ -72,8 +72,8 @@ def _check_is_a_map(name: str, answer: Answer, shown: np.ndarray) -> None:
 
 
 def count_channels(model: Inference, size: Size) -> None:
-    """Find how many channels a network has that does not say so, on an empty image; ModelError when it cannot
-    run. One that gives labels has none.
+    """Run a network on an empty image to count its channels, if it does not declare them; ModelError if it
+    cannot run. A network that gives labels has none.
     """
     if model.network.channels is None:
         (answer,) = model.run([model.prepare(np.zeros((size[1], size[0], 3), np.uint8), size)])
@@ -86,8 +86,8 @@ def count_channels(model: Inference, size: Size) -> None:
 def offsets(
     model: Inference, held: Mapping[str, float], images: Iterable[Image], size: Size | None
 ) -> dict[str, float]:
-    """Return {scorer: constant that it is counted from} of the scorers without ends, those that are ``held``
-    as they are, the others from the first image that can be read.
+    """Return {scorer: offset} of the unbounded scorers: those in ``held`` unchanged, the others from the
+    first image that can be read.
     """
     out = {
         word: value for word, value in held.items() if not split_fitted(word) or word in model.keep.scorers
@@ -97,7 +97,7 @@ def offsets(
         with suppress(ImageError):
             photo = read_photo(image)[0]
             (output,) = model.predict([photo], [size or (image.width, image.height)])
-            if output.labels is None:  # its trial says what is wrong
+            if output.labels is None:  # its trial reports the problem
                 break
             out |= {
                 word: offset_of(scorer_named(word), [output.kept[keep.doubt_folder(word)][0]])
@@ -108,7 +108,7 @@ def offsets(
 
 
 def fitting_batch(model: Inference, size: Size) -> int:
-    """Return how many images of this size the device's memory takes at once, half of what was seen to fit, up
+    """Return how many images of this size to run at once: half of what fits the device's memory, up
     to MOST.
     """
     fits = 1

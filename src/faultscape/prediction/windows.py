@@ -1,8 +1,8 @@
-"""Sliding windows over a prepared image, back into one array of scores.
+"""Sliding windows over a prepared image, merged into one array of scores.
 
 Conventions: windows are (top, left, height, width); they step by the stride, and the last of a row or column
-is moved back to end with the image. Scores of a window are bilinear to the window's size, summed, and divided
-by how many windows see a pixel.
+is moved back to end with the image. Scores of a window are resized bilinearly to the window's size, summed,
+and divided by the number of windows that cover a pixel.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Window = tuple[int, int, int, int]
 
 def places(height: int, width: int, window: tuple[int, int], stride: tuple[int, int]) -> list[Window]:
     """Return the windows over an image; ``window`` and ``stride`` are (width, height). An image smaller than
-    a window has one, smaller.
+    a window has one smaller window.
 
     >>> places(4, 10, (4, 4), (3, 3))
     [(0, 0, 4, 4), (0, 3, 4, 4), (0, 6, 4, 4)]
@@ -30,7 +30,9 @@ def places(height: int, width: int, window: tuple[int, int], stride: tuple[int, 
 
 
 class Overlap:
-    """The scores of an image (C, H, W) as the sum over its windows, and how many of these see a pixel."""
+    """The scores of an image (C, H, W) as the sum over its windows, and how many of these cover
+    each pixel.
+    """
 
     def __init__(self, height: int, width: int) -> None:
         self._seen = np.zeros((height, width), np.float32)
@@ -45,7 +47,7 @@ class Overlap:
         self._seen[top : top + tall, left : left + wide] += 1
 
     def mean(self) -> np.ndarray:
-        """Return the mean over the windows that were added; nothing can be added afterwards."""
+        """Return the mean over the added windows; no more can be added afterwards."""
         assert self._total is not None
         self._total /= np.maximum(self._seen, 1)
         return self._total

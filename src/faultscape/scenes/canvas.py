@@ -2,8 +2,8 @@
 
 Conventions: world in metres, X right, Y up, Z away from the camera; the street runs along Z and bends by X +
 bend * Z**2. Pixels (u, v) from the top left, at twice the size of the finished image. Each surface has a
-class, an instance (0: none) and a plane ``1/Z = a u + b v + c``, so that class, instance and depth are looked
-up once at the end. A heading of 0 looks away from the camera.
+class, an instance (0: none) and a plane ``1/Z = a u + b v + c``, so that class, instance and depth are
+computed once at the end. A heading of 0 looks away from the camera.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _SUBPIXEL = 4  # bits
 
 
 def rgb(red: float, green: float, blue: float) -> np.ndarray:
-    """Return a colour to calculate with."""
+    """Return a colour as an array."""
     return np.array((red, green, blue), np.float32)
 
 
 @dataclass(frozen=True)
 class Camera:
-    """A pinhole camera above the road; all lengths in pixels but height (metres) and bend (1/metres)."""
+    """A pinhole camera above the road; all lengths in pixels except height (metres) and bend (1/metres)."""
 
     width: int
     height_px: int
@@ -95,7 +95,7 @@ class Canvas:
         return len(self.surfaces) - 1
 
     def thing(self, kind: int, z: float) -> int:
-        """Return the number of a new surface that is an instance of its own, at one depth."""
+        """Return the number of a new surface that is a separate instance, at one depth."""
         self.things += 1
         return self.surface(kind, (0.0, 0.0, 1.0 / z), instance=self.things)
 
@@ -109,7 +109,7 @@ class Canvas:
     def fill(
         self, points: np.ndarray, colour: Colour, number: int | None = None, *, light: bool = False
     ) -> None:
-        """Fill a polygon of pixels; without a number the surface below keeps it."""
+        """Fill a polygon of pixels; without a number, it keeps the surface below."""
         corners = [(np.asarray(points) * (1 << _SUBPIXEL)).round().astype(np.int32)]
         paint = _paint(colour)
         cv2.fillPoly(self.image, corners, paint, shift=_SUBPIXEL)
@@ -184,7 +184,7 @@ class Canvas:
         """Draw a box (width, y0, y1, rear, front) that stands at (x, z, heading) and return its visible sides
         as pixels.
 
-        ``taper`` draws the upper end in by that part, as a car's cabin is.
+        ``taper`` narrows the upper end by that share, as for a car's cabin.
         """
         width, y0, y1, rear, front = box
         w, in_, t = width / 2, (front - rear) * taper / 2, width / 2 * (1 - taper)

@@ -1,7 +1,7 @@
-"""The light of a drawn street: from a canvas in plain daylight to an image at dusk, at night, in fog, in rain
-or against a low sun.
+"""The light of a drawn street: turns a canvas in plain daylight into an image at dusk, at night, in fog, in
+rain or against a low sun.
 
-Conventions: colours are float32 on 0..1 here; light changes the image and never the truth. Fog thins
+Conventions: colours are float32 on 0..1 here; light changes the image but never the truth. Fog reduces
 contrast by exp(-thickness * depth).
 """
 
@@ -97,7 +97,7 @@ def _bloom(canvas: Canvas, image: np.ndarray) -> np.ndarray:
 
 
 def _wet(canvas: Canvas, image: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Return the image with a wet ground that mirrors what stands above the horizon."""
+    """Return the image with wet ground that mirrors what is above the horizon."""
     h = len(image)
     rows = np.clip(np.rint(canvas.camera.horizon - np.arange(h)).astype(int), 0, h - 1)
     mirror = cv2.blur(image[rows], (3, 13))
@@ -106,7 +106,7 @@ def _wet(canvas: Canvas, image: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 
 def _glare(canvas: Canvas, rng: np.random.Generator, image: np.ndarray) -> np.ndarray:
-    """Return the image with a low sun in it and its veil over everything near."""
+    """Return the image with a low sun in it and glare around it."""
     h, w = image.shape[:2]
     u, v = w * rng.uniform(0.2, 0.8), canvas.camera.horizon / 2 - h * rng.uniform(0.04, 0.16)
     away = np.hypot(np.arange(w, dtype=np.float32)[None] - u, np.arange(h, dtype=np.float32)[:, None] - v) / w

@@ -1,8 +1,8 @@
-"""The living and the lying things of a drawn street: people, cyclists, animals, signs and what fell on the
-road.
+"""People and things in a drawn street: pedestrians, cyclists, animals, signs and objects lying on
+the road.
 
-Conventions: as in ``scene_canvas``; each function draws one thing that stands on the ground at (x, z) and is
-an instance of its own. Randomness comes in as ``rng``.
+Conventions: as in ``scene_canvas``; each function draws one thing standing on the ground at (x, z) as a
+separate instance. Randomness comes from ``rng``.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def figure(
 
 
 def person(canvas: Canvas, rng: np.random.Generator, x: float, z: float) -> None:
-    """Draw a grown-up or a child."""
+    """Draw an adult or a child."""
     figure(
         canvas,
         rng,
@@ -89,7 +89,7 @@ def person(canvas: Canvas, rng: np.random.Generator, x: float, z: float) -> None
 
 
 def cyclist(canvas: Canvas, rng: np.random.Generator, x: float, z: float, heading: float) -> None:
-    """Draw a bicycle and who rides it."""
+    """Draw a bicycle and its rider."""
     number, paint = canvas.thing(CYCLIST, z), PAINTS[rng.integers(len(PAINTS))]
     pixel, along, away = canvas.camera.focal / z, np.sin(heading), np.cos(heading)
     turn = np.linspace(0, 2 * np.pi, 15)
@@ -127,7 +127,7 @@ BEASTS = (  # length, height at the back, thickness of the body, legs, neck, coa
 
 
 def animal(canvas: Canvas, rng: np.random.Generator, x: float, z: float, *, wild: bool) -> None:
-    """Draw a dog, or where ``wild`` any of five beasts."""
+    """Draw a dog, or, if ``wild``, any of five animals."""
     length, back, thick, legs, neck, coats = BEASTS[rng.integers(1, 5) if wild and rng.random() < 0.85 else 0]
     number, side, pixel = canvas.thing(ANIMAL, z), rng.choice((-1.0, 1.0)), canvas.camera.focal / z
     coat = np.asarray(coats[rng.integers(len(coats))]) * rng.uniform(0.85, 1.1)
@@ -220,7 +220,7 @@ def sign(canvas: Canvas, rng: np.random.Generator, x: float, z: float) -> None:
 
 
 def obstacle(canvas: Canvas, rng: np.random.Generator, x: float, z: float, *, odd: bool) -> None:
-    """Draw a cone or a barrier, or where ``odd`` a fallen box, a tyre or a pallet."""
+    """Draw a cone or a barrier, or, if ``odd``, a fallen box, a tyre or a pallet."""
     number, pixel = canvas.thing(OBSTACLE, z), canvas.camera.focal / z
     foot = np.array(canvas.camera.spot(x, 0.0, z))
     which = rng.integers(2, 5) if odd and rng.random() < 0.8 else rng.integers(2)

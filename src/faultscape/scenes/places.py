@@ -1,7 +1,7 @@
 """The place of a drawn street: sky, ground, buildings, greenery and the shadows on the ground.
 
-Conventions: as in ``scene_canvas``. ``Street`` says where the road lies; the ground's class and colour are
-worked out for every pixel from its place in the world, so that bends, side streets and markings need no
+Conventions: as in ``scene_canvas``. ``Street`` says where the road is; the ground's class and colour are
+computed for every pixel from its position in the world, so that bends, side streets and markings need no
 polygons.
 """
 
@@ -28,8 +28,8 @@ SKIES = {  # colours at the top and at the horizon, cover of clouds, colour of c
 
 @dataclass(frozen=True)
 class Street:
-    """Where the road lies: its middle and half width, the pavement's width, side streets as (side, from, to),
-    a crossing, what lies beyond.
+    """The geometry of the road: its middle and half width, the pavement's width, side streets as (side, from,
+    to), a crossing, and what is beyond.
     """
 
     centre: float
@@ -81,7 +81,7 @@ def sky(canvas: Canvas, rng: np.random.Generator, light: str) -> None:
 
 
 def skyline(canvas: Canvas, rng: np.random.Generator) -> None:
-    """Draw what closes the street far away: hills with woods, or roofs."""
+    """Draw the end of the street far away: hills with woods, or roofs."""
     camera = canvas.camera
     woods = rng.random() < 0.55
     number = canvas.surface(VEGETATION if woods else BUILDING, (0.0, 0.0, 1 / 260.0))
@@ -101,7 +101,7 @@ def skyline(canvas: Canvas, rng: np.random.Generator) -> None:
 
 
 def ground(canvas: Canvas, rng: np.random.Generator, street: Street) -> None:
-    """Draw road, pavement and what lies beyond, with markings, tiles, stains and worn patches."""
+    """Draw road, pavement and what is beyond, with markings, tiles, stains and worn patches."""
     camera = canvas.camera
     first = max(0, int(camera.horizon - abs(np.sin(camera.roll)) * camera.width)) // 2 * 2
     x, z = camera.ground(first)
@@ -169,7 +169,7 @@ def _fraction(values: np.ndarray) -> np.ndarray:
 
 
 def _wear(rng: np.random.Generator, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Return grain and stains at places on the ground."""
+    """Return grain and stains for positions on the ground."""
     grain, stains = (
         (rng.random((256, 256), np.float32) - np.float32(0.5)) * 26,
         clouded(rng, 128, 128, (6, 6)) - np.float32(0.5),
@@ -189,13 +189,13 @@ def _wear(rng: np.random.Generator, x: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def shadows(canvas: Canvas, spots: list[tuple[float, float, float, float]], depth: float) -> None:
-    """Darken the ground where things (x, z, half width, height) keep the sun off; soft at the rim."""
+    """Darken the ground in the shadow of things (x, z, half width, height), with soft edges."""
     h, w = canvas.owner.shape
     mask = np.zeros((h // 2, w // 2), np.uint8)
     reach = 1 / max(canvas.sun[1], 0.12)
     for x, z, half, height in spots:
         if z > 45:
-            continue  # too flat to be seen
+            continue  # too flat to be visible
         long = min(height * reach, 9.0) * 0.6
         ring = np.stack(
             [ROUND[:, 0] * half * 1.08 + x, np.zeros(len(ROUND)), ROUND[:, 1] * max(half, 0.35) + z], axis=1
@@ -254,7 +254,7 @@ def facade(
     else:
         picture[-12:, 3:11] = np.clip(wall * 0.45, 0, 255)
         windows[-12:, 3:11] = False
-    if rng.random() < 0.16 and floors > 3 and bays > 3:  # a mural: leaves, sky or paint where no window is
+    if rng.random() < 0.16 and floors > 3 and bays > 3:  # a mural: leaves, sky or paint without a window
         a, b = rng.integers(0, bays - 3) * 14, rng.integers(1, floors - 2) * 16
         base = np.array(((84, 124, 66), (120, 170, 220), (200, 60, 60), (210, 190, 90))[rng.integers(4)])
         picture[b : b + 40, a : a + 38] = np.clip(
@@ -279,7 +279,7 @@ def building(
     *,
     house: bool,
 ) -> None:
-    """Draw a house or block whose street side lies at x = wall from span[0] to span[1]."""
+    """Draw a house or block with its street side at x = wall from span[0] to span[1]."""
     near, far = max(span[0], 1.4), span[1]
     side, height = float(np.sign(wall)), floors * 3.1
     outer = wall + side * rng.uniform(8, 14)
@@ -324,7 +324,7 @@ def building(
 
 
 def greenery(canvas: Canvas, rng: np.random.Generator, x: float, z: float, tall: float) -> None:
-    """Draw a tree, or a bush where it is less than 2 m tall."""
+    """Draw a tree, or a bush if it is less than 2 m tall."""
     camera, pixel = canvas.camera, canvas.camera.focal / z
     number = canvas.surface(VEGETATION, (0.0, 0.0, 1 / z))
     foot, top = np.array(camera.spot(x, 0.0, z)), np.array(camera.spot(x, tall, z))

@@ -1,12 +1,12 @@
-"""Made-up street scenes, drawn by code: image, truth, instances and depth. No camera image is needed to
-try Faultscape out.
+"""Synthetic street scenes, drawn by code: image, truth, instances and depth, so that Faultscape can be tried
+without camera images.
 
-Conventions: a scene follows from its arguments alone. The truth has a class for every pixel (no void);
-instances number the things (cars, people, signs, ...) from 1 and are 0 elsewhere; depth is in metres along
-the line of sight's axis, 1000 for the sky. ``training_scene`` draws daylight; ``corpus_scene`` draws harder
-light and rarer things, as the world does to models that were trained in daylight.
+Conventions: a scene depends only on its arguments. The truth has a class for every pixel (no void); instances
+number the things (cars, people, signs, ...) from 1 and are 0 elsewhere; depth is in metres along the optical
+axis, 1000 for the sky. ``training_scene`` draws daylight; ``corpus_scene`` draws harder light and rarer
+things, which challenge models trained in daylight.
 
-``index`` is the number of the scene, 0 and up; each has one scene.
+``index`` is the number of the scene, from 0; each number gives one scene.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Scene:
 
 
 def training_scene(index: int) -> Scene:
-    """Return a scene of the training set: daylight, and seldom anything but everyday things.
+    """Return a scene of the training set: daylight, with mostly everyday things.
 
     >>> training_scene(0).light
     'day'
@@ -126,7 +126,7 @@ def scene(
 
 
 _SHADOWS = {"day": 0.45, "dusk": 0.25, "night": 0.3, "fog": 0.15, "rain": 0.2, "low sun": 0.55}
-# distance, how to draw it, its shadows
+# distance, drawing function, shadows
 _Item = tuple[float, Callable[[], None], list[tuple[float, float, float, float]]]
 
 
@@ -145,7 +145,7 @@ def _camera(rng: np.random.Generator, size: tuple[int, int]) -> Camera:
 
 
 def _sun(rng: np.random.Generator, light: str) -> tuple[float, float, float]:
-    """Return the way to the sun; a low sun stands ahead."""
+    """Return the direction to the sun; a low sun is straight ahead."""
     azimuth = rng.uniform(-0.7, 0.7) if light == "low sun" else rng.uniform(-np.pi, np.pi)
     high = rng.uniform(0.12, 0.25) if light in ("low sun", "dusk") else rng.uniform(0.5, 0.95)
     flat = np.sqrt(1 - high**2)
@@ -173,7 +173,7 @@ def _street(rng: np.random.Generator, town: str) -> places.Street:
 
 
 def _spaced(rng: np.random.Generator, first: float, last: float, gap: tuple[float, float]) -> list[float]:
-    """Return places from first to last with random gaps."""
+    """Return positions from first to last with random gaps."""
     found, at = [], first + rng.uniform(0, gap[0])
     while at < last:
         found.append(float(at))

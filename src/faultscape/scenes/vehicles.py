@@ -1,8 +1,8 @@
 """The vehicles of a drawn street: cars, buses, lorries and trailers.
 
-Conventions: as in ``scene_canvas``; each function draws one vehicle that stands on the ground at (x, z),
-turned by ``heading``, and is an instance of its own. Sides are drawn as boxes' sides, their details as panels
-in (u, v), (0, 0) bottom left and (1, 1) top right.
+Conventions: as in ``scene_canvas``; each function draws one vehicle standing on the ground at (x, z), turned
+by ``heading``, as a separate instance. Sides are drawn as boxes' sides, their details as panels in (u, v),
+(0, 0) bottom left and (1, 1) top right.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def panel(
     """Paint a rectangle (u0, v0, u1, v1) on a side."""
     u0, v0, u1, v1 = area
     if abs(quad[1, 0] - quad[0, 0]) < 4:
-        return  # too far away to be seen
+        return  # too far away to be visible
     canvas.fill(on(quad, (u0, u1, u1, u0), (v0, v0, v1, v1)), colour, light=light)
 
 
@@ -95,7 +95,7 @@ def lamps(canvas: Canvas, sides: dict[str, np.ndarray], height: tuple[float, flo
 
 
 def car(canvas: Canvas, rng: np.random.Generator, x: float, z: float, heading: float) -> None:
-    """Draw a car of any paint and one of three shapes."""
+    """Draw a car in a random colour and one of three shapes."""
     paint, number = PAINTS[rng.integers(len(PAINTS))], canvas.thing(CAR, z)
     length, tall, width = ((4.3, 1.46, 1.78), (3.7, 1.5, 1.68), (4.6, 1.75, 1.88))[rng.integers(3)]
     belt, half, place = 0.6 * tall, length / 2, (x, z, heading)

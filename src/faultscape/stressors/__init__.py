@@ -1,11 +1,11 @@
-"""Corpora made from corpora: corruptions, unknown objects, held-out classes.
+"""Corpora made from other corpora: corruptions, unknown objects, held-out classes.
 
-Conventions: ``seed`` and ``key`` decide all draws; the key stands for the image. ``severity`` is 1 to 5.
-``image`` and ``base`` (H, W, 3) are uint8. ``labels`` (H, W) hold a class a pixel. ``cutouts`` are the
-objects to blend. ``cutout`` is one object. ``split`` is ``validation``, ``test`` or '' for either. ``use``
-is ``known`` or ``anomaly``. ``frame`` is (height, width). ``preset`` is the name of a preset. ``layer`` is
-the object as it lies in the frame so far, and the image below. ``name`` is its name in the catalogue.
-``class_`` is the class of the object. ``objects_per_frame`` is how many objects are blended into one image.
+Conventions: ``seed`` and ``key`` determine all random draws; the key identifies the image. ``severity`` is 1
+to 5. ``image`` and ``base`` (H, W, 3) are uint8. ``labels`` (H, W) hold a class for each pixel. ``cutouts``
+are the objects to blend. ``cutout`` is one object. ``split`` is ``validation``, ``test`` or '' for either.
+``use`` is ``known`` or ``anomaly``. ``frame`` is (height, width). ``preset`` is the name of a preset.
+``layer`` is the object as processed so far, with the image below it. ``name`` is its name in the catalogue.
+``class_`` is the class of the object. ``objects_per_frame`` is the number of objects blended into one image.
 """
 
 import lazy_loader

@@ -1,8 +1,8 @@
 """The labels of a blended frame: 1 anomalous, 0 known, 255 void.
 
-Conventions: a pixel belongs to an object where its alpha is at least 1/2; a later object lies over an earlier
-one.
-Source: Blum et al. 2021, section 3.1: void of the base is not evaluated; over it an object counts.
+Conventions: a pixel belongs to an object where its alpha is at least 1/2; later objects cover
+earlier ones.
+Source: Blum et al. 2021, section 3.1: void of the base is not evaluated, but an object over it counts.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ KNOWN, ANOMALY, VOID = 0, 1, 255
 
 
 def labels_of_base(void: np.ndarray | None, frame: tuple[int, int]) -> np.ndarray:
-    """Return (H, W) uint8 labels before any object: 255 where the base is void (H, W), else 0; ImageError for
-    another size than the frame's (height, width).
+    """Return (H, W) uint8 labels before any object: 255 where the base is void (H, W), else 0; ImageError if
+    the size is not the frame's (height, width).
 
     >>> labels_of_base(np.array([[True, False]]), (1, 2)).tolist()
     [[255, 0]]

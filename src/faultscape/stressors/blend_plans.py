@@ -1,13 +1,13 @@
-"""The plan of a blended frame: which objects, where, and every number of every step, drawn from the seed and
+"""The plan of a blended frame: which objects, where, and all parameters of all steps, drawn from the seed and
 the key of the frame.
 
-Conventions: a plan is plain numbers and words: its JSON is what a corpus keeps, and the same plan with the
-same base and cut-outs gives the same bytes at any time on any machine. All lengths scale with the frame's
-height; given numbers are for 1,024 rows.
+Conventions: a plan consists of numbers and texts. A corpus keeps its JSON, and the same plan with the same
+base and cut-outs gives the same bytes on any machine. All lengths scale with the frame's height; the values
+given are for 1,024 rows.
 
-``draw`` tells apart the frames that one base makes. ``text`` is the JSON of a plan.
+``draw`` distinguishes frames made from the same base. ``text`` is the JSON of a plan.
 
-Source: Blum et al. 2021, section 3.1; the ranges are ours, the authors published none.
+Source: Blum et al. 2021, section 3.1; the ranges are ours, because the authors published none.
 """
 
 from __future__ import annotations
@@ -29,29 +29,27 @@ from faultscape.stressors.objects.cutout import Cutout, Use
 from faultscape.stressors.placement import AREAS, Placement, draw_box, is_free, own_box
 from faultscape.stressors.streams import Stream
 
-_ROWS = 1024  # of the frames that lengths are given for
+_ROWS = 1024  # frame height that lengths are given for
 _MOST_OBJECTS = 20
-_LARGEST_NUMBER = 1000  # of a step, as a file may say it
-_BETAS, _LIGHTS = (0.005, 0.02), (190, 230)  # seen through for 600 to 150 m; grey levels
+_LARGEST_NUMBER = 1000  # limit of a step's parameters read from a file
+_BETAS, _LIGHTS = (0.005, 0.02), (190, 230)  # visibility of 600 to 150 m; grey levels
 
 
 @dataclass(frozen=True)
 class BlendPlan:
     """What is blended into one frame of (height, width) pixels; ``focus`` (x, y) is the point that the camera
-    drives to, ``fog`` is None without.
+    drives towards; ``fog`` is None without fog.
     """
 
     preset: BlendPreset  # decides which steps an object goes through
     height: int  # rows of the frame
     width: int  # columns of the frame
     focus: tuple[int, int]
-    objects: tuple[Placement, ...]  # in the order in which they are blended: a later one lies over an earlier
+    objects: tuple[Placement, ...]  # in the order in which they are blended: later ones cover earlier ones
     fog: Fog | None = None
 
     def text(self) -> str:
-        """Return the plan as JSON on one line, which `plan_of_text` reads; what is as by default is left
-        out.
-        """
+        """Return the plan as JSON on one line, which `plan_of_text` reads; default values are left out."""
         plan = asdict(self)
         defaults = {field.name: field.default for field in fields(Placement)}
         plan["objects"] = [
@@ -61,8 +59,8 @@ class BlendPlan:
         return json.dumps(plan, separators=(",", ":"))
 
     def placed(self, cutouts: Iterable[Cutout]) -> list[tuple[Cutout, Placement]]:
-        """Return each placement with its cut-out of those that are given, in any order; CorpusError names one
-        that is not there or changed.
+        """Return each placement with its cut-out from ``cutouts``, given in any order; CorpusError names one
+        that is missing or has changed.
         """
         held = {cutout.digest: cutout for cutout in cutouts}
         for placement in self.objects:
@@ -89,15 +87,14 @@ def plan_blend(
     fog_chance: float = 0.0,
 ) -> BlendPlan:
     """Return the plan of a frame (height, width): the same for the same seed, key, draw, preset and set of
-    cut-outs, in whatever order these come.
+    cut-outs, in any order.
 
     With fishyscapes-v3 the frame gets at random EITHER anomalies OR known objects, and needs cut-outs of both
-    uses; other presets take anomalies alone. ``forbidden`` (H, W) is true where no object may go: an anomaly
-    goes elsewhere, and instead of a known object, which stays at its own place, another one is drawn whose
-    place is free; ``areas`` the least and the largest share of the frame that an object covers; ``horizon``
-    its row as a share of the height; ``fog_chance`` how probably fog is added.
-    Errors: OptionError for a frame that is no such pair, options out of range, no cut-out of a use that the
-    preset needs, or no room.
+    uses; other presets use only anomalies. ``forbidden`` (H, W) is true where no object may go: an anomaly is
+    placed elsewhere, and a known object, which stays at its own place, is replaced by one whose place is
+    free. ``areas`` is the smallest and the largest share of the frame that an object covers; ``horizon`` is
+    its row as a share of the height; ``fog_chance`` is the probability of fog. Errors: OptionError for an
+    invalid frame, options out of range, no cut-out of a use that the preset needs, or no room.
 
     >>> box = Cutout(np.zeros((30, 40, 3), np.uint8), np.full((30, 40), 255, np.uint8), "a box", "box")
     >>> plan = plan_blend((360, 480), [box], "fishyscapes-v2", seed=0, key="digest of the frame")
@@ -116,7 +113,7 @@ def plan_blend(
                 " the same size"
             )
     stream = Stream(seed, key, "blend", draw)
-    # Drawn whether or not the preset has known objects, so that presets differ in what they do alone.
+    # Drawn even if the preset has no known objects, so that presets differ only in what they do.
     known = stream.uniform() < 0.5
     use: Use = "known" if preset == "fishyscapes-v3" and known else "anomaly"
     steps = {step.name for step in steps_of(preset, use)}
@@ -183,8 +180,8 @@ def plan_of_text(text: str) -> BlendPlan:
 
 
 def _sound(placed: Placement, plan: BlendPlan) -> bool:
-    """Return whether a placement's numbers are such as could have been drawn, so that a file costs no more
-    memory than its frame.
+    """Return whether a placement's values could have been drawn, so that a file cannot use more memory than
+    its frame.
     """
     steps = (
         placed.smooth,
@@ -203,8 +200,8 @@ def _sound(placed: Placement, plan: BlendPlan) -> bool:
 def _with_room(
     pool: Sequence[Cutout], first: int, frame: tuple[int, int], forbidden: np.ndarray | None, stream: Stream
 ) -> Cutout:
-    """Return the object drawn ``first``, or where it is a known one whose own place is forbidden, one drawn
-    from those whose place is free; OptionError where there is none.
+    """Return the object drawn ``first``, or, if it is a known one whose own place is forbidden, one drawn
+    from those whose place is free; OptionError if there is none.
     """
 
     def free(cutout: Cutout) -> bool:
@@ -242,7 +239,7 @@ def _placement(
     far = farness(box[1] + box[3], horizon, frame[0])
 
     def drawn(step: str, low: float, high: float, *, length: bool = False) -> float:
-        # Drawn whether or not the preset has the step, so that presets differ in their steps alone.
+        # Drawn even if the preset lacks the step, so that presets differ only in their steps.
         value = stream.uniform(low, high)
         return round(value * (scale if length else 1.0), 6) if step in steps else 0.0
 
@@ -266,7 +263,7 @@ def _placement(
 
 
 def _size(frame: tuple[int, int]) -> tuple[int, int]:
-    """Return height and width as plain integers, as a plan's text needs them; OptionError for anything else
+    """Return height and width as plain integers, as a plan's text needs them; OptionError for anything other
     than two whole numbers above 0.
     """
     if len(frame) != 2 or any(not isinstance(side, int | np.integer) or side < 1 for side in frame):

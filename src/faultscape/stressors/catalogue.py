@@ -1,10 +1,10 @@
 """CORRUPTIONS: the nineteen corruptions of Hendrycks and Dietterich 2019, each a complete entry, and PRESETS,
 named lists of them.
 
-Conventions: entries stand in the published order: fifteen, then the four that the paper keeps for validation.
-Parameters are those of the paper's code (ImageNet-C), whose lists the package imagecorruptions shares except
-for elastic_transform, whose numbers are that package's own. Shares and deviations are of the whole scale
-0..1, lengths are pixels whatever the image's size.
+Conventions: entries are in the published order: fifteen, then the four that the paper keeps for validation.
+Parameters are those of the paper's code (ImageNet-C), which the package imagecorruptions shares, except for
+elastic_transform, where that package's own values are used. Shares and deviations are on the scale 0..1;
+lengths are in pixels, whatever the image's size.
 """
 
 from __future__ import annotations
@@ -244,8 +244,8 @@ PRESETS: tuple[Preset, ...] = (
 
 
 def entry(name: str) -> Corruption:
-    """Return the corruption of a name, or the ``Corruption`` that ``file.py:NAME`` names; OptionError with
-    the closest name otherwise.
+    """Return the corruption with a name, or the ``Corruption`` in ``file.py:NAME``; OptionError with the
+    closest name otherwise.
 
     >>> entry("fog").parameters[2], entry("fog").family
     ((2.5, 1.7), 'weather')
@@ -254,7 +254,7 @@ def entry(name: str) -> Corruption:
 
 
 def preset(name: str) -> Preset:
-    """Return the preset of a name; OptionError with the closest name otherwise.
+    """Return the preset with a name; OptionError with the closest name otherwise.
 
     >>> [word for word, _ in preset("s3-data").corruptions]
     ['gaussian_noise', 'brightness', 'contrast', 'fog']

@@ -1,9 +1,9 @@
-"""Blend objects into a frame by a plan.
+"""Blend objects into a frame according to a plan.
 
 Conventions: base and image (H, W, 3) uint8 RGB, labels (H, W) uint8 (`anomaly_labels`). Pixels away from
-objects and their glow keep their bytes, unless there is fog. All arithmetic is in whole numbers.
+objects and their glow are unchanged, unless there is fog. All arithmetic is on integers.
 
-``plan`` is what `plan_blend` returned.
+``plan`` is a result of `plan_blend`.
 
 Source: Blum et al. 2021, section 3.1.
 """
@@ -28,8 +28,8 @@ from faultscape.stressors.placement import Placement
 
 @dataclass(frozen=True)
 class StepValue:
-    """What one step did to one object (its number in the plan): the factor, sigma or change that its entry of
-    BLEND_STEPS names.
+    """What one step did to one object (its number in the plan): the factor, sigma or change described in its
+    entry of BLEND_STEPS.
     """
 
     object: int
@@ -39,8 +39,8 @@ class StepValue:
 
 @dataclass(frozen=True, eq=False)
 class Blended:
-    """A blended frame: image (H, W, 3) uint8, labels (H, W) uint8, ``objects`` (H, W) the same where objects
-    lie and void where none does, and what each step did.
+    """A blended frame: image (H, W, 3) uint8, labels (H, W) uint8, ``objects`` (H, W), the labels on objects
+    and void elsewhere, and what each step did.
     """
 
     image: np.ndarray  # (H, W, 3) uint8 RGB, with objects and fog
@@ -69,8 +69,8 @@ def blend(
     """Return a frame (H, W, 3) uint8 with the objects of a plan blended in, and its labels; ``placed`` is
     what `BlendPlan.placed` returns.
 
-    ``void`` (H, W) is true where the base has no class; ``depth`` (H, W) in metres serves the plan's fog.
-    Errors: ImageError for a base of another kind or size than the plan's, or void or depth of another size.
+    ``void`` (H, W) is true where the base has no class; ``depth`` (H, W) in metres is for the plan's fog.
+    Errors: ImageError for a base of the wrong type or size, or void or depth of the wrong size.
 
     >>> cutout = Cutout(np.full((9, 9, 3), 90, np.uint8), np.full((9, 9), 255, np.uint8), "a box")
     >>> from faultscape.stressors import plan_blend
@@ -112,15 +112,15 @@ def blend(
 
 
 def _margin(placement: Placement, shape: tuple[int, ...]) -> int:
-    """Return how far beyond its box an object's blurs may reach; glow goes on from there."""
+    """Return how far beyond its box an object's blurs may reach; glow extends farther."""
     blurs = int(3 * placement.smooth + 0.5) + int(3 * placement.depth + 0.5)
     moved = longest_motion((shape[0], shape[1]), placement.motion) if placement.motion else 0
     return 2 + blurs + moved
 
 
 def _compose(image: np.ndarray, objects: np.ndarray, layer: Layer, label: int) -> None:
-    """Lay a layer over an image in place: image (1 - alpha) + colour alpha, with the layer's light where it
-    is not.
+    """Compose a layer over an image in place: image (1 - alpha) + colour alpha, with the layer's light around
+    it.
     """
     x, y = layer.corner
     height, width = layer.alpha.shape

@@ -1,8 +1,8 @@
 """Corrupt an image, and move its labels along with its pixels.
 
 Conventions: images are (H, W) or (H, W, 3), uint8 or uint16, of any size from 1 x 1 on; results have the same
-shape and type. Everything random follows from (seed, key, name, severity) alone, the key being the SHA-256 of
-the image's bytes unless another is given: the same bytes in any order, process and machine.
+shape and type. Randomness depends only on (seed, key, name, severity), where the key is by default the
+SHA-256 of the image's bytes: results have the same bytes in any order, process and machine.
 Source: Hendrycks and Dietterich 2019.
 """
 
@@ -30,10 +30,10 @@ def corrupt(
 ) -> np.ndarray:
     """Return the image, (H, W) or (H, W, 3) of uint8 or uint16, corrupted with severity 1 to 5.
 
-    ``key`` stands for the image in the order of chance; give `move_labels` the same one. ``textures`` are
-    images of ice, (h, w) or (h, w, 3) uint8, that frost takes instead of drawn ones.
-    Errors: OptionError for an unknown name or severity and for a seed that is not a whole number, ImageError
-    for what is no such image or texture.
+    ``key`` identifies the image for random numbers; pass the same one to `move_labels`. ``textures`` are
+    images of ice, (h, w) or (h, w, 3) uint8, that frost uses instead of drawn ones. Errors: OptionError for
+    an unknown name or severity and for a seed that is not a whole number, ImageError for an invalid image or
+    texture.
 
     >>> corrupt(np.full((2, 3), 100, np.uint8), "brightness", 3)
     array([[176, 176, 176],
@@ -44,7 +44,7 @@ def corrupt(
     if textures is not None and not corruption.textured:
         raise OptionError(f"{corruption.name} does not take textures; leave them out, or use frost")
     if key is None:
-        # what is not random is spared the hash
+        # no hash needed without randomness
         key = hashlib.sha256(pixels.data).hexdigest() if corruption.random else ""
     start = stream_start(seed, key, corruption.name, severity)
     more = (textures,) if corruption.textured else ()
@@ -68,10 +68,9 @@ def move_labels(
     fill: int | None = None,
 ) -> np.ndarray:
     """Return the labels (H, W) of an image moved as a corruption with the same seed and key moves its pixels;
-    where pixels stay, the labels themselves.
+    if pixels stay in place, the labels themselves.
 
-    A pixel from beyond the border shows the mirrored image, and so do its labels, or they are ``fill`` where
-    one is given.
+    A pixel from beyond the border shows the mirrored image, and so does its label, unless ``fill`` is given.
     Errors: OptionError as in `corrupt`, LabelMapError for labels that are not whole numbers (H, W) or cannot
     hold ``fill``.
 

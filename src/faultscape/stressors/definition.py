@@ -1,8 +1,8 @@
-"""What a corruption is, and a preset of several.
+"""The definition of a corruption, and of a preset of several.
 
-Conventions: pixels are (H, W, C) with C = 1 or 3, uint8 or uint16, C-contiguous; ``apply`` returns others of
-the same shape and type and leaves its input as it is. ``start`` begins the stream from which everything
-random is drawn; a corruption that is not ``random`` never looks at it.
+Conventions: pixels are (H, W, C) with C = 1 or 3, uint8 or uint16, C-contiguous; ``apply`` returns new pixels
+of the same shape and type and leaves its input unchanged. ``start`` is the start of the random stream; a
+corruption that is not ``random`` ignores it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,15 @@ Move = Callable[[int, int, Parameters, int], tuple[np.ndarray, np.ndarray]]
 
 @dataclass(frozen=True)
 class Corruption:
-    """One way to corrupt an image, of five severities.
+    """One way to corrupt an image, with five severities.
 
-    ``name`` is the word of options and folders. ``title`` is what people read. ``family`` is as in Hendrycks
-    and Dietterich 2019: "noise", "blur", "weather" or "digital". ``means`` says what the numbers of
-    parameters are, in their order. ``parameters`` are five tuples of numbers, one for each severity.
-    ``apply`` takes (pixels, parameters, start), of a textured one also textures, and returns pixels of the
-    same shape and type. ``random`` says whether another seed gives another image. ``move`` takes (H, W,
-    parameters, start) and returns the row and the column (H, W) from which each pixel came; None where pixels
-    stay in their places. ``textured`` says whether `apply` takes your own textures. ``source`` is where the
-    definition is published.
+    ``name`` is used in options and folders. ``title`` is the readable name. ``family`` is as in Hendrycks and
+    Dietterich 2019: "noise", "blur", "weather" or "digital". ``means`` describes the parameters, in order.
+    ``parameters`` are five tuples of numbers, one for each severity. ``apply`` takes (pixels, parameters,
+    start), and textures if ``textured``, and returns pixels of the same shape and type. ``random`` says
+    whether the result depends on the seed. ``move`` takes (H, W, parameters, start) and returns the row and
+    the column (H, W) from which each pixel came; None if pixels stay in place. ``textured`` says whether
+    `apply` accepts your own textures. ``source`` is where the definition is published.
     """
 
     name: str
@@ -46,8 +45,8 @@ class Corruption:
 
 @dataclass(frozen=True)
 class Preset:
-    """A named list of corruptions: (name, severities) each, and whose list it is."""
+    """A named list of corruptions, (name, severities) each, and its source."""
 
-    name: str  # what `stress corrupt --preset` takes
+    name: str  # the name for `stress corrupt --preset`
     corruptions: tuple[tuple[str, tuple[int, ...]], ...]  # (name of a corruption, its severities) each
-    source: str  # whose list it is
+    source: str  # the source of the list

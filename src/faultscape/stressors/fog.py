@@ -1,10 +1,10 @@
-"""Fog as a camera sees it, on pixels that are known.
+"""Fog as a camera sees it, on known pixels.
 
-Conventions: depth in metres (H, W); without it, the depth of a flat road that a level camera sees, by row,
-and 80 m above the horizon. The image is (H, W, 3) uint8.
+Conventions: depth in metres (H, W); without it, depth by row for a flat road seen by a level camera, and 80 m
+above the horizon. The image is (H, W, 3) uint8.
 
-``fog`` says how dense it is and which light it has. ``height`` is the number of rows; ``horizon`` is the
-row of the horizon.
+``fog`` sets its density and the colour of its light. ``height`` is the number of rows; ``horizon`` is the row
+of the horizon.
 
 Source: Koschmieder 1924; Sakaridis, Dai and Van Gool 2018; Blum et al. 2021, section 3.1 (on in-distribution
 pixels alone).
@@ -20,18 +20,18 @@ from faultscape.errors import ImageError, OptionError
 
 _STEPS, _MOST = 1024, 12  # transmission is a table over optical depth, in steps of 1/1024 up to 12
 _ONE = 1 << 16
-_FOCAL, _CAMERA_HEIGHT = 2.2, 1.22  # of the frame's height; metres: Cityscapes' camera
-_FARTHEST = 300.0  # metres, of depth that is unknown (a sky)
-# Metres, by place: rows above the horizon show house fronts and trees more than sky, and a road's rows near
-# it are hidden.
+_FOCAL, _CAMERA_HEIGHT = 2.2, 1.22  # in frame heights; in metres: the camera of Cityscapes
+_FARTHEST = 300.0  # metres, for unknown depth (sky)
+# Metres, by position: rows above the horizon show house fronts and trees more often than sky, and the road
+# near it is hidden.
 _FRONTS = 80.0
-HORIZON = 0.42  # of the frame's height: Cityscapes' is near row 430 of 1,024
+HORIZON = 0.42  # share of the frame's height: in Cityscapes near row 430 of 1,024
 
 
 @dataclass(frozen=True)
 class Fog:
-    """Fog of an attenuation ``beta`` a metre (0.005, seen through for 600 m, to 0.03, for 100 m) and of the
-    colour of its light, RGB grey levels.
+    """Fog with an attenuation ``beta`` per metre (from 0.005, with a visibility of 600 m, to 0.03, with 100
+    m) and the colour of its light, RGB grey levels.
     """
 
     beta: float
@@ -52,12 +52,12 @@ def add_fog(
     *,
     horizon: int | None = None,
 ) -> np.ndarray:
-    """Return the image (H, W, 3) uint8 in fog ``where`` (H, W) is true; everywhere when left out.
+    """Return the image (H, W, 3) uint8 with fog where ``where`` (H, W) is true; everywhere by default.
 
-    I = J t + L (1 - t), t = exp(-beta d), of the scene's colour J, the fog's light L and the depth d (H, W)
-    in metres. A depth that is not finite or not above 0 is unknown and counts as 300 m. Without ``depth`` it
-    is `depth_by_place` with the row ``horizon``, by default 0.42 of the height.
-    Errors: ImageError for another kind of image, and for sizes that differ.
+    I = J t + L (1 - t), t = exp(-beta d), with the scene's colour J, the fog's light L and the depth d (H, W)
+    in metres. A depth that is not finite or not above 0 is unknown and counts as 300 m. ``depth`` is by
+    default `depth_by_place` with the row ``horizon``, by default 0.42 of the height. Errors: ImageError for
+    an invalid image, and for sizes that differ.
 
     >>> add_fog(np.zeros((1, 2, 3), np.uint8), Fog(0.01, (200, 200, 200)), depth=np.array([[0.001, 69.315]]))[
     ...     ..., 0
@@ -88,10 +88,10 @@ def add_fog(
 
 
 def depth_by_place(height: int, horizon: int) -> np.ndarray:
-    """Return (H,) the depth in metres of each row of a flat road; rows of the horizon and above are 80 m
-    away, and no row is farther.
+    """Return (H,) the depth in metres of each row of a flat road; rows at the horizon and above are 80 m
+    away, the maximum.
 
-    d = h f / (y - horizon), of a camera at h = 1.22 m with a focal length f of 2.2 frame heights.
+    d = h f / (y - horizon), for a camera at h = 1.22 m with a focal length f of 2.2 frame heights.
 
     >>> depth_by_place(4, 1).round(2).tolist()
     [80.0, 80.0, 10.74, 5.37]
@@ -103,7 +103,7 @@ def depth_by_place(height: int, horizon: int) -> np.ndarray:
 
 
 def _table() -> np.ndarray:
-    """Return (steps,) int32: exp(-optical depth) in 2^-16, rounded, so that a mathematics library's last bit
-    decides nothing.
+    """Return (steps,) int32: exp(-optical depth) in 2^-16, rounded, so that a math library's last bit does
+    not matter.
     """
     return np.rint(np.round(np.exp(-np.arange(_STEPS * _MOST + 1) / _STEPS), 9) * _ONE).astype(np.int32)

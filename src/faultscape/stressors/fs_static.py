@@ -1,12 +1,12 @@
-"""The data preset fs-static: which base and which objects make each of 30 validation and 1,000 test frames.
+"""The data preset fs-static: the base and the objects of each of 30 validation and 1,000 test frames.
 
 Conventions: bases are keys (digests), objects cut-outs of the twelve VOC classes that Cityscapes does not
-have. A base used again gets another draw number, so that objects and places are others. Neither a base nor an
-object of validation ever serves in test, nor a known object of it.
+have. A base that is reused gets a new draw number, so that objects and places differ. Bases, objects and
+known objects of validation are never used in test.
 
 ``bases`` are the keys of the images that objects are blended into.
 
-Source: Blum et al. 2021, section 3.1. How bases and objects are divided is ours.
+Source: Blum et al. 2021, section 3.1. The division of bases and objects is ours.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ FS_STATIC_CLASSES = (
     "tvmonitor",
 )
 VALIDATION_FRAMES, TEST_FRAMES = 30, 1000
-_FEW = 0.1  # of the objects of a class are the validation's, at least one where there are two
+_FEW = 0.1  # share of a class's objects for validation, at least one if there are two
 
 
 @dataclass(frozen=True)
 class StaticFrame:
-    """One frame to be made: its split, the key of its base, its draw number (0 the first of a base), and the
+    """One frame to make: its split, the key of its base, its draw number (0 for the first of a base), and the
     digests of the objects drawn for it.
     """
 
     split: Literal["validation", "test"]  # the two share neither bases nor objects
     base: str  # the key of the image that objects are blended into
     draw: int  # 0 for the first frame of a base, 1 for the next, ...
-    objects: tuple[str, ...]  # digests of the cut-outs drawn for it, which may be given twice
+    objects: tuple[str, ...]  # digests of the cut-outs drawn for it, possibly repeated
 
 
 def static_frames(
@@ -58,13 +58,13 @@ def static_frames(
     test: int = TEST_FRAMES,
     objects_per_frame: int = 1,
 ) -> list[StaticFrame]:
-    """Return the frames of FS Static's make: validation first, each split's bases in turns, the same for the
-    same seed, bases and objects in whatever order.
+    """Return frames made like FS Static: validation first, each split's bases in turn; they depend only on
+    the seed and the sets of bases and objects, not on their order.
 
-    As many bases as validation has frames go to it (but no more than a tenth of all), the others to test. An
-    object of a "validation" or a "test" split stays there; of those without, a tenth of each class, at least
-    one where there are two, goes to validation. Objects of other classes, and known ones, are not taken.
-    Errors: OptionError for numbers out of range; CorpusError where bases or objects do not suffice for two
+    Validation gets as many bases as it has frames (but at most a tenth of all), test the others. An object
+    with a "validation" or "test" split stays there; of those without, a tenth of each class, at least one if
+    there are two, goes to validation. Objects of other classes, and known ones, are not used. Errors:
+    OptionError for numbers out of range; CorpusError if there are not enough bases or objects for two
     disjoint splits.
 
     >>> from faultscape.stressors import drawn_cutouts
@@ -114,15 +114,15 @@ def static_frames(
 
 
 def is_of_fs_static(cutout: Cutout) -> bool:
-    """Return whether a cut-out may be an anomaly of fs-static: it is of one of the twelve classes."""
+    """Return whether a cut-out can be an anomaly of fs-static, that is, has one of the twelve classes."""
     return cutout.use == "anomaly" and cutout.class_ in FS_STATIC_CLASSES
 
 
 def known_of_splits(cutouts: Sequence[Cutout], *, seed: int) -> dict[str, tuple[Cutout, ...]]:
-    """Return {"validation": known objects, "test": known objects} of some cut-outs, disjoint as anomalies
-    are: a tenth of those without a split, at least one where there are two, is the validation's.
+    """Return {"validation": known objects, "test": known objects} from some cut-outs, disjoint like
+    anomalies: a tenth of those without a split, at least one if there are two, goes to validation.
 
-    Errors: CorpusError where they do not suffice for two disjoint splits.
+    Errors: CorpusError if there are not enough for two disjoint splits.
 
     >>> import numpy as np
     >>> cars = [
@@ -152,8 +152,8 @@ def known_of_splits(cutouts: Sequence[Cutout], *, seed: int) -> dict[str, tuple[
 
 
 def _objects(cutouts: Sequence[Cutout], seed: int) -> tuple[list[str], list[str]]:
-    """Return the digests of the objects of validation and of test; the same pixels are one object, whatever
-    they are called.
+    """Return the digests of the objects of validation and of test; equal pixels are one object, whatever its
+    name.
     """
     of_validation: list[str] = []
     of_test: list[str] = []
@@ -166,8 +166,8 @@ def _objects(cutouts: Sequence[Cutout], seed: int) -> tuple[list[str], list[str]
 
 
 def _divided(cutouts: Mapping[str, Cutout], stream: Stream) -> tuple[list[str], list[str]]:
-    """Return the digests of validation and of test: those of a split stay there, of the others a tenth is the
-    validation's.
+    """Return the digests of validation and of test: objects with a split stay there, and a tenth of the
+    others goes to validation.
     """
     of_validation = [digest for digest in sorted(cutouts) if cutouts[digest].split == "validation"]
     of_test = [digest for digest in sorted(cutouts) if cutouts[digest].split == "test"]

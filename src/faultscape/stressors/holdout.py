@@ -1,17 +1,17 @@
-"""Held-out classes: what a model may learn of a label map when some of its classes are to be unknown, and
-what it is judged by.
+"""Held-out classes: what a model may learn from a label map if some classes are to be unknown, and the labels
+that it is judged by.
 
 Conventions: labels are places (H, W): 0..C-1 of C classes, C for void. *Withheld* pixels are those of the
-held-out classes. In training truth they are ignored by every loss, and are never taken for
-out-of-distribution data, which only pixels that were void from the start are; in test truth they are the
-anomaly: 1 withheld, 0 kept, 255 void. The kept classes have places 0..K-1 in their old order.
+held-out classes. In training truth, every loss ignores them, and they never serve as out-of-distribution
+data, for which only pixels that were void from the start are used; in test truth they are the anomaly: 1
+withheld, 0 kept, 255 void. The kept classes have places 0..K-1 in their old order.
 
-``classes`` is the class list. ``names`` are the classes to hold out. ``training`` (H, W) is what
-``training_labels`` returned. ``holdout`` is what ``hold_out`` returned.
+``classes`` is the class list. ``names`` are the classes to hold out. ``training`` (H, W) is a result of
+``training_labels``. ``holdout`` is a result of ``hold_out``.
 
-Source: Buchanan et al. 2022, ADE20k-Open: classes are dropped "by masking out the pixels corresponding
-to these classes". The authors' code counts the ids of kept classes from 1 with 0 never used, so that the last
-is out of range; ours are 0..K-1.
+Source: Buchanan et al. 2022, ADE20k-Open: classes are dropped "by masking out the pixels corresponding to
+these classes". The authors' code numbers kept classes from 1 and never uses 0, so that the last is out of
+range; ours are 0..K-1.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WIDE_VOID, _WIDE_WITHHELD = 65535, 65534  # where K is above 254
 
 @dataclass(frozen=True)
 class HoldoutPreset:
-    """Classes that a paper holds out, each by the names that it may have in a class list."""
+    """Classes that a paper holds out, each with its possible names in a class list."""
 
     name: str
     classes: tuple[tuple[str, ...], ...]
@@ -56,18 +56,18 @@ HOLDOUT_PRESETS = (
 
 @dataclass(frozen=True)
 class Holdout:
-    """The K kept classes, the withheld ones, and tables by place, the last of which is void."""
+    """The K kept classes, the withheld ones, and tables by place, with void last."""
 
-    kept: Classes  # as a class list of its own; ids of withheld classes are void in it
+    kept: Classes  # as a separate class list, in which ids of withheld classes are void
     withheld: tuple[str, ...]  # names, in the order of the class list
     kept_places: np.ndarray  # (C + 1,) uint16: the place among the kept classes, K for withheld and void
     is_withheld: np.ndarray  # (C + 1,) bool, false for void
 
 
 def hold_out(classes: Classes, names: Sequence[str]) -> Holdout:
-    """Return what holding out some classes makes of a class list.
+    """Return the result of holding out some classes of a class list.
 
-    Errors: ClassesError for a name that is not a class, OptionError where all classes or none are named.
+    Errors: ClassesError for a name that is not a class, OptionError if all classes or none are named.
 
     >>> from faultscape.classes.class_lists import resolve
     >>> found = hold_out(resolve(4), ["class-1"])
@@ -110,10 +110,10 @@ def hold_out(classes: Classes, names: Sequence[str]) -> Holdout:
 
 
 def preset_classes(name: str, classes: Classes) -> tuple[str, ...]:
-    """Return the classes of a list that a preset holds out: all that have one of its names, or one as a
-    synonym; ``sofa, couch, lounge`` has three.
+    """Return the classes of a list that a preset holds out: all that have one of its names, also as a
+    synonym; ``sofa, couch, lounge`` has three names.
 
-    Errors: OptionError for a preset that there is not, ClassesError where the list lacks one of its classes.
+    Errors: OptionError for an unknown preset, ClassesError if the list lacks one of its classes.
 
     >>> from faultscape.classes.class_lists import resolve
     >>> preset_classes("s3-paper", resolve("ade20k"))
@@ -140,8 +140,8 @@ def _words(name: str) -> list[str]:
 
 
 def training_labels(labels: np.ndarray, holdout: Holdout) -> np.ndarray:
-    """Return the training truth (H, W) of labels (H, W) of places: 0..K-1 for kept classes, 254 withheld, 255
-    void; uint8, or uint16 where K is above 254 (65534, 65535).
+    """Return the training truth (H, W) from labels (H, W) of places: 0..K-1 for kept classes, 254 withheld,
+    255 void; uint8, or uint16 if K is above 254 (65534, 65535).
 
     Errors: LabelMapError for labels that are not places of the class list.
 
@@ -157,7 +157,7 @@ def training_labels(labels: np.ndarray, holdout: Holdout) -> np.ndarray:
 
 
 def loss_pixels(training: np.ndarray) -> np.ndarray:
-    """Return (H, W) which pixels of training truth a loss may see: those of kept classes.
+    """Return (H, W) the pixels of training truth that a loss may use: those of kept classes.
 
     >>> loss_pixels(np.array([[0, 254, 255, 3]], np.uint8)).tolist()
     [[True, False, False, True]]
@@ -166,7 +166,7 @@ def loss_pixels(training: np.ndarray) -> np.ndarray:
 
 
 def ood_pixels(training: np.ndarray) -> np.ndarray:
-    """Return (H, W) which pixels of training truth may serve as out-of-distribution data: those that were
+    """Return (H, W) the pixels of training truth that may serve as out-of-distribution data: those that were
     void from the start, never withheld ones.
 
     >>> ood_pixels(np.array([[0, 254, 255, 3]], np.uint8)).tolist()
@@ -176,7 +176,7 @@ def ood_pixels(training: np.ndarray) -> np.ndarray:
 
 
 def open_labels(labels: np.ndarray, holdout: Holdout) -> np.ndarray:
-    """Return the test truth (H, W) uint8 of labels (H, W) of places: 1 withheld, 0 kept, 255 void (Buchanan
+    """Return the test truth (H, W) uint8 from labels (H, W) of places: 1 withheld, 0 kept, 255 void (Buchanan
     et al. 2022, ADE20k-Open).
 
     Errors: LabelMapError for labels that are not places of the class list.
@@ -191,8 +191,8 @@ def open_labels(labels: np.ndarray, holdout: Holdout) -> np.ndarray:
 
 
 def _places(labels: np.ndarray, holdout: Holdout) -> np.ndarray:
-    """Return labels that are places of the class list; LabelMapError for others, which a table would read
-    from its end, or not at all.
+    """Return labels that are places of the class list; LabelMapError for others, which would index a table
+    from its end, or out of range.
     """
     labels, classes = np.asarray(labels), len(holdout.is_withheld) - 1
     if labels.dtype.kind not in "iu":

@@ -1,5 +1,5 @@
-"""Which loops over pixels serve: the compiled ones, or where there is no numba their plain twins, which give
-the same bytes.
+"""The choice of loops over pixels: the compiled ones, or, without numba, their plain twins, which give the
+same bytes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Quantiles of the normal distribution as integers, from which kernels draw.
+"""Integer quantiles of the normal distribution, from which kernels draw.
 
-Conventions: a deviate is one of 65,536 equally likely quantiles; the outermost two are drawn once more from
-65,536 quantiles of their own, so that deviates reach 6.3. Quantiles are rounded to 2^-24 before anything is
-made of them: a law of the tests holds all of them far enough from a rounding boundary that no mathematics
-library decides one.
+Conventions: a deviate is one of 65,536 equally likely quantiles; the outermost two are redrawn from 65,536
+finer quantiles, so that deviates reach 6.3. Quantiles are first rounded to 2^-24; a test checks that all are
+far enough from a rounding boundary that the math library does not matter.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def quantiles() -> tuple[np.ndarray, np.ndarray]:
 
 @functools.lru_cache(maxsize=16)
 def normal_table(scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tables (65536,) int32 of ``scale`` times a deviate, rounded.
+    """Return both tables (65536,), int32, of ``scale`` times a deviate, rounded.
 
     >>> normal_table(100.0)[0][[1, -2]]
     array([-408,  408], dtype=int32)

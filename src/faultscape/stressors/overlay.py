@@ -1,14 +1,14 @@
-"""The signed difference from a base image to the image made of it, so that a benchmark on licensed images can
-be shared without them.
+"""The signed difference between an image and its base, so that a benchmark on licensed images can be shared
+without them.
 
-Conventions: base and image (H, W, 3) uint8; base + overlay = image, exactly. An overlay names its base and
-its image by the BLAKE2b of their size and pixels, and refuses another base. Its file is a line of JSON, then
-the differences of the box that changed (int16, little-endian, all low bytes before all high ones) in
-zstandard. Untrusted files that are malformed are refused in one line.
+Conventions: base and image (H, W, 3) uint8; base + overlay = image, exactly. An overlay identifies its base
+and its image by the BLAKE2b of their size and pixels, and refuses a different base. Its file is a line of
+JSON, then the differences in the box that changed (int16, little-endian, all low bytes before all high ones)
+compressed by zstandard. Malformed files are refused with a one-line error.
 
-``data`` are the bytes of a file.
+``data`` holds the bytes of a file.
 
-Source: Fishyscapes' public Static files are differences to Cityscapes too (of another form, clipped, and
+Source: Fishyscapes' public Static files are also differences to Cityscapes (in a different form, clipped, and
 without the digest of their base).
 """
 
@@ -26,13 +26,13 @@ from faultscape.errors import ImageError
 from faultscape.formats.guard import MAX_PIXELS
 
 _MAGIC = b"faultscape overlay 1\n"
-_HEAD = 4096  # bytes that the line of JSON may have
+_HEAD = 4096  # maximum bytes of the line of JSON
 _LEVEL = 9
 
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
-    """What was added to a base: difference (h, w, 3) int16 in the box whose corner is (x, y), of a frame
+    """What was added to a base: the difference (h, w, 3) int16 in a box with corner (x, y), the frame
     (height, width), and the digests of base and image.
     """
 
@@ -40,11 +40,11 @@ class Overlay:
     corner: tuple[int, int]  # (x, y) of that box
     frame: tuple[int, int]  # (height, width) of base and image
     base: str  # digest of the base: BLAKE2b of size and pixels
-    image: str  # digest of the image, made in the same way
+    image: str  # digest of the image, computed in the same way
 
     def added_to(self, base: np.ndarray) -> np.ndarray:
-        """Return base + overlay (H, W, 3) uint8; ImageError for another base than the one it was made of, or
-        where the result is not the image.
+        """Return base + overlay (H, W, 3) uint8; ImageError for a base other than the original one, or if the
+        result is not the image.
         """
         base = _checked(base, "base")
         if base.shape[:2] != self.frame or pixel_digest(base) != self.base:
@@ -81,7 +81,7 @@ class Overlay:
 
 
 def overlay_of(base: np.ndarray, image: np.ndarray) -> Overlay:
-    """Return the overlay that makes an image (H, W, 3) uint8 of its base of the same size; ImageError for
+    """Return the overlay that turns a base into an image (H, W, 3) uint8 of the same size; ImageError for
     anything else.
 
     overlay = image - base.
@@ -116,8 +116,8 @@ def overlay_of(base: np.ndarray, image: np.ndarray) -> Overlay:
 
 
 def decoded_overlay(data: bytes, name: str = "the overlay") -> Overlay:
-    """Return the overlay of a file's bytes; ImageError, which begins with ``name``, for bytes that
-    `Overlay.encoded` did not write.
+    """Return the overlay in a file's bytes; ImageError, which begins with ``name``, for bytes not written by
+    `Overlay.encoded`.
 
     >>> decoded_overlay(
     ...     overlay_of(np.zeros((2, 2, 3), np.uint8), np.ones((2, 2, 3), np.uint8)).encoded()
@@ -150,7 +150,7 @@ def decoded_overlay(data: bytes, name: str = "the overlay") -> Overlay:
 
 
 def pixel_digest(image: np.ndarray) -> str:
-    """Return BLAKE2b of an image's size and pixels, 32 hexadecimal digits, whatever file it came from.
+    """Return the BLAKE2b of an image's size and pixels, 32 hexadecimal digits, independent of its file.
 
     >>> pixel_digest(np.zeros((1, 2, 3), np.uint8)) == pixel_digest(np.zeros((2, 1, 3), np.uint8))
     False
@@ -162,7 +162,7 @@ def pixel_digest(image: np.ndarray) -> str:
 
 
 def _checked(pixels: np.ndarray, name: str) -> np.ndarray:
-    """Return pixels that are an image (H, W, 3) uint8; ImageError for others, by their name."""
+    """Return pixels that are an image (H, W, 3) uint8; ImageError with their name for others."""
     pixels = np.asarray(pixels)
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
         raise ImageError(
@@ -172,7 +172,7 @@ def _checked(pixels: np.ndarray, name: str) -> np.ndarray:
 
 
 def _differences(body: bytes, frame: tuple[int, int], corner: tuple[int, int], box: tuple[int, int]) -> bytes:
-    """Return the bytes of the differences of a box, whose number is known before anything is unpacked."""
+    """Return the bytes of the differences in a box; their number is known before anything is unpacked."""
     if frame[0] * frame[1] > MAX_PIXELS or any(corner[k] + box[1 - k] > frame[1 - k] for k in (0, 1)):
         raise ValueError("its box does not fit its frame")
     size = box[0] * box[1] * 6

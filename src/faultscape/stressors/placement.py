@@ -1,9 +1,9 @@
-"""Where an object goes in a frame, and how large it is there.
+"""The position and size of an object in a frame.
 
-Conventions: a frame is (height, width); a box (x, y, width, height) in its pixels, wholly inside it. The size
-is drawn as the object's share of the frame's pixels. Its class decides how probably its middle lies in the
-lower half. A forbidden pixel (the ego vehicle) is never covered; known objects, which have a place of their
-own, are chosen so (`is_free`).
+Conventions: a frame is (height, width); a box is (x, y, width, height) in its pixels, entirely inside it. The
+size is drawn as the object's share of the frame's pixels. Its class determines the probability that its
+centre is in the lower half. A forbidden pixel (the ego vehicle) is never covered; known objects, which keep
+their own place, are chosen accordingly (`is_free`).
 
 ``placed`` are objects with their places.
 
@@ -22,14 +22,13 @@ from faultscape.errors import ImageError, OptionError
 from faultscape.stressors.objects.cutout import Cutout, Use
 from faultscape.stressors.streams import Stream
 
-# Shares of a frame's pixels, evenly drawn; the widest and the tallest objects come out smaller, so that 2.15
-# % are left.
+# Shares of a frame's pixels, drawn uniformly; very wide and tall objects become smaller, which leaves 2.15 %.
 AREAS = (0.005, 0.039)
 _WIDEST, _TALLEST = 0.45, 0.6  # of the frame
 _MOST_ENLARGED = 6.0
 _TRIES, _SMALLER = 80, 0.8
 
-LOW = 0.8  # how probably an object of the class has its middle in the lower half of the frame; others: 0.5
+LOW = 0.8  # probability that an object of the class is centred in the frame's lower half; others: 0.5
 HIGH = 0.2
 MAMMALS = (
     "cat",
@@ -76,14 +75,14 @@ FLIERS = (
 
 @dataclass(frozen=True)
 class Placement:
-    """One object of a plan: which, where, and every number that its steps take; nothing is drawn later.
+    """One object of a plan: which one, where, and all parameters of its steps; nothing is drawn later.
 
-    A number is 0 where the object does not take its step, `smooth` also for a mask with a soft border.
+    A parameter is 0 if its step does not apply to the object; `smooth` also for a mask with a soft border.
     """
 
-    cutout: str  # the digest that names it
+    cutout: str  # the digest that identifies it
     name: str  # the cut-out's, for messages
-    class_: str  # the cut-out's; '' where it is not known
+    class_: str  # the cut-out's; '' if unknown
     use: Use  # anomaly or known: decides its steps and its label
     x: int  # left edge of its box in the frame, in pixels
     y: int  # upper edge of its box, in pixels
@@ -94,11 +93,11 @@ class Placement:
     brightness: float = 0.0  # share of the way to the mean brightness of the covered pixels
     histogram: float = 0.0  # share of the way to their colour histogram
     motion: float = 0.0  # length of the motion blur, as a share of the distance from the focus
-    depth: float = 0.0  # sigma of the blur of what stands far away, in pixels
-    noise: float = 0.0  # how noisy it becomes: 1 as the frame around it
+    depth: float = 0.0  # sigma of the blur of distant objects, in pixels
+    noise: float = 0.0  # how noisy it becomes: 1 for as noisy as the frame around it
     glow: float = 0.0  # strength of the light of overexposed pixels
     glow_width: float = 0.0  # its sigma, in pixels
-    noise_start: int = 0  # where the stream begins from which its noise is drawn
+    noise_start: int = 0  # start of the random stream of its noise
 
     @property
     def box(self) -> tuple[int, int, int, int]:
@@ -107,7 +106,7 @@ class Placement:
 
 
 def chance_of_lower_half(class_: str) -> float:
-    """Return how probably an object of a class has its middle in the lower half of the frame.
+    """Return the probability that an object of a class has its centre in the lower half of the frame.
 
     >>> chance_of_lower_half("horse"), chance_of_lower_half("bird"), chance_of_lower_half("chair")
     (0.8, 0.2, 0.5)
@@ -124,12 +123,12 @@ def draw_box(
     areas: tuple[float, float] = AREAS,
     flip: bool = False,
 ) -> tuple[int, int, int, int]:
-    """Return a box (x, y, width, height) drawn for a cut-out in a frame (height, width), such that the object
-    covers no pixel that is ``forbidden`` (H, W).
+    """Return a box (x, y, width, height) drawn for a cut-out in a frame (height, width), so that the object
+    covers no ``forbidden`` pixel (H, W).
 
-    After 80 places without success any whose whole box is free is taken; where there is none, the object
-    becomes a fifth smaller, and so on. Errors: OptionError where nothing is free; ImageError for a cut-out
-    without a pixel of alpha 1/2.
+    After 80 unsuccessful places, any place with an entirely free box is used; if there is none, the object
+    becomes a fifth smaller, and so on. Errors: OptionError if nothing is free; ImageError for a cut-out
+    without a pixel of alpha at least 1/2.
 
     >>> x, y, width, height = draw_box(
     ...     Cutout(np.zeros((9, 9, 3), np.uint8), np.full((9, 9), 255, np.uint8), "a box"),
@@ -180,7 +179,7 @@ def draw_box(
 
 
 def own_box(cutout: Cutout, frame: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Return the box of a cut-out at its own place: where it stood in its image, in a frame (height, width)
+    """Return the box of a cut-out at its own place in its original image, scaled to a frame (height, width)
     of any size.
 
     >>> own_box(
@@ -212,8 +211,8 @@ def own_box(cutout: Cutout, frame: tuple[int, int]) -> tuple[int, int, int, int]
 
 
 def is_free(cutout: Cutout, box: tuple[int, int, int, int], forbidden: np.ndarray) -> bool:
-    """Return whether an object in a box (x, y, width, height), which may reach over the frame, covers no
-    pixel that is ``forbidden`` (H, W).
+    """Return whether an object in a box (x, y, width, height), which may extend beyond the frame, covers no
+    ``forbidden`` pixel (H, W).
 
     >>> below = np.array([[False, False], [True, True]])
     >>> [
@@ -235,7 +234,7 @@ def is_free(cutout: Cutout, box: tuple[int, int, int, int], forbidden: np.ndarra
 
 
 def coverage(placed: Iterable[tuple[Cutout, Placement]], frame: tuple[int, int]) -> np.ndarray:
-    """Return (H, W) int64: how many of the objects cover each pixel of a frame (height, width).
+    """Return (H, W) int64: the number of objects that cover each pixel of a frame (height, width).
 
     >>> cutout = Cutout(np.zeros((2, 2, 3), np.uint8), np.full((2, 2), 255, np.uint8), "a box")
     >>> coverage([(cutout, Placement(cutout.digest, "a box", "", "anomaly", 1, 0, 2, 1))], (2, 4)).tolist()
@@ -251,8 +250,8 @@ def coverage(placed: Iterable[tuple[Cutout, Placement]], frame: tuple[int, int])
 
 
 def _room(frame: tuple[int, int], forbidden: np.ndarray | None) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return where the rows and the columns with a free pixel begin, and how many they are from there to the
-    last.
+    """Return the first row and the first column with a free pixel, and the number of rows and columns from
+    there to the last.
     """
     if forbidden is None:
         return (0, frame[0]), (0, frame[1])
@@ -266,11 +265,11 @@ def _span(free: np.ndarray) -> tuple[int, int]:
 
 
 def _along(room: tuple[int, int], size: int, stream: Stream) -> int:
-    """Return where an object begins in a room: in one of the slots of its size that fit side by side, all
-    moved by one part of what they leave.
+    """Return the start of an object in a range: one of the slots of its size that fit side by side, all
+    shifted by a random part of the space left over.
 
-    Slots cover each pixel once, so that all are covered alike except for a margin at the ends narrower than
-    the object; a beginning drawn evenly leaves margins as wide as it.
+    Slots cover each pixel once, so that coverage is uniform except for margins at the ends narrower than the
+    object; a uniformly drawn start would leave margins as wide as the object.
     """
     slots = room[1] // size
     return room[0] + stream.integer(slots) * size + stream.integer(room[1] - slots * size + 1)

@@ -1,8 +1,8 @@
-"""Gaussian blurs by integer weights, and what stands beyond an image's border.
+"""Gaussian blurs by integer weights, and the pixels beyond an image's border.
 
-Conventions: weights are exp(-d^2 / (2 sigma^2)), d up to truncate * sigma, divided by their sum (as
-scipy.ndimage.gaussian_filter), then rounded to integers whose sum is 2^bits exactly: a plain area stays as it
-is. ``decimal`` makes the exponentials, the same digits everywhere.
+Conventions: weights are exp(-d^2 / (2 sigma^2)), d up to truncate * sigma, divided by their sum (as in
+scipy.ndimage.gaussian_filter), then rounded to integers with sum exactly 2^bits, so that uniform areas do not
+change. Exponentials are computed with ``decimal``, so their digits are the same everywhere.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DIGITS = Context(prec=40)
 
 
 def exact_exp(exponent: float) -> float:
-    """Return e to the power of a float, rounded correctly, the same on every machine.
+    """Return e to the power of a float, correctly rounded and the same on every machine.
 
     >>> exact_exp(-0.5)
     0.6065306597126334
@@ -28,7 +28,7 @@ def exact_exp(exponent: float) -> float:
 
 @functools.lru_cache(maxsize=64)
 def half_kernel(sigma: float, truncate: float, bits: int) -> tuple[int, ...]:
-    """Return the weights from the middle outwards; with those of the other side their sum is 2^bits.
+    """Return the weights from the middle outwards; together with the other side their sum is 2^bits.
 
     >>> half_kernel(1.0, 2, 8)
     (102, 63, 14)
@@ -41,8 +41,8 @@ def half_kernel(sigma: float, truncate: float, bits: int) -> tuple[int, ...]:
 
 
 def line_weights(values: list[float], bits: int) -> list[int]:
-    """Return integers in proportion to the values whose sum is 2^bits; what rounding leaves goes to the
-    first.
+    """Return integers in proportion to the values with sum 2^bits; the rounding remainder goes to
+    the first.
 
     >>> line_weights([2.0, 1.0, 0.0], 4)
     [11, 5, 0]

@@ -1,12 +1,12 @@
 """Streams of random numbers that are the same in any order, process and machine.
 
-Conventions: a stream begins at BLAKE2b(seed, key, words): the key stands for the image (as in
-`faultscape.ties`), the words for what is drawn. Its i-th number follows from i alone (SplitMix64), so that
-kernels draw any pixel's number in any order. Integers and uniform doubles are exact everywhere; normal
-deviates are rounded to 2^-24, so that the last bit of a mathematics library decides nothing.
+Conventions: a stream begins at BLAKE2b(seed, key, words): the key identifies the image (as in
+`faultscape.ties`), the words what is drawn. Its i-th number depends only on the start and i (SplitMix64), so
+that kernels can draw any pixel's number in any order. Integers and uniform doubles are exact everywhere;
+normal deviates are rounded to 2^-24, so that the last bit of a math library does not matter.
 
-``low`` and ``high`` bound the number. ``count`` is how many there are. ``start`` is that of
-``stream_start``. ``words`` tell apart streams of one seed and key.
+``low`` and ``high`` bound the number. ``count`` is the number of values. ``start`` comes from
+``stream_start``. ``words`` distinguish streams of one seed and key.
 
 Source: Steele, Lea and Flood 2014 (SplitMix).
 """
@@ -27,7 +27,8 @@ _NORMAL_STEP = 2.0**-24
 def stream_start(seed: int, key: str, *words: str | int) -> int:
     """Return the start of the stream of a seed, a key and some words, 0..2^64 - 1.
 
-    Errors: OptionError for a seed that is not a whole number: 1.0 and True would begin other streams than 1.
+    Errors: OptionError for a seed that is not a whole number: 1.0 and True would start different streams than
+    1.
 
     >>> (
     ...     stream_start(0, "a", "fog", 3) == stream_start(0, "a", "fog", 3),
@@ -40,7 +41,7 @@ def stream_start(seed: int, key: str, *words: str | int) -> int:
     hashed = hashlib.blake2b(digest_size=8)
     for word in (seed, key, *words):
         part = str(word).encode("utf-8", "surrogateescape")
-        hashed.update(len(part).to_bytes(8, "big") + part)  # so that ("a", "bc") is not ("ab", "c")
+        hashed.update(len(part).to_bytes(8, "big") + part)  # so that ("a", "bc") differs from ("ab", "c")
     return int.from_bytes(hashed.digest(), "big")
 
 
@@ -61,7 +62,7 @@ def words_at(start: int, count: int, first: int = 0) -> np.ndarray:
 
 
 class Stream:
-    """Numbers drawn one after the other from a stream.
+    """Numbers drawn one after another from a stream.
 
     >>> stream = Stream(0, "digest of an image", "place")
     >>> 0 <= stream.uniform() < 1, stream.integer(3) in (0, 1, 2)
@@ -81,15 +82,15 @@ class Stream:
         return z ^ (z >> 31)
 
     def uniform(self, low: float = 0.0, high: float = 1.0) -> float:
-        """Return a number of [low, high)."""
+        """Return a number in [low, high)."""
         return low + (high - low) * ((self.bits() >> 11) * 2.0**-53)
 
     def integer(self, count: int) -> int:
-        """Return one of 0..count - 1, each as likely as the others to within 2^-64."""
+        """Return one of 0..count - 1, uniform to within 2^-64."""
         return (self.bits() * count) >> 64
 
     def normal(self) -> float:
-        """Return a number of the standard normal distribution, in steps of 2^-24."""
+        """Return a standard normal number, in steps of 2^-24."""
         from scipy.special import ndtri
 
         return round(float(ndtri(((self.bits() >> 11) + 0.5) * 2.0**-53)) / _NORMAL_STEP) * _NORMAL_STEP

@@ -1,9 +1,9 @@
-"""HEADS: the last layers that there are, each a complete entry; help, documents and tables are read off it.
+"""HEADS: the available last layers, each a complete entry, from which help, documents and tables are made.
 
-Conventions: nothing registers itself, and reading this loads no torch: ``place`` names the class of a head,
-which is loaded when one is built. ``options`` are what it can be told, with their defaults; ``sweeps`` those
-of them that Buchanan et al. 2022 searched, and where. ``brings`` says which scorers it makes possible beside
-those of probabilities.
+Conventions: nothing registers itself, and importing this does not load torch: ``place`` names the class of a
+head, which is loaded when one is built. ``options`` are its options with their defaults; ``sweeps`` are the
+options that Buchanan et al. 2022 searched, with the values. ``brings`` names the scorers that it enables
+besides those of probabilities.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PROCESS = {
 
 @dataclass(frozen=True)
 class HeadKind:
-    """A kind of last layer: its ``formula`` in the letters of the documentation, and ``place``,
+    """A kind of last layer: its ``formula`` in the documentation's notation, and ``place``,
     ``module:class``.
     """
 
@@ -48,12 +48,12 @@ class HeadKind:
 
     @property
     def build(self) -> type[Head]:
-        """The class of the head; torch is loaded for it."""
+        """The class of the head; loads torch."""
         module, _, name = self.place.partition(":")
         return getattr(importlib.import_module(f"faultscape.uncertainty.heads.{module}"), name)
 
     def check(self, told: Mapping[str, Value]) -> None:
-        """OptionError for an option that this head does not have, or a value that it cannot have."""
+        """Raise OptionError for an unknown option of this head, or an invalid value."""
         if unknown := next((key for key in told if key not in self.options), None):
             known = ", ".join(self.options) or "no options"
             raise OptionError(
@@ -142,7 +142,7 @@ HEADS: tuple[HeadKind, ...] = (
 
 
 def head_named(name: str) -> HeadKind:
-    """Return the head of a name; OptionError with the nearest name otherwise.
+    """Return the head with a name; OptionError with the nearest name otherwise.
 
     >>> head_named("gp").title
     'Gaussian process'

@@ -1,10 +1,10 @@
-"""What a trained network is, in words that a file holds, and how it is built again, saved and loaded: a
-folder with network.json and weights.safetensors.
+"""The description of a trained network, and how to rebuild, save and load it: a folder with network.json and
+weights.safetensors.
 
-Conventions: the folder is all that is needed, on any machine: a backbone of the transformers library is
-described by its configuration, one of your own by a copy of its file. Weights are tensors alone. What the
-network says about its input (``mean``, ``std``, ``multiple``, ``window``, ``stride``, classes) are attributes
-of what is built, as of any network of one's own.
+Conventions: the folder is self-contained on any machine: a backbone of the transformers library is described
+by its configuration, a user-defined one by a copy of its file. Weights are only tensors. The network's input
+settings (``mean``, ``std``, ``multiple``, ``window``, ``stride``, classes) are attributes of the module
+built, as for any user-defined network.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ VOID_CLASS = "void"
 
 @dataclass(frozen=True)
 class Description:
-    """A network: its backbone and head with what they were told, its classes in the order of its channels,
-    and how it wants its input.
+    """A network: its backbone and head with their options, its classes in the order of its channels, and its
+    input settings.
 
-    ``config`` is a configuration of the transformers library, of a backbone that is not an entry of
-    BACKBONES. ``void_class``: the last channel is that of void pixels; ``outlier_head``: it is the logit of
-    an outlier; ``dirichlet``: logits are those of a prior network. ``member_blocks`` encoder blocks have fast
-    weights. ``size`` is that at which whole images are seen, None for that of the maps that are wanted;
-    ``window`` and ``stride`` are sides of squares in pixels, 0 for whole images.
+    ``config`` is a configuration of the transformers library, for a backbone that is not an entry of
+    BACKBONES. ``void_class``: the last channel is for void pixels; ``outlier_head``: it is the logit of an
+    outlier; ``dirichlet``: logits are those of a prior network. ``member_blocks`` is the number of encoder
+    blocks with fast weights. ``size`` is the size of whole images, None for that of the requested maps;
+    ``window`` and ``stride`` are in pixels, for square windows, 0 for whole images.
     """
 
     backbone: str
@@ -73,12 +73,12 @@ class Description:
 
     @property
     def own_function(self) -> str:
-        """The function of your own file that builds the backbone, '' for another backbone."""
+        """The function in the user's file that builds the backbone, '' for other backbones."""
         return self.backbone.rpartition(":")[2] if not self.config and plug.is_own(self.backbone) else ""
 
     @property
     def channels(self) -> int:
-        """How many channels the head has for its classes, void and an outlier's logit among them."""
+        """The number of channels of the head, including void and an outlier's logit."""
         return len(self.classes) + self.void_class + self.outlier_head
 
     @property
@@ -97,11 +97,11 @@ def build(
     *,
     keep_head: bool = False,
 ) -> nn.Module:
-    """Return the network that a description says, in use (``eval``); ``start`` is a backbone that is there
-    already, whose head it may keep, ``folder`` where a person's own file lies.
+    """Return the network of a description, in evaluation mode; ``start`` is an existing backbone, whose head
+    it may keep; ``folder`` contains the user's file.
 
-    Errors: ModelError for a backbone that cannot be built, a layer that there is not; OptionError for options
-    that there are not.
+    Errors: ModelError for a backbone that cannot be built or a missing layer; OptionError for unknown
+    options.
     """
     with seeded(description.seed):
         net = start if start is not None else _backbone(description, folder)
@@ -132,8 +132,8 @@ def build(
 
 
 def _refuse_tied(net: nn.Module, name: str) -> None:
-    """ModelError for a network two of whose weights are one tensor: safetensors hold each once, and training
-    would end without a file.
+    """Raise ModelError for a network in which two weights share one tensor, because safetensors cannot store
+    it and training would end without a file.
     """
     seen: dict[int, str] = {}
     for key, value in net.state_dict().items():
@@ -146,14 +146,14 @@ def _refuse_tied(net: nn.Module, name: str) -> None:
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Let what is drawn while the block runs follow from a seed, and nothing that is drawn after it."""
+    """Seed random draws while the block runs, without affecting later draws."""
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         yield
 
 
 def input_words(description: Description) -> JsonObject:
-    """Return what a network says about its input, in the words of any network of one's own
+    """Return the network's input settings, with the names used for any user-defined network
     (``prediction.inputs``).
     """
     square = {
@@ -176,9 +176,7 @@ def input_words(description: Description) -> JsonObject:
 
 
 def save(folder: Path, description: Description, net: nn.Module, more: JsonObject) -> None:
-    """Write a network into a folder: its weights, and its description with what ``more`` is to be known of
-    it.
-    """
+    """Write a network into a folder: its weights, and its description with ``more`` information."""
     from safetensors.torch import save as as_bytes
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -188,7 +186,7 @@ def save(folder: Path, description: Description, net: nn.Module, more: JsonObjec
 
 
 def description_text(description: Description, more: JsonObject) -> str:
-    """Return the JSON of a description and of what is to be known beside it."""
+    """Return the JSON of a description and ``more`` information."""
     held = pydantic.TypeAdapter(dict[str, Any]).dump_json(
         {"network": _READ.dump_python(description, mode="json"), **more}, indent=1
     )
@@ -196,14 +194,14 @@ def description_text(description: Description, more: JsonObject) -> str:
 
 
 def describe_again(folder: Path, more: JsonObject) -> None:
-    """Replace parts of network.json beside the description."""
+    """Replace parts of network.json other than the description."""
     held = pydantic.TypeAdapter(dict[str, Any]).validate_json((folder / NETWORK).read_bytes())
     put(folder / NETWORK, pydantic.TypeAdapter(dict[str, Any]).dump_json({**held, **more}, indent=1) + b"\n")
 
 
 def load(folder: Path, *, own_code: bool = False) -> tuple[Description, nn.Module]:
-    """Return the description and the network of a folder, with its weights; ModelError where they are damaged
-    or do not fit each other, or the backbone is code and ``own_code`` does not allow to run it.
+    """Return the description and the network of a folder, with its weights; ModelError if they are damaged or
+    do not match, or if the backbone is code and ``own_code`` does not allow running it.
     """
     description = read_description(folder)
     if description.own_function and not own_code:
@@ -218,7 +216,7 @@ def load(folder: Path, *, own_code: bool = False) -> tuple[Description, nn.Modul
 
 
 def read_description(folder: Path) -> Description:
-    """Return the description of a folder; ModelError where there is none."""
+    """Return the description in a folder; ModelError if there is none."""
     path = folder / NETWORK
     try:
         held = pydantic.TypeAdapter(dict[str, Any]).validate_json(path.read_bytes())
@@ -240,7 +238,7 @@ def read_description(folder: Path) -> Description:
 
 
 def load_weights(net: nn.Module, path: Path) -> None:
-    """Read weights into a network; ModelError says which tensors differ."""
+    """Read weights into a network; ModelError names the tensors that differ."""
     from safetensors.torch import load as of_bytes
 
     try:
@@ -269,8 +267,8 @@ def _backbone(description: Description, folder: Path | None) -> nn.Module:
 
 
 def of_file(name: str) -> nn.Module:
-    """Return the module that ``file.py:function`` returns; ModelError where it fails, or returns something
-    else.
+    """Return the module that ``file.py:function`` returns; ModelError if it fails or returns
+    something else.
     """
     try:
         made = plug.find("backbone", name, {})()
@@ -287,8 +285,8 @@ def of_file(name: str) -> nn.Module:
 
 
 def _set_dropout(net: nn.Module, rate: float) -> None:
-    """Give dropout layers a rate: of a network that was trained here and of a Segmenter all, of another those
-    that leave something out.
+    """Set the rate of dropout layers: of all in a network trained here or a Segmenter, in others only of
+    those with a rate above 0.
     """
     inner = net.net if isinstance(net, DoubtNetwork) else net
     for module in inner.modules():
@@ -309,7 +307,7 @@ def _use_members(net: nn.Module, description: Description) -> None:
 
 
 def differing(mine: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> str:
-    """Return in words the first tensors that a network and weights do not have alike."""
+    """Return a text that names the first tensors in which a network and weights differ."""
     if missing := sorted(mine.keys() - state.keys()):
         return f"{len(missing)} tensors are missing, such as {missing[0]}"
     if more := sorted(state.keys() - mine.keys()):

@@ -1,14 +1,14 @@
-"""Prior networks: logits are the logarithms of the concentrations of a Dirichlet distribution over a pixel's
-class probabilities.
+"""Prior networks: logits are log concentrations of a Dirichlet distribution over a pixel's class
+probabilities.
 
 Conventions: logits are (N, C, ...), concentrations exp(logits). On known pixels the target is a sharp
-Dirichlet: smoothed labels times ``ALPHA0``, smoothed as Malinin and Gales do it, 1 - (C - 1) e for the class
+Dirichlet: smoothed labels times ``ALPHA0``. Smoothing follows Malinin and Gales, 1 - (C - 1) e for the class
 and e for each other, so that with Blum et al. 2021's e = .01 and 100 the others have concentration 1, as in
-the flat Dirichlet, which is the target on pixels of no class. The divergence runs from the target to the
-network, KL(target || network), as Malinin and Gales 2018 have it; their paper of 2019 has the other
-direction, which is not offered. Logits are held below ``_MOST``, where exp stays finite in float32.
+the flat Dirichlet, which is the target on pixels of no class. The divergence is KL(target || network), as in
+Malinin and Gales 2018; the reverse direction of their 2019 paper is not offered. Logits are kept below
+``_MOST``, where exp stays finite in float32.
 Source: Blum et al. 2021, section 5.1, eq. 3 and B.4 (both divergences weighted by .1); Malinin and Gales
-2018, eq. 12 to 14. Our copy of Blum et al. 2021 do not show eq. 3.
+2018, eq. 12 to 14. Our copy of Blum et al. 2021 does not show eq. 3.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch import Tensor
 
 SMOOTHING, ALPHA0, WEIGHT = 0.01, 100.0, 0.1
 _MOST = 30.0
-MOST_CLASSES = 50  # of which a target is still sharp: 51 against 1
+MOST_CLASSES = 50  # up to here a target is still sharp: 51 against 1
 
 
 def concentrations(logits: Tensor) -> Tensor:
@@ -27,7 +27,7 @@ def concentrations(logits: Tensor) -> Tensor:
 
 
 def divergence(first: Tensor, second: Tensor) -> Tensor:
-    """Return KL(Dir(first) || Dir(second)) of concentrations (N, C, ...): (N, ...).
+    """Return KL(Dir(first) || Dir(second)), (N, ...), of concentrations (N, C, ...).
 
     >>> round(float(divergence(torch.tensor([[2.0, 1.0]]), torch.tensor([[1.0, 1.0]]))[0]), 4)
     0.1931
@@ -53,7 +53,7 @@ def sharp(labels: Tensor, classes: int) -> Tensor:
 
 
 def differential_entropy(logits: Tensor) -> Tensor:
-    """Return the differential entropy (N, ...) of the Dirichlet of logits (N, C, ...): large where it is
+    """Return the differential entropy (N, ...) of the Dirichlet with logits (N, C, ...): large where it is
     flat.
 
     >>> float(differential_entropy(torch.zeros(1, 2))[0])  # even over all probabilities

@@ -1,9 +1,9 @@
-"""MC dropout: members that are the same network with other values left out, at layers that are named.
+"""MC dropout: members are the same network with different values dropped, at named layers.
 
-Conventions: in training values are left out at random, as ever. In use the masks of member t follow from the
-seed and the shape of what they are laid on, and are the same for every image, so that results depend neither
-on the batch nor on the machine; a member is a thinned network. What runs before the first of these layers
-runs once an image, and all else once a member: modules that were done by then give again what they gave.
+Conventions: in training, values are dropped at random as usual. In use, the masks of member t depend on the
+seed and the shape of their input, and are the same for every image, so that results depend neither on the
+batch nor on the machine; a member is a thinned network. Everything before the first of these layers runs once
+per image, everything else once per member: modules that were done by then return their previous output.
 Source: Gal and Ghahramani 2016; Blum et al. 2021, eq. 1 and 2. T = 8 is ours: the papers print none.
 """
 
@@ -24,11 +24,11 @@ from faultscape.uncertainty.heads.channels import Doubt
 from faultscape.uncertainty.replace import DoubtNetwork, GivesDoubt, output_tensor
 
 SAMPLES, RATE = 8, 0.1
-_ONE_AT_A_TIME = threading.Lock()  # a pass says to modules which member they are, and what they give again
+_ONE_AT_A_TIME = threading.Lock()  # a pass sets the member number and the reused outputs of modules
 
 
 class SeededDropout(nn.Module):
-    """Dropout whose masks in use follow from the seed, the layer and the number of the member."""
+    """Dropout whose masks in use depend on the seed, the layer and the member number."""
 
     def __init__(self, rate: float, seed: int, layer: str) -> None:
         super().__init__()
@@ -37,16 +37,16 @@ class SeededDropout(nn.Module):
         self._kept: dict[tuple[object, ...], Tensor] = {}
 
     def forward(self, values: Tensor) -> Tensor:
-        """Return the values (N, ...), a share of them 0 and the rest larger by as much."""
+        """Return the values (N, ...), a share of them 0 and the rest scaled up accordingly."""
         if self.training:
             return nn.functional.dropout(values, self.rate)
         return values * self._mask(tuple(values.shape[1:]), values.device) / (1 - self.rate)
 
     def _mask(self, shape: tuple[int, ...], device: torch.device) -> Tensor:
-        """Return which values stay; drawn once for each member and shape."""
+        """Return which values stay, drawn once for each member and shape."""
         about = (self.member, self.rate, shape, device)
         if about not in self._kept:
-            if any(known[2:] != about[2:] for known in self._kept):  # images of another size
+            if any(known[2:] != about[2:] for known in self._kept):  # images of a different size
                 self._kept = {}
             self._kept[about] = self._drawn(shape).to(device)
         return self._kept[about]
@@ -58,14 +58,14 @@ class SeededDropout(nn.Module):
 
 
 class WithDropout(nn.Module):
-    """A layer, and dropout on what it gives."""
+    """A layer followed by dropout."""
 
     def __init__(self, layer: nn.Module, dropout: SeededDropout) -> None:
         super().__init__()
         self.layer, self.dropout = layer, dropout
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        """Return the layer's output, of several the first, thinned."""
+        """Return the layer's output with dropout; only the first output if there are several."""
         given = self.layer(*inputs, **named)
         if isinstance(given, tuple):
             return (self.dropout(given[0]), *given[1:])
@@ -73,7 +73,7 @@ class WithDropout(nn.Module):
 
 
 class DropoutNetwork(GivesDoubt):
-    """A network with dropout at some of its layers, which in use says what its T members say."""
+    """A network with dropout at some of its layers, which in use returns the output of its T members."""
 
     def __init__(self, net: nn.Module, dropouts: Sequence[SeededDropout], samples: int) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class DropoutNetwork(GivesDoubt):
         self._first: frozenset[nn.Module] = frozenset()
 
     def forward(self, *inputs: Any, **named: Any) -> Doubt:
-        """Return `Doubt` with the members of the network, in training that of one pass."""
+        """Return `Doubt` with the members of the network; in training, that of one pass."""
         if self.training:
             return _as_doubt(self.net(*inputs, **named))
         said: list[Doubt] = []
@@ -102,11 +102,11 @@ class DropoutNetwork(GivesDoubt):
 
 
 class Prefix:
-    """What modules gave before the first of some layers ran, which they give again once `reuse` was called.
+    """Outputs of modules from before the first of some layers ran, which are returned again after `reuse`.
 
-    Outputs are copied when they are noted and when they are given, since a network may add to them in place.
-    Only these ``modules`` are watched, where all of them still belong to the network: to watch every one
-    takes longer than a forward pass on a GPU.
+    Outputs are copied when recorded and when returned, because a network may add to them in place. Only these
+    ``modules`` are watched, as long as all of them still belong to the network: watching every module takes
+    longer than a forward pass on a GPU.
     """
 
     def __init__(
@@ -135,11 +135,11 @@ class Prefix:
 
     @property
     def given_again(self) -> frozenset[nn.Module]:
-        """The modules that give again what they gave."""
+        """The modules that return their recorded output."""
         return frozenset(self._replaced)
 
     def reuse(self) -> None:
-        """Let the next pass give again what was noted in the first."""
+        """Let the next pass return what was recorded in the first."""
         self._unhook()
         given: dict[nn.Module, list[Any]] = {}
         for module, output in self._noted:
@@ -156,7 +156,7 @@ class Prefix:
 
     def _end(self, module: nn.Module, _inputs: Any, output: Any) -> None:
         first = self._begun.pop()
-        if self._open:  # what lies within it need not be given again
+        if self._open:  # its inner modules need not be reused
             del self._noted[first:]
             self._noted.append((module, _copy(output)))
 
@@ -170,11 +170,11 @@ class Prefix:
 
 
 class _Again:
-    """A module's forward that gives noted outputs for its first calls in a pass, and then runs."""
+    """A module's forward that returns recorded outputs for its first calls in a pass, and then runs."""
 
     def __init__(self, module: nn.Module, outputs: list[Any]) -> None:
         self._forward, self._outputs = module.forward, outputs
-        self._own = vars(module).get("forward")  # a library may have given this module another
+        self._own = vars(module).get("forward")  # a library may have replaced this module's forward
         self._next = 0
 
     def begin(self) -> None:
@@ -182,7 +182,7 @@ class _Again:
         self._next = 0
 
     def restore(self, module: nn.Module) -> None:
-        """Give a module the forward that it had."""
+        """Restore a module's original forward."""
         del module.forward
         if self._own is not None:
             module.forward = self._own
@@ -197,11 +197,11 @@ class _Again:
 def add_dropout(
     net: nn.Module, layers: Sequence[str], rate: float = RATE, samples: int = SAMPLES, seed: int = 0
 ) -> DropoutNetwork:
-    """Return a network with dropout behind the named layers, such as ``["decode_head.dropout"]``, which in
-    use gives ``samples`` members. The network itself is changed.
+    """Return a network with dropout after the named layers, such as ``["decode_head.dropout"]``, which in use
+    gives ``samples`` members. The network is changed in place.
 
-    Errors: ModelError for a layer that there is not, with the nearest names; OptionError for a rate outside 0
-    to 1, or no layer.
+    Errors: ModelError for a missing layer, with the nearest names; OptionError for a rate outside 0 to 1, or
+    no layer.
 
     >>> net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 4, 1)).eval()
     >>> add_dropout(net, ["1"], rate=0.5).eval()(torch.zeros(1, 3, 6, 6)).members.shape
@@ -240,7 +240,7 @@ def add_dropout(
 
 @contextmanager
 def plain_passes(net: nn.Module) -> Iterator[None]:
-    """Let a network with MC dropout run once, nothing left out, while the block runs."""
+    """Let a network with MC dropout run once, without dropout, while the block runs."""
     dropouts = [module for module in net.modules() if isinstance(module, SeededDropout)]
     rates = [dropout.rate for dropout in dropouts]
     for dropout in dropouts:
@@ -257,7 +257,7 @@ def _as_doubt(given: Any) -> Doubt:
 
 
 def _copy(value: Any) -> Any:
-    """Return a copy of tensors, within tuples, lists and dicts too."""
+    """Return a copy of tensors, including those in tuples, lists and dicts."""
     if isinstance(value, Tensor):
         return value.clone()
     if isinstance(value, tuple) and not hasattr(value, "_fields"):

@@ -1,9 +1,9 @@
-"""A trained network as one file, ONNX or .pt2, which `predict` takes anywhere: logits, members and variance
-are its outputs.
+"""Export of a trained network to one file, ONNX or .pt2, which `predict` accepts anywhere; its outputs are
+logits, members and variance.
 
-Conventions: the input is (N, 3, H, W), N and, where the network allows it, H and W free. What the network
-says about its input goes with it. A head that can draw members has them drawn in the file, since what opens
-it cannot ask for them. MC dropout is exported with its masks, at one size.
+Conventions: the input is (N, 3, H, W), with N and, if the network allows it, H and W free. The network's
+input settings are included. A head that can draw members draws them in the file, because the reader cannot
+request them. MC dropout is exported with its masks, at one size.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EXTRA = "faultscape.json"
 
 
 class Plain(nn.Module):
-    """A network whose output is a dict of what it has: logits of its own, members, variance, outliers."""
+    """A network whose output is a dict of what it has: its own logits, members, variance, outliers."""
 
     def __init__(self, net: nn.Module) -> None:
         super().__init__()
@@ -43,16 +43,16 @@ class Plain(nn.Module):
 
 
 def outputs(said: Doubt) -> dict[str, Tensor]:
-    """Return what a network said by name: logits where it has them, members, variance."""
+    """Return a network's outputs by name: logits if it has them, members, variance."""
     held = {"logits": said.own, "members": said.members, "variance": said.variance, "outlier": said.outlier}
     return {name: value for name, value in held.items() if value is not None}
 
 
 def export_network(folder: Path, form: ExportForm, *, own_code: bool = False) -> str:
-    """Write the network of a folder as ``network.onnx`` or ``network.pt2`` into it, and return its path;
-    ``own_code`` allows to run the code of its backbone.
+    """Write the network of a folder as ``network.onnx`` or ``network.pt2`` into it, and return the path;
+    ``own_code`` allows running the code of its backbone.
 
-    Errors: ModelError where the network cannot be exported, its code may not run, or a library is lacking.
+    Errors: ModelError if the network cannot be exported, its code may not run, or a library is missing.
     """
     if form == "onnx" and (lacking := [name for name in ("onnx", "onnxscript") if find_spec(name) is None]):
         raise ModelError(f"--export onnx needs {' and '.join(lacking)}; install faultscape[train]")
@@ -66,7 +66,7 @@ def export_network(folder: Path, form: ExportForm, *, own_code: bool = False) ->
     said = descriptions.input_words(about)
     try:
         with without_warnings(), _quiet_exporter(), torch.no_grad():
-            plain(example)  # what is drawn once is drawn now, and stands in the file as numbers
+            plain(example)  # draws that happen once happen now, and become constants in the file
             (_onnx if form == "onnx" else _exported)(plain, example, partial, said, free=free)
     except Exception as error:  # noqa: BLE001 - whatever torch's exporter raises
         raise ModelError(
@@ -79,7 +79,7 @@ def export_network(folder: Path, form: ExportForm, *, own_code: bool = False) ->
 
 @contextmanager
 def _quiet_exporter() -> Iterator[None]:
-    """Keep what torch's exporter logs about libraries that it does not need to itself."""
+    """Silence the messages of torch's exporter about libraries that it does not need."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -90,12 +90,12 @@ def _quiet_exporter() -> Iterator[None]:
 
 
 def _size(about: descriptions.Description) -> tuple[int, int]:
-    """Return the (width, height) that a network is exported with: its window, else no square, since some
-    networks do a square in another way.
+    """Return the (width, height) that a network is exported with: its window, else one that is not square,
+    because some networks treat squares differently.
     """
     if about.window:
         return about.window, about.window
-    if about.size is not None and about.dropout_at:  # masks are of one size
+    if about.size is not None and about.dropout_at:  # masks have one size
         return tuple(-(-side // about.multiple) * about.multiple for side in about.size)  # type: ignore[return-value]
     wide, tall = (
         max(1, round(side / about.multiple)) * about.multiple for side in (about.image, 0.75 * about.image)

@@ -1,9 +1,7 @@
-"""What is fitted to data after training: the covariance of a Gaussian process, and how far its variance
-counts.
+"""Fits after training: the covariance of a Gaussian process, and its mean-field factor.
 
-Conventions: a network is given batches of its inputs, with the pixels that count where not all do, and is
-left in use (``eval``). The sum over the data is exact and does not depend on how they are cut into batches,
-up to rounding.
+Conventions: a network receives batches of its inputs, with a mask if not all pixels count, and is left in
+evaluation mode. The sum over the data is exact and, up to rounding, independent of the batches.
 Source: Liu et al. 2020, Algorithm 1 (reset and one exact pass); the factor on validation NLL is ours.
 """
 
@@ -22,19 +20,19 @@ from faultscape.uncertainty.heads.gaussian_process import processes_of
 from faultscape.uncertainty.training.memory import in_memory
 from faultscape.uncertainty.training.validation import Images, Pairs, validate
 
-# of which the mean-field factor is chosen
+# candidates for the mean-field factor
 FACTORS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
 
 
 @torch.no_grad()
 def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
-    """Forget what the covariance was, and sum it over batches of inputs (tensors, or dicts of a network's
-    named inputs), each seen once.
+    """Reset the covariance, and sum it over batches of inputs (tensors, or dicts of a network's named
+    inputs), each seen once.
 
     A batch may be a pair (inputs, counted), as a DataLoader gives it: counted (N, H, W), boolean, is true
-    where a pixel has a label that the network learnt (not the labels themselves). Leave out pixels of unknown
-    objects, or the network takes them for known. Where it fails the covariance stays what it was. Errors:
-    ModelError for a network without a Gaussian process, or without a batch.
+    where a pixel has a label that the network learnt (it is not the labels themselves). Leave out pixels of
+    unknown objects, or the network will treat them as known. On failure the covariance is unchanged. Errors:
+    ModelError for a network without a Gaussian process, or if there are no batches.
 
     >>> from faultscape.uncertainty.heads.gaussian_process import GaussianProcessHead
     >>> head = GaussianProcessHead(3, 2, features=64).eval()
@@ -52,7 +50,7 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
     if isinstance(batches, Tensor):
         raise ModelError("batches is a list of batches; got one tensor")
     net.eval()
-    inner = net.net if isinstance(net, DropoutNetwork) else net  # whose members would each add their own
+    inner = net.net if isinstance(net, DropoutNetwork) else net  # otherwise each member would add its own
     before = [head.precision.clone() for head in heads]
     for head in heads:
         head.precision.zero_().diagonal(dim1=-2, dim2=-1).fill_(head.ridge)
@@ -92,8 +90,8 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
 
 
 def _at_size(counted: Tensor, image: Tensor) -> Tensor:
-    """Return the shares (N, h, w) of pixels (N, H, W) that count, at the size in which images (N, 3, h, w)
-    are shown, of which tokens are a grid.
+    """Return the shares (N, h, w) of pixels (N, H, W) that count, at the size of the network's images (N, 3,
+    h, w), over which tokens form a grid.
     """
     return (
         nn.functional.interpolate(counted[:, None], image.shape[2:], mode="area")[:, 0]
@@ -110,12 +108,12 @@ def tune_mean_field(
     factors: Iterable[float] = FACTORS,
     most: int = 24,
 ) -> dict[float, float]:
-    """Set the mean-field factor of a network's Gaussian processes to that of the least negative
-    log-likelihood over validation images, and return what each factor gave.
+    """Set the mean-field factor of a network's Gaussian processes to the one with the lowest negative
+    log-likelihood over validation images, and return the value for each factor.
 
-    ``images`` are gone over once a factor: a list or a DataLoader of (images (N, 3, H, W), labels (N, H, W),
-    below 0 where they do not count), or an `Images`, of which ``most`` are taken. Errors: ModelError for a
-    network without a Gaussian process; MetricError, and the factor stays, where no pixel is labelled.
+    ``images`` are iterated once per factor: a list or a DataLoader of (images (N, 3, H, W), labels (N, H, W),
+    below 0 where they do not count), or an `Images`, of which at most ``most`` are used. Errors: ModelError
+    for a network without a Gaussian process; MetricError, with the factor unchanged, if no pixel is labelled.
     """
     heads = processes_of(net)
     if not heads:

@@ -1,7 +1,6 @@
-"""The file of a method that was fitted to a network: how it is called, its digest, and what it says about
-itself. Light: nothing of torch is loaded.
+"""The file of a method fitted to a network: its name, its digest and its metadata, without loading torch.
 
-Conventions: STUDY/methods/MODEL/NAME.safetensors: tensors, and in the metadata of its header a JSON object.
+Conventions: STUDY/methods/MODEL/NAME.safetensors holds tensors, and a JSON object in its header metadata.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from faultscape.errors import ModelError, library_text
 
 ENDING = ".safetensors"
 ABOUT = "about"  # the key of its metadata
-_DIGITS = 12  # of a digest: as many as a scorer's word has
+_DIGITS = 12  # of a digest, as in a scorer's name
 _MOST = 1 << 24  # bytes of a header
 
 
 @dataclass(frozen=True)
 class MethodAbout:
-    """What the file of a fitted method says: the method, its options, the layers that it taps, the digest of
-    the network that it was fitted to, its flags, the sets of its training images, and that which it was
-    searched with, '' for none, how images were shown, how it was made, and what is to be known beside it.
+    """The metadata of a fitted method: the method, its options, the layers that it taps, the digest of the
+    network that it was fitted to, its flags, the sets of its training images, the set used for the search (''
+    for none), how images were shown, how it was made, and further information.
     """
 
     method: str
@@ -50,12 +49,12 @@ def digest(path: Path) -> str:
 
 
 def about_text(about: MethodAbout) -> str:
-    """Return what a file says about itself, as its metadata holds it."""
+    """Return the metadata as the text stored in the file."""
     return json.dumps(_READ.dump_python(about, mode="json"), sort_keys=True)
 
 
 def about_of(text: str, path: Path) -> MethodAbout:
-    """Return what such a text says; ModelError where it is none, of the file ``path``."""
+    """Return the metadata in a text; ModelError, naming the file ``path``, if it is invalid."""
     try:
         return _READ.validate_json(text)
     except ValueError as error:
@@ -63,7 +62,7 @@ def about_of(text: str, path: Path) -> MethodAbout:
 
 
 def read_about(path: Path) -> MethodAbout:
-    """Return what the file of a fitted method says about itself; ModelError where it is none."""
+    """Return the metadata of a fitted method's file; ModelError if it is not such a file."""
     try:
         with path.open("rb") as file:
             header = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), _MOST)))
@@ -75,7 +74,7 @@ def read_about(path: Path) -> MethodAbout:
 
 
 def not_a_method(path: Path, error: BaseException) -> ModelError:
-    """Return what to raise for a file that is none of a fitted method."""
+    """Return the error for a file that does not hold a fitted method."""
     return ModelError(
         f"{path}: not the file of a fitted method: {library_text(error, most=200)}; fit it again"
     )

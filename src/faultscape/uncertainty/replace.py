@@ -1,10 +1,10 @@
-"""Give a network another last layer, in one line: any torch module that ends in a linear layer or a 1x1
+"""Replace the last layer of a network in one line: any torch module that ends in a linear layer or a 1x1
 convolution.
 
 Conventions: the network is changed in place and wrapped: `DoubtNetwork` is called as the network was, and
-returns `Doubt`. What the network does behind its last layer is done to all channels of the head, so that it
-may reshape and up-sample but not look at the classes. A new linear head of as many classes keeps the layer's
-numbers, and BatchEnsemble and the heteroscedastic head start from them.
+returns `Doubt`. Whatever the network does after its last layer applies to all channels of the head, so it may
+reshape and up-sample but not interpret the classes. A new linear head with the same number of classes keeps
+the layer's weights, and BatchEnsemble and the heteroscedastic head start from them.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from faultscape.uncertainty.heads.channels import Doubt, Head, split, without_ou
 
 
 class HeadOfConvolution(nn.Module):
-    """A head in the place of a 1x1 convolution: (N, D, h, w) to (N, K, h, w)."""
+    """A head that replaces a 1x1 convolution: (N, D, h, w) to (N, K, h, w)."""
 
     def __init__(self, head: Head) -> None:
         super().__init__()
         self.head = head
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return the head's channels at every pixel; of what is one linear map by the convolution that the
-        layer was.
+        """Return the head's channels at every pixel, computed by a convolution if the head is one
+        linear map.
         """
         if (folded := self.head.folded()) is not None:
             return nn.functional.conv2d(features, folded[0][:, :, None, None], folded[1])
@@ -35,7 +35,7 @@ class HeadOfConvolution(nn.Module):
 
 
 class HeadOfLinear(nn.Module):
-    """A head in the place of a linear layer: (..., D) to (..., K)."""
+    """A head that replaces a linear layer: (..., D) to (..., K)."""
 
     def __init__(self, head: Head) -> None:
         super().__init__()
@@ -51,9 +51,8 @@ class GivesDoubt(nn.Module):
 
 
 class DoubtNetwork(GivesDoubt):
-    """A network whose last layer is a head of this room; called as the network was, it returns `Doubt`.
-    ``layer`` is where its head stands; with ``outlier`` the head's last channel is that of an outlier
-    head.
+    """A network whose last layer is one of our heads; called like the original network, it returns `Doubt`.
+    ``layer`` is the name of its head; with ``outlier``, the head's last channel is an outlier logit.
     """
 
     def __init__(self, net: nn.Module, layer: str) -> None:
@@ -68,7 +67,7 @@ class DoubtNetwork(GivesDoubt):
         return head
 
     def forward(self, *inputs: Any, **named: Any) -> Doubt:
-        """Return what the network says about its inputs."""
+        """Return the network's output for its inputs."""
         said = split(output_tensor(self.net(*inputs, **named)), self.head.channels, type(self.net).__name__)
         return without_outlier(said) if self.outlier else said
 
@@ -83,15 +82,14 @@ def replace_head(
     fresh: bool = False,
     **options: Value,
 ) -> DoubtNetwork:
-    """Return a network with another last layer, one of HEADS. The network itself is changed; copy it first
-    (``copy.deepcopy``) to keep it.
+    """Return a network with its last layer replaced by one of HEADS. The network is changed in place; copy it
+    first (``copy.deepcopy``) to keep it.
 
-    ``fresh`` initializes a head at random that could start from the layer's numbers. ``options`` are the
-    head's own; ``classes`` are by default as many as the layer had. The head has the device of the layer, and
-    its precision; a Gaussian process and a heteroscedastic head compute in float32. ``layer`` names the layer
-    to replace where it is not the last linear layer or 1x1 convolution of the network.
-    Errors: ModelError for a network without such a layer, OptionError for a head or an option that there is
-    not.
+    ``fresh`` initializes the head at random even if it could start from the layer's weights. ``options`` are
+    the head's own; ``classes`` is by default the layer's number. The head has the layer's device and
+    precision; a Gaussian process and a heteroscedastic head compute in float32. ``layer`` names the layer to
+    replace if it is not the last linear layer or 1x1 convolution of the network. Errors: ModelError for a
+    network without such a layer, OptionError for an unknown head or option.
 
     >>> import torch
     >>> net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 4, 1))
@@ -135,9 +133,9 @@ def replace_head(
 
 def last_layer(net: nn.Module, name: str = "") -> tuple[str, Any]:
     """Return (name, layer) of the layer that gives a network's classes: the last linear layer or 1x1
-    convolution outside auxiliary heads, of a head that was put there before the place of that.
+    convolution outside auxiliary heads, or an already replaced head.
 
-    Errors: ModelError where there is none, or none of this name.
+    Errors: ModelError if there is none, or none with this name.
 
     >>> last_layer(nn.Sequential(nn.Linear(3, 2), nn.ReLU()))
     ('0', Linear(in_features=3, out_features=2, bias=True))
@@ -171,8 +169,8 @@ def last_layer(net: nn.Module, name: str = "") -> tuple[str, Any]:
 
 
 def output_tensor(given: Any) -> Tensor:
-    """Return the tensor of logits within whatever a network gave: itself, ``out`` or ``logits``, or the first
-    of a tuple.
+    """Return the logits in a network's output: the output itself, ``out`` or ``logits``, or the first of a
+    tuple.
     """
     for key in ("logits", "out"):
         if isinstance(given, dict) and key in given:

@@ -1,10 +1,12 @@
-"""Temperature scaling: logits are divided by one number, or by one a class, so that a network's probabilities
-say how often it is right.
+"""Temperature scaling: logits are divided by one number, or one per class, so that a network's probabilities
+match how often it is right.
 
 Conventions: logits are (n, C) of n labelled pixels, or (n, T, C) of members, whose probabilities are
-averaged; labels (n,) are places of classes, and void pixels are not among them. The temperature is that of
-the least negative log-likelihood. One number changes no label of a network without members; one a class may.
-Source: Guo et al. 2017 (temperature scaling; a number a class is their vector scaling without its bias).
+averaged; labels (n,) are places of classes, and void pixels are not among them. The temperature minimises the
+negative log-likelihood. A single number does not change labels of a network without members; one per class
+may.
+Source: Guo et al. 2017 (temperature scaling; one number per class is their vector scaling without
+its bias).
 """
 
 from __future__ import annotations
@@ -16,15 +18,15 @@ import numpy as np
 
 from faultscape.errors import MetricError
 
-LEAST, MOST = 0.02, 50.0  # between which a temperature is looked for
-# logits that are exponentials at one time, so that memory is that of the logits themselves
+LEAST, MOST = 0.02, 50.0  # bounds of the search
+# logits exponentiated at once, so that memory stays that of the logits themselves
 _AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True)
 class Temperature:
-    """A temperature, or one a class, and the negative log-likelihood a pixel ``before`` and ``after`` it,
-    over so many pixels.
+    """A temperature, or one per class, and the negative log-likelihood per pixel ``before`` and ``after`` it,
+    over ``pixels`` pixels.
     """
 
     values: tuple[float, ...]
@@ -34,11 +36,11 @@ class Temperature:
 
 
 def fit_temperature(logits: np.ndarray, labels: np.ndarray, *, per_class: bool = False) -> Temperature:
-    """Return the temperature of the least negative log-likelihood, of logits (n, C) or (n, T, C) and labels
-    (n,).
+    """Return the temperature that minimises the negative log-likelihood of logits (n, C) or (n, T, C) and
+    labels (n,).
 
-    A class that no pixel is of keeps the temperature of all. Errors: MetricError where there is no pixel, or
-    logits are not finite.
+    A class without pixels keeps the temperature of all classes. Errors: MetricError if there are no pixels,
+    or logits are not finite.
 
     >>> logits = np.array([[4.0, 0.0]] * 4)
     >>> found = fit_temperature(logits, np.array([0, 0, 0, 1]))
@@ -79,7 +81,7 @@ def fit_temperature(logits: np.ndarray, labels: np.ndarray, *, per_class: bool =
 
 
 def _unfit(logits: np.ndarray, labels: np.ndarray) -> str:
-    """Return in words why no temperature can be fitted, '' where one can."""
+    """Return why no temperature can be fitted, or ''."""
     if logits.ndim != 3 or labels.shape != logits.shape[:1]:
         return (
             f"logits are (n, C) or (n, T, C) and labels (n,), one row per pixel; got {logits.shape} and"
@@ -98,8 +100,8 @@ def _unfit(logits: np.ndarray, labels: np.ndarray) -> str:
 def surprise(
     logits: np.ndarray, labels: np.ndarray, temperature: float | np.ndarray | Sequence[float]
 ) -> float:
-    """Return the mean negative log-likelihood of labels (n,) by the mean of members' probabilities, of logits
-    (n, T, C) divided by a temperature, or one a class.
+    """Return the mean negative log-likelihood of labels (n,) under the mean of members' probabilities, from
+    logits (n, T, C) divided by a temperature, or one per class.
 
     >>> round(surprise(np.zeros((1, 1, 4)), np.array([2]), 1.0), 4)
     1.3863
@@ -114,8 +116,8 @@ def surprise(
 def shares_of(
     logits: np.ndarray, temperature: float | np.ndarray | Sequence[float]
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield (which pixels, the mean of their members' probabilities (m, C)) of logits (n, T, C) divided by a
-    temperature, some pixels at a time.
+    """Yield (slice of pixels, the mean of their members' probabilities (m, C)) from logits (n, T, C) divided
+    by a temperature, a block of pixels at a time.
     """
     rows = max(1, _AT_ONCE // max(1, logits[0].size))
     for first in range(0, len(logits), rows):

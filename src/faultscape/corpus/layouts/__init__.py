@@ -1,3 +1,3 @@
-"""How well-known data sets lie in folders: which files make a frame, what their labels mean, which frames
+"""Folder layouts of well-known data sets: which files form a frame, what their labels mean, which frames
 belong together.
 """

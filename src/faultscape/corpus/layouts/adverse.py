@@ -1,12 +1,11 @@
-"""Real scenes in bad conditions with the labels of Cityscapes: Foggy Driving, Foggy Zurich, Dark Zurich,
-ACDC.
+"""Real scenes in adverse conditions with Cityscapes labels: Foggy Driving, Foggy Zurich, Dark
+Zurich, ACDC.
 
-Conventions: labels are train ids 0-18, 255 void, from label ids where there are such files, else from train
-ids. Splits that end in ``_ref`` show the places of the split before it in good conditions. Masks of invalid
-regions (invIds, invGray) are not read: they mark where the content is uncertain, which is neither void, since
-it is labelled, nor anomalous.
-Sources: Sakaridis et al. 2018 (both sets; the readme files that come with them); Dai et al. 2020; Sakaridis
-et al. 2019 and 2022 (Dark Zurich); Sakaridis et al. 2021 (ACDC).
+Conventions: labels are train ids 0-18, 255 void, read from label id files if there are any, else from train
+id files. A split SPLIT_ref shows the places of SPLIT in good conditions. Masks of invalid regions (invIds,
+invGray) are not read: they mark uncertain content, which is neither void, since it is labelled, nor
+anomalous. Sources: Sakaridis et al. 2018 (both sets; the readme files that come with them); Dai et al. 2020;
+Sakaridis et al. 2019 and 2022 (Dark Zurich); Sakaridis et al. 2021 (ACDC).
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def find_foggy_driving(root: Path, split: str) -> Iterator[Frame]:
 
 
 def find_foggy_zurich(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames that lists_file_names/RGB_SPLIT_filenames.txt names; those of the splits testv1 and
+    """Yield the frames listed in lists_file_names/RGB_SPLIT_filenames.txt; those of the splits testv1 and
     testv2 have labels.
     """
     for line in lines(root / "lists_file_names" / f"RGB_{split}_filenames.txt"):
@@ -61,7 +60,7 @@ def find_foggy_zurich(root: Path, split: str) -> Iterator[Frame]:
 
 
 def find_dark_zurich(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames rgb_anon/SPLIT/TIME/SEQUENCE/*_rgb_anon.png; only ``val`` has labels, those of
+    """Yield the frames rgb_anon/SPLIT/TIME/SEQUENCE/*_rgb_anon.png; only ``val`` has labels; those of
     ``test`` are hidden.
     """
     for time in TIMES:

@@ -1,5 +1,5 @@
-"""CamVid: the copy of SegNet (11 classes, index masks, split files), and the original (32 colours, one set of
-701 images).
+"""CamVid: SegNet's copy (11 classes, index masks, split files), and the original (32 colours, one set of 701
+images).
 
 Conventions: a group is a drive (0001TP, 0006R0, 0016E5, Seq05VD), the part of a name before its first ``_``;
 frames of a drive are near-duplicates.
@@ -16,8 +16,8 @@ from faultscape.corpus.layouts.trees import IMAGES, base, beside, branch, files,
 
 
 def find_camvid(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames that SPLIT.txt names, ``image labels`` a line; without the file those of SPLIT/ and
-    SPLITannot/.
+    """Yield the frames listed in SPLIT.txt, one ``image labels`` pair per line; without the file, those in
+    SPLIT/ and SPLITannot/.
     """
     root = base(root, "CamVid")
     listed = [line.split() for line in lines(root / f"{split}.txt")]
@@ -46,8 +46,8 @@ def find_original(root: Path, split: str) -> Iterator[Frame]:
 
 
 def _near(root: Path, name: str) -> Path:
-    """Return the file that a line of SegNet's lists means: their paths begin with /SegNet/CamVid, of which
-    the last folder and the name count.
+    """Return the file for a line of SegNet's lists, whose paths begin with /SegNet/CamVid: only the last
+    folder and the name count.
     """
     here = inside(root, name)
     return here if here.is_file() else inside(root, "/".join(name.strip("/").split("/")[-2:]))

@@ -1,8 +1,8 @@
-"""The layouts that come with Faultscape, each a complete entry; `collect --layout` and the documentation are
-read off this tuple.
+"""The built-in layouts, each a complete entry; `collect --layout` and the documentation are made from this
+tuple.
 
 Conventions: ``counts`` are the numbers of images that the papers or the sets' own readme files document;
-``notes`` say what we could not verify on the set itself.
+``notes`` say what we could not verify on the data itself.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _HIDDEN = (
 
 
 def _labels(of: str) -> Read:
-    """Return the reader of label ids (or train ids) of Cityscapes' kind."""
+    """Return the reader of Cityscapes label ids (or train ids)."""
     return lambda frame: masks.cityscapes_labels(frame.truth, of)
 
 
 def _ids(classes: str, of: str) -> Read:
-    """Return the reader of files that hold the ids of a class list."""
+    """Return the reader of files with the ids of a class list."""
     return lambda frame: masks.as_is(frame.truth, classes, of)
 
 
 def _train_ids(of: str) -> Read:
-    """Return the reader of files that hold train ids of Cityscapes."""
+    """Return the reader of files with Cityscapes train ids."""
     return lambda frame: masks.train_ids(frame.truth, of)
 
 
@@ -330,8 +330,8 @@ LAYOUTS: tuple[Layout, ...] = (
 
 
 def entry(name: str) -> Layout:
-    """Return the layout of a name, or your own one in ``file.py:NAME``, which is named after
-    its file, so that it is found again; OptionError with the nearest name otherwise.
+    """Return the layout with a name, or your own from ``file.py:NAME``, which is named after its file so that
+    it can be found again; OptionError with the nearest name otherwise.
 
     >>> entry("cityscapes").counts["val"]
     500

@@ -1,9 +1,8 @@
-"""Cityscapes and what is made from it: fog of Foggy Cityscapes, corruptions in a tree CORRUPTION/SEVERITY.
+"""Cityscapes and data sets made from it: Foggy Cityscapes, and corruptions in a tree CORRUPTION/SEVERITY.
 
-Conventions: ids are CITY/CITY_SEQUENCE_FRAME, with what was done to the image before them; a group is a city,
-so that all versions of an image stay together. Archives unpack into the root itself or into folders of their
-own beneath it (``leftImg8bit_trainvaltest/leftImg8bit``). The labels of the test split are placeholders, and
-count as none.
+Conventions: ids are CITY/CITY_SEQUENCE_FRAME, prefixed by what was done to the image; a group is a city, so
+that all versions of an image stay together. Archives unpack into the root or into their own folders below it
+(``leftImg8bit_trainvaltest/leftImg8bit``). The labels of the test split are placeholders and are ignored.
 Sources: Cordts et al. 2016; Sakaridis et al. 2018; Hendrycks and Dietterich 2019.
 """
 
@@ -27,7 +26,7 @@ _SEVERITIES = frozenset("12345")
 
 @dataclass(frozen=True)
 class CityTree:
-    """The branches of a tree of Cityscapes' kind; None for one that is not there."""
+    """The branches of a Cityscapes tree; None for one that is missing."""
 
     labels: Path | None
     disparity: Path | None
@@ -107,7 +106,7 @@ def find_corrupted(root: Path, split: str) -> Iterator[Frame]:
 def _derived(
     tree: CityTree, match: re.Match[str], before: str, condition: str, split: str, path: Path
 ) -> Frame:
-    """Return the frame of an image made from one of Cityscapes, with the labels of that."""
+    """Return the frame of an image made from a Cityscapes image, with the labels of that image."""
     parent = f"{match['city']}/{match['id']}"
     clean = tree.frame(parent, split, str(path))
     return Frame(
@@ -117,8 +116,8 @@ def _derived(
 
 
 def _origin(root: Path) -> CityTree:
-    """Return the tree of Cityscapes that derived images belong to: in the root, in a folder ``cityscapes`` of
-    it, or beside it.
+    """Return the Cityscapes tree that derived images belong to: in the root, in its folder ``cityscapes``, or
+    beside it.
     """
     around = (root, root / "cityscapes", root.parent, root.parent / "cityscapes")
     return city_tree(next((folder for folder in around if (folder / "gtFine").is_dir()), root))

@@ -1,11 +1,11 @@
 """Fishyscapes' public validation data (Blum et al. 2021): FS Static as overlays on Cityscapes, FS Lost
 and Found as labels of images of Lost and Found.
 
-Conventions: files are DDDD_BASE_labels.png (0 known, 1 anomaly, 255 void) and, of FS Static,
+Conventions: files are DDDD_BASE_labels.png (0 known, 1 anomaly, 255 void) and, for FS Static,
 DDDD_BASE_rgb.npz: the signed difference ``rgb`` (H, W, 3), added to the image BASE of Cityscapes' validation
 split and clipped to 0..255. BASE images are looked for as BASE_leftImg8bit.* below the root, below a folder
-``cityscapes`` or ``lost_and_found`` in it, and beside it: PATH holds both, or a link does. Versions 1 to 3
-are three folders of the same form; give the folder of one.
+``cityscapes`` or ``lost_and_found`` in it, and beside it, so put both, or links to them, in PATH. Versions 1
+to 3 are three folders of the same form; pass the folder of one.
 Source: the authors' loader; nothing is unpickled, and an array of another kind is refused.
 """
 
@@ -33,14 +33,14 @@ _MAX_BYTES = 1 << 30
 
 
 def find_static(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames DDDD_BASE_labels.png that have an overlay; their images are Cityscapes' own, with the
-    overlay to be added.
+    """Yield the frames DDDD_BASE_labels.png that have an overlay; their images are those of Cityscapes, with
+    the overlay to be added.
     """
     yield from _labelled(root, split, _bases(root, ("cityscapes",), ("val",)), overlaid=True)
 
 
 def find_lost_and_found(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames DDDD_BASE_labels.png whose image of Lost and Found is there."""
+    """Yield the frames DDDD_BASE_labels.png whose Lost and Found image exists."""
     yield from _labelled(
         root, split, _bases(root, ("lost_and_found", "lostandfound"), ("train", "test")), overlaid=False
     )
@@ -96,8 +96,8 @@ def add_overlay(image: np.ndarray, overlay: np.ndarray, of: str = "the overlay")
 
 
 def read_overlay(path: str, digest: str = "") -> np.ndarray:
-    """Return the signed difference (H, W, 3) int16 of an .npz file under the name ``rgb``; ImageError for any
-    other file, and for one whose SHA-256 is not the ``digest`` that it had.
+    """Return the signed difference (H, W, 3) int16 stored as ``rgb`` in an .npz file; ImageError for any
+    other file, and for one whose SHA-256 is not ``digest``.
     """
     data = read_bytes(path, ImageError, limit=_MAX_BYTES)
     if digest and hashlib.sha256(data).hexdigest() != digest:

@@ -1,13 +1,12 @@
-"""What a layout is and what it finds: the frames of a data set as its own site hands it out, in the order of
-their ids.
+"""Layouts, and the frames that they find in a data set as its own site distributes it, in order of id.
 
-Conventions: ``root`` is the folder that a person unpacked. An id is the path of an image below the folder of
-its split, without what the data set puts behind every name. Truth is (H, W): ``semantic`` in the ids of the
+Conventions: ``root`` is the unpacked folder. An id is the path of an image below the folder of its split,
+without the suffix that the data set adds to every name. Truth is (H, W): ``semantic`` in the ids of the
 layout's class list, ``anomaly`` as 0 known, 1 anomalous, 255 void. A documented number of images is checked
-and reported, never demanded: a sample of a data set works as the whole does.
+and reported, but not required, so that a sample of a data set works too.
 
 ``layout`` is an entry of ``LAYOUTS``. ``frame`` is one of ``find_frames``. ``kind`` is a kind of truth that
-the layout has. ``split`` is ``train``, ``val`` or another that the data set has.
+the layout has. ``split`` is ``train``, ``val`` or another split of the data set.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ ROLES = {
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One image of a data set and the files that belong to it; '' stands for what there is not.
+    """One image of a data set and the files that belong to it; '' for missing ones.
 
     ``image``, ``truth``, ``instances``, ``depth``, ``camera`` are paths; ``overlay`` is a file that is added
-    to ``image`` to make the image (Fishyscapes Static). ``group`` is the city, sequence or drive; ``role``
-    what `collect` gives the image; ``condition`` and ``parent`` (an id of the data set it was made from) say
-    how a derived image was made: ``fog-3`` of ``frankfurt/frankfurt_000000_000294``.
+    to ``image`` to make the image (Fishyscapes Static). ``group`` is the city, sequence or drive; ``role`` is
+    the role that `collect` gives the image; ``condition`` and ``parent`` (an id in the data set it was made
+    from) say how a derived image was made: ``fog-3`` of ``frankfurt/frankfurt_000000_000294``.
     """
 
     id: str  # the path below the folder of its split, as frankfurt/frankfurt_000000_000294
@@ -65,26 +64,26 @@ Read = Callable[[Frame], np.ndarray]
 
 @dataclass(frozen=True)
 class Layout:
-    """A data set's layout, complete: how its frames are found, what its labels mean, how many images it
-    should have. Readers take a frame; one is None where the data set has nothing of its kind.
+    """The layout of a data set: how its frames are found, what its labels mean, how many images it should
+    have. Readers take a frame; a reader is None if the data set has nothing of its kind.
 
-    ``splits`` are the names that the data set itself uses; with ``lists`` the name of any list file that lies
-    beside the official ones is a split too. ``classes`` names a built-in class list ('' where there are
-    anomaly masks alone); ``truth_kind`` is the kind that the data set is used for. ``find`` returns the
-    frames of a split in any order, none where the folder is not as ``expected`` says. ``grouping`` says what
-    a group is ('' where every image stands alone). ``to_cityscapes`` is {label id: class of Cityscapes or
-    void} where the classes are others. ``notes`` say quirks, and what is not verified, ``terms`` under which
-    the data set is handed out, as far as we know: its own site counts.
+    ``splits`` are the names that the data set itself uses; with ``lists``, any list file beside the official
+    ones names a split too. ``classes`` names a built-in class list ('' if there are only anomaly masks);
+    ``truth_kind`` is the kind that the data set is used for. ``find`` returns the frames of a split in any
+    order, none if the folder is not as ``expected`` says. ``grouping`` says what a group is ('' if every
+    image is alone). ``to_cityscapes`` is {label id: Cityscapes class or void} if the classes differ.
+    ``notes`` lists quirks and what is not verified; ``terms`` are the conditions of use as far as we know,
+    but the data set's own site is authoritative.
     """
 
-    name: str  # what `collect --layout` takes
-    title: str  # the data set as tables and messages name it
+    name: str  # the name for `collect --layout`
+    title: str  # the name in tables and messages
     splits: tuple[str, ...]
     classes: str
     truth_kind: TruthKind
     find: Find
     expected: str
-    source: str  # the papers that describe it, and its site
+    source: str  # the papers that describe it, and its website
     counts: Mapping[str, int] = field(default_factory=dict)  # documented number of images by split
     grouping: str = ""
     notes: str = ""
@@ -107,8 +106,8 @@ class Layout:
         )
 
     def read_truth(self, frame: Frame, kind: TruthKind | None = None) -> np.ndarray:
-        """Return (H, W) labels of a frame, of the layout's own kind or of another that it has; LabelMapError
-        where there is none.
+        """Return (H, W) labels of a frame, by default of the layout's main kind; LabelMapError if there are
+        none.
         """
         kind = kind or self.truth_kind
         read = {"semantic": self.read_semantic, "anomaly": self.read_anomaly}[kind]
@@ -123,13 +122,13 @@ class Layout:
         return read(frame)
 
     def read_image(self, frame: Frame) -> np.ndarray:
-        """Return the image (H, W, 3) uint8; ImageError where it cannot be read."""
+        """Return the image (H, W, 3) uint8; ImageError if it cannot be read."""
         return self.read_overlaid(frame) if frame.overlay and self.read_overlaid else read_rgb(frame.image)
 
 
 def find_frames(layout: Layout, root: str | os.PathLike[str], split: str) -> tuple[Frame, ...]:
-    """Return the frames of a split, by id; OptionError for a split that the data set does not have,
-    CorpusError in one line for a folder that is not its own.
+    """Return the frames of a split, by id; OptionError for an unknown split, CorpusError in one line for a
+    folder that does not have this layout.
 
     ``train`` and ``training``, ``val`` and ``validation`` mean the same.
 
@@ -166,10 +165,9 @@ def find_frames(layout: Layout, root: str | os.PathLike[str], split: str) -> tup
 
 
 def check(layout: Layout, frames: Sequence[Frame]) -> str:
-    """Return in words where the number of images, or of labels, differs from what is documented; '' where it
-    does not.
+    """Return a text that says where the number of images or labels differs from the documented one, or ''.
 
-    Of images made from others (fog, corruptions) each condition is counted for itself.
+    For images made from others (fog, corruptions), each condition is counted separately.
 
     >>> from faultscape.corpus.layouts.catalogue import entry
     >>> check(entry("cityscapes"), [Frame("a/a_1_2", "a.png", "l.png", split="val")])
@@ -193,7 +191,7 @@ def check(layout: Layout, frames: Sequence[Frame]) -> str:
 
 
 def contents(folder: Path, most: int = 6) -> str:
-    """Return in words what lies in a folder: its first names, folders with a slash behind."""
+    """Return a text with the first names in a folder, folders with a trailing slash."""
     try:
         names = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
     except OSError as error:

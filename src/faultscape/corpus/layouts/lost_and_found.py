@@ -1,10 +1,10 @@
-"""Lost and Found (Pinggera et al. 2016): road hazards in 112 stereo sequences, labels of the road and of the
-objects alone.
+"""Lost and Found (Pinggera et al. 2016): road hazards in 112 stereo sequences, with labels only of the road
+and the objects.
 
 Conventions: ids are LOCATION/LOCATION_SEQUENCE_FRAME (frame numbers go up in tens); a group is a sequence.
-Labels: 0 all else, 1 free space, 2-43 objects. The *on-road* truth is 1 on objects, 0 on free space and 255
-elsewhere, as the Fishyscapes authors' own code reads these labels. Seven object ids (31, 33, 34, 36-39) are
-not hazards by the data set's own table; they count as objects here too.
+Labels: 0 everything else, 1 free space, 2-43 objects. The *on-road* truth is 1 on objects, 0 on free space
+and 255 elsewhere, as the Fishyscapes authors' own code reads these labels. Seven object ids (31, 33, 34,
+36-39) are not hazards in the data set's own table, but count as objects here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def find_lost_and_found(root: Path, split: str) -> Iterator[Frame]:
     for path in files(folder / split, tuple(f"_leftImg8bit{ending}" for ending in IMAGES)) if folder else ():
         stem = without(path.name, "_leftImg8bit")
         frame = tree.frame(f"{path.parent.name}/{stem}", split, str(path), "gtCoarse")
-        # train ids do not tell one object from another
+        # train ids do not distinguish objects
         labels = frame.truth if frame.truth.endswith("_labelIds.png") else ""
         yield Frame(
             frame.id, frame.image, labels, frame.instances, frame.depth, frame.camera,

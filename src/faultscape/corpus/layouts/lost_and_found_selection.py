@@ -1,13 +1,13 @@
-"""Blum et al. 2021, section 3.2: which frames of Lost and Found Fishyscapes takes, from the original tree and
-its labels.
+"""The frames of Lost and Found that Fishyscapes uses (Blum et al. 2021, section 3.2), chosen from the
+original tree and its labels.
 
-Conventions: the paper says: sequences whose hazards are children or bicycles are dropped, at least every
-sixth image is kept, images without objects are dropped, validation and test are disjoint in location. What it
-leaves open is ours. *Children and bicycles* are the label ids 23 and 40-43: real children and bicycles; the
-doll of a child (26) and the toy cars (27-29) stay, as in SegmentMeIfYouCan's own list of what to leave out.
-*Every sixth* counts the labelled frames of a sequence (they lie ten apart in time) from its first one; the
-published validation set has more frames towards the end of a sequence, where objects are near ("at least").
-*Locations* of validation are the three of the published labels; all others are test.
+Conventions: in the paper, sequences whose hazards are children or bicycles are dropped, at least every sixth
+image is kept, images without objects are dropped, and validation and test are disjoint in location. The paper
+leaves details open; these are our choices. *Children and bicycles* are the label ids 23 and 40-43: real
+children and bicycles. The doll of a child (26) and the toy cars (27-29) stay, as in SegmentMeIfYouCan's
+exclusion list. *Every sixth* counts the labelled frames of a sequence (which are ten frames apart) from its
+first one; the published validation set has more frames towards the end of a sequence, where objects are near
+("at least"). The validation *locations* are the three of the published labels; all others are test.
 Source: Blum et al. 2021, section 3.2; the label table of Pinggera et al. 2016.
 """
 
@@ -29,7 +29,7 @@ EVERY = 6
 
 @dataclass(frozen=True)
 class Chosen:
-    """What was taken of the original frames, and how many were left out for which reason."""
+    """The frames chosen from the original ones, and how many were left out for each reason."""
 
     frames: tuple[Frame, ...]
     of_known_classes: int
@@ -59,11 +59,11 @@ def choose(
     known: Collection[int] = CHILDREN_AND_BICYCLES,
     labels: Callable[[Frame], np.ndarray] = read_labels,
 ) -> Chosen:
-    """Return the frames of both splits that Blum et al. 2021, section 3.2 takes, by id, each with its new
+    """Return the frames of both splits that Blum et al. 2021, section 3.2 uses, by id, each with its new
     split: ``validation`` or ``test`` by location.
 
     ``labels`` returns (H, W) label ids of a frame. Errors: OptionError for ``every`` below 1, CorpusError for
-    a frame without labels or of another name.
+    a frame without labels or with an unexpected name.
 
     >>> frames = [Frame(f"a/a_000001_{k:06}", "", "l", group="a_000001") for k in range(0, 130, 10)]
     >>> choose(frames, labels=lambda frame: np.array([[0, 1, 2 * (frame.id > "a/a_000001_000050")]]))
@@ -98,11 +98,11 @@ def choose(
 
 
 def published(frames: Sequence[Frame], labelled: Sequence[Frame]) -> tuple[Frame, ...]:
-    """Return the frames of Lost and Found that the published Fishyscapes labels are of, with those labels as
-    their truth, by id.
+    """Return the frames of Lost and Found that have published Fishyscapes labels, with those labels as their
+    truth, by id.
 
-    ``labelled`` are frames of the layout ``fs-lost-and-found``; CorpusError where the image of one is not
-    among ``frames``.
+    ``labelled`` are frames of the layout ``fs-lost-and-found``; CorpusError if the image of one is not among
+    ``frames``.
     """
     by_name = {frame.id.rpartition("/")[2]: frame for frame in frames}
     out = []

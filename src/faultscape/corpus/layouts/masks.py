@@ -1,11 +1,11 @@
-"""Labels, instances and depth of data sets as arrays, from the values of their files; a value that the data
-set does not have is refused.
+"""Labels, instances and depth of data sets as arrays, from the values in their files; unknown values are
+refused.
 
 Conventions: labels (H, W) uint8 (uint16 where ids are larger); anomaly masks 0, 1, 255. Instances (H, W)
-int32: 0 where there is none, else a number of its own for each instance of the image. Depth (H, W) float32 in
-metres, along the optical axis; NaN where nothing was measured, infinity at no disparity.
-Sources: label ids and disparity, d = (p - 1) / 256 of a 16-bit value p > 0, of Cityscapes (Cordts et al.
-2016); depth = baseline fx / d.
+int32: 0 where there is none, else a separate number for each instance of the image. Depth (H, W) float32 in
+metres, along the optical axis; NaN where nothing was measured, infinity where the disparity is zero. Sources:
+label ids and disparity, d = (p - 1) / 256 of a 16-bit value p > 0, of Cityscapes (Cordts et al. 2016); depth
+= baseline fx / d.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ EGO = 1  # the label id of the ego vehicle in Cityscapes
 
 
 def translate(path: str | os.PathLike[str], meaning: Mapping[int, int], of: str) -> np.ndarray:
-    """Return the labels of a file with each value replaced by what it means; LabelMapError names the first
-    value that ``of`` (a data set) does not have.
+    """Return the labels of a file with each value replaced by its meaning; LabelMapError names the first
+    value unknown to ``of`` (a data set).
     """
     labels = _grey(path)
     table = np.full(65536, UNKNOWN, np.uint16)
@@ -54,8 +54,8 @@ def as_is(path: str, classes: str, of: str) -> np.ndarray:
 
 @functools.cache
 def cityscapes_meaning(more: tuple[tuple[int, str], ...] = ()) -> Mapping[int, int]:
-    """Return {label id: train id or 255} of the 34 label ids of Cityscapes (255 stands for -1, the licence
-    plate), and of ``more`` ids by class name.
+    """Return {label id: train id or 255} for the 34 label ids of Cityscapes (255 represents -1, the licence
+    plate), and for ``more`` ids by class name.
 
     >>> meaning = cityscapes_meaning()
     >>> [meaning[label] for label in (0, 7, 29, 33, 255)]
@@ -67,7 +67,7 @@ def cityscapes_meaning(more: tuple[tuple[int, str], ...] = ()) -> Mapping[int, i
 
 
 def cityscapes_labels(path: str, of: str) -> np.ndarray:
-    """Return the train ids 0-18 and 255 of a file of label ids, or of train ids where its name says so."""
+    """Return the train ids 0-18 and 255 from a file of label ids, or of train ids if its name says so."""
     if "rainId" in os.path.basename(path) or "train_id" in os.path.basename(path):
         return train_ids(path, of)
     return translate(path, cityscapes_meaning(), of)
@@ -84,16 +84,16 @@ def colours(path: str, classes: str) -> np.ndarray:
 
 
 def cityscapes_instances(frame: Frame) -> np.ndarray:
-    """Return the instances of a file of Cityscapes' instanceIds: values of 1,000 on are class x 1,000 +
-    number; smaller ones are not a single instance.
+    """Return the instances of a file of Cityscapes' instanceIds: values from 1,000 on are class x 1,000 +
+    number; smaller ones are not single instances.
     """
     values = _values(frame.instances)
     return np.where(values >= 1000, values, 0).astype(np.int32)
 
 
 def ego_vehicle(frame: Frame) -> np.ndarray:
-    """Return (H, W) where the ego vehicle is, by Cityscapes' label ids; nowhere in a file of train ids, which
-    do not tell.
+    """Return (H, W) where the ego vehicle is, from Cityscapes label ids; all False for a file of train ids,
+    which do not mark it.
     """
     labels = _values(frame.truth)
     return labels == EGO if frame.truth.endswith("labelIds.png") else np.zeros(labels.shape, bool)
@@ -109,8 +109,7 @@ def disparity_depth(frame: Frame) -> np.ndarray:
     """Return the depth of a frame in metres from its disparity and the calibration of its camera: baseline x
     fx / ((p - 1) / 256).
 
-    ImageError where the one or the other is missing: a calibration differs from city to city and is never
-    assumed.
+    ImageError if either is missing: calibrations differ between cities and are never assumed.
     """
     if not frame.depth or not frame.camera:
         missing = "its camera's calibration (camera/)" if frame.depth else "a disparity map (disparity/)"
@@ -141,13 +140,13 @@ def _calibration(path: str) -> tuple[float, float]:
 
 
 def _values(path: str) -> np.ndarray:
-    """Return the whole numbers of a grey or palette file of 8 or 16 bits, (H, W)."""
+    """Return the integers of a grey or palette file with 8 or 16 bits, (H, W)."""
     return _grey(path).astype(np.int64)
 
 
 def _grey(path: str | os.PathLike[str]) -> np.ndarray:
-    """Return the values of a label file; of one with three channels that are equal, those of one channel, as
-    some copies store them.
+    """Return the values of a label file; if it has three equal channels, as some copies do, those of one
+    channel.
     """
     try:
         return read_map(path)

@@ -1,10 +1,10 @@
-"""Unknown objects on real roads: RoadAnomaly, SegmentMeIfYouCan's two tracks; and rendered ones:
-StreetHazards.
+"""Unknown objects on real roads (RoadAnomaly, SegmentMeIfYouCan's two tracks) and rendered ones
+(StreetHazards).
 
 Conventions: anomaly truth 0 known, 1 anomalous, 255 void. RoadAnomaly's files hold 0, 1 (road) and 2
 (anomaly). StreetHazards' hold 0 unlabelled, 1 background to 13 traffic sign, 14 anomaly: its anomaly truth
-keeps the background as known, as its authors' evaluation does.
-Sources: Lis et al. 2019; Chan et al. 2021; Hendrycks et al. 2019.
+counts the background as known, like its authors' evaluation. Sources: Lis et al. 2019; Chan et al. 2021;
+Hendrycks et al. 2019.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HAZARD_SPLITS = {"training": "train", "validation": "train", "test": "test"}
 
 
 def find_road_anomaly(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames that frame_list.json names, or without it all of frames/: frames/NAME.jpg with
+    """Yield the frames listed in frame_list.json, or without it all in frames/: frames/NAME.jpg with
     frames/NAME.labels/labels_semantic.png.
     """
     root = base(root, "RoadAnomaly_jpg", "RoadAnomaly")
@@ -56,15 +56,15 @@ def _listed(path: Path) -> list[str]:
 
 
 def find_anomaly_track(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames images/*.jpg: ``validation`` are those whose names begin so, with
-    labels_masks/NAME_labels_semantic.png; ``test`` the others, without labels.
+    """Yield the frames images/*.jpg: ``validation`` are those whose names begin with that word, with
+    labels_masks/NAME_labels_semantic.png; ``test`` are the others, without labels.
     """
     yield from _track(base(root, "dataset_AnomalyTrack"), split, scenes=False)
 
 
 def find_obstacle_track(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames images/SCENE_*.webp: ``validation``, less the names that the benchmark leaves out, and
-    ``test``, less night and snow, which are not part of the track.
+    """Yield the frames images/SCENE_*.webp: ``validation`` without the names that the benchmark excludes, and
+    ``test`` without night and snow, which are not part of the track.
     """
     yield from _track(base(root, "dataset_ObstacleTrack"), split, scenes=True)
 

@@ -2,10 +2,9 @@
 
 Conventions: classes are the train ids of Cityscapes, 0-18 and 255 void; anomaly truth is 0 known, 1
 anomalous, 255 void. ISSU has both in one file, in which 254 is the anomaly. BRAVO has a mask of *invalid*
-pixels beside its labels, 0 valid, above 0 invalid: behind a drop or a flare, or of an object inpainted; its
-void is that of the labels.
-Sources: Laskar et al. 2025 and the scripts of its repository; Vu et al. 2024 and the toolkit of the
-challenge, from which suffixes and the meaning of values are taken.
+pixels beside its labels, 0 valid, above 0 invalid: behind a drop or a flare, or of an inpainted object; void
+comes from the labels. Sources: Laskar et al. 2025 and the scripts of its repository; Vu et al. 2024 and the
+toolkit of the challenge, which define the suffixes and the meaning of values.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _WEATHER = frozenset(("fog", "rain", "lowlight"))
 _KNOWN = {id_: id_ for id_ in range(19)}
 ISSU_CLASSES = _KNOWN | {254: VOID, VOID: VOID}
 ISSU_ANOMALY = dict.fromkeys(_KNOWN, 0) | {254: 1, VOID: VOID}
-_BRAVO = {  # what the names of images and of labels of a subset end in
+_BRAVO = {  # suffixes of the image and label names of a subset
     "ACDC": ("_rgb_anon.png", "_gt_labelTrainIds.png"),
     "SMIYC": (".jpg", "_labels_semantic.png"),
     "outofcontext": ("_leftImg8bit.png", "_gt_labelTrainIds.png"),
@@ -44,7 +43,7 @@ _MASKS = {"_gt_labelTrainIds.png": "_gt_invIds.png", "_gt.png": "_mask.png"}
 
 def find_issu(root: Path, split: str) -> Iterator[Frame]:
     """Yield the frames SET/leftImg8bit/PART/FOLDER/*_leftImg8bit.png with
-    SET/gtFine_csT/PART/FOLDER/*_gtFine_csT.png, of the test sets also of dataset_ISSUTrack.
+    SET/gtFine_csT/PART/FOLDER/*_gtFine_csT.png, for the test sets also from dataset_ISSUTrack.
     """
     role, _, kind = split.partition("_")
     composed = base(root, "ISSU_datasets") / _ISSU[split]
@@ -74,13 +73,13 @@ def _issu(path: Path, folder: str, stem: str, truth: str, split: str) -> Frame:
 
 
 def find_bravo(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames of bravo_SUBSET, with the labels that lie beside them or in bravo_GT/bravo_SUBSET."""
+    """Yield the frames of bravo_SUBSET, with labels from beside them or from bravo_GT/bravo_SUBSET."""
     image, label = _BRAVO[split]
     folder = root / f"bravo_{split}"
     for path in files(folder, image):
         id_ = path.relative_to(folder).as_posix()[: -len(image)]
         if split == "synobjs" and not path.stem.isdigit():
-            # labels and masks lie beside images that are called 1.png
+            # labels and masks are beside images called 1.png
             continue
         place = id_.rpartition("/")[0]
         yield Frame(

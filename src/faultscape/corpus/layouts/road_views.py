@@ -1,10 +1,10 @@
-"""Roads of many places and cameras: WildDash 1 and 2, Mapillary Vistas 1.2 and 2.0, BDD100K.
+"""Road scenes from many places and cameras: WildDash 1 and 2, Mapillary Vistas 1.2 and 2.0, BDD100K.
 
-Conventions: WildDash and BDD100K give train ids of Cityscapes, Mapillary its own ids
-(`classes.road_scenes.mapillary_to_cityscapes` is the way to Cityscapes). Images stand alone. WildDash 2 has
-five labels beside the 34 of Cityscapes: pick-ups are trucks, vans cars, road markings road, billboards and
-street lights void, as its authors map them.
-Sources: Zendel et al. 2018 and 2022; Neuhold et al. 2017; Yu et al. 2020.
+Conventions: WildDash and BDD100K give Cityscapes train ids, Mapillary its own ids
+(`classes.road_scenes.mapillary_to_cityscapes` maps them to Cityscapes). Images are not grouped. WildDash 2
+has five labels besides the 34 of Cityscapes, mapped as by its authors: pick-ups to truck, vans to car, road
+markings to road, billboards and street lights to void. Sources: Zendel et al. 2018 and 2022; Neuhold et al.
+2017; Yu et al. 2020.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def find_wilddash2(root: Path, split: str) -> Iterator[Frame]:
 
 
 def find_mapillary_v12(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames SPLIT/images/*.jpg with labels in SPLIT/v1.2/labels, or in SPLIT/labels as the first
-    release has them.
+    """Yield the frames SPLIT/images/*.jpg with labels in SPLIT/v1.2/labels, or in SPLIT/labels as in the
+    first release.
     """
     yield from _mapillary(root, split, ("v1.2", ""))
 
@@ -74,7 +74,7 @@ def _mapillary(root: Path, split: str, versions: tuple[str, ...]) -> Iterator[Fr
 
 def find_bdd100k(root: Path, split: str) -> Iterator[Frame]:
     """Yield the frames images/10k/SPLIT/*.jpg with labels/sem_seg/masks/SPLIT/*.png, or seg/images with
-    seg/labels/SPLIT/*_train_id.png of the first release.
+    seg/labels/SPLIT/*_train_id.png as in the first release.
     """
     new, old = root / "labels" / "sem_seg" / "masks" / split, base(root, "seg") / "labels" / split
     images = root / "images" / "10k" / split
@@ -89,8 +89,8 @@ def read_wilddash2(frame: Frame) -> np.ndarray:
 
 
 def vistas_instances(frame: Frame, names: tuple[str, ...]) -> np.ndarray:
-    """Return (H, W) int32 instances of a 16-bit file of label x 256 + number: of people, riders, vehicles and
-    animals, by the ``names`` of the labels.
+    """Return (H, W) int32 instances of people, riders, vehicles and animals, by the ``names`` of the labels,
+    from a 16-bit file of label x 256 + number.
     """
     values = read_map(frame.instances).astype(np.int64)
     labels = values >> 8

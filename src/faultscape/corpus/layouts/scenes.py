@@ -1,9 +1,8 @@
-"""Scenes of all kinds: ADE20K as the scene parsing benchmark hands it out (150 classes), COCO-Stuff, PASCAL
-VOC 2012.
+"""General scenes: ADE20K as distributed by the scene parsing benchmark (150 classes), COCO-Stuff, PASCAL VOC
+2012.
 
-Conventions: an image that a list names and that is not there is left out: samples work. Images of all three
-stand alone.
-Sources: Zhou et al. 2017; Caesar et al. 2018; Everingham et al. 2010.
+Conventions: a listed image that does not exist is left out, so that samples work. Images of all three sets
+are not grouped. Sources: Zhou et al. 2017; Caesar et al. 2018; Everingham et al. 2010.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ _PREFIX = {"training": "ADE_train_", "validation": "ADE_val_", "test": "ADE_test
 
 
 def find_ade20k(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames images/SPLIT/*.jpg with annotations/SPLIT/*.png; of samples images/ADE_train_*.jpg and
-    ADE_val_*.jpg without folders of splits; of ``test`` release_test/testing/*.jpg.
+    """Yield the frames images/SPLIT/*.jpg with annotations/SPLIT/*.png; for samples, images/ADE_train_*.jpg
+    and ADE_val_*.jpg without split folders; for ``test``, release_test/testing/*.jpg.
     """
     inner = base(root, "ADEChallengeData2016")
     hidden = split == "test"
@@ -46,7 +45,7 @@ def find_coco_stuff(root: Path, split: str) -> Iterator[Frame]:
 
 
 def find_voc(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames that ImageSets/Segmentation/SPLIT.txt names: JPEGImages/ID.jpg,
+    """Yield the frames listed in ImageSets/Segmentation/SPLIT.txt: JPEGImages/ID.jpg,
     SegmentationClass/ID.png, SegmentationObject/ID.png.
     """
     root = next(

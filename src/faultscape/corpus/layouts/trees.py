@@ -1,8 +1,8 @@
-"""Folders of data sets: files by ending, in an order that no file system decides, and where a branch of a
-tree may lie.
+"""Folders of data sets: files by ending, in an order independent of the file system, and possible locations
+of a branch.
 
-Conventions: names that begin with a dot are nobody's data and are left out. Links are followed by name, never
-walked in a circle.
+Conventions: names that begin with a dot are not data and are left out. Links are followed by name, but never
+in a cycle.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ IMAGES = (".png", ".jpg", ".jpeg", ".webp")
 
 
 def files(folder: Path, endings: str | tuple[str, ...] = IMAGES) -> Iterator[Path]:
-    """Yield all files below a folder whose names end so, in small letters or not, by their paths; none where
+    """Yield all files below a folder with one of these endings, ignoring case, in order of path; none if
     there is no such folder.
     """
     wanted = (endings,) if isinstance(endings, str) else endings
@@ -36,8 +36,8 @@ def files(folder: Path, endings: str | tuple[str, ...] = IMAGES) -> Iterator[Pat
 
 
 def branch(root: Path, *names: str) -> Path | None:
-    """Return the first folder of one of these names in ``root``, or one folder down (as archives unpack into
-    folders of their own); None where there is none.
+    """Return the first folder with one of these names in ``root`` or one level down (archives often unpack
+    into their own folder); None if there is none.
     """
     for name in names:
         if (root / name).is_dir():
@@ -51,22 +51,22 @@ def branch(root: Path, *names: str) -> Path | None:
 
 
 def base(root: Path, *names: str) -> Path:
-    """Return ``root`` or the folder of one of these names in it: people give the one or the other."""
+    """Return ``root``, or the folder in it with one of these names, because users pass either."""
     return next((root / name for name in names if (root / name).is_dir()), root)
 
 
 def first_file(paths: Iterable[Path]) -> str:
-    """Return the first path that is a file, '' where none is."""
+    """Return the first path that is a file, or ''."""
     return next((str(path) for path in paths if path.is_file()), "")
 
 
 def beside(path: Path, stem: str, endings: Iterable[str] = IMAGES) -> str:
-    """Return the file ``path/stem`` with one of these endings, '' where there is none."""
+    """Return the file ``path/stem`` with one of these endings, or ''."""
     return first_file(path / f"{stem}{ending}" for ending in endings)
 
 
 def without(name: str, *suffixes: str) -> str:
-    """Return a name without its ending and without the first of these suffixes that it has.
+    """Return a name without its ending and the first of these suffixes that it has.
 
     >>> without("aachen_000000_000019_leftImg8bit.png", "_leftImg8bit"), without("a.b.png")
     ('aachen_000000_000019', 'a.b')
@@ -76,9 +76,7 @@ def without(name: str, *suffixes: str) -> str:
 
 
 def lines(path: Path) -> list[str]:
-    """Return the lines of a list file that say something; none where there is no file; CorpusError where it
-    is not text.
-    """
+    """Return the non-empty lines of a list file; none if there is no file; CorpusError if it is not text."""
     if not path.is_file():
         return []
     try:
@@ -90,7 +88,7 @@ def lines(path: Path) -> list[str]:
 
 
 def inside(root: Path, name: str) -> Path:
-    """Return the path of a name that a list file holds; CorpusError for one that leads out of the folder."""
+    """Return the path for a name in a list file; CorpusError for one that leads out of the folder."""
     if ".." in Path(name).parts:
         raise CorpusError(
             f"{root}: a list of files names {name!r}, which leads out of the folder; remove that line"

@@ -1,10 +1,10 @@
-"""Objects of COCO instances: a JSON file in the folder, or in its folder ``annotations``, and the images that
-it names.
+"""Objects from COCO instances: a JSON file in the folder or its subfolder ``annotations``, and the images
+that it names.
 
-Conventions: an image is looked for by the end of its path, first in the folder that the JSON file's name ends
-in (instances_val2017.json: val2017), then in ``images``; of several elsewhere none is taken. The class is the
-category's name. Crowds are not objects. Files called ..._val... serve in validation, ..._test... in test, all
-others in both.
+Conventions: an image is found by the end of its path, first in the folder that the JSON file's name ends in
+(instances_val2017.json: val2017), then in ``images``; elsewhere it must be unique. The class is the
+category's name. Crowds are not objects. Objects from a file with ``_val`` in its name are for validation,
+with ``_test`` for test, all others for both.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _SPLITS = {"val": "validation", "validation": "validation", "test": "test"}
 
 
 def coco_files(harvest: Harvest) -> list[str]:
-    """Return the JSON files of a folder that may be COCO's, by name; of one that cannot be read, or is too
-    large, that is noted.
+    """Return the JSON files of a folder that may be COCO files, by name; note files that cannot be read or
+    are too large.
     """
     near = [
         name
@@ -35,7 +35,7 @@ def coco_files(harvest: Harvest) -> list[str]:
 
 
 def take_coco(harvest: Harvest, json: str) -> None:
-    """Take the objects of a JSON file; whatever is wrong with it, an image or an object is noted."""
+    """Take the objects of a JSON file; note problems with the file, an image or an object."""
     try:
         images = coco_of(harvest.tree.read(json, MOST_BYTES, CorpusError), json)
     except FaultscapeError as error:
@@ -91,7 +91,7 @@ def _take_image(harvest: Harvest, name: str, image: CocoImage, split: str) -> No
 
 
 def _file_of(harvest: Harvest, json: str, image: CocoImage, files: dict[str, list[str]]) -> str:
-    """Return the file of an image; '' where there is none, which is noted."""
+    """Return the file of an image; if there is none, note it and return ''."""
     asked = posixpath.normpath(image.file.replace("\\", "/"))
     if asked.startswith(("/", "../")) or asked in ("..", "."):
         harvest.leave(json, f"names {image.file[:200]!r}, which lies outside the folder")
@@ -124,7 +124,7 @@ def _may_be(harvest: Harvest, name: str) -> bool:
 
 
 def _split(stem: str) -> str:
-    """Return the split that the name of a JSON file says.
+    """Return the split in the name of a JSON file, or ''.
 
     >>> _split("annotations/instances_val2017"), _split("instances_train2017")
     ('validation', '')

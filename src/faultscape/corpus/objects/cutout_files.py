@@ -1,11 +1,11 @@
-"""One cut-out as one file: a PNG with transparency that says in a text of its own what the object is; this is
-how a study keeps the objects that it blended.
+"""One cut-out as one file: a PNG with transparency and a text chunk that describes the object. A study keeps
+its blended objects in this format.
 
-Conventions: pixels and alpha come back as they were, also pixels that nothing is seen of. The text is JSON
-under ``faultscape-cutout``: name, class, split, use, corner, frame, border, and the digest, which must be
-that of what was read.
+Conventions: pixels and alpha are restored exactly, including invisible pixels. The text is JSON under
+``faultscape-cutout``: name, class, split, use, corner, frame, border, and the digest, which must match the
+content.
 
-``data`` are the bytes of such a file. ``cutout`` is the object.
+``data`` holds the bytes of such a file. ``cutout`` is the object.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def write_cutout(cutout: Cutout) -> bytes:
 
 
 def read_cutout(data: bytes, path: str | os.PathLike[str] = "a cut-out") -> Cutout:
-    """Return the cut-out that the bytes of `write_cutout` are; ``path`` stands in errors. ImageError for any
-    others, and where pixels are no longer those that were written.
+    """Return the cut-out in bytes from `write_cutout`; ``path`` appears in errors. ImageError for other
+    bytes, and if the pixels have changed since they were written.
     """
     with decoding(path, ImageError):
         picture = open_picture(data, path, ImageError)
@@ -94,7 +94,7 @@ def read_cutout(data: bytes, path: str | os.PathLike[str] = "a cut-out") -> Cuto
 
 
 def _told(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what the text of a file says about its object, each of its kind."""
+    """Return the fields that the text of a file gives for its object, with checked types."""
     wrong = ImageError(f"{path}: is not a cut-out of a study: its text {KEY} is not what write_cutout writes")
     try:
         told = json.loads(text)

@@ -1,9 +1,9 @@
-"""The contents of a folder from an untrusted source: its files by relative name, and what is not read and
+"""The contents of a folder from an untrusted source: its files by relative name, and what is left out and
 why.
 
-Conventions: names are relative, with ``/`` between folders, in the order of their characters. Links are
-followed where they lead to a file of the folder; what leads out of it, hidden files and linked folders are
-left out with a reason. `shown` is a name as people read it, on one line.
+Conventions: names are relative, with ``/`` between folders, sorted by character. Links to a file in the
+folder are followed; links that lead out of it, hidden files and linked folders are left out with a reason.
+`shown` makes a name readable on one line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from faultscape.corpus.sources import IMAGE_ENDINGS
 from faultscape.errors import CorpusError, FaultscapeError, ImageError
 from faultscape.formats.guard import read_bytes
 
-MOST_BYTES = 1 << 30  # of a file of pixels
+MOST_BYTES = 1 << 30  # per pixel file
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,16 @@ class FileTree:
     left_out: tuple[tuple[str, str], ...]
 
     def read(self, name: str, limit: int = MOST_BYTES, error: type[FaultscapeError] = ImageError) -> bytes:
-        """Return what a file holds; ``error`` where it cannot be read, or has more than ``limit`` bytes."""
+        """Return the content of a file; ``error`` if it cannot be read, or has more than ``limit`` bytes."""
         return read_bytes(self.root / name, error, limit=limit)
 
     def images(self, under: str = "") -> tuple[str, ...]:
-        """Return the files with the ending of an image in a folder (``""``: in all), by name."""
+        """Return the files with an image ending in a folder (``""``: in all), by name."""
         return tuple(name for name in self.files if name.startswith(under) and is_image(name))
 
 
 def file_tree(place: str | os.PathLike[str]) -> FileTree:
-    """Return what lies under a folder; CorpusError if it is not a folder or cannot be read.
+    """Return the contents of a folder; CorpusError if it is not a folder or cannot be read.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -81,7 +81,7 @@ def file_tree(place: str | os.PathLike[str]) -> FileTree:
 
 
 def is_image(name: str) -> bool:
-    """Whether a name has the ending of an image.
+    """Whether a name has an image ending.
 
     >>> is_image("a/b.PNG"), is_image("b.txt")
     (True, False)
@@ -99,7 +99,7 @@ def stem_of(name: str, under: str = "") -> str:
 
 
 def class_of_folder(name: str) -> str:
-    """Return the name of the folder in which a file lies, '' where there is none.
+    """Return the name of a file's folder, '' if there is none.
 
     >>> class_of_folder("animals/dog/1.png"), class_of_folder("1.png")
     ('dog', '')
@@ -108,20 +108,20 @@ def class_of_folder(name: str) -> str:
 
 
 def shown(name: str) -> str:
-    r"""Return a name on one line, as people read it.
+    r"""Return a readable name on one line.
 
     >>> shown("a\nb"), shown("\udcff.png")
     ('a\\nb', '\\xff.png')
     """
     try:
         readable = os.fsencode(name).decode("utf-8", "backslashreplace")
-    except UnicodeEncodeError:  # half a character, which no file is called by
+    except UnicodeEncodeError:  # a lone surrogate, which no file name contains
         readable = name.encode("utf-8", "backslashreplace").decode()
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in readable)
 
 
 def _unread(root: Path, path: str, name: str) -> str:
-    """Return why a file is not looked at; '' where it is."""
+    """Return why a file is left out, or ''."""
     if name.startswith("."):
         return "is a hidden file"
     if os.path.islink(path):

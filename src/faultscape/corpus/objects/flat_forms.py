@@ -1,10 +1,9 @@
-"""The plain forms of a folder of cut-outs: images with transparency, and images in one folder beside masks in
+"""The simple forms of a folder of cut-outs: images with transparency, and images in one folder with masks in
 another.
 
-Conventions: an image with transparency is an object, whatever folder it lies in; the class is the name of
-that folder, '' directly in the place given. Of two folders the one with masks is told by its name (masks,
-labels, annotations, ...): what is above 0 is the object. In ``instances`` each value above 0 is an object.
-Folders inside them are classes.
+Conventions: an image with transparency is an object in any folder; the class is the name of its folder, '' at
+the top level. Of two folders, the one with masks is recognised by its name (masks, labels, annotations, ...);
+values above 0 are the object. In ``instances``, each value above 0 is an object. Subfolders are classes.
 """
 
 from __future__ import annotations
@@ -60,12 +59,12 @@ def take_all_rgba(harvest: Harvest) -> None:
 
 
 def mask_folders(tree: FileTree) -> tuple[str, str] | None:
-    """Return the folders of images and of masks, each with a ``/`` behind it; None where a tree has no such
-    two.
+    """Return the folders of images and of masks, each with a trailing ``/``; None if a tree has no
+    such pair.
 
-    Where there are masks and instances, instances count; of other folders beside them that with the name
-    ``images``, or the only one. Two folders are images and masks where some of their files have one name, or
-    where they are called so: a folder of cut-outs of the class `mask` is none.
+    If there are both masks and instances, instances count. The image folder is the one called ``images``, or
+    the only other one. Two folders are images and masks if some of their files share a name, or if they are
+    called so: a folder of cut-outs of the class `mask` does not count.
     """
     files = [name for name in tree.files if "/" in name and (is_image(name) or name.lower().endswith(".npy"))]
     folders = sorted({name.partition("/")[0] for name in files})
@@ -89,7 +88,7 @@ def mask_folders(tree: FileTree) -> tuple[str, str] | None:
 
 
 def take_pairs(harvest: Harvest, folders: tuple[str, str]) -> None:
-    """Take the objects of images in one folder whose masks lie in another."""
+    """Take the objects of images in one folder whose masks are in another."""
     value = value_of_folder(folders[1])
     pairs = pairs_of_names(
         harvest, harvest.tree.images(folders[0]), maps_in(harvest.tree, folders[1]), folders
@@ -99,7 +98,7 @@ def take_pairs(harvest: Harvest, folders: tuple[str, str]) -> None:
 
 
 def value_of_folder(mask: str) -> str:
-    """Return ``*``, an object a value, for a mask in a folder called instances, else ''.
+    """Return ``*`` (one object per value) for a mask in a folder called instances, else ''.
 
     >>> value_of_folder("instances/a.png"), value_of_folder("masks/a.png")
     ('*', '')

@@ -1,14 +1,14 @@
-"""The cut-outs of a folder: told by what lies in it what it is, read, and for each file that gives no object
-one line that says why.
+"""The cut-outs of a folder: its form is detected from its contents, objects are read, and each file that
+gives no object gets a one-line reason.
 
 Conventions: a folder has one of four forms, tried in this order: a PASCAL VOC tree, COCO instances, images
-beside masks, images with transparency. ``objects.csv`` may lie in any of them; it says more of the files, and
-what it names is read first. The result depends on pixels and classes, not on names or order of files:
-cut-outs stand in the order of their digests.
+beside masks, images with transparency. Any of them may contain ``objects.csv``, which adds information about
+files; the files that it names are read first. The result depends on pixels and classes, not on names or order
+of files: cut-outs are in order of their digests.
 
-``place`` is the folder. ``say`` is told why others were left out.
+``place`` is the folder. ``say`` receives why objects were left out.
 
-Source: Blum et al. 2021, section 3.1 for which objects are dropped: those that their image's border cuts, and
+Source: Blum et al. 2021, section 3.1 for which objects are dropped: those cut by their image's border, and
 small ones.
 """
 
@@ -53,13 +53,13 @@ EXPECTED = (
 
 @dataclass(frozen=True, eq=False)
 class ObjectFolder:
-    """The cut-outs that a folder holds, in the order of their digests; (file, reason) of all that gave none;
-    and which form the folder has.
+    """The cut-outs of a folder, in the order of their digests; (file, reason) for all files that gave none;
+    and the form of the folder.
     """
 
     cutouts: tuple[Cutout, ...]  # those that can be blended, in the order of their digests
     left_out: tuple[tuple[str, str], ...]  # (file, reason) of files and single objects, sorted
-    kind: Kind  # the form of the folder; csv wherever objects.csv lies in it
+    kind: Kind  # the form of the folder; csv if it contains objects.csv
 
     def __repr__(self) -> str:
         classes = Counter(cutout.class_ or "no class" for cutout in self.cutouts)
@@ -77,11 +77,11 @@ class ObjectFolder:
 def read_cutouts(
     place: str | os.PathLike[str], *, smallest: int = SMALLEST, say: Callable[[str], object] = print
 ) -> ObjectFolder:
-    """Return the cut-outs of a folder, and why others were left out; an object has ``smallest`` pixels or
-    more.
+    """Return the cut-outs of a folder, and why others were left out; an object has at least ``smallest``
+    pixels.
 
-    Errors: CorpusError for a place that is not a folder, in which nothing can be used, whose objects.csv is
-    wrong, or in which one object is known and an anomaly.
+    Errors: CorpusError if the place is not a folder, has nothing usable, has an invalid objects.csv, or has
+    an object that is both known and an anomaly.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -132,7 +132,7 @@ def read_cutouts(
 
 
 def _take(harvest: Harvest) -> Kind:
-    """Take all objects of a folder by the form that it has, and return which that is."""
+    """Take all objects of a folder according to its form, and return the form."""
     if trees := voc_trees(harvest.tree):
         for root in trees:
             take_voc(harvest, root)
@@ -149,7 +149,7 @@ def _take(harvest: Harvest) -> Kind:
 
 
 def _folder_of_pairs(tree: FileTree) -> str:
-    """Return the first folder within a folder that holds images beside masks; '' where none does."""
+    """Return the first subfolder with images and masks, or ''."""
     for inner in sorted({name.partition("/")[0] for name in tree.files if "/" in name}):
         files = tuple(name.removeprefix(f"{inner}/") for name in tree.files if name.startswith(f"{inner}/"))
         if mask_folders(FileTree(tree.root / inner, files, ())):
@@ -158,7 +158,7 @@ def _folder_of_pairs(tree: FileTree) -> str:
 
 
 def _rest(harvest: Harvest) -> None:
-    """Note what no form looked at: each image, and of other files each folder once."""
+    """Note the files that no form used: each image, and other files once per folder."""
     others: Counter[str] = Counter()
     for name in harvest.tree.files:
         if name in harvest.done:

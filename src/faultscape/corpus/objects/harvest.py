@@ -1,10 +1,9 @@
-"""What is gathered while a folder of cut-outs is read: the objects that can be blended, and for everything
-else one line that says why not.
+"""The results gathered while a folder of cut-outs is read: the objects that can be blended, and a one-line
+reason for everything else.
 
-Conventions: a file is named relative to the folder. What `objects.csv` says about a file stands above what
-its folder or data set says. Two cut-outs that look the same count once: the one that is described in more
-detail, and among equals the first by class, split and digest, so that names of files decide nothing but the
-name.
+Conventions: a file is named relative to the folder. What `objects.csv` says about a file overrides its folder
+or data set. Two cut-outs that look the same count once: the one with more description, and among equals the
+first by class, split and digest, so that file names affect only the name.
 """
 
 from __future__ import annotations
@@ -25,21 +24,19 @@ from faultscape.stressors.objects.cutout import Cutout, reason_to_drop
 
 File = TypeVar("File")  # a name, or a pair of names
 
-MOST_BYTES = 4 << 30  # of pixels of all cut-outs, which are held in memory
-MOST_OBJECTS = 1_000  # of an image
+MOST_BYTES = 4 << 30  # pixels of all cut-outs, which are held in memory
+MOST_OBJECTS = 1_000  # per image
 
 
 class Harvest:
     """The cut-outs of a folder so far, and what was left out."""
 
     def __init__(self, tree: FileTree, smallest: int, done: Iterable[str] = ()) -> None:
-        """Begin with nothing but what the tree left out; ``done`` are files that no object is looked for
-        in.
-        """
+        """Start with only what the tree left out; ``done`` are files in which no object is sought."""
         self.tree = tree
         self.left_out = [(shown(name), why) for name, why in tree.left_out]
         self.done = set(done)
-        self.settled: set[str] = set()  # files of which objects.csv says what the object is
+        self.settled: set[str] = set()  # files whose object objects.csv describes
         self._rows: dict[str, ObjectRow] = {}
         self.smallest = smallest
         self._kept: dict[bytes, Cutout] = {}
@@ -47,14 +44,14 @@ class Harvest:
         self._bytes = 0
 
     def each(self, files: Sequence[File]) -> Iterator[File]:
-        """Yield files that objects are read from, one after another, and show how far it is."""
+        """Yield the files to read objects from, showing progress."""
         with progress("objects", len(files)) as tick:
             for file in files:
                 yield file
                 tick(1)
 
     def say_of(self, *rows: ObjectRow) -> None:
-        """Have rows of objects.csv say what the objects of their files are, from here on."""
+        """Use these rows of objects.csv to describe the objects of their files from now on."""
         self._rows |= {row.file: row for row in rows}
 
     def leave(self, name: str, why: FaultscapeError | str) -> None:
@@ -66,7 +63,7 @@ class Harvest:
         self.left_out.append((shown(name), shown(reason)))
 
     def take(self, name: str, cutout: Cutout, which: str = "") -> None:
-        """Take an object of a file if it can be blended; ``which`` says which one of several it is."""
+        """Take an object of a file if it can be blended; ``which`` says which of several it is."""
         self.done.add(name)
         row = self._rows.get(name)
         cutout = replace(cutout, name=" ".join([shown(name), *([which] if which else [])]))
@@ -87,7 +84,7 @@ class Harvest:
                 f"{self.tree.root}: {first.name} (an anomaly) and {second.name} (known) are the same object;"
                 f" set its use in {ROWS}, or remove one"
             )
-        looks = _looks(cutout, place=cutout.use == "known")  # where a known object stays
+        looks = _looks(cutout, place=cutout.use == "known")  # known objects stay in place
         other = self._kept.get(looks)
         if other is None:
             self._bytes += cutout.pixels.nbytes + cutout.alpha.nbytes
@@ -106,7 +103,7 @@ class Harvest:
         )
 
     def cutouts(self) -> tuple[Cutout, ...]:
-        """Return what was taken, in the order of digests."""
+        """Return the objects taken, in the order of digests."""
         return tuple(sorted(self._kept.values(), key=lambda one: one.digest))
 
     def _leave_object(self, name: str, which: str, why: str) -> None:
@@ -118,7 +115,7 @@ def _rank(cutout: Cutout) -> tuple[bool, bool, str, str, str, str]:
 
 
 def _looks(cutout: Cutout, *, place: bool = False) -> bytes:
-    """Return a digest of what is seen of a cut-out, and of where it stood."""
+    """Return a digest of the visible pixels of a cut-out and, with ``place``, of its position."""
     stood = (cutout.corner, cutout.frame) if place else ()
     hashed = hashlib.blake2b(repr((cutout.alpha.shape, stood)).encode(), digest_size=16)
     hashed.update(np.ascontiguousarray(cutout.alpha).tobytes())

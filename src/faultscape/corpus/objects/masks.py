@@ -1,7 +1,8 @@
-"""Objects by masks: read a mask of numbers, and cut out of an image what is above 0, or an object a value.
+"""Objects by masks: read an integer mask, and cut out of an image what is above 0, or one object
+per value.
 
-Conventions: a mask is (H, W) whole numbers, of its image's size. A mask in colours counts where its three
-channels are the same. The image is upright, as a person sees it.
+Conventions: a mask is (H, W) whole numbers, of its image's size. A colour mask is accepted if its three
+channels are equal. The image is upright, as displayed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from faultscape.stressors.objects.cutout import cutout_of_mask
 
 
 def mask_of_file(tree: FileTree, name: str) -> np.ndarray:
-    """Return the numbers of a mask, (H, W); LabelMapError where it is none."""
+    """Return the values of a mask, (H, W); LabelMapError if it is not a mask."""
     try:
         return read_map(tree.root / name)
     except LabelMapError as error:
@@ -33,8 +34,8 @@ def mask_of_file(tree: FileTree, name: str) -> np.ndarray:
 
 
 def image_and_mask(harvest: Harvest, image: str, mask: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return an image (H, W, 3) and its mask (H, W), or None where one of them cannot be read or they do not
-    fit, which is noted of the image.
+    """Return an image (H, W, 3) and its mask (H, W), or None if one of them cannot be read or they do not
+    fit, which is noted for the image.
     """
     try:
         pixels = rgb_of(harvest.tree.read(image), image)
@@ -60,8 +61,8 @@ def image_and_mask(harvest: Harvest, image: str, mask: str) -> tuple[np.ndarray,
 
 
 def take_mask(harvest: Harvest, image: str, mask: str, class_: str, value: str = "") -> None:
-    """Take what a mask cuts out of an image: what is above 0, what is ``value``, or with ``*`` an object a
-    value.
+    """Take what a mask cuts out of an image: what is above 0, what equals ``value``, or with ``*`` one object
+    per value.
     """
     both = image_and_mask(harvest, image, mask)
     if both is None:
@@ -95,8 +96,7 @@ def take_mask(harvest: Harvest, image: str, mask: str, class_: str, value: str =
 def pairs_of_names(
     harvest: Harvest, images: Sequence[str], masks: Sequence[str], folders: tuple[str, str]
 ) -> list[tuple[str, str]]:
-    """Return the images and masks of two folders that have one name; for all others it is noted what they
-    lack.
+    """Return the images and masks of two folders that share a name; for all others, note what is missing.
 
     A suffix that all masks share (``_mask``) is not part of a name.
     """
@@ -133,8 +133,8 @@ def maps_in(tree: FileTree, folder: str) -> list[str]:
 
 
 def _stems_of_masks(masks: Sequence[str], folder: str, images: Container[str]) -> list[str]:
-    """Return the names of masks without endings; where none of them is an image's, without a suffix that all
-    share.
+    """Return the names of masks without endings; if none of them matches an image, also without the suffix
+    that all share.
     """
     stems = [stem_of(name, folder) for name in masks]
     suffix = "" if any(stem in images for stem in stems) else common_suffix(stems)
@@ -142,7 +142,7 @@ def _stems_of_masks(masks: Sequence[str], folder: str, images: Container[str]) -
 
 
 def _by_stem(harvest: Harvest, names: Iterable[str], stems: Iterable[str]) -> dict[str, str]:
-    """Return {name without ending: file}; files that share one are left out."""
+    """Return {name without ending: file}; files that share a name are left out."""
     found: dict[str, list[str]] = {}
     for name, stem in zip(names, stems, strict=True):
         if name not in harvest.done:

@@ -1,9 +1,9 @@
-"""objects.csv: what each file of a folder of cut-outs is; only ``file`` is needed, and an empty cell says
-nothing.
+"""objects.csv: what each file of a folder of cut-outs is. Only ``file`` is required, and empty cells are
+ignored.
 
 Conventions: columns file, class, split, use, mask, in any order. Names are relative to the folder. ``split``
 is validation or test (empty: either), ``use`` anomaly or known. A mask cuts one object out of its file: what
-is above 0; with ``#7`` behind its name what is 7, with ``#*`` an object a value.
+is above 0; with ``#7`` after its name what equals 7, with ``#*`` one object per value.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _MOST_BYTES = 256 << 20
 
 @dataclass(frozen=True)
 class ObjectRow:
-    """A line: what it says about a file, '' where it says nothing; ``value`` is that of the mask's object,
-    ``*`` each, '' all above 0.
+    """A line about a file, with '' for empty cells; ``value`` is the mask value of the object, ``*`` for each
+    value, '' for all above 0.
     """
 
     file: str
@@ -41,8 +41,8 @@ class ObjectRow:
 
 
 def read_rows(tree: FileTree) -> tuple[ObjectRow, ...]:
-    r"""Return the lines of a folder's objects.csv, none where it has none; CorpusError names the line and
-    what is wrong with it.
+    r"""Return the lines of a folder's objects.csv, none if it has none; CorpusError names an invalid line and
+    the fault.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -131,7 +131,7 @@ def _row(cells: Mapping[str, str], files: frozenset[str], where: str, number: in
 
 
 def _file(name: str, files: frozenset[str], where: str) -> str:
-    """Return the name of a file of the folder; CorpusError where it is none."""
+    """Return the name of a file in the folder; CorpusError if there is no such file."""
     if not name:
         raise CorpusError(f"{where}: names no file")
     normal = posixpath.normpath(name)

@@ -1,11 +1,11 @@
-"""Objects of a PASCAL VOC tree: JPEGImages, SegmentationClass, SegmentationObject where there is one, and the
-lists of ImageSets/Segmentation.
+"""Objects from a PASCAL VOC tree: JPEGImages, SegmentationClass, SegmentationObject if present, and the lists
+in ImageSets/Segmentation.
 
-Conventions: ids are VOC's own, 0 is background, 255 the band around objects and what nobody labelled: never
-an object. Without SegmentationObject the connected regions (8 neighbours) of a class are objects, so that
-those that touch are one. An object is cut by its image's border also where only its band of 255, at most
-`BAND` pixels wide, lies between. Images of val.txt (or validation.txt) serve in validation, those of test.txt
-in test, all others in both.
+Conventions: ids are VOC's own; 0 is background, and 255 is the band around objects and unlabelled pixels,
+never an object. Without SegmentationObject, the connected regions (8 neighbours) of a class are objects, so
+objects that touch are merged. An object also counts as cut by its image's border if only its band of 255, at
+most `BAND` pixels wide, is in between. Images in val.txt (or validation.txt) are for validation, those in
+test.txt for test, all others for both.
 Source: Everingham et al. 2010, and the development kit's description of the masks.
 """
 
@@ -26,13 +26,13 @@ from faultscape.stressors.objects.cutout import Cutout, connected_cutouts, cutou
 VOID = 255
 BAND = 5  # pixels: at borders of images of the 2012 set, bands are at most 4 wide
 _LISTS = {"val.txt": "validation", "validation.txt": "validation", "test.txt": "test"}
-_MOST_BYTES = 64 << 20  # of a list
-_DEEP = 2  # folders above a tree: VOCdevkit/VOC2012
+_MOST_BYTES = 64 << 20  # per list
+_DEEP = 2  # levels above a tree: VOCdevkit/VOC2012
 
 
 def voc_trees(tree: FileTree) -> list[str]:
-    """Return the folders that hold JPEGImages and SegmentationClass, each with a ``/`` behind it (``""``: the
-    place itself).
+    """Return the folders with JPEGImages and SegmentationClass, each with a trailing ``/`` (``""``: the place
+    itself).
     """
     folders = {name.rpartition("/")[0] for name in tree.files}
     above = {folder[: -len("JPEGImages")] for folder in folders if f"/{folder}".endswith("/JPEGImages")}
@@ -42,9 +42,7 @@ def voc_trees(tree: FileTree) -> list[str]:
 
 
 def take_voc(harvest: Harvest, root: str) -> None:
-    """Take the objects of one tree; for images without a mask, and masks without an image, it is noted what
-    they lack.
-    """
+    """Take the objects of one tree; note images without a mask and masks without an image."""
     tree = harvest.tree
     folders = f"{root}JPEGImages/", f"{root}SegmentationClass/"
     of_object = {
@@ -79,7 +77,7 @@ def take_voc(harvest: Harvest, root: str) -> None:
 
 
 def band_at_border(inside: np.ndarray, void: np.ndarray) -> int:
-    """Return how many pixels of an object's band of void, at most `BAND` from it, lie on the image's border.
+    """Return how many pixels of an object's void band, at most `BAND` from it, are on the image's border.
 
     >>> inside, void = np.zeros((9, 9), bool), np.zeros((9, 9), bool)
     >>> inside[4, 2:5], void[4, :2] = True, True
@@ -102,7 +100,7 @@ def band_at_border(inside: np.ndarray, void: np.ndarray) -> int:
 def _objects(
     harvest: Harvest, image: str, pixels: np.ndarray, labels: np.ndarray, instances: str
 ) -> Iterator[tuple[Cutout, np.ndarray]]:
-    """Yield the objects of an image and where they are (H, W); what cannot be one is noted."""
+    """Yield the objects of an image and where they are (H, W); note what cannot be an object."""
     names = {id_: name for id_, name in zip(voc().ids, voc().names, strict=True) if id_}
     if odd := [int(v) for v in np.unique(labels) if v not in names and v not in (0, VOID)]:
         raise ImageError(
@@ -136,7 +134,9 @@ def _objects(
 def _regions(
     harvest: Harvest, image: str, pixels: np.ndarray, labels: np.ndarray, names: dict[int, str]
 ) -> Iterator[tuple[Cutout, np.ndarray]]:
-    """Yield the connected regions of each class; those that are too small are counted in one line."""
+    """Yield the connected regions of each class; note the number of regions that are too small in
+    one line.
+    """
     from scipy import ndimage
 
     there = {id_: names[id_] for id_ in names if (labels == id_).any()}
@@ -161,7 +161,7 @@ def _regions(
 
 
 def _splits(harvest: Harvest, root: str) -> dict[str, str]:
-    """Return {name of an image: split} of the lists; CorpusError for an image in lists of both splits."""
+    """Return {image name: split} from the lists; CorpusError for an image in the lists of both splits."""
     splits: dict[str, str] = {}
     folder = f"{root}ImageSets/Segmentation/"
     for list_, split in _LISTS.items():

@@ -1,1 +1,1 @@
-"""Images of the corpus that are made of others when they are read."""
+"""Images of the corpus that are made from others when they are read."""

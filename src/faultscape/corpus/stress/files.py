@@ -1,7 +1,7 @@
-"""Files that recipes of images need beside their parents: objects, masks of void, depth, textures of frost.
+"""Files that image recipes need besides their parents: objects, void masks, depth, frost textures.
 
-Conventions: objects and masks lie in the study, each called after its digest; depth and textures lie where a
-person has them, and are refused where they changed since.
+Conventions: objects and masks are stored in the study, each named by its digest; depth and textures stay
+where the user has them, and are refused if they have changed.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from faultscape.stressors.objects.cutout import Cutout
 
 DEPTH_ENDINGS = (".npy", ".png")
 _TEXTURES = frozenset([".png", ".jpg", ".jpeg"])
-_LAYOUT = (  # before the name of a layout and its files of depth and camera; no absolute path begins so
+_LAYOUT = (  # prefix of a layout's name with its depth and camera files; no absolute path begins with it
     "layout:"
 )
-_PER_METRE = 256  # of depth in 16-bit PNG, as KITTI writes it
+_PER_METRE = 256  # depth unit in 16-bit PNG, as in KITTI
 
 
 @lru_cache(maxsize=256)
 def read_object(folder: str, digest: str) -> Cutout:
-    """Return a stored cut-out by its digest; ImageError where it is gone or another."""
+    """Return a stored cut-out by its digest; ImageError if it is missing or has changed."""
     path = Path(folder) / f"{digest}.png"
     found = read_cutout(read_bytes(path, ImageError), path)
     if found.digest != digest:
@@ -46,8 +46,8 @@ def read_object(folder: str, digest: str) -> Cutout:
 
 @lru_cache(maxsize=16)
 def read_void(folder: str, digest: str) -> np.ndarray:
-    """Return a stored mask of void (H, W) by the digest of its pixels; ImageError where it is gone or
-    another.
+    """Return a stored void mask (H, W) by the digest of its pixels; ImageError if it is missing or has
+    changed.
     """
     path = Path(folder) / f"void-{digest}.png"
     data = read_bytes(path, ImageError)
@@ -59,7 +59,7 @@ def read_void(folder: str, digest: str) -> np.ndarray:
 
 
 def write_void(mask: np.ndarray) -> bytes:
-    """Return a mask (H, W) as a PNG of one bit a pixel."""
+    """Return a mask (H, W) as a PNG with one bit per pixel."""
     out = io.BytesIO()
     Pillow.fromarray(mask).save(out, format="PNG", optimize=True)
     return out.getvalue()
@@ -77,14 +77,12 @@ def void_digest(mask: np.ndarray) -> str:
 
 
 def depth_digest(path: str) -> str:
-    """Return the digest of a file of depth, or of the files of a layout's; ImageError where they cannot be
-    read.
-    """
+    """Return the digest of a depth file, or of a layout's depth files; ImageError if they cannot be read."""
     return hashlib.sha256(b"".join(read_bytes(one, ImageError) for one in _files(path))).hexdigest()[:32]
 
 
 def depth_of_layout(layout: str, frame: Frame) -> str:
-    """Return the place of a frame's depth as a layout has it: its name, and the files of depth and camera."""
+    """Return the place of a frame's depth in a layout: the layout's name, and the depth and camera files."""
     return f"{_LAYOUT}{layout}|{frame.depth}|{frame.camera}"
 
 
@@ -93,10 +91,10 @@ def _files(path: str) -> list[str]:
 
 
 def read_depth(path: str, digest: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Return depth (H, W) in metres, by nearest neighbour at the ``shape`` of an image: ``.npy`` of metres,
-    16-bit PNG of metres times 256 (0: unknown), or what a layout has.
+    """Return depth (H, W) in metres, resized by nearest neighbour to the ``shape`` of an image, from ``.npy``
+    in metres, 16-bit PNG in 1/256 metres (0: unknown), or a layout.
 
-    Errors: ImageError for a file that changed, or holds no depth.
+    Errors: ImageError for a file that has changed or does not hold depth.
     """
     if digest and depth_digest(path) != digest:
         raise ImageError(
@@ -116,7 +114,7 @@ def read_depth(path: str, digest: str, shape: tuple[int, ...]) -> np.ndarray:
             with decoding(path, ImageError):
                 picture = open_picture(data, path, ImageError)
                 if not picture.mode.startswith("I"):
-                    # a map of labels, or a view in colours, would be taken for some metres
+                    # a label map or a colour image would be taken for depth
                     raise ImageError(
                         f"{path}: has no 16 bits; expected depth as a 16-bit grey PNG of metres times"
                         f" {_PER_METRE} (0: unknown), or .npy of metres"
@@ -133,7 +131,7 @@ def read_depth(path: str, digest: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def textures_digest(folder: str) -> str:
-    """Return a digest of the images of a folder of textures, whatever they are called; ImageError where there
+    """Return a digest of the images in a folder of textures, independent of their names; ImageError if there
     are none.
     """
     return hashlib.sha256("".join(sorted(_digests(folder))).encode()).hexdigest()[:16]
@@ -141,8 +139,8 @@ def textures_digest(folder: str) -> str:
 
 @lru_cache(maxsize=2)
 def read_textures(folder: str, digest: str) -> tuple[np.ndarray, ...]:
-    """Return the textures of a folder in the order of their bytes' digests; ImageError where they are others
-    than those of this digest.
+    """Return the textures of a folder in the order of their digests; ImageError if they do not match this
+    digest.
     """
     held = _digests(folder)
     if textures_digest(folder) != digest:
@@ -154,7 +152,7 @@ def read_textures(folder: str, digest: str) -> tuple[np.ndarray, ...]:
 
 
 def _digests(folder: str) -> dict[str, Path]:
-    """Return {digest: path} of the images of a folder."""
+    """Return {digest: path} of the images in a folder."""
     try:
         found = {
             hashlib.sha256(path.read_bytes()).hexdigest(): path

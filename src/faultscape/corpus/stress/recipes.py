@@ -1,10 +1,9 @@
-"""Images that are made of others when they are read: what each is made of, and how.
+"""Recipes for images that are made from others when they are read.
 
-Conventions: the source of such an image is ``stress:`` and a JSON object: ``of``, the source of the image
-that it is made of (its parent), ``digest``, that of the parent as it was collected, and one step with all its
-parameters. What is made follows from these alone, so that every reader gets the same bytes. The digest
-of a made image is that of its recipe, without the place of the parent: a parent that was moved makes the same
-image, one that changed makes none.
+Conventions: the source of a made image is ``stress:`` followed by a JSON object: ``of``, the source of its
+parent image, ``digest``, the parent's digest when it was collected, and one step with all its parameters. The
+result depends only on these, so that every reader gets the same bytes. The digest of a made image is that of
+its recipe without the parent's place: a moved parent makes the same image, a changed one makes none.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from faultscape.stressors.corruption import corrupt
 from faultscape.stressors.fog import Fog, add_fog
 
 PREFIX = "stress:"
-METHOD = 1  # raised when the same recipe makes other pixels
-CANNOT = "cannot be made: "  # begins why a step makes nothing of a parent that is what it was
+METHOD = 1  # increased when the same recipe makes different pixels
+CANNOT = "cannot be made: "  # prefix of the reason why a step fails on an unchanged parent
 
 
 @dataclass(frozen=True)
 class CorruptStep:
-    """A corruption at one severity; ``key`` stands for the image in the order of chance, ``textures`` is a
-    folder of frost, ``code`` the digest of a file of one's own or of the textures.
+    """A corruption at one severity; ``key`` identifies the image for random numbers, ``textures`` is a folder
+    of frost textures, ``code`` the digest of the user's file or of the textures.
     """
 
     name: str
@@ -46,7 +45,7 @@ class CorruptStep:
 @dataclass(frozen=True)
 class PlanStep:
     """Objects blended in by a plan (`stressors.BlendPlan`); ``objects`` is the folder of the cut-outs,
-    ``void`` the digest of the mask of the base's void pixels there, '' where no fog needs it.
+    ``void`` the digest of the mask of the base's void pixels there, '' unless fog needs it.
     """
 
     plan: str
@@ -58,8 +57,8 @@ class PlanStep:
 
 @dataclass(frozen=True)
 class FogStep:
-    """Fog of an attenuation ``beta`` a metre in grey ``light``; ``depth`` is a file of metres, '' for the
-    depth that place tells.
+    """Fog with an attenuation ``beta`` per metre in grey ``light``; ``depth`` is a depth file, '' for the
+    depth estimated from position.
     """
 
     beta: float
@@ -83,14 +82,14 @@ _KINDS: dict[str, type[Step]] = {
     "fog": FogStep,
     "overlay": OverlayStep,
 }
-# fields that say where a file lies, whose digests stand beside
+# fields with file places, whose digests are in other fields
 _PLACES = ("textures", "objects", "depth", "overlay")
 _PLAIN: dict[object, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float)}
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What an image is made of, and how: the source and digest of its parent, and one step."""
+    """How an image is made: the source and digest of its parent, and one step."""
 
     of: str
     digest: str
@@ -108,8 +107,8 @@ class Recipe:
 
     @property
     def made_digest(self) -> str:
-        """The digest of the image that is made: of the parent's, the step without what files are called, and
-        how it is computed now. CorpusError for a plan that is none.
+        """The digest of the made image, from the parent's digest, the step without file places, and the
+        version of the computation. CorpusError for an invalid plan.
         """
         step = {name: value for name, value in asdict(self.step).items() if name not in _PLACES}
         if isinstance(self.step, PlanStep):
@@ -125,8 +124,7 @@ class Recipe:
 
 
 def recipe_of(source: str) -> Recipe | None:
-    """Return the recipe that a source is; None of one that is a place. ImageError for a recipe that cannot be
-    read.
+    """Return the recipe in a source; None if it is a place. ImageError for a recipe that cannot be read.
 
     >>> recipe_of("a.png")
     >>> made = Recipe("a.png", "5f3c", CorruptStep("fog", 3, 0, "5f3c"))
@@ -149,7 +147,7 @@ def recipe_of(source: str) -> Recipe | None:
 
 
 def _plain(step: Step) -> bool:
-    """Return whether the fields of a step are what they are declared as: a file may say anything."""
+    """Return whether the fields of a step have their declared types, because a file may hold anything."""
     held = [(getattr(step, field.name), _PLAIN[field.type]) for field in fields(step)]
     return all(_is_text(value) if kinds == (str,) else type(value) in kinds for value, kinds in held)
 
@@ -159,8 +157,8 @@ def _is_text(value: object) -> bool:
 
 
 def cook(recipe: Recipe, parent: np.ndarray) -> np.ndarray:
-    """Return the image (H, W, 3) uint8 that a recipe makes of the pixels of its parent, of the same shape;
-    ImageError where that cannot be: a file that it needs is gone or another.
+    """Return the image (H, W, 3) uint8 that a recipe makes from the pixels of its parent, of the same shape;
+    ImageError if that fails: a file that it needs is missing or has changed.
     """
     try:
         return _cooked(recipe.step, parent)
@@ -188,8 +186,8 @@ def _cooked(step: Step, parent: np.ndarray) -> np.ndarray:
 def blended(
     step: PlanStep, base: np.ndarray, depth: np.ndarray | None = None, void: np.ndarray | None = None
 ) -> Blended:
-    """Return a base (H, W, 3) uint8 with a step's objects blended in; ``void`` (H, W), where it is not given,
-    is read where fog needs it.
+    """Return a base (H, W, 3) uint8 with a step's objects blended in; ``void`` (H, W), if not given, is read
+    when fog needs it.
     """
     plan = plan_of_text(step.plan)
     cutouts = [read_object(step.objects, placed.cutout) for placed in plan.objects]
@@ -199,9 +197,7 @@ def blended(
 
 
 def code_of(name: str) -> str:
-    """Return the digest of the file that a corruption of one's own, ``file.py:NAME``, lies in; '' for one
-    that is built in.
-    """
+    """Return the digest of the file of a user-defined corruption, ``file.py:NAME``; '' for a built-in one."""
     return plug.digest(name) if ".py:" in name else ""
 
 

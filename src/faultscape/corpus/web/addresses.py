@@ -1,11 +1,11 @@
-"""Which addresses may be asked: http and https on the open internet, and on this or a private network only
-what a person named.
+"""The addresses that may be requested: http and https on the open internet, and on this machine or a private
+network only what the user named.
 
-Conventions: a host is private when any address it has is not global (loopback, private, link-local,
-reserved). A person names a private server, which is a host and a port, by its address or as localhost: in a
-list of URLs, or as where an API is asked. Redirects and answers of that server may lead back to it, and to no
-other private one; a name that merely leads to a private address names nothing. No host has a percent sign,
-which what connects would read as another host.
+Conventions: a host is private if any of its addresses is not global (loopback, private, link-local,
+reserved). The user names a private server, that is a host and a port, by its address or as localhost, in a
+list of URLs or as the address of an API. Redirects and answers of that server may lead back to it, but to no
+other private server; a name that only resolves to a private address does not count as named. A host must not
+contain a percent sign, which the connecting code would decode to a different host.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Resolve = Callable[[str], list[str]]
 
 
 def clean(url: str) -> str:
-    """Return a URL as it is sent; WebError when it is none that may be asked.
+    """Return a URL as it is sent; WebError if it may not be requested.
 
     >>> clean(" https://example.org/a b/ä.jpg#top ")
     'https://example.org/a%20b/%C3%A4.jpg'
@@ -51,7 +51,7 @@ def clean(url: str) -> str:
 
 
 def names_private(url: str) -> str:
-    """Return the server, host and port, of a URL that by itself names a private address, '' otherwise.
+    """Return the server (host and port) of a URL that literally names a private address, '' otherwise.
 
     >>> (
     ...     names_private("http://127.0.0.1:8000/a"),
@@ -87,8 +87,8 @@ def private(address: str) -> bool:
 
 
 def check(url: str, named: str, resolve: Resolve) -> None:
-    """WebError when a URL leads to a private address other than the server ``named`` by a person; what a
-    proxy asks for us, the proxy judges.
+    """Raise WebError if a URL leads to a private address other than the server ``named`` by the user;
+    requests through a proxy are left to the proxy.
     """
     host, inside = urlsplit(url).hostname or "", names_private(url)
     if inside and inside == named:
@@ -109,13 +109,13 @@ def check(url: str, named: str, resolve: Resolve) -> None:
 
 
 def proxied(url: str) -> bool:
-    """Whether the environment says that a proxy asks for this URL; asked as urllib asks, with the port."""
+    """Whether the environment sets a proxy for this URL, decided as in urllib, with the port."""
     parts = urlsplit(url)
     return parts.scheme in urllib.request.getproxies() and not urllib.request.proxy_bypass(parts.netloc)
 
 
 def look_up(host: str) -> list[str]:
-    """Return the addresses of a host; WebError when it has none."""
+    """Return the addresses of a host; WebError if it has none."""
     try:
         return sorted({str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)})
     except (OSError, UnicodeError):

@@ -1,7 +1,7 @@
-"""The searches that `collect --api` knows, and where each is asked.
+"""The search APIs of `collect --api`, and their addresses.
 
 Conventions: FAULTSCAPE_OPENVERSE_URL, FAULTSCAPE_FLICKR_URL and FAULTSCAPE_WIKIMEDIA_URL in the environment
-name another address of the same API (a mirror, a server of one's own).
+set a different address for the same API (a mirror, or your own server).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ APIS = {"openverse": openverse, "flickr": flickr, "wikimedia": wikimedia}
 
 
 def address(api: str) -> str:
-    """Return where an API is asked; OptionError when it is not known, or its key is missing."""
+    """Return the address of an API; OptionError if it is unknown, or its key is missing."""
     if api not in APIS:
         raise OptionError(f"--api {api!r} is not known; use {', '.join(APIS)}.{closest(api, list(APIS))}")
     if api == "flickr":
@@ -30,9 +30,7 @@ def address(api: str) -> str:
 
 
 def searching(api: str, web: Web, url: str) -> Callable[[str, Wanted], Iterator[Hit]]:
-    """Return the function that searches an API for a query; what was asked a moment ago is not asked
-    again.
-    """
+    """Return the function that searches an API for a query; repeated requests are not sent again."""
     named = names_private(url)
     busy = wikimedia.busy if api == "wikimedia" else lambda _: False
 

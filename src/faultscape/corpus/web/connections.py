@@ -1,8 +1,8 @@
-"""Connections that look whom they have reached, and that no server holds open for ever.
+"""HTTP connections that verify the peer address and enforce a deadline.
 
-Conventions: a name may lead elsewhere by the time it is connected to, so the address that was reached is
-looked at before anything is sent; whom a proxy reaches, the proxy judges. Nothing is read, neither headers
-nor body, after an answer's `Pace` has no seconds left.
+Conventions: a name may resolve differently by the time of connecting, so the address reached is checked
+before anything is sent; connections through a proxy are left to the proxy. Neither headers nor body are read
+once an answer's `Pace` has no seconds left.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from faultscape.corpus.web.addresses import names_private, private, proxied
 from faultscape.errors import WebError
 
 PATIENCE = 300.0  # seconds for one answer
-# seconds in which nothing need come, and the bytes that must come in each second after
+# seconds in which nothing need arrive, and the bytes that must arrive in each second after that
 GRACE, LOWEST = 30.0, 1000
 
 
 class SlowError(WebError):
-    """An answer that did not end in time."""
+    """An answer that did not finish in time."""
 
 
 class Pace:
-    """How long an answer may still take: longer the more of it has come, up to PATIENCE."""
+    """How long an answer may still take: longer the more of it has arrived, up to PATIENCE."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock, self._start = clock, clock()
         self.bytes = 0
 
     def left(self) -> float:
-        """Return seconds; SlowError where there are none."""
+        """Return the seconds left; SlowError if there are none."""
         most = min(PATIENCE, GRACE + self.bytes / LOWEST)
         if (left := self._start + most - self._clock()) > 0:
             return left
@@ -47,8 +47,8 @@ class Pace:
 
 
 def opener(named: str, tls: ssl.SSLContext | None, pace: Pace) -> urllib.request.OpenerDirector:
-    """Return an opener of http, or of https with ``tls``, alone, which follows no redirect: who asks looks
-    where they lead. ``named`` is a server as for `check`.
+    """Return an opener only for http, or for https with ``tls``, that does not follow redirects: the caller
+    checks where they lead. ``named`` is a server as for `check`.
     """
     made = urllib.request.OpenerDirector()
     rest = (
@@ -84,7 +84,7 @@ class _Https(urllib.request.HTTPSHandler):
 def _connecting(
     kind: type[http.client.HTTPConnection], req: urllib.request.Request, named: str, pace: Pace
 ) -> Any:
-    """Return what makes the connection for a request: only one to a proxy, or to the server that a person
+    """Return a connection factory for a request: only a connection to a proxy, or to the server that the user
     named, may reach a private address.
     """
     meant = named != "" and names_private(req.full_url) == named
@@ -106,7 +106,7 @@ def _connecting(
 
 
 class _Bounded(http.client.HTTPResponse):
-    """An answer of which every read, from the status line on, ends in time."""
+    """An answer whose every read, from the status line on, ends in time."""
 
     def __init__(self, sock: socket.socket, *about: Any, pace: Pace, **more: Any) -> None:
         super().__init__(sock, *about, **more)
@@ -114,7 +114,7 @@ class _Bounded(http.client.HTTPResponse):
 
 
 class _Timed(io.RawIOBase):
-    """The bytes of a socket, each read of which waits no longer than is left."""
+    """The bytes of a socket, where each read waits no longer than the time left."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, pace: Pace) -> None:
         self._raw, self._socket, self._pace = raw, sock, pace

@@ -1,8 +1,8 @@
-"""Search Flickr by its documented REST calls; an API key is needed, in the environment as FLICKR_API_KEY.
+"""Search Flickr through its documented REST API, which needs a key in the environment as FLICKR_API_KEY.
 
-Conventions: 3,600 requests an hour a key, 4,000 results a query. Dates are days of upload and the window is
-asked of the server. What each licence number means is asked once a run. The largest size that the search
-gives an address of is taken; for transparency the original, when it is a PNG.
+Conventions: 3,600 requests an hour per key, 4,000 results per query. Dates are upload days, and the server
+applies the window. The meaning of licence numbers is requested once per run. The largest size with an address
+in the search result is taken; for transparency, the original, if it is a PNG.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _EXTRAS = ("license", "date_upload", "owner_name", "original_format", *(f"url_{s
 
 
 def key() -> str:
-    """Return the user's API key; OptionError when there is none."""
+    """Return the user's API key; OptionError if there is none."""
     if not (found := os.environ.get("FLICKR_API_KEY", "").strip()):
         raise OptionError("--api flickr needs an API key; get one from Flickr and set it as FLICKR_API_KEY")
     return found
@@ -32,7 +32,7 @@ def key() -> str:
 def search(
     ask: Callable[[str, dict[str, Any]], Any], query: str, wanted: Wanted, url: str = URL
 ) -> Iterator[Hit]:
-    """Yield what Flickr finds, page by page as long as more is asked for; WebError when it refuses."""
+    """Yield what Flickr finds, page by page as long as more is requested; WebError if it refuses."""
     always = {"api_key": key(), "format": "json", "nojsoncallback": 1}
     licences = _licences(ask(url, {"method": "flickr.photos.licenses.getInfo", **always}))
     allowed = [number for number, (_, address) in licences.items() if licensed(address, wanted.licence)]
@@ -58,7 +58,7 @@ def search(
 def _hit(
     photo: dict[str, Any], query: str, licences: dict[str, tuple[str, str]], wanted: Wanted
 ) -> Hit | None:
-    """Return an image in its largest size, or None when no address of a size that can do is given."""
+    """Return an image in its largest size, or None if there is no address of a suitable size."""
     sizes = [size for size in _SIZES if photo.get(f"url_{size}")]
     if wanted.transparent:  # all other sizes are JPEG
         sizes = [size for size in sizes if size == "o" and str(photo["url_o"]).lower().endswith(".png")]

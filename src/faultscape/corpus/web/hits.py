@@ -1,8 +1,8 @@
-"""An image that a list or an API names, and which of these are wanted: date, size, transparency, licence.
+"""Images found by a list or an API, and the filter for them: date, size, transparency, licence.
 
-Conventions: dates are ISO days or moments in UTC as the source gives them; a window holds its first day and
-not its last. An image without a date is outside of every window. Licences are distinguished by the address of
-their text, as Creative Commons writes them.
+Conventions: dates are ISO days or moments in UTC as the source gives them; a window includes its first day
+and excludes its last. An image without a date is outside every window. Licences are distinguished by the
+address of their text, as Creative Commons writes them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LICENCES = get_args(Licence)
 
 @dataclass(frozen=True)
 class Hit:
-    """What a list or an API says about an image; width and height are 0 when it does not say them."""
+    """What a list or an API says about an image; width and height are 0 if unknown."""
 
     id: str
     url: str
@@ -39,7 +39,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What may come in; ``min_size`` is (width, height)."""
+    """The filter for images; ``min_size`` is (width, height)."""
 
     after: date | None = None
     before: date | None = None
@@ -59,18 +59,18 @@ def line(text: Any, longest: int = 300) -> str:
 
 
 def whole(number: Any) -> int:
-    """Return a size that an API gives as a number or its digits; 0 when it is neither."""
+    """Return a size that an API gives as a number or as digits; 0 if it is neither."""
     text = str(number)
     return int(text) if text.isdecimal() and len(text) < 7 else 0
 
 
 def key(url: str) -> str:
-    """Return the id of an image that has no other name."""
+    """Return the id of an image without another name."""
     return f"url-{hashlib.sha256(url.encode()).hexdigest()[:16]}"
 
 
 def day(text: str) -> date | None:
-    """Return the UTC day of an ISO date or moment, or None when it is neither.
+    """Return the UTC day of an ISO date or time, or None if it is neither.
 
     >>> day("2024-03-01T23:30:00-02:00"), day("last week")
     (datetime.date(2024, 3, 2), None)
@@ -83,7 +83,7 @@ def day(text: str) -> date | None:
 
 
 def option_day(name: str, text: str | None) -> date | None:
-    """Return the day that an option gives; OptionError when it is none."""
+    """Return the day that an option gives; OptionError if it is not a day."""
     if text is None:
         return None
     if (found := day(str(text))) is None:
@@ -92,7 +92,7 @@ def option_day(name: str, text: str | None) -> date | None:
 
 
 def too_early_or_late(hit: Hit, wanted: Wanted) -> str:
-    """Return why an image's date keeps it out, '' when it does not.
+    """Return why an image's date excludes it, or ''.
 
     >>> window = Wanted(after=date(2024, 3, 1), before=date(2024, 4, 1))
     >>> (
@@ -114,14 +114,14 @@ def too_early_or_late(hit: Hit, wanted: Wanted) -> str:
 
 
 def too_small(width: int, height: int, wanted: Wanted) -> str:
-    """Return why a size keeps an image out, '' when it does not."""
+    """Return why its size excludes an image, or ''."""
     if wanted.min_size and (width < wanted.min_size[0] or height < wanted.min_size[1]):
         return f"its {width} x {height} pixels are below --min-size {wanted.min_size[0]}x{wanted.min_size[1]}"
     return ""
 
 
 def licensed(address: str, wanted: str) -> bool:
-    """Whether the licence whose text lies at an address is of a wanted kind.
+    """Whether the licence with its text at an address is of the wanted kind.
 
     >>> by_nc = "https://creativecommons.org/licenses/by-nc/4.0/"
     >>> licensed(by_nc, "open"), licensed(by_nc, "commercial"), licensed(by_nc, "modification")
@@ -139,7 +139,7 @@ def licensed(address: str, wanted: str) -> bool:
 
 
 def short_licence(address: str, name: str) -> str:
-    """Return a licence in the usual letters, or its name when it has none.
+    """Return the usual abbreviation of a licence, or its name if there is none.
 
     >>> short_licence("https://creativecommons.org/licenses/by-sa/2.0/", "Attribution-ShareAlike License")
     'CC BY-SA 2.0'

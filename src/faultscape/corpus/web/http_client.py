@@ -1,12 +1,12 @@
-"""The one place that talks HTTP: slowly, saying who asks, taking no for an answer, and never more than was
-bargained for.
+"""The only HTTP client here: rate-limited, with an identifying user agent, backing off on refusals, and with
+bounded bodies.
 
-Conventions: ``rate`` is requests a second to one host. 429 and 5xx are asked again after what Retry-After
-says, or 1, 2, 4, ... seconds; a host that wants more than ``PATIENCE`` seconds is left alone for the rest of
-the run, and an answer that takes longer, headers and body, or trickles, is given up. So is a host that failed
-``FAILURES`` times in a row, of which all but the first are asked once. Bodies are bounded in bytes. Clock and
-sleep come in, so that tests wait for nothing. Threads may ask side by side.
-Messages name the host and never the URL, which may hold a key.
+Conventions: ``rate`` is requests per second to one host. After 429 and 5xx, a request is repeated after the
+Retry-After time, or 1, 2, 4, ... seconds. A host that asks for more than ``PATIENCE`` seconds is not
+contacted again in this run, and an answer that takes longer than that (headers and body), or trickles, is
+abandoned. A host that failed ``FAILURES`` times in a row is dropped too; after the first failure, its
+requests are tried only once. Bodies are bounded in bytes. Clock and sleep are arguments, so that tests do not
+wait. Threads may send requests in parallel. Messages name the host and never the URL, which may hold a key.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MOVED = (301, 302, 303, 307, 308)
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server said."""
+    """The answer of a server."""
 
     status: int
     headers: dict[str, str]
@@ -50,11 +50,11 @@ class Answer:
 
 
 class ClosedError(WebError):
-    """A host that is not asked any more in this run: it wants a long rest, or cannot be reached."""
+    """A host that is no longer contacted in this run: it asks for a long pause, or cannot be reached."""
 
 
 class Web:
-    """Ask servers politely; one of these serves a whole run, so that the rate holds across it."""
+    """A polite HTTP client; one instance serves a whole run, so that the rate limit applies to all of it."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Web:
         self._clock, self._sleep, self._now, self._resolve = clock, sleep, now, resolve
         self._free: dict[str, float] = {}
         self._closed: dict[str, str] = {}
-        self._failures: dict[str, int] = {}  # of each host, since it last answered
+        self._failures: dict[str, int] = {}  # by host, since its last answer
         self._lock = threading.Lock()
 
     @functools.cached_property
@@ -80,15 +80,15 @@ class Web:
         return ssl.create_default_context()
 
     def get(self, url: str, *, limit: int, named: str = "") -> Answer:
-        """Return what a URL holds, at most ``limit`` bytes; WebError in words otherwise. ``named`` is the
-        private server that a person named, if any.
+        """Return the content of a URL, at most ``limit`` bytes; WebError otherwise. ``named`` is the private
+        server that the user named, if any.
         """
         here, hops, tries = clean(url), 0, 0
         while True:
             host = urlsplit(here).netloc
             if host in self._closed:
                 raise ClosedError(self._closed[host])
-            # who has left that server is not led back by another
+            # once redirected away from that server, another cannot lead back to it
             named = named if names_private(here) == named else ""
             check(here, named, self._resolve)
             self._wait(host)
@@ -102,7 +102,7 @@ class Web:
                 words = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
                 what = f"{host}: {'took too long' if isinstance(reason, TimeoutError) else words}"
                 if isinstance(fault, urllib.error.URLError) and tries + 1 >= TRIES:
-                    # it cannot even be reached
+                    # the host cannot even be reached
                     self._closed[host] = f"{what} (tried {TRIES} times)"
                     raise ClosedError(self._closed[host]) from None
             else:
@@ -131,7 +131,7 @@ class Web:
         named: str = "",
         busy: Callable[[Any], bool] = lambda _: False,
     ) -> Any:
-        """Return the JSON that an API answers; while it says that it is ``busy`` it is asked again."""
+        """Return the JSON answer of an API, repeating the request while it reports that it is ``busy``."""
         whole = f"{url}?{urlencode(parameters)}"
         host = urlsplit(whole).netloc
         tries = 0
@@ -147,8 +147,8 @@ class Web:
             self.back_off(host, tries, f"{host}: is busy", self._retry_after(answer))
 
     def back_off(self, host: str, tries: int, what: str, again: float | None) -> None:
-        """Wait before a host is asked again; WebError when it was asked often enough, ClosedError when it
-        wants too long a rest.
+        """Wait before the next request to a host; WebError after too many tries, ClosedError if it asks for
+        too long a pause.
         """
         if again is not None and again > PATIENCE:
             self._closed[host] = (
@@ -160,8 +160,8 @@ class Web:
         self._sleep(again if again is not None else float(2 ** (tries - 1)))
 
     def _failed(self, host: str, what: str) -> WebError:
-        """Return the error of a host that did not answer, which is closed when that happened often enough in
-        a row.
+        """Return the error for a host that did not answer, and close the host after too many failures in a
+        row.
         """
         self._failures[host] = self._failures.get(host, 0) + 1
         if self._failures[host] < FAILURES:
@@ -203,7 +203,7 @@ class Web:
             return Answer(answer.status, headers, bytes(body))
 
     def _retry_after(self, answer: Answer) -> float | None:
-        """Return the seconds that a server wants to be left alone for, or None when it does not say."""
+        """Return the seconds that a server asks to wait, or None if it does not say."""
         text = answer.headers.get("retry-after", "").strip()
         if re.fullmatch(r"\d{1,9}", text):
             return float(text)
@@ -216,7 +216,7 @@ class Web:
 
 
 def agent(contact: str) -> str:
-    """Return the words by which servers know who asks.
+    """Return the User-Agent that identifies us to servers.
 
     >>> agent("me@example.org").partition("/")[0]
     'Faultscape'

@@ -1,8 +1,8 @@
-"""Search Openverse: openly licensed images of many collections; no key is needed.
+"""Search Openverse: openly licensed images from many collections, without a key.
 
-Conventions: an anonymous request gets 20 results at most and 240 a query; how many requests an hour and a day
-it grants changes, and is told by Retry-After. It knows when it indexed an image, not when that was uploaded:
-dates and windows mean the day of indexing.
+Conventions: an anonymous request gets at most 20 results, and 240 per query; its hourly and daily limits
+change and are reported by Retry-After. It records when it indexed an image, not when that was uploaded: dates
+and windows refer to the day of indexing.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _LICENCES = {
 def search(
     ask: Callable[[str, dict[str, Any]], Any], query: str, wanted: Wanted, url: str = URL
 ) -> Iterator[Hit]:
-    """Yield what Openverse finds, page by page as long as more is asked for; WebError when its answer is
-    none.
+    """Yield what Openverse finds, page by page as long as more is requested; WebError for an
+    invalid answer.
     """
     kinds = _LICENCES.get(wanted.licence, {}) | ({"extension": "png"} if wanted.transparent else {})
     for page in range(1, DEEPEST // PAGE + 1):

@@ -1,8 +1,8 @@
-"""Look at what was downloaded: is it an image, how large, how much of it can be seen through; and a
-thumbnail for the person who reviews it.
+"""Inspect a download: whether it is an image, its size and its share of transparent pixels; and make a
+thumbnail for review.
 
-Conventions: transparency is the share of pixels whose alpha is below one half; a cut-out object has ``CLEAR``
-of these or more, and as many that are opaque. Of an animation the first frame counts.
+Conventions: transparency is the share of pixels with alpha below one half; a cut-out object has at least
+``CLEAR`` of these, and at least as many opaque ones. For an animation, the first frame counts.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _PLAIN = ("", "application/octet-stream", "binary/octet-stream")
 
 @dataclass(frozen=True)
 class Look:
-    """A downloaded image as it really is; ``ending`` is what its file's name ends in, ``thumbnail`` a
-    WebP.
+    """The actual content of a downloaded image; ``ending`` is the file ending for it, ``thumbnail``
+    a WebP.
     """
 
     picture: Picture
@@ -45,7 +45,7 @@ class Look:
 
 
 def look(data: bytes, content_type: str) -> Look:
-    """Return what bytes show; WebError when they are not an image that is kept."""
+    """Return the content of bytes; WebError if they are not an acceptable image."""
     said = content_type.partition(";")[0].strip().lower()
     if not said.startswith("image/") and said not in _PLAIN:
         raise WebError(f"the server says it is {said}, not an image")
@@ -72,7 +72,7 @@ def look(data: bytes, content_type: str) -> Look:
 
 
 def not_transparent(share: float) -> str:
-    """Return why a share of clear pixels is not a cut-out object, '' when it is one.
+    """Return why a share of clear pixels is not that of a cut-out object, or ''.
 
     >>> not_transparent(0.4), not_transparent(1.0)
     ('', 'it is fully transparent')

@@ -1,9 +1,9 @@
 """Search terms of a class list: names, synonyms, hyponyms, and pairs of classes (Yan et al. 2021, section
 4.1.1: "person bicycle").
 
-Conventions: class by class in the order of the list, its name before other words for it, then all pairs; the
-background is not searched for. A query stands once, with all the classes it is for. A term is what
-queries.csv holds: query, kind, and the classes' names parted by ``;``.
+Conventions: terms go class by class in the order of the list, its name before other words for it, then all
+pairs; the background is not searched for. Each query occurs once, with all its classes. A term is a row of
+queries.csv: query, kind, and the names of the classes, separated by ``;``.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def terms(
     pairs: bool = True,
 ) -> list[Term]:
     """Return the search terms of a class list, or of ``only`` some of its classes; ``senses`` maps queries to
-    what WordNet says about them.
+    their WordNet senses.
 
-    ``pairs`` of classes find crowded scenes; an image of one class, for classifiers, does without (Wang et
+    ``pairs`` of classes find crowded scenes; classifiers need images of one class, and so no pairs (Wang et
     al. 2020, section 2.1: single objects).
 
     >>> pets = Classes(("cat", "dog"), (0, 1), ((0, 0, 0), (1, 1, 1)), synonyms={"dog": ("hound",)})
@@ -60,7 +60,7 @@ def terms(
 
 
 def spoken(name: str) -> str:
-    """Return a class name as people say it.
+    """Return a class name in spoken form.
 
     >>> spoken("traffic_light")
     'traffic light'
@@ -74,9 +74,9 @@ def merge(
     """Return (the new lines of queries.csv, the terms offered so far).
 
     ``held`` are its lines, ``offered`` the terms that earlier runs put there, ``made`` those of this run,
-    ``names`` the classes. A line that is no longer there as it was offered was struck out or edited by a
-    person and is not offered again; a line that never was offered is a person's and stays. A line of ours
-    leaves only when one of its classes has left.
+    ``names`` the classes. If an offered line is no longer there unchanged, the user deleted or edited it, and
+    it is not offered again; a line that was never offered is the user's and stays. An offered line is removed
+    only when one of its classes has been removed.
 
     >>> cat, dog, own = Term("cat", "class", "cat"), Term("dog", "class", "dog"), Term("my dog", "", "")
     >>> lines, _ = merge([own], [cat], [cat, dog], ["cat", "dog"])

@@ -1,8 +1,8 @@
-"""Lists of URLs that a person has: a text file with a URL a line, or CSV with a column url and what is known
-of each image.
+"""The user's lists of URLs: a text file with one URL per line, or CSV with a column url and columns of known
+facts about each image.
 
-Conventions: an id is a name as sets and models have; without one it is made from the URL. A line that cannot
-be used is told with its number, the rest goes on.
+Conventions: an id is a name like those of sets and models; without one it is made from the URL. A line that
+cannot be used is reported with its number, and the others are used.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _MORE = ("query", "title", "licence", "creator", "source")
 
 
 def read(path: Path) -> tuple[list[Hit], list[tuple[str, str]]]:
-    """Return the images that a list names, each URL once, and (URL, reason) of the lines that cannot be
-    used; CorpusError when it is not a list.
+    """Return the images that a list names, each URL once, and (URL, reason) for the lines that cannot be
+    used; CorpusError if it is not a list.
     """
     if path.suffix.lower() == ".csv":
         rows = read_rows(path, ["url"])

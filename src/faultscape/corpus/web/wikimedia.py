@@ -1,8 +1,8 @@
-"""Search Wikimedia Commons through MediaWiki's API: freely licensed files, uploaded by people; no key, but
-contact information is asked for.
+"""Search Wikimedia Commons through MediaWiki's API: freely licensed files uploaded by users; no key is
+needed, but contact information is required.
 
-Conventions: requests come one after another and carry maxlag, so that a busy server is left alone. Dates are
-those of the upload of the file's present version. Everything on Commons may be used commercially and changed.
+Conventions: requests are sequential and carry maxlag, so that a busy server is left alone. Dates are those of
+the upload of the file's current version. Everything on Commons may be used commercially and modified.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FIELDS = "LicenseShortName|LicenseUrl|Artist"
 def search(
     ask: Callable[[str, dict[str, Any]], Any], query: str, wanted: Wanted, url: str = URL
 ) -> Iterator[Hit]:
-    """Yield what Commons finds, page by page as long as more is asked for; WebError when it refuses."""
+    """Yield what Commons finds, page by page as long as more is requested; WebError if it refuses."""
     kind = "filemime:image/png" if wanted.transparent else "filetype:bitmap"
     public = "haslicense:unrestricted " if wanted.licence == "public" else ""
     about: dict[str, Any] = {
@@ -56,7 +56,7 @@ def search(
 
 
 def busy(said: Any) -> bool:
-    """Whether the server says that its copies lag behind, and that it wants to be asked later."""
+    """Whether the server reports replication lag, and asks to be contacted later."""
     return (
         isinstance(said, dict)
         and isinstance(said.get("error"), dict)

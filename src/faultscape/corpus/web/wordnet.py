@@ -1,7 +1,7 @@
 """Words for a class from a folder of WordNet files: the lemmas of its first noun sense, and of that sense's
 direct hyponyms.
 
-Conventions: ``index.noun`` and ``data.noun`` of WordNet 3.x, read as `faultscape.classes.wordnet_files` says;
+Conventions: ``index.noun`` and ``data.noun`` of WordNet 3.x, read as in `faultscape.classes.wordnet_files`;
 the first sense is the most frequent one.
 """
 
@@ -23,8 +23,8 @@ class Sense:
 
 
 def senses(folder: Path, nouns: Iterable[str]) -> dict[str, Sense]:
-    """Return the first noun sense of each noun that WordNet has; CorpusError when the folder does not hold
-    WordNet, or is damaged.
+    """Return the first noun sense of each noun in WordNet; CorpusError if the folder does not hold WordNet,
+    or is damaged.
     """
     keys = {noun: "_".join(noun.lower().split()) for noun in nouns}
     found = {}

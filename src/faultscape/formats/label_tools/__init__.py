@@ -1,3 +1,3 @@
-"""Files of labelling tools, a tool's format a file: written with what models say, read with what people drew,
-and looked through for what the tool would refuse.
+"""Files of labelling tools, one format per module: written with model predictions, read with people's labels,
+and checked for what the tool would refuse.
 """

@@ -1,9 +1,8 @@
-"""A zip that a tool made, or the folder that it was unpacked to: its files by their names, none larger
-than is read.
+"""A zip made by a tool, or the folder that it was unpacked to: its files by name, read within bounds.
 
-Conventions: names are POSIX, relative to the folder of one file by which the archive is known, which may lie
-deeper. A zip is looked through before anything of it is unpacked: how much it would be, names that leave the
-folder or occur twice, files under a password.
+Conventions: names are POSIX, relative to the folder of the file that identifies the archive, which may be
+nested. A zip is checked before anything in it is unpacked: total size, names that leave the folder or occur
+twice, files with a password.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from pathlib import PurePosixPath
 from faultscape.errors import FaultscapeError
 from faultscape.formats.guard import decoding, read_bytes
 
-MOST_BYTES = 4 << 30  # of a zip
+MOST_BYTES = 4 << 30  # per zip
 MOST_FILES = 65_535
 MOST_LIST = 32 << 20  # bytes of a zip's list of files
 MOST_UNPACKED = 16 << 30
-_RATIO = 200  # times that all files together may be larger than the zip, which is more than pictures are
-_FREE = 64 << 20  # bytes to which a zip may grow whatever its ratio
+_RATIO = 200  # maximum ratio of all files together to the zip, more than images reach
+_FREE = 64 << 20  # bytes that a zip may unpack to at any ratio
 _END = b"PK\x05\x06"
 _END_64 = b"PK\x06\x07"
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -31,8 +30,8 @@ Path = str | os.PathLike[str]
 
 @dataclass(frozen=True, eq=False)
 class Archive:
-    """The files of an archive: ``names`` in their order, and ``read(name, limit)``, which gives the bytes of
-    one; a zip stays open as long as this is held.
+    """The files of an archive: ``names`` in order, and ``read(name, limit)``, which returns the bytes of one;
+    a zip stays open as long as this object exists.
     """
 
     names: tuple[str, ...]
@@ -40,7 +39,7 @@ class Archive:
 
 
 def is_zip(path: Path) -> bool:
-    """Whether a file begins as a zip."""
+    """Whether a file begins like a zip."""
     try:
         if not os.path.isfile(path):
             return False
@@ -51,8 +50,8 @@ def is_zip(path: Path) -> bool:
 
 
 def opened(path: Path, known_by: str, error: type[FaultscapeError]) -> Archive:
-    """Return the archive of a zip, or of the folder of the file ``known_by`` given itself; ``error`` says
-    what is wrong with it, and where it lacks that file.
+    """Return the archive of a zip, or of the folder if the file ``known_by`` itself is given; ``error`` for
+    faults, or if that file is missing.
     """
     if os.path.basename(path) == known_by:
         return _folder(os.path.dirname(os.path.abspath(path)), error)
@@ -89,8 +88,8 @@ def unpack(
     path: Path, folder: Path, endings: Collection[str], error: type[FaultscapeError], *, most: int
 ) -> int:
     """Unpack the files of a zip whose names end in one of the ``endings`` (small letters) to an empty folder,
-    and return how many these are; ``error`` where together they are more than ``most`` bytes, and for a zip
-    that `opened` would refuse.
+    and return their number; ``error`` if together they exceed ``most`` bytes, and for a zip that `opened`
+    would refuse.
     """
     with decoding(path, error):
         _look(path, error)
@@ -131,9 +130,7 @@ def _folder(folder: str, error: type[FaultscapeError]) -> Archive:
 
 
 def _look(path: Path, error: type[FaultscapeError]) -> None:
-    """Raise ``error`` for a zip that is too large, or whose list of files is: before Python reads that
-    list.
-    """
+    """Raise ``error`` for a zip that is too large, or whose file list is, before Python reads that list."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise error(f"{path}: is not a regular file")
     size = os.path.getsize(path)

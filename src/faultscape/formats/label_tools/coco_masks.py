@@ -1,12 +1,11 @@
-"""COCO's instances as label maps: one annotation a class and image, its mask as run lengths; and back, from
-any file of COCO with masks or polygons.
+"""COCO instances as label maps: one annotation per class and image, with its mask as run lengths; and back,
+from any COCO file with masks or polygons.
 
 Conventions: category ids are 1, 2, ... in the order of the classes, one more for void where unlabelled pixels
-are background; ``file_name`` is where an image lies, relative to the folder. Annotations are painted in the
-order of the file, later over earlier, crowds as others. COCO does not record annotators. Names of categories
-lose blanks around them, as `coco` reads them.
-Source: the data format of Lin et al. 2014, Microsoft COCO; that category 0 is not read by CVAT: its issue
-4750.
+are background; ``file_name`` is the path of an image relative to the folder. Annotations, including crowds,
+are painted in the order of the file, later over earlier. COCO does not record annotators. Spaces around
+category names are dropped, as in `coco`.
+Source: the data format of Lin et al. 2014, Microsoft COCO; CVAT does not read category 0 (its issue 4750).
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ _END = 1 << 20
 
 
 def categories_of(classes: Classes) -> list[dict[str, Any]]:
-    """Return COCO's categories of a class list: ids from 1 on in its order, and one for void where pixels
-    under no mask are not void.
+    """Return COCO categories for a class list: ids from 1 on in its order, and one for void if pixels under
+    no mask are not void.
 
     >>> [
     ...     entry["name"]
@@ -55,7 +54,7 @@ def categories_of(classes: Classes) -> list[dict[str, Any]]:
 
 def write(folder: Path, images: Iterable[DrawnImage], classes: Classes) -> Iterator[tuple[Path, bytes]]:
     """Yield the file of images: their sizes and masks, and the classes as categories. LabellingError for
-    values of no class.
+    values without a class.
     """
     categories = categories_of(classes)
     ids = {entry["name"]: entry["id"] for entry in categories}
@@ -82,21 +81,19 @@ def write(folder: Path, images: Iterable[DrawnImage], classes: Classes) -> Itera
 
 
 def recognise(path: Path) -> bool:
-    """Whether a file is one of COCO's instances, as far as its first and last million bytes say; never
-    raising.
-    """
+    """Whether a file is a COCO instances file, judged by its first and last million bytes; never raises."""
     head, tail = ends_of(path)
     return coco.is_coco(head + tail) and b'"segments_info"' not in head
 
 
 def read(path: Path) -> list[ToolLabel]:
-    """Return a label of each image of a file; LabellingError where the file cannot be read."""
+    """Return a label for each image of a file; LabellingError if the file cannot be read."""
     return [_label(image, path) for image in _images(load_json(path, "a COCO file"), path)]
 
 
 def check(path: Path) -> list[str]:
-    """Return what COCO's tools, or CVAT, would refuse or show wrongly of a file, a sentence each; images are
-    looked for beside it, and in images/.
+    """Return what COCO's tools, or CVAT, would refuse or show wrongly in a file, a sentence each; images are
+    searched beside it and in images/.
     """
     try:
         document = load_json(path, "a COCO file")
@@ -133,7 +130,7 @@ def check(path: Path) -> list[str]:
 def document_of(
     images: list[dict[str, Any]], annotations: list[dict[str, Any]], categories: list[dict[str, Any]]
 ) -> bytes:
-    """Return a file of COCO as it is written."""
+    """Return the bytes of a COCO file."""
     document = {
         "info": {"description": "label maps of Faultscape"},
         "licenses": [],
@@ -145,7 +142,7 @@ def document_of(
 
 
 def ends_of(path: Path) -> tuple[bytes, bytes]:
-    """Return the first and the last million bytes of a file, empty where it is none or cannot be read."""
+    """Return the first and the last million bytes of a file, empty if it is not a file or cannot be read."""
     try:
         if not os.path.isfile(path):
             return b"", b""
@@ -158,7 +155,7 @@ def ends_of(path: Path) -> tuple[bytes, bytes]:
 
 
 def categories_at_fault(categories: list[Any], path: Path) -> list[str]:
-    """Return a sentence where a category has the id 0."""
+    """Return a sentence if a category has the id 0."""
     return [
         f"{path}, categories[{k}]: has the id 0, which CVAT treats as no label; start at 1"
         for k, entry in enumerate(categories)
@@ -167,7 +164,7 @@ def categories_at_fault(categories: list[Any], path: Path) -> list[str]:
 
 
 def twice(rows: list[Any], key: str, name: str, path: Path) -> list[str]:
-    """Return a sentence for each value of a column that several rows have."""
+    """Return a sentence for each value of a column that occurs in several rows."""
     held = Counter(
         str(row[key]) for row in rows if isinstance(row, dict) and isinstance(row.get(key), int | str)
     )
@@ -179,9 +176,7 @@ def twice(rows: list[Any], key: str, name: str, path: Path) -> list[str]:
 
 
 def photo_at_fault(path: Path, file: str, size: tuple[int, int]) -> list[str]:
-    """Return a sentence where the image of an annotation file is not on the disk, or has another (width,
-    height).
-    """
+    """Return a sentence if the image of an annotation file is missing, or has a different (width, height)."""
     parts = Path(file).parts
     if not file or Path(file).is_absolute() or ".." in parts or "\0" in file:
         return [f"{path}: the file_name {file[:80]!r} leads out of its folder"]
@@ -245,14 +240,14 @@ def _draw(outline: object, size: tuple[int, int], box: tuple[int, int, int, int]
 
 
 def _facts(runs: np.ndarray, height: int) -> tuple[int, list[int]]:
-    """Return the area and [x, y, width, height] of what run lengths hold, [0, 0, 0, 0] of nothing."""
+    """Return the area and [x, y, width, height] of run lengths, [0, 0, 0, 0] if they are empty."""
     ends = np.cumsum(runs)
     held = np.flatnonzero(runs[1::2]) * 2 + 1
     if not len(held):
         return 0, [0, 0, 0, 0]
     first, last = ends[held] - runs[held], ends[held] - 1
     left, right = first // height, last // height
-    one = left == right  # a run of several columns holds first and last row
+    one = left == right  # a run over several columns includes the first and last row
     top = int((first % height).min()) if one.all() else 0
     bottom = int((last % height).max()) if one.all() else height - 1
     x, width = int(left.min()), int(right.max() - left.min()) + 1
@@ -260,7 +255,7 @@ def _facts(runs: np.ndarray, height: int) -> tuple[int, list[int]]:
 
 
 def _same(said: Any, real: int | list[int]) -> bool:
-    """Whether a number or a list of numbers says what is real; where nothing is said, nothing is wrong."""
+    """Whether a stated number or list matches the real one; a missing one counts as a match."""
     if said is None:
         return True
     if isinstance(real, list):

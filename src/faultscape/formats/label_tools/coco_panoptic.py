@@ -1,12 +1,12 @@
-"""COCO's panoptic format as label maps: PNG whose colours are numbers of segments, and a JSON file that says
-of which category each is.
+"""COCO's panoptic format as label maps: PNG files whose colours are segment numbers, and a JSON file with the
+category of each segment.
 
-Conventions: a segment's number is red + 256 green + 65536 blue, 0 being void. A label map goes out as
-panoptic.json and a folder panoptic/ with one segment a class, numbered as its category: 1, 2, ... in the
-order of the classes, the background among them. Reading takes the category of each segment, crowds as others;
-PNG files lie in the folder called as the JSON file, in panoptic/, or beside it. Where classes have no void,
-pixels of segment 0 are background. The variant with two channels has categories in red and numbers of
-instances in green; 0 is void there too.
+Conventions: a segment's number is red + 256 green + 65536 blue, with 0 for void. A label map is written as
+panoptic.json and a folder panoptic/ with one segment per class, numbered like its category: 1, 2, ... in the
+order of the classes, including the background. Reading uses the category of each segment, including crowds;
+PNG files are in the folder named like the JSON file, in panoptic/, or beside it. If classes have no void,
+pixels of segment 0 are background. The two-channel variant has categories in red and instance numbers in
+green; 0 is void there too.
 Source: the panoptic task's format, Kirillov et al. 2019, as COCO documents it.
 """
 
@@ -40,7 +40,7 @@ from faultscape.nouns import UNKNOWN, Classes
 NAME = "panoptic.json"
 FOLDER = "panoptic"
 _COLOURS = 1 << 24
-_MOST_SEGMENTS = 100_000  # of a PNG
+_MOST_SEGMENTS = 100_000  # per PNG
 _AT_ONCE = 1 << 20  # pixels
 _NOUN = "a COCO panoptic file"
 
@@ -57,7 +57,7 @@ class _File:
 
 def write(folder: Path, images: Iterable[DrawnImage], classes: Classes) -> Iterator[tuple[Path, bytes]]:
     """Yield a PNG of segments for each image that has ids, and the JSON file last. LabellingError for values
-    of no class.
+    without a class.
     """
     categories = [
         entry | {"isthing": 0, "supercategory": entry["supercategory"] or "stuff", "color": [*colour]}
@@ -85,9 +85,7 @@ def write(folder: Path, images: Iterable[DrawnImage], classes: Classes) -> Itera
 
 
 def recognise(path: Path) -> bool:
-    """Whether a file is a panoptic one of COCO, as far as its first and last million bytes say; never
-    raising.
-    """
+    """Whether a file is a COCO panoptic file, judged by its first and last million bytes; never raises."""
     head, tail = ends_of(path)
     data = head + tail
     return (
@@ -98,7 +96,7 @@ def recognise(path: Path) -> bool:
 
 
 def read(path: Path) -> list[ToolLabel]:
-    """Return a label of each annotation of a file, called as its image; LabellingError where the file cannot
+    """Return a label for each annotation of a file, named like its image; LabellingError if the file cannot
     be read.
     """
     file = _loaded(path)
@@ -124,8 +122,8 @@ def read(path: Path) -> list[ToolLabel]:
 
 
 def two_channel_ids(path: Path, categories: Mapping[int, str], classes: Classes) -> np.ndarray:
-    """Return the (H, W) ids of a PNG of the variant with two channels, ``categories`` being the names of its
-    numbers; LabellingError where it is none, or has a category that these lack.
+    """Return the (H, W) ids of a PNG of the two-channel variant, where ``categories`` are the names of its
+    numbers; LabellingError if it is not one, or has an unknown category.
     """
     pixels = _pixels(path)
     if pixels[..., 2].any():
@@ -145,8 +143,8 @@ def two_channel_ids(path: Path, categories: Mapping[int, str], classes: Classes)
 
 
 def check(path: Path) -> list[str]:
-    """Return what COCO's tools would refuse or count wrongly of a panoptic file and its PNG files, a sentence
-    each; images are looked for beside it, and in images/.
+    """Return what COCO's tools would refuse or count wrongly in a panoptic file and its PNG files, a sentence
+    each; images are searched beside it and in images/.
     """
     try:
         file = _loaded(path)
@@ -210,7 +208,7 @@ def _loaded(path: Path) -> _File:
 
 
 def _image(file: _File, row: dict[str, Any]) -> dict[str, Any]:
-    """Return the image of an annotation, {} where the file has none."""
+    """Return the image of an annotation, {} if the file has none."""
     id_ = row.get("image_id")
     return file.images.get(id_, {}) if type(id_) in (int, str) else {}
 
@@ -220,8 +218,8 @@ def _text(value: Any) -> str:
 
 
 def _png(path: Path, row: dict[str, Any], where: str) -> Path:
-    """Return where the PNG of an annotation lies; LabellingError where it is not there, or would lie
-    elsewhere.
+    """Return the path of an annotation's PNG; LabellingError if it is missing, or would be outside the
+    folder.
     """
     name = row.get("file_name")
     if (
@@ -320,8 +318,8 @@ def _ids(file: _File, row: dict[str, Any], size: tuple[int, int], where: str, cl
 
 
 def _look_up(table: np.ndarray, segments: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """Put what a table says about each segment into ``out``, and return it: a part at a time, since NumPy
-    takes eight bytes for a place.
+    """Write the table's value for each segment to ``out``, and return it; in parts, because NumPy uses eight
+    bytes per index.
     """
     flat, into = segments.reshape(-1), out.reshape(-1)
     for k in range(0, flat.size, _AT_ONCE):
@@ -330,7 +328,7 @@ def _look_up(table: np.ndarray, segments: np.ndarray, out: np.ndarray) -> np.nda
 
 
 def _void(classes: Classes, where_void: np.ndarray, where: str) -> int:
-    """Return the id of segment 0; LabellingError where a pixel has it and the classes have neither void nor
+    """Return the id of segment 0; LabellingError if a pixel has it and the classes have neither void nor
     background.
     """
     if classes.void:
@@ -347,7 +345,7 @@ def _void(classes: Classes, where_void: np.ndarray, where: str) -> int:
 
 
 def _facts(mask: np.ndarray) -> dict[str, Any]:
-    """Return area and box of a mask that is not empty."""
+    """Return the area and box of a non-empty mask."""
     ys, xs = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
     return {
         "area": int(np.count_nonzero(mask)),

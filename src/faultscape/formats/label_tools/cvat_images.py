@@ -1,15 +1,15 @@
-"""CVAT for images 1.1, one XML file of a whole job: written with a mask a class, read with every shape that
-has an area.
+"""CVAT for images 1.1, one XML file for a whole job: written with one mask per class, read with every shape
+that has an area.
 
 Conventions: ids come from class names. Masks of one image do not overlap, and have z_order 0; polygons, which
-are painted one over the other, have as z_order how deep they lie. Shapes are painted by z_order, then in the
-order of the file (`cvat_shapes`). An image is named by its id and the extension of its file, as CVAT calls
-the frames of a task made from the folder of images; CVAT finds the frame by that name without its ending. The
-person whom a job, or else its task, is assigned to drew it; the owner did not. Labels are read from the
-shapes alone, as CVAT itself does.
-Source: the documentation of CVAT's XML format, version 1.1, and what its server writes and reads; nothing of
-its code is used. No live server was asked; datumaro 1.13, another reader of the format, gives the same maps
-of what is written here, from masks and from polygons.
+are painted over each other, have their nesting depth as z_order. Shapes are painted by z_order, then in the
+order of the file (`cvat_shapes`). An image is named by its id and its file's extension, as CVAT names the
+frames of a task made from the folder of images; CVAT finds the frame by that name without its ending. The
+annotator is the assignee of a job, or else of its task, not the owner. Labels are read only from the shapes,
+as CVAT itself does.
+Source: the documentation of CVAT's XML format, version 1.1, and what its server writes and reads; none of its
+code is used. Not tested against a live server; datumaro 1.13, an independent reader of the format, gives the
+same maps from our files, from masks and from polygons.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from faultscape.nouns import Classes
 def write(
     folder: Path, images: Iterable[DrawnImage], classes: Classes, *, outlines: bool = False
 ) -> Iterator[tuple[Path, bytes]]:
-    """Yield annotations.xml, to be uploaded to a task, and labels.json, what CVAT's raw editor of labels
-    takes; with ``outlines`` polygons instead of masks.
+    """Yield annotations.xml, to be uploaded to a task, and labels.json, for CVAT's raw label editor; with
+    ``outlines``, polygons instead of masks.
 
     LabellingError names an image whose ids do not fit it, or a name that XML cannot hold.
     """
@@ -70,8 +70,8 @@ def write(
 
 
 def labels_json(classes: Classes) -> bytes:
-    """Return the labels of a task as CVAT's raw editor takes them: name, colour and type; colours are those
-    of `distinct_colours`.
+    """Return the labels of a task for CVAT's raw label editor: name, colour and type; colours are those of
+    `distinct_colours`.
     """
     labels = [
         {"name": name, "color": _hexadecimal(colour), "type": "any", "attributes": []}
@@ -81,8 +81,8 @@ def labels_json(classes: Classes) -> bytes:
 
 
 def recognise(path: Path) -> bool:
-    """Whether a file is CVAT's XML, or a zip that holds annotations.xml: it begins as XML, and <annotations>
-    with a <version> comes first.
+    """Whether a file is CVAT's XML, or a zip with annotations.xml: it is XML that begins with <annotations>
+    and a <version>.
     """
     try:
         if is_zip(path):
@@ -90,7 +90,7 @@ def recognise(path: Path) -> bool:
         if not os.path.isfile(path):
             return False
         with open(path, "rb") as file:
-            start = file.read(4096).replace(b"\0", b"")  # of UTF-16 too
+            start = file.read(4096).replace(b"\0", b"")  # handles UTF-16 too
     except (LabellingError, OSError):
         return False
     return (
@@ -101,8 +101,8 @@ def recognise(path: Path) -> bool:
 
 
 def read(path: Path) -> list[ToolLabel]:
-    """Return the images of a file, in its order; LabellingError where the file is none of CVAT for images, or
-    larger than is read.
+    """Return the images of a file, in its order; LabellingError if the file is not of CVAT for images, or is
+    too large.
     """
     file = parsed(path)
     return [
@@ -119,7 +119,7 @@ def read(path: Path) -> list[ToolLabel]:
 
 
 def _ids(image: SaidImage, where: str, classes: Classes) -> np.ndarray:
-    """Return the (H, W) ids of an image; every shape is looked at before any is painted."""
+    """Return the (H, W) ids of an image; every shape is checked before any is painted."""
     with decoding(where, LabellingError):
         size = _size(image, where)
         areas = []
@@ -138,8 +138,8 @@ def _ids(image: SaidImage, where: str, classes: Classes) -> np.ndarray:
 
 
 def check(path: Path) -> list[str]:
-    """Return what CVAT would refuse of a file, or show otherwise than it is meant, a sentence each with its
-    place; nothing where it takes all. Images are looked for in images/ beside it.
+    """Return what CVAT would refuse in a file, or show differently than meant, a sentence each with its
+    place; empty if it accepts everything. Images are searched in images/ beside it.
     """
     try:
         file = parsed(path)
@@ -212,8 +212,8 @@ def _of_image(image: SaidImage, labels: set[str], where: str) -> list[str]:
 
 
 def _overlaps(areas: list[shapes.Area], size: tuple[int, int], where: str) -> list[str]:
-    """Return a sentence on the first two shapes of one layer and two labels that overlap: which lies above is
-    then left to CVAT.
+    """Return a sentence about the first two shapes with one layer and different labels that overlap, because
+    CVAT then decides which is on top.
     """
     top = np.full(size[::-1], -1, np.int16)
     for place, area in enumerate(areas[: 1 << 15]):
@@ -277,7 +277,7 @@ def _head(count: int, classes: Classes) -> bytes:
 
 
 def _masks(ids: np.ndarray, classes: Classes, names: dict[int, str]) -> list[str]:
-    """Return a mask for each class that the map holds, but the one of pixels under no shape."""
+    """Return a mask for each class in the map, except the one for pixels under no shape."""
     lines = []
     for value in np.unique(ids).tolist():
         if value == nothing_of(classes):
@@ -295,7 +295,7 @@ def _masks(ids: np.ndarray, classes: Classes, names: dict[int, str]) -> list[str
 
 
 def _polygons(ids: np.ndarray, classes: Classes, names: dict[int, str]) -> list[str]:
-    """Return the polygons that give the map when they are painted one over the other."""
+    """Return the polygons that give the map when painted over each other in order."""
     return [
         f'    <polygon label={quoteattr(names[value])} source="manual" occluded="0"'
         f' points="{";".join(f"{x:.2f},{y:.2f}" for x, y in corners)}" z_order="{depth}">\n    </polygon>\n'

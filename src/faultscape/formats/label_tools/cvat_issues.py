@@ -1,18 +1,18 @@
-"""Issues of CVAT's review stage, as its REST API gives them and a person saved them: where on an image
-something is wrong, the comments on it and by whom, and whether it is settled.
+"""Issues of CVAT's review stage, saved from its REST API: where on an image something is wrong, the comments
+with their authors, and whether the issue is resolved.
 
 Conventions: a file holds {"issues": ..., "comments": ..., "meta": ...}, what GET /api/issues, /api/comments
-and /api/jobs/ID/data/meta (or /api/tasks/ID/data/meta) answered; issues and comments are a page with
+and /api/jobs/ID/data/meta (or /api/tasks/ID/data/meta) returned; issues and comments are a page with
 "results", a list of such pages, or the list of results itself, and comments and meta may be missing. A page
-of issues alone is read too; then frames stay numbers, and the image is "". Pages that name a next one which
-is not there, or fewer results than they count, are refused: nothing is left out unseen. x and y are the
-middle of the position, which is one point, two corners of a box, or the corners of a polygon. A frame's
+of issues alone is also read; then frames stay numbers, and the image is "". Pages that name a missing next
+page, or have fewer results than they count, are refused, so that nothing is silently left out. x and y are
+the middle of the position, which is one point, two corners of a box, or the corners of a polygon. A frame's
 number is that of its task: the first frame of meta has the number start_frame divided by the step of
 frame_filter, or frames have the numbers of included_frames.
 Source: CVAT's documentation of IssueRead, CommentRead, DataMetaRead and FrameMeta, and answers of its server
-saved in its own tests. Comments stand within an issue in older versions (which is read), in newer ones an
-issue has their number and address. No live server was asked: whether start_frame of a job counts so where a
-task itself starts later than at its first frame could not be tried; a frame outside of meta is refused.
+saved in its own tests. Comments are inside an issue in older versions (which is read); in newer ones an issue
+has their number and address. Not tested against a live server: it is unverified whether start_frame of a job
+counts this way if the task itself starts after its first frame; a frame outside meta is refused.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from typing import Any
 from faultscape.errors import LabellingError
 from faultscape.formats.guard import read_bytes
 
-MOST_BYTES = 64 << 20  # of a file
-_MOST_POINTS = 100_000  # numbers of a position
+MOST_BYTES = 64 << 20  # per file
+_MOST_POINTS = 100_000  # maximum numbers in a position
 _FAR = 1e7
 _STEP = re.compile(r"\s*step\s*=\s*([0-9]{1,6})\s*")
 Point = tuple[float, float]
@@ -37,8 +37,8 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Message:
-    """A comment: the user's name, "" where the server no longer knows it, the text, and when, as the
-    server writes it.
+    """A comment: the user's name ("" if the server no longer knows it), the text, and the time as the server
+    writes it.
     """
 
     author: str
@@ -48,8 +48,8 @@ class Message:
 
 @dataclass(frozen=True)
 class Issue:
-    """One issue: its image ("" where no meta says), the number of the frame, the middle of its place, all
-    corners of it, what was said in turn, whether it is resolved, and where it stands.
+    """One issue: its image ("" without meta), the frame number, the centre of its position, all its corners,
+    the comments in order, whether it is resolved, and its place in the file.
     """
 
     image: str
@@ -63,7 +63,7 @@ class Issue:
 
 
 def recognise(path: Path) -> bool:
-    """Whether a file is JSON in whose first bytes issues of CVAT are named."""
+    """Whether a file is JSON whose first bytes name issues of CVAT."""
     try:
         if not os.path.isfile(path):
             return False
@@ -77,7 +77,7 @@ def recognise(path: Path) -> bool:
 
 def read_issues(path: Path) -> tuple[Issue, ...]:
     """Return the issues of a file in the order of their numbers; LabellingError names the file, the issue and
-    what is wrong.
+    the fault.
     """
     data = read_bytes(path, LabellingError, limit=MOST_BYTES)
     try:
@@ -215,7 +215,7 @@ def _names(meta: object, path: Path) -> dict[int, str]:
 
 
 def _results(said: object, name: str, path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a page, of a list of pages, or of a list of rows; LabellingError where some are
+    """Return the rows of a page, of a list of pages, or of a list of rows; LabellingError if some are
     missing.
     """
     pages = [said] if isinstance(said, dict) else said

@@ -1,19 +1,19 @@
-"""CVAT's Segmentation mask 1.1: a zip of images in the colours of its labelmap.txt, one of classes and one
-of instances an image; a folder that it was unpacked to is read by its labelmap.txt.
+"""CVAT's Segmentation mask 1.1: a zip of PNG files in the colours of its labelmap.txt, one of classes and one
+of instances per image; an unpacked folder is read through its labelmap.txt.
 
-Conventions: a line of the labelmap is NAME:RED,GREEN,BLUE:: (parts and actions of PASCAL VOC, which stay
-empty); what it says holds when reading, whatever colours the class list has. Written are the colours of
-`distinct_colours`, and black, under the name background, for what nobody drew on, as CVAT itself does; where
-a class that is not the background is called so, black has the name of what it stands for. Instances have the
-colours of PASCAL VOC in their order, one a class: black is none, and what is black there CVAT does not
-import. It knows 255 colours, so that an image of more classes goes without. Images are RGB, since a grey
-image is read as places in the labelmap. CVAT splits a line at its colons, drops spaces around it, and skips
-what begins with #: a class or an image called so cannot be written. All that CVAT imports has one z_order, so
-that what people draw over it may come back below (issue 9713 of its repository): to correct what a model
-drew, CVAT for images is the better format.
+Conventions: a line of the labelmap is NAME:RED,GREEN,BLUE:: (followed by PASCAL VOC's parts and actions,
+which stay empty); when reading, its colours override those of the class list. Written are the colours of
+`distinct_colours`, and black, named background, for undrawn pixels, as CVAT itself does; if a class other
+than the background has that name, black is named after what it means. Instances have the colours of PASCAL
+VOC in order, one per class; black means none, and CVAT does not import it. There are 255 such colours, so an
+image with more classes has no instances. Images are RGB, because a grey image is read as places in the
+labelmap. CVAT splits a line at its colons, drops spaces around it, and skips lines that begin with #, so
+classes or images with such names cannot be written. Everything that CVAT imports has one z_order, so shapes
+that people draw over it may end up below (issue 9713 of its repository): to correct model predictions, CVAT
+for images is the better format.
 Source: the documentation of CVAT's format and what its server, with its reader of PASCAL VOC, writes and
-reads; nothing of its code is used. No live server was asked; datumaro 1.13, whose kin CVAT reads and writes
-the format with, gives the same maps of what is written here, and what it writes is read the same.
+reads; none of its code is used. Not tested against a live server; datumaro 1.13, a relative of the library
+that CVAT uses for the format, reads our files to the same maps, and its files are read correctly here.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ _LISTS, _CLASSES, _OBJECTS, _PHOTOS = (
     "SegmentationObject/",
     "JPEGImages/",
 )
-_MOST_TEXT = 16 << 20  # bytes of a list
+_MOST_TEXT = 16 << 20  # bytes per list
 _MOST_PNG = 512 << 20
 _MOST_LABELS = 65_536
-_MOST_IMAGES = 30_000  # of a zip
-_BAND = 1 << 22  # pixels that are looked up at once
+_MOST_IMAGES = 30_000  # per zip
+_BAND = 1 << 22  # pixels looked up at once
 _INSTANCES = tuple(itertools.islice(voc_colours(), 256))
 
 
 @dataclass(frozen=True, eq=False)
 class LabelMap:
-    """What a labelmap says: the names in their order, and the packed colours that it gives away, sorted, with
-    the place of the name of each.
+    """The content of a labelmap: the names in order, and the packed colours, sorted, with the place of each
+    one's name.
     """
 
     names: tuple[str, ...]
@@ -80,7 +80,7 @@ class LabelMap:
 def write(
     folder: Path, images: Iterable[DrawnImage], classes: Classes, *, outlines: bool = False
 ) -> Iterator[tuple[Path, bytes]]:
-    """Yield the zip, to be uploaded to a task; LabellingError for ``outlines``, which the format has not, and
+    """Yield the zip, to be uploaded to a task; LabellingError for ``outlines``, which the format lacks, and
     for names of classes and images that it cannot hold.
     """
     if outlines:
@@ -120,7 +120,7 @@ def write(
 
 
 def recognise(path: Path) -> bool:
-    """Whether a file is a zip that holds a labelmap.txt, or such a labelmap.txt itself with its folder
+    """Whether a file is a zip with a labelmap.txt, or a labelmap.txt itself beside a folder
     SegmentationClass.
     """
     try:
@@ -132,9 +132,8 @@ def recognise(path: Path) -> bool:
 
 
 def read(path: Path) -> list[ToolLabel]:
-    """Return the images that the lists name, and then those of masks that they do not name; one without a
-    mask is not drawn, and its size (0, 0). LabellingError where the archive or its labelmap cannot be
-    read.
+    """Return the images in the lists, then those of masks that are not listed; an image without a mask counts
+    as not drawn, with size (0, 0). LabellingError if the archive or its labelmap cannot be read.
     """
     archive = opened(path, LABELMAP, LabellingError)
     labelmap = _read_labelmap(archive, path)
@@ -151,8 +150,8 @@ def read(path: Path) -> list[ToolLabel]:
 
 
 def check(path: Path) -> list[str]:
-    """Return what CVAT would refuse of an archive, or show otherwise than it is meant, a sentence each with
-    its place; nothing where it takes all.
+    """Return what CVAT would refuse in an archive, or show differently than meant, a sentence each with its
+    place; empty if it accepts everything.
     """
     try:
         archive = opened(path, LABELMAP, LabellingError)
@@ -256,7 +255,7 @@ def _of_image(
 
 
 def _holes(numbers: np.ndarray, names: dict[int, str], where: str) -> list[str]:
-    """Return a sentence on the first instance with a hole."""
+    """Return a sentence about the first instance with a hole."""
     for number, name in names.items():
         contours, levels = cv2.findContours(
             (numbers == number).astype(np.uint8), cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE
@@ -291,20 +290,18 @@ def _ids(archive: Archive, labelmap: LabelMap, file: str | None, where: str, cla
 
 
 def _bands(shape: tuple[int, ...]) -> Iterator[slice]:
-    """Yield the rows of an (H, W) map in parts that NumPy looks up without much memory."""
+    """Yield the rows of an (H, W) map in parts small enough for lookups with little memory."""
     each = max(_BAND // max(shape[1], 1), 1)
     yield from (slice(top, min(top + each, shape[0])) for top in range(0, shape[0], each))
 
 
 def _values_of(values: np.ndarray) -> list[int]:
-    """Return the values that an (H, W) map holds, in their order."""
+    """Return the values in an (H, W) map, in order."""
     return sorted({value for rows in _bands(values.shape) for value in np.unique(values[rows]).tolist()})
 
 
 def _hold_one_meaning(labelmap: LabelMap, place: int, value: int, classes: Classes, where: str) -> None:
-    """Raise LabellingError where another label has the colour of this one, and does not stand for the same
-    id.
-    """
+    """Raise LabellingError if another label has the colour of this one but means a different id."""
     for colour in labelmap.packed[labelmap.places == place]:
         for other in labelmap.places[labelmap.packed == colour].tolist():
             with contextlib.suppress(LabellingError):
@@ -317,8 +314,8 @@ def _hold_one_meaning(labelmap: LabelMap, place: int, value: int, classes: Class
 
 
 def _value(name: str, classes: Classes, where: str) -> int:
-    """Return the id of a label of the labelmap: CVAT calls ``background`` what nobody drew on, whatever the
-    background class is called.
+    """Return the id of a label in the labelmap: CVAT calls undrawn pixels ``background``, whatever the name
+    of the background class.
     """
     if name == BACKGROUND and name not in classes.names:
         if (nothing := nothing_of(classes)) is None:
@@ -331,8 +328,8 @@ def _value(name: str, classes: Classes, where: str) -> int:
 
 
 def _decoded(archive: Archive, file: str, where: str, labelmap: LabelMap | None) -> np.ndarray:
-    """Return the (H, W) places in the labelmap of an image's colours, or of those of PASCAL VOC;
-    LabellingError names a colour that is not there, and its first pixel.
+    """Return the (H, W) places of an image's colours in the labelmap, or among those of PASCAL VOC;
+    LabellingError names an unknown colour and its first pixel.
     """
     with decoding(where, LabellingError):
         picture = open_picture(
@@ -372,7 +369,7 @@ def _decoded(archive: Archive, file: str, where: str, labelmap: LabelMap | None)
 
 
 def _size(archive: Archive, file: str, where: str) -> tuple[int, int]:
-    """Return (width, height) of an image, (0, 0) where it is none: reading it says why."""
+    """Return (width, height) of an image, (0, 0) if it is invalid: reading it reports why."""
     try:
         with decoding(where, LabellingError):
             return open_picture(archive.read(file, _MOST_PNG), where, LabellingError).size
@@ -381,14 +378,14 @@ def _size(archive: Archive, file: str, where: str) -> tuple[int, int]:
 
 
 def _pictures(archive: Archive, folder: str) -> dict[str, str]:
-    """Return the files of a folder by their names without ending; of masks PNG alone."""
+    """Return the files of a folder by name without ending; for masks, only PNG files."""
     endings = (".png",) if folder != _PHOTOS else (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp")
     files = [name for name in archive.names if name.startswith(folder) and name.lower().endswith(endings)]
     return {os.path.splitext(name[len(folder) :])[0]: name for name in files}
 
 
 def _listed(archive: Archive, path: Path) -> list[str]:
-    """Return the names in the lists of images; CVAT skips lines that begin with #."""
+    """Return the names in the image lists; CVAT skips lines that begin with #."""
     names: list[str] = []
     for file in archive.names:
         if file.startswith(_LISTS) and file.endswith(".txt"):
@@ -437,9 +434,7 @@ def _read_labelmap(archive: Archive, path: Path) -> LabelMap:
 
 
 def _packed(colours: tuple[Colour | None, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the colours that are there as whole numbers, sorted, and the place of each; of two alike the
-    first comes first.
-    """
+    """Return the present colours as integers, sorted, and the place of each; equal ones keep their order."""
     there = sorted((c[0] << 16 | c[1] << 8 | c[2], place) for place, c in enumerate(colours) if c is not None)
     return np.array([c for c, _ in there], np.uint32), np.array([place for _, place in there], np.uint16)
 
@@ -449,7 +444,7 @@ def _unpacked(colour: int) -> Colour:
 
 
 def _colours(classes: Classes) -> dict[str, Colour]:
-    """Return the colours of a labelmap: black first, for what nobody drew on."""
+    """Return the colours of a labelmap: black first, for undrawn pixels."""
     colours = distinct_colours(classes)
     if (nothing := nothing_of(classes)) is None:
         return colours
@@ -467,9 +462,7 @@ def _labelmap(colours: dict[str, Colour]) -> bytes:
 
 
 def _line(name: str, where: str, without: str) -> str:
-    """Return a name that can stand at the beginning of a line; LabellingError for one that CVAT would read
-    otherwise.
-    """
+    """Return a name that can begin a line; LabellingError for one that CVAT would misread."""
     if name != name.strip() or name.startswith("#") or without in name or len(name.splitlines()) != 1:
         raise LabellingError(
             f"{where}: its name cannot be in a CVAT list: it is empty, begins with #, has spaces around"
@@ -481,7 +474,7 @@ def _line(name: str, where: str, without: str) -> str:
 
 
 def _put(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
-    archive.writestr(zipfile.ZipInfo(name), data)  # stored: a PNG is packed already; dated 1980
+    archive.writestr(zipfile.ZipInfo(name), data)  # stored: a PNG is already compressed; dated 1980
 
 
 def _png(rgb: np.ndarray) -> bytes:

@@ -1,10 +1,10 @@
-"""The shapes of CVAT that have an area, from the attributes of their XML: looked through and measured first,
-then painted one over the other.
+"""CVAT's shapes with an area, from their XML attributes: first checked and measured, then painted over each
+other.
 
 Conventions: x = 0 is the left side of the first pixel, and a pixel is inside where its centre is. Run lengths
-go along the rows of a mask's own box and begin with pixels outside, so that the first is 0 where the box
-begins inside. Degrees turn clockwise about the middle. What is drawn later, z_order first and then the order
-of the document, lies above.
+go along the rows of a mask's own box and begin with pixels outside, so the first is 0 if the box begins
+inside. Rotations are in degrees, clockwise about the centre. Shapes drawn later, by z_order and then document
+order, are on top.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ KEYS = {
     "ry",
     "rotation",
 }
-MOST = 100_000  # shapes of an image
+MOST = 100_000  # shapes per image
 MOST_NANOSECONDS = 20e9  # of painting them
-_BAND = 1 << 24  # pixels of a shape that are found at once
-_FAR = 1e7  # coordinates: farther ones are not pixels
+_BAND = 1 << 24  # pixels of a shape computed at once
+_FAR = 1e7  # coordinates beyond this are not pixels
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
 _NUMBER = re.compile(r"[+-]?[0-9]{1,12}(\.[0-9]{0,20})?([eE][+-]?[0-9]{1,3})?")
-# possessive: no steps back, no memory of them
+# possessive: no backtracking, and no memory for it
 _RUNS = re.compile(r"(?:\s*+[0-9]{1,9}+\s*+,)*+\s*+[0-9]{1,9}+\s*+")
 _PAIR = r"\s*+[+-]?+[0-9]{1,12}+(?:\.[0-9]{0,20}+)?+\s*+,\s*+[+-]?+[0-9]{1,12}+(?:\.[0-9]{0,20}+)?+\s*+"
 _POINTS = re.compile(f"(?:{_PAIR};)*+{_PAIR}")
 Attributes = Mapping[str, str]
-Box = tuple[int, int, int, int]  # left, top, right, bottom; the latter two are the first outside
+Box = tuple[int, int, int, int]  # left, top, right, bottom; the last two exclusive
 
 
 @dataclass(frozen=True)
 class Area:
     """A shape that can be painted: its kind, its attributes, the part of the image that it may cover, its
-    layer, the id that it paints, about how long that takes, and how errors call it.
+    layer, its id, the approximate time to paint it, and its name in errors.
     """
 
     kind: str
@@ -83,8 +83,8 @@ def runs_of(inside: np.ndarray) -> str:
 
 
 def inside_of(runs: str, width: int, height: int, where: str) -> np.ndarray:
-    """Return the (height, width) mask that run lengths stand for; LabellingError, which begins with
-    ``where``, says what is wrong with them.
+    """Return the (height, width) mask of run lengths; LabellingError, which begins with ``where``, names a
+    fault.
 
     >>> inside_of("1, 3, 2", 3, 2, "a").astype(int).tolist()
     [[0, 1, 1], [1, 0, 0]]
@@ -133,8 +133,8 @@ def checked(kind: str, said: Attributes, id_: int, size: tuple[int, int], where:
 
 
 def painted(areas: Iterable[Area], size: tuple[int, int], ground: int) -> np.ndarray:
-    """Return the (H, W) ids, uint16, of shapes painted one over the other on ``ground``, by layer and then in
-    their order. LabellingError names a shape, or says that it would take too long.
+    """Return the (H, W) ids, uint16, of shapes painted over each other on ``ground``, by layer and then in
+    order. LabellingError names an invalid shape, or says that it would take too long.
     """
     areas = sorted(areas, key=lambda area: area.layer)
     too_long(areas)
@@ -147,8 +147,8 @@ def painted(areas: Iterable[Area], size: tuple[int, int], ground: int) -> np.nda
 
 
 def bands(area: Area) -> Iterator[Box]:
-    """Yield the box of a shape in parts that fit into memory together with what finds their pixels; run
-    lengths are decoded at once.
+    """Yield the box of a shape in parts small enough for memory while their pixels are computed; run lengths
+    are decoded at once.
     """
     left, top, right, bottom = area.box
     if left < right:
@@ -157,7 +157,7 @@ def bands(area: Area) -> Iterator[Box]:
 
 
 def too_long(areas: list[Area]) -> None:
-    """Raise LabellingError where painting the shapes of an image takes longer than people wait."""
+    """Raise LabellingError if painting the shapes of an image would take too long."""
     if (total := sum(area.nanoseconds for area in areas)) > MOST_NANOSECONDS:
         raise LabellingError(
             f"{areas[0].where}: painting the {len(areas):,} shapes of its image would take about"
@@ -167,7 +167,7 @@ def too_long(areas: list[Area]) -> None:
 
 
 def pixels_of(area: Area, box: Box) -> np.ndarray:
-    """Return which pixels of one of its `bands` a shape covers, bool."""
+    """Return the pixels that a shape covers in one of its `bands`, bool."""
     left, top, right, bottom = box
     if area.kind == "mask":
         return inside_of(area.said.get("rle", ""), right - left, bottom - top, area.where)
@@ -181,9 +181,7 @@ def pixels_of(area: Area, box: Box) -> np.ndarray:
 
 
 def mask_box(said: Attributes, size: tuple[int, int], where: str) -> Box:
-    """Return the box of a mask; LabellingError for one that is none, or leaves the image of (width,
-    height).
-    """
+    """Return the box of a mask; LabellingError if it is invalid, or leaves the image of (width, height)."""
     left, top, width, height = (_whole(said, key, where) for key in ("left", "top", "width", "height"))
     if width < 1 or height < 1 or width * height > MAX_PIXELS:
         raise LabellingError(f"{where}: its box of {width} x {height} pixels is empty")
@@ -196,7 +194,7 @@ def mask_box(said: Attributes, size: tuple[int, int], where: str) -> Box:
 
 
 def layer_of(said: Attributes, where: str) -> int:
-    """Return the z_order of a shape, 0 where it says none."""
+    """Return the z_order of a shape, 0 by default."""
     return _whole(said, "z_order", where) if "z_order" in said else 0
 
 
@@ -228,7 +226,7 @@ def _corners(said: Attributes, where: str) -> np.ndarray:
 
 
 def _rectangle(said: Attributes, where: str) -> np.ndarray:
-    """Return the four corners of a box, turned about its middle."""
+    """Return the four corners of a box rotated about its centre."""
     left, top, right, bottom = (_number(said, key, where) for key in ("xtl", "ytl", "xbr", "ybr"))
     middle = np.array([(left + right) / 2, (top + bottom) / 2])
     turn = math.radians(_number(said, "rotation", where)) if "rotation" in said else 0.0
@@ -241,7 +239,7 @@ def _rectangle(said: Attributes, where: str) -> np.ndarray:
 
 
 def _ellipse(said: Attributes, where: str) -> tuple[float, float, float, float, float]:
-    """Return the middle, the radii and the turn, in radians, of an ellipse."""
+    """Return the centre, the radii and the rotation, in radians, of an ellipse."""
     x, y, rx, ry = (_number(said, key, where) for key in ("cx", "cy", "rx", "ry"))
     if rx <= 0 or ry <= 0:
         raise LabellingError(f"{where}: the radii of an ellipse must be above 0; got {rx:g} and {ry:g}")
@@ -249,7 +247,7 @@ def _ellipse(said: Attributes, where: str) -> tuple[float, float, float, float, 
 
 
 def _inside_ellipse(x: float, y: float, rx: float, ry: float, turn: float, box: Box) -> np.ndarray:
-    """Return the pixels of a box whose centres lie within an ellipse: of each row those between the roots of
+    """Return the pixels of a box whose centres are inside an ellipse: in each row, those between the roots of
     a quadratic equation.
     """
     left, top, right, bottom = box
@@ -267,7 +265,7 @@ def _inside_ellipse(x: float, y: float, rx: float, ry: float, turn: float, box: 
 
 
 def _clipped(xy: np.ndarray, size: tuple[int, int]) -> Box:
-    """Return the part of an image in which the pixels of some corners lie."""
+    """Return the bounding box of some corners, clipped to the image."""
     low = np.clip(np.floor(xy.min(0)), 0, size).astype(int)
     high = np.clip(np.ceil(xy.max(0)), 0, size).astype(int)
     return int(low[0]), int(low[1]), int(high[0]), int(high[1])
@@ -278,8 +276,8 @@ def _pixels(box: Box) -> float:
 
 
 def _cost_of_polygon(xy: np.ndarray, box: Box) -> float:
-    """Return about how many nanoseconds painting a polygon takes: a pixel of its box 6, a row that an edge
-    crosses 100, a corner 300.
+    """Return about how many nanoseconds painting a polygon takes: 6 per pixel of its box, 100 per row crossed
+    by an edge, 300 per corner.
     """
     ys = np.clip(xy[:, 1], box[1], box[3])
     return 6.0 * _pixels(box) + 100.0 * float(np.abs(np.diff(ys, append=ys[:1])).sum()) + 300.0 * len(xy)

@@ -1,8 +1,7 @@
-"""What a file of CVAT's XML says, element by element: only its structure is checked here, and
-nothing of it is larger than is read.
+"""The content of a CVAT XML file, element by element: only the structure and the sizes are checked here.
 
-Conventions: the file is parsed as it is read. A document type, with which XML names entities that grow or lie
-elsewhere, is refused before it is parsed. Attributes that no reader asks for are let go.
+Conventions: the file is parsed as it is read. A document type, which can define expanding or external
+entities, is refused before it is parsed. Attributes that no reader needs are dropped.
 Source: the documentation of CVAT's XML format, version 1.1.
 """
 
@@ -19,11 +18,11 @@ from faultscape.errors import LabellingError
 from faultscape.formats.label_tools.archive import is_zip, opened
 from faultscape.formats.label_tools.cvat_shapes import AREAS, KEYS, NO_AREAS
 
-NAME = "annotations.xml"  # of the file in the zip that CVAT exports
+NAME = "annotations.xml"  # the file in the zip that CVAT exports
 MOST_BYTES = 512 << 20  # of a file
 MOST_IMAGES = 100_000
 MOST_SHAPES = 500_000  # of a file
-MOST_HELD = 128 << 20  # characters of all attributes that are kept
+MOST_HELD = 128 << 20  # characters of all kept attributes
 MOST_ELEMENT = 32 << 20  # bytes
 _DEPTH = 32
 _CHUNK = 1 << 20
@@ -33,7 +32,7 @@ _META = ("annotations", "meta")
 
 @dataclass(frozen=True)
 class SaidShape:
-    """A shape as the file has it: its kind and the attributes that readers ask for."""
+    """A shape from the file: its kind and the attributes that readers need."""
 
     kind: str
     said: dict[str, str]
@@ -41,8 +40,8 @@ class SaidShape:
 
 @dataclass(frozen=True)
 class SaidImage:
-    """An image as the file has it: number, name, task (of an export of a project, else empty), (width,
-    height) or None where they are not whole numbers, and shapes in their order.
+    """An image from the file: number, name, task (in a project export, else empty), (width, height) or None
+    if they are not whole numbers, and shapes in order.
     """
 
     number: str
@@ -54,8 +53,8 @@ class SaidImage:
 
 @dataclass(frozen=True)
 class SaidFile:
-    """A file: the labels that its meta names, who each task is assigned to (key "" where the file is of one
-    task or job), and its images.
+    """A file: the labels in its meta, the assignee of each task (key "" if the file is for one task or job),
+    and its images.
     """
 
     labels: tuple[str, ...]
@@ -64,8 +63,8 @@ class SaidFile:
 
 
 def parsed(path: str | os.PathLike[str]) -> SaidFile:
-    """Return what a file says, or the zip that CVAT exports; LabellingError where it is not XML of CVAT for
-    images, or larger than is read.
+    """Return the content of a file, or of the zip that CVAT exports; LabellingError if it is not XML of CVAT
+    for images, or is too large.
     """
     try:
         if os.path.exists(path) and not os.path.isfile(path):
@@ -98,7 +97,7 @@ def _xml(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 class _Reader:
-    """Takes in a document, element by element."""
+    """Reads a document element by element."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = path
@@ -112,7 +111,7 @@ class _Reader:
         self.above: list[str] = []
         self.text: list[str] = []
         self.texts = self.shapes = self.held = 0
-        self.task = ""  # of a project: the number of the task whose meta is being read
+        self.task = ""  # in a project: the number of the task whose meta is being read
         self.labels: list[str] = []
         self.annotators: dict[str, str] = {}
         self.images: list[SaidImage] = []
@@ -180,7 +179,7 @@ class _Reader:
             )
 
     def characters(self, text: str) -> None:
-        if self.above[:2] == [*_META] and self.texts < 4096:  # longer are not names
+        if self.above[:2] == [*_META] and self.texts < 4096:  # longer texts are not names
             self.text.append(text)
             self.texts += len(text)
 

@@ -1,10 +1,10 @@
-"""Label Studio's masks: tasks that hold one mask a class, as runs of its brush as PNG (bitmask) or as
-polygons, and whatever people then drew that has an area.
+"""Label Studio's masks: tasks with one mask per class, as brush runs, as PNG (bitmask) or as polygons, and
+every shape with an area that people then drew.
 
-Conventions: `write_brush` and `write_bitmask` write label_config.xml and tasks.json: masks of a model as
-predictions, which people correct. Images are served by Label Studio's local storage, whose document root is
-the folder that is written; the storage must be added to the project before tasks are imported. Results are
-painted in the order of the list, later over earlier; `studio.shapes` says what each covers.
+Conventions: `write_brush` and `write_bitmask` write label_config.xml and tasks.json, with a model's masks as
+predictions for people to correct. Images are served by Label Studio's local storage, whose document root is
+the output folder; the storage must be added to the project before tasks are imported. Results are painted in
+list order, later over earlier; `studio.shapes` defines what each covers.
 Source: Label Studio's documentation of its tags and exports; not tested against a running server.
 """
 
@@ -45,7 +45,7 @@ from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
 from faultscape.formats.photos_beside import PhotosBeside
 from faultscape.nouns import Classes
 
-_OF_THE_WHOLE = frozenset(  # they say something of the image, or of a shape that stands beside them
+_OF_THE_WHOLE = frozenset(  # these describe the image, or another shape
     {
         "labels",
         "choices",
@@ -59,8 +59,8 @@ _OF_THE_WHOLE = frozenset(  # they say something of the image, or of a shape tha
         "relation",
     }
 )
-_HEAVY = 100  # masks of a brush in one task: each is held at four bytes a pixel, or more, by the browser
-_LOOKED_THROUGH = 8 << 20  # bytes of runs and of PNG that are walked through to be checked
+_HEAVY = 100  # brush masks in one task: the browser holds each at four or more bytes per pixel
+_LOOKED_THROUGH = 8 << 20  # bytes of runs and PNG that are fully checked
 
 
 def write_brush(
@@ -71,8 +71,8 @@ def write_brush(
     outlines: bool = False,
     annotated: bool = False,
 ) -> Iterator[tuple[Path, bytes]]:
-    """Yield the files of tasks with masks as runs of the brush, or as polygons with ``outlines``; what models
-    filled in are predictions, or annotations where ``annotated``. LabellingError for values of no class.
+    """Yield the files of tasks with masks as brush runs, or as polygons with ``outlines``; model output
+    becomes predictions, or annotations if ``annotated``. LabellingError for values without a class.
     """
     yield from _write(folder, images, classes, "polygon" if outlines else "brush", annotated=annotated)
 
@@ -85,15 +85,15 @@ def write_bitmask(
     outlines: bool = False,
     annotated: bool = False,
 ) -> Iterator[tuple[Path, bytes]]:
-    """Yield the files of tasks with masks as PNG, which are smaller than runs; for versions of Label Studio
-    that know BitmaskLabels. Otherwise as `write_brush`.
+    """Yield the files of tasks with masks as PNG, which are smaller than runs, for versions of Label Studio
+    with BitmaskLabels. Otherwise as `write_brush`.
     """
     yield from _write(folder, images, classes, "polygon" if outlines else "bitmask", annotated=annotated)
 
 
 def recognise(path: Path) -> bool:
-    """Whether a file is JSON of Label Studio with masks or shapes; from its first million bytes, never
-    raising.
+    """Whether a file is JSON of Label Studio with masks or shapes, judged by its first million bytes; never
+    raises.
     """
     head = head_of(path)
     drawn = any(f'"{name}"'.encode() in head for name in (*AREAS, "keypointlabels"))
@@ -101,10 +101,10 @@ def recognise(path: Path) -> bool:
 
 
 def read(path: Path, *, predictions: bool = False) -> list[ToolLabel]:
-    """Return what each annotator last said about each image of a file, or with ``predictions`` what each
-    model did; LabellingError where the file cannot be read.
+    """Return each annotator's latest label of each image of a file, or with ``predictions`` each model's;
+    LabellingError if the file cannot be read.
 
-    A task that nobody annotated is one label of nobody, with nothing drawn.
+    A task without annotations becomes one label without an annotator, with nothing drawn.
     """
     labels = []
     for number, task in enumerate(load(path)):
@@ -119,11 +119,11 @@ def read(path: Path, *, predictions: bool = False) -> list[ToolLabel]:
 
 
 def check(path: Path) -> list[str]:
-    """Return what Label Studio would refuse or show wrongly of a file of tasks, a sentence each;
-    label_config.xml beside it is looked at where it is there, and so are the images in images/.
+    """Return what Label Studio would refuse or show wrongly in a file of tasks, a sentence each;
+    label_config.xml beside it and the images in images/ are checked too, if they exist.
 
-    Runs are walked through up to 8 million bytes of a file; of further ones only the number of values is
-    compared with the size.
+    Runs are fully checked up to 8 million bytes of a file; beyond that, only the number of values is compared
+    with the size.
     """
     try:
         tasks = load(path)
@@ -167,7 +167,7 @@ def check(path: Path) -> list[str]:
 
 
 def _sizes(rows: list[Any], *names: str) -> list[tuple[int, int]]:
-    """Return the (width, height) that rows of JSON say under two names, where these are whole numbers."""
+    """Return the (width, height) stored under two names in rows of JSON, if these are whole numbers."""
     pairs = [tuple(row.get(name) for name in names) for row in rows if isinstance(row, dict)]
     return [(wide, tall) for wide, tall in pairs if type(wide) is int and type(tall) is int]
 
@@ -183,8 +183,8 @@ def _write(
 
 
 def _config(classes: Classes, shape: str) -> bytes:
-    """Return the labelling configuration of a class list: all its names, and void where pixels under no mask
-    are not void.
+    """Return the labelling configuration of a class list: all its names, and void if pixels under no mask are
+    not void.
     """
     tag = f"{shape.capitalize()}Labels"
     colours = dict(zip(classes.names, classes.colours, strict=True))
@@ -234,8 +234,8 @@ def _task(image: DrawnImage, number: int, classes: Classes, shape: str, *, annot
 
 
 def _values(image: DrawnImage, classes: Classes, shape: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the masks of an image as Label Studio keeps them, or the polygons in the order in which they are
-    painted, each with its label.
+    """Yield the masks of an image in Label Studio's format, or the polygons in painting order, each with its
+    label.
     """
     nothing = nothing_of(classes)
     if shape == "polygon" and image.ids is not None:
@@ -256,7 +256,7 @@ def _values(image: DrawnImage, classes: Classes, shape: str) -> Iterator[tuple[s
 
 
 def _png(mask: np.ndarray) -> str:
-    """Return a mask as PNG in base64: black where something is drawn, nothing elsewhere."""
+    """Return a mask as PNG in base64: black where something is drawn, transparent elsewhere."""
     picture = Image.frombytes("P", (mask.shape[1], mask.shape[0]), mask.astype(np.uint8).tobytes())
     picture.putpalette(bytes(6))
     out = io.BytesIO()
@@ -265,7 +265,7 @@ def _png(mask: np.ndarray) -> str:
 
 
 def _label(said: Said) -> ToolLabel:
-    """Return a label of what was said, drawn when its ids are asked for."""
+    """Return a label from an answer, painted when its ids are requested."""
     results = [
         result
         for result in said.results
@@ -303,8 +303,8 @@ def _ids(said: Said, results: list[Any], size: tuple[int, int], classes: Classes
 
 
 def _faults(results: list[Any], place: str, config: Config | None, budget: int) -> Iterator[tuple[str, int]]:
-    """Yield what is wrong with the results of an annotation, and how many bytes of runs were looked through
-    for it.
+    """Yield what is wrong with the results of an annotation, and how many bytes of runs were
+    checked for it.
     """
     ids: dict[tuple[str, str], int] = {}
     for k, result in enumerate(results):
@@ -354,7 +354,7 @@ def _faults(results: list[Any], place: str, config: Config | None, budget: int) 
 
 
 def _unknown(control: Any, kind: str, labels: list[str], config: Config | None, where: str) -> Iterator[str]:
-    """Yield what a result names that the configuration does not know."""
+    """Yield the names in a result that the configuration does not know."""
     if config is None:
         return
     if not isinstance(control, str) or control not in config.controls:
@@ -369,7 +369,7 @@ def _unknown(control: Any, kind: str, labels: list[str], config: Config | None, 
 
 
 def _twice(seen: set[tuple[str, int]], kind: str, id_: Any, place: str) -> list[str]:
-    """Return a sentence where an id was there before."""
+    """Return a sentence if an id occurred before."""
     if type(id_) is not int:
         return []
     before = (kind, id_) in seen

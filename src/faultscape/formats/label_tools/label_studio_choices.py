@@ -1,11 +1,11 @@
 """Label Studio's choices: yes/no questions about images, and which of two label maps of one image is better.
 
-Conventions: a question is a task of one image and one class, answered yes, no or unsure. Of a pair of images
-a person chooses left, right, both good, both bad, not sure or skip: by a click on an image (Pairwise) or in a
-list (Choices), of which the list counts where both are there and agree. A task that was skipped in Label
-Studio is an answer skip of a pair, and no answer to a question. What a task asked stands in its data.meta;
-models are named there, so keep the data of pairs from people who label (the labelling view shows images
-alone). The latest answer of a person to a task counts.
+Conventions: a question is a task of one image and one class, answered yes, no or unsure. For a pair of
+images, a person chooses left, right, both good, both bad, not sure or skip: by a click on an image (Pairwise)
+or in a list (Choices); the list counts if both exist and agree. A task skipped in Label Studio is the answer
+skip for a pair, and not an answer to a question. What a task asked is in its data.meta, which names the
+models, so keep the data of pairs from annotators (the labelling view shows only images). A person's latest
+answer to a task counts.
 Source: Label Studio's documentation of Choices, Pairwise and its exports; a running server was not available.
 """
 
@@ -41,8 +41,8 @@ _HOTKEYS = ("y", "n", "u", "1", "2", "3", "4", "5", "6")
 
 @dataclass(frozen=True)
 class Question:
-    """A question that goes out: does this image contain such a thing? ``photo`` lies relative to the folder
-    that is written (POSIX).
+    """A question to export: does this image contain this class? ``photo`` is relative to the output folder
+    (POSIX).
     """
 
     image: str
@@ -52,8 +52,8 @@ class Question:
 
 @dataclass(frozen=True)
 class PairTask:
-    """Two label maps of one image that go out: the task's own id, the image, the two models, their images
-    relative to the folder that is written (POSIX), and whether the second model is shown on the left.
+    """Two label maps of one image to export: the task's id, the image, the two models, their images relative
+    to the output folder (POSIX), and whether the second model is shown on the left.
     """
 
     id: str
@@ -77,8 +77,8 @@ class ClassAnswer:
 @dataclass(frozen=True)
 class PairAnswer:
     """One person's choice between two label maps: ``left`` and ``right`` are the models whose maps were shown
-    there, ``choice`` is one of `CHOICES`, ``seconds`` that it took or nan; ``where`` is file and place,
-    ``id`` the task's own, '' where it has none.
+    there, ``choice`` is one of `CHOICES`, ``seconds`` is the time taken or nan; ``where`` is file and place,
+    ``id`` the task's id, or ''.
     """
 
     image: str
@@ -94,8 +94,8 @@ class PairAnswer:
 def write_questions(
     folder: Path, questions: Iterable[Question], glosses: Mapping[str, str] | None = None
 ) -> Iterator[tuple[Path, bytes]]:
-    """Yield the files of yes/no questions: label_config.xml and questions.json; ``glosses`` say what a class
-    is.
+    """Yield the files of yes/no questions: label_config.xml and questions.json; ``glosses`` explain the
+    classes.
 
     >>> [path.name for path, _ in write_questions(Path("out"), [Question("a", "images/a.jpg", "owl")])]
     ['label_config.xml', 'questions.json']
@@ -128,8 +128,8 @@ def write_pairs(folder: Path, pairs: Iterable[PairTask]) -> Iterator[tuple[Path,
 
 
 def recognise(path: Path) -> bool:
-    """Whether a file is JSON of Label Studio with questions or pairs, and no masks; from its first million
-    bytes, never raising.
+    """Whether a file is JSON of Label Studio with questions or pairs, and no masks, judged by its first
+    million bytes; never raises.
     """
     head = head_of(path)
     asks = any(f'"{name}"'.encode() in head for name in ("choices", "pairwise"))
@@ -137,8 +137,8 @@ def recognise(path: Path) -> bool:
 
 
 def read_questions(path: Path) -> tuple[list[ClassAnswer], list[str]]:
-    """Return the answers of a file to yes/no questions, and a sentence for each that cannot be read;
-    LabellingError where the file cannot.
+    """Return the answers to yes/no questions in a file, and a sentence for each that cannot be read;
+    LabellingError if the file cannot be read.
     """
     rows, wrong = [], []
     for number, task in enumerate(load(path)):
@@ -153,8 +153,8 @@ def read_questions(path: Path) -> tuple[list[ClassAnswer], list[str]]:
 
 
 def read_pairs(path: Path) -> tuple[list[PairAnswer], list[str]]:
-    """Return the choices of a file between two label maps, and a sentence for each that cannot be read;
-    LabellingError where the file cannot.
+    """Return the choices between two label maps in a file, and a sentence for each that cannot be read;
+    LabellingError if the file cannot be read.
     """
     rows, wrong = [], []
     for number, task in enumerate(load(path)):
@@ -174,9 +174,8 @@ def read_pairs(path: Path) -> tuple[list[PairAnswer], list[str]]:
 
 
 def check(path: Path) -> list[str]:
-    """Return what Label Studio would refuse or show wrongly of a file of questions or pairs, a sentence each;
-    label_config.xml beside it is looked at where it is there, and so are the images in images/ or
-    pairs/.
+    """Return what Label Studio would refuse or show wrongly in a file of questions or pairs, a sentence each;
+    label_config.xml beside it and the images in images/ or pairs/ are checked too, if they exist.
     """
     try:
         tasks = load(path)
@@ -264,7 +263,7 @@ def _config(shown: str, to: str, names: Iterable[str], keys: Iterable[str]) -> b
 
 
 def _meta(said: Said, key: str) -> str:
-    """Return what a task says about itself; LabellingError where it does not."""
+    """Return a value from a task's metadata; LabellingError if it is missing."""
     meta = said.data.get("meta")
     if not isinstance(meta, dict) or not isinstance(value := meta.get(key), str) or not value:
         raise LabellingError(f"{said.where}: its data.meta has no text `{key}`; import the tasks unchanged")
@@ -278,8 +277,8 @@ def _swapped(said: Said) -> bool:
 
 
 def _choice(said: Said, known: tuple[str, ...]) -> str:
-    """Return which of the known words a person chose, '' where nothing; LabellingError for another word, for
-    two, or where list and click disagree.
+    """Return which of the known words a person chose, or ''; LabellingError for an unknown word, for two
+    words, or if list and click disagree.
     """
     listed, clicked = [], []
     for result in said.results:

@@ -1,8 +1,8 @@
-"""What LabelMe refuses in its own files, or shows differently, checked before they are opened.
+"""Check LabelMe files for what LabelMe would refuse or show differently, before they are opened.
 
 Conventions: a path is one JSON file, or a folder of them. LabelMe loads the image that ``imagePath`` names,
-relative to the file, and refuses one of another size; it counts the points of each shape, and draws a mask
-into its inclusive box.
+relative to the file, and refuses one of a different size; it counts the points of each shape, and draws a
+mask into its inclusive box.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _POINTS = {
 
 
 def check(path: Path) -> list[str]:
-    """Return what LabelMe would refuse or show otherwise of a file or of a folder of files, a sentence
-    each.
+    """Return what LabelMe would refuse or show differently in a file or a folder of files, a
+    sentence each.
     """
     files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
     labels = path / "labels.txt" if path.is_dir() else path.parent / "labels.txt"
@@ -88,7 +88,7 @@ def _photo(path: Path, named: str, size: tuple[Any, ...]) -> Iterator[str]:
         return
     try:
         with decoding(place, LabellingError), Image.open(place) as photo:
-            turned = photo.getexif().get(0x0112, 1) in (5, 6, 7, 8)  # LabelMe turns photos upright first
+            turned = photo.getexif().get(0x0112, 1) in (5, 6, 7, 8)  # LabelMe first turns images upright
             found = photo.size[::-1] if turned else photo.size
     except LabellingError as error:
         yield str(error)

@@ -1,8 +1,8 @@
-"""Ids by the names that tools show: every class has its own, the first void id is called ``void``, and what
-nobody drew on is the background, or void where there is none.
+"""Ids by the names that tools show: every class has its own name, the first void id is called ``void``, and
+undrawn pixels are the background, or void if there is none.
 
-Conventions: a name of a class comes before every other meaning of it. Colours are (red, green, blue); black
-is for what nobody drew on.
+Conventions: a class name overrides every other meaning of that name. Colours are (red, green, blue); black is
+for undrawn pixels.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from faultscape.nouns import Classes
 VOID = "void"
 _VOID_NAMES = frozenset({VOID, "__ignore__", "__void__", "ignore"})
 _BACKGROUND_NAMES = frozenset({"_background_", "background"})
-_VOID_COLOUR = (224, 224, 192)  # of the outlines of PASCAL VOC
+_VOID_COLOUR = (224, 224, 192)  # outlines of PASCAL VOC
 Colour = tuple[int, int, int]
 
 
 def nothing_of(classes: Classes) -> int | None:
-    """Return the id of pixels that nobody drew on: the background, else the first void id, else None.
+    """Return the id of undrawn pixels: the background, else the first void id, else None.
 
     >>> nothing_of(Classes(("a", "b"), (3, 5), ((1, 1, 1), (2, 2, 2)), void=(255, 254)))
     255
@@ -33,15 +33,15 @@ def nothing_of(classes: Classes) -> int | None:
 
 
 def name_of_ids(classes: Classes) -> dict[int, str]:
-    """Return how tools call each id, in the order of the class list; all void ids have one name, and stand
+    """Return each id's name in tools, in the order of the class list; all void ids share one name, and come
     last.
     """
     return dict(zip(classes.ids, classes.names, strict=True)) | dict.fromkeys(classes.void, VOID)
 
 
 def id_of(name: str, classes: Classes, where: str) -> int:
-    """Return the id that a tool's label stands for; LabellingError, which begins with ``where``, for a label
-    that is not a class.
+    """Return the id of a tool's label; LabellingError, which begins with ``where``, for a label that is not a
+    class.
 
     >>> id_of("void", Classes(("a",), (0,), ((1, 1, 1),), void=(255,)), "a.json, shape 0")
     255
@@ -59,8 +59,8 @@ def id_of(name: str, classes: Classes, where: str) -> int:
 
 
 def ground_of(classes: Classes) -> int:
-    """Return the value of a canvas before anything is drawn: what nobody drew on, or where the class list has
-    nothing for that, a value that is not an id.
+    """Return the value of an empty canvas: the id of undrawn pixels, or, if the class list has none, a value
+    that is not an id.
     """
     if (nothing := nothing_of(classes)) is not None:
         return nothing
@@ -70,7 +70,7 @@ def ground_of(classes: Classes) -> int:
 
 def covered(ids: np.ndarray, classes: Classes, where: str) -> np.ndarray:
     """Return (H, W) ids painted on `ground_of`, uint8 where all fit; LabellingError names the first pixel
-    under no shape, where such pixels have no meaning.
+    under no shape, if such pixels have no id.
     """
     if nothing_of(classes) is None and (bare := ids == ground_of(classes)).any():
         y, x = np.unravel_index(int(bare.argmax()), bare.shape)
@@ -82,8 +82,8 @@ def covered(ids: np.ndarray, classes: Classes, where: str) -> np.ndarray:
 
 
 def known_ids(ids: np.ndarray, classes: Classes, size: tuple[int, int], where: str) -> np.ndarray:
-    """Return the (H, W) ids of an image of (width, height) that goes out, all void ids as the first;
-    LabellingError for another size, or an id of no class.
+    """Return the (H, W) ids of an image of (width, height) to export, with all void ids as the first;
+    LabellingError for a wrong size, or an id without a class.
     """
     ids = np.asarray(ids)
     if ids.ndim != 2 or ids.dtype.kind not in "iu" or ids.shape[::-1] != tuple(size):
@@ -100,11 +100,11 @@ def known_ids(ids: np.ndarray, classes: Classes, size: tuple[int, int], where: s
 
 
 def distinct_colours(classes: Classes) -> dict[str, Colour]:
-    """Return a colour for each name of `name_of_ids`, no two alike and none black.
+    """Return a different colour for each name of `name_of_ids`, none of them black.
 
     A class keeps the colour of the class list unless it is black or an earlier class has it; the others take,
-    in the order of the class list, the next colour in the order of PASCAL VOC that none has. Void is cream,
-    or the next such colour.
+    in the order of the class list, the next unused colour of PASCAL VOC. Void is cream, or the next such
+    colour.
 
     >>> distinct_colours(Classes(("a", "b"), (0, 1), ((0, 0, 0), (128, 0, 0)), void=(9,)))
     {'a': (0, 128, 0), 'b': (128, 0, 0), 'void': (224, 224, 192)}

@@ -1,9 +1,9 @@
-"""Between label maps and masks that have a name: one mask a class on the way out, masks painted one over the
-other on the way back.
+"""Conversion between label maps and named masks: one mask per class for export, masks painted over each other
+for import.
 
-Conventions: masks are (H, W) bool; `named_ids` says how they are called. No mask is written for what pixels
-under none are. Whatever is painted is summed up first, in nanoseconds of an ordinary machine, so that no
-label takes longer than people wait. JSON is bounded before it is read.
+Conventions: masks are (H, W) bool, named by `named_ids`. No mask is written for the id of pixels under no
+mask. The cost of painting is summed first, in nanoseconds on an ordinary machine, so that no label takes too
+long. JSON is bounded before it is read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from faultscape.formats.label_tools.named_ids import covered, ground_of, known_i
 from faultscape.formats.label_tools.tool_labels import DrawnImage
 from faultscape.nouns import Classes
 
-MOST_BYTES = 256 << 20  # of a file of labels in JSON
+MOST_BYTES = 256 << 20  # per JSON file of labels
 MOST_VALUES = 50_000_000
 MOST_CONTAINERS = 2_000_000  # lists and objects, which take most memory
 MOST_NANOSECONDS = 20e9  # of painting one label
@@ -32,8 +32,9 @@ Box = tuple[int, int, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """What one mask of a label paints: an id, about how long it takes, where it stands (for errors), and how
-    it is made: row and column of its first pixel and an (h, w) bool mask, all within the image.
+    """One mask of a label: its id, the approximate time to paint it, its place in the file (for errors), and
+    the function that makes it: row and column of its first pixel and an (h, w) bool mask, all within the
+    image.
     """
 
     id: int
@@ -44,8 +45,8 @@ class Piece:
 
 def class_masks(image: DrawnImage, classes: Classes, nothing: int | None) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the name and the (H, W) mask of each class of an image's ids, in the order of the class list and
-    void last, but of ``nothing``, which pixels under no mask are. LabellingError for another size, or an id
-    of no class.
+    void last, except for ``nothing``, the id of pixels under no mask. LabellingError for a wrong size, or an
+    id without a class.
 
     >>> two = Classes(("sky", "sea"), (0, 1), ((0, 0, 1), (0, 0, 2)), void=(9,))
     >>> [
@@ -64,10 +65,10 @@ def class_masks(image: DrawnImage, classes: Classes, nothing: int | None) -> Ite
 
 
 def painted(pieces: Sequence[Piece], size: tuple[int, int], classes: Classes, where: str) -> np.ndarray:
-    """Return the (H, W) ids of an image of (width, height), pieces painted one over the other; uint8 where
-    all ids of the classes fit, else uint16.
+    """Return the (H, W) ids of an image of (width, height), with pieces painted over each other; uint8 if all
+    ids of the classes fit, else uint16.
 
-    LabellingError where it would take too long, a piece cannot be drawn, or a pixel is under none and the
+    LabellingError if it would take too long, a piece cannot be drawn, or a pixel is under none and the
     classes have neither background nor void.
     """
     check_size(size, where)
@@ -90,8 +91,8 @@ def painted(pieces: Sequence[Piece], size: tuple[int, int], classes: Classes, wh
 
 
 def load_json(path: str | os.PathLike[str], kind: str) -> Any:
-    """Return the content of a JSON file of labels, of a ``kind`` such as "a COCO file"; LabellingError where
-    it is not JSON, or larger than is read.
+    """Return the content of a JSON file of labels, of a ``kind`` such as "a COCO file"; LabellingError if it
+    is not JSON, or is too large.
     """
     data = read_bytes(path, LabellingError, limit=MOST_BYTES)
     values, containers = data.count(b","), data.count(b"[") + data.count(b"{")
@@ -108,7 +109,7 @@ def load_json(path: str | os.PathLike[str], kind: str) -> Any:
 
 
 def check_size(size: tuple[int, int], where: str) -> None:
-    """Raise LabellingError where (width, height) is that of no image, or of a larger one than is read."""
+    """Raise LabellingError if (width, height) is not a valid image size, or is too large."""
     width, height = size
     if width < 1 or height < 1 or width * height > MAX_PIXELS:
         raise LabellingError(

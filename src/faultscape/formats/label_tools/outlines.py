@@ -1,11 +1,11 @@
-"""Label maps as polygons: one for each patch of one id, in the order in which they are painted, so that what
-lies in a hole is painted after what surrounds it.
+"""Label maps as polygons: one for each connected patch of an id, in painting order, so that patches in a hole
+are painted after the surrounding one.
 
-Conventions: a patch is connected over the sides of its pixels. x = 0 is the left side of the first pixel,
-and a corner lies a quarter of a pixel within its patch, at .25 or .75: a polygon is the same whether a pixel
-is inside where its centre is (CVAT, COCO), or corners are cut to whole pixels and the line is drawn with the
-area (Pillow, LabelMe). No centre is nearer than a quarter, so that a polygon that leaves its line by less has
-the same pixels (proved for centres, tried for Pillow): corners that are not needed are left out.
+Conventions: a patch is connected by the sides of its pixels. x = 0 is the left side of the first pixel, and a
+corner is a quarter of a pixel inside its patch, at .25 or .75: a polygon covers the same pixels whether a
+pixel is inside by its centre (CVAT, COCO), or corners are truncated to whole pixels and the line is drawn
+with the area (Pillow, LabelMe). No centre is nearer than a quarter, so a polygon that deviates by less has
+the same pixels (proved for centres, tested for Pillow), and unneeded corners are left out.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import numpy as np
 
 from faultscape.errors import LabellingError
 
-MOST = 100_000  # polygons of a map
-EXACT = 0.24  # pixels: the tolerance that changes none
+MOST = 100_000  # polygons per map
+EXACT = 0.24  # pixels: the tolerance that changes no pixel
 Corners = list[tuple[float, float]]
 
 
 def outlines(ids: np.ndarray, nothing: int | None, *, tolerance: float = EXACT) -> list[tuple[int, Corners]]:
-    """Return (id, corners) of the polygons that, painted one over the other on a map of ``nothing``, give the
-    (H, W) ids.
+    """Return (id, corners) of the polygons that, painted in order on a map of ``nothing``, give the (H, W)
+    ids.
 
-    ``tolerance`` is how far, in pixels, a polygon may leave its patch's side: with `EXACT` and less the map
-    is given pixel by pixel, with more it has fewer corners and some pixels differ. LabellingError for a map
-    of more patches than anybody draws.
+    ``tolerance`` is how far, in pixels, a polygon may deviate from its patch's side: with `EXACT` or less,
+    the map is reproduced exactly; with more, there are fewer corners and some pixels differ. LabellingError
+    for a map with too many patches.
 
     >>> outlines(np.array([[0, 0, 0, 0], [0, 7, 7, 0]]), 0)
     [(7, [(1.25, 1.25), (1.25, 1.75), (2.75, 1.75), (2.75, 1.25)])]
@@ -37,14 +37,14 @@ def outlines(ids: np.ndarray, nothing: int | None, *, tolerance: float = EXACT) 
 def nested_outlines(
     ids: np.ndarray, nothing: int | None, *, tolerance: float = EXACT
 ) -> list[tuple[int, int, Corners]]:
-    """Return (depth, id, corners) of the polygons of `outlines`; polygons of one depth do not overlap, a
-    deeper one lies within one less deep.
+    """Return (depth, id, corners) of the polygons of `outlines`; polygons of one depth do not overlap, and a
+    deeper one is inside one less deep.
     """
     patches = _patches(ids)
     depth = np.zeros(ids.shape, np.int32)
     found = []
     for box, value, patch in sorted(patches, key=lambda patch: -patch[0][2] * patch[0][3]):
-        # what is within a hole has a smaller box
+        # patches inside a hole have smaller boxes
         left, top, width, height = box
         below = depth[top : top + height, left : left + width]
         y, x = np.unravel_index(int(patch.argmax()), patch.shape)
@@ -63,7 +63,7 @@ def nested_outlines(
 
 
 def differing(ids: np.ndarray, again: np.ndarray) -> int:
-    """Return on how many pixels two (H, W) maps differ; LabellingError where they have not one size.
+    """Return the number of pixels in which two (H, W) maps differ; LabellingError if their sizes differ.
 
     >>> differing(np.array([[1, 2]]), np.array([[1, 3]]))
     1
@@ -74,8 +74,8 @@ def differing(ids: np.ndarray, again: np.ndarray) -> int:
 
 
 def _patches(ids: np.ndarray) -> list[tuple[tuple[int, int, int, int], int, np.ndarray]]:
-    """Return (left, top, width, height), id and pixels of each patch of a map, the pixels within its box as 0
-    and 1.
+    """Return (left, top, width, height), id and pixels of each patch of a map, with the pixels in its box as
+    0 and 1.
     """
     patches = []
     for value in np.unique(ids).tolist():
@@ -97,6 +97,6 @@ def _patches(ids: np.ndarray) -> list[tuple[tuple[int, int, int, int], int, np.n
 
 
 def _contour(patch: np.ndarray) -> np.ndarray:
-    """Return the pixels around a patch, as OpenCV gives them."""
+    """Return the contour pixels of a patch, from OpenCV."""
     contours, _ = cv2.findContours(np.ascontiguousarray(patch), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
     return contours[0]

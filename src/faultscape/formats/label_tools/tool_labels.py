@@ -1,8 +1,7 @@
-"""What formats of labelling tools share: an image that goes out, and what a tool says about one that comes
-back.
+"""Types shared by the formats of labelling tools: an image to export, and a label to import.
 
-Conventions: sizes are (width, height), maps (H, W) ids of the class list. What is wrong with one image is
-raised when it is read, so that the others can be read.
+Conventions: sizes are (width, height), maps (H, W) ids of the class list. Faults of one image are raised when
+that image is read, so that the others can still be read.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from faultscape.nouns import Classes
 
 @dataclass(frozen=True, eq=False)
 class DrawnImage:
-    """An image that goes out: its id, the path of its file relative to the folder that is written (POSIX),
-    (width, height), and (H, W) ids of the class list that a model filled in, or None.
+    """An image to export: its id, the path of its file relative to the output folder (POSIX), (width,
+    height), and (H, W) ids of the class list predicted by a model, or None.
     """
 
     image: str
@@ -29,9 +28,9 @@ class DrawnImage:
 
 @dataclass(frozen=True, eq=False)
 class ToolLabel:
-    """What a tool says about one image: how the tool calls the image, who drew it where the tool says,
-    (width, height) as the tool says, where it stands (file and place, for errors), whether anything is drawn,
-    and how its ids are read.
+    """A tool's label of one image: the image's name in the tool, the annotator if known, (width, height)
+    according to the tool, its place (file and position, for errors), whether anything is drawn, and a
+    function that reads its ids.
     """
 
     image: str

@@ -1,1 +1,1 @@
-"""What intervals of metrics are made of, and what is redrawn."""
+"""Intervals of metrics: their evidence, and the units that are redrawn."""

@@ -1,9 +1,9 @@
-"""What an interval of a metric, and of the difference of two models in it, comes from: means over images,
-sums over images, or the data set without each unit.
+"""The evidence for intervals of a metric and of the difference of two models: means over images, sums over
+images, or the data set without each unit.
 
-Conventions: two models are compared over the cells that both have (`common`): of means the (image, class)
-cells with a value, of numbers made of sums the classes with a value. `apart` is the difference of the two
-numbers as they are, each over all that its model has. An interval is 95 %, of data to come: units are
+Conventions: two models are compared over the cells that both have (`common`): for means the (image, class)
+cells with a value, for values made from sums the classes with a value. `apart` is the difference of the two
+values as they are, each over all cells of its model. An interval is 95 % and refers to future data: units are
 redrawn.
 Source: Efron 1979; Jaeckel 1972; Tukey 1958 (jackknife with Student's t).
 """
@@ -22,8 +22,8 @@ from faultscape.metrics.overlaps import regions
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """A mean over images of the mean over the classes defined there, of ``cells`` (I, C); without classes (I,
-    1).
+    """A mean over images of the mean over the classes defined there, from ``cells`` (I, C), or (I, 1) without
+    classes.
     """
 
     cells: np.ndarray
@@ -58,8 +58,8 @@ class Means:
 
 @dataclass(frozen=True, eq=False)
 class Ratios:
-    """A number made of sums over images; where it is a mean over classes, ``classes`` holds the numbers (C,)
-    of the classes and their slopes (I, C), NaN for those left out.
+    """A value made from sums over images. If it is a mean over classes, ``classes`` holds the values (C,) of
+    the classes and their slopes (I, C), NaN for those left out.
     """
 
     linear: Linear
@@ -85,18 +85,18 @@ class Ratios:
         return Ratios(self.linear.minus(other.linear), None)
 
     def interval(self, units: Units) -> np.ndarray:
-        """Return (2,) Student's interval of the number made linear."""
+        """Return (2,) Student's interval of the linearised value."""
         return student_interval(self.linear, units)
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A number without slopes of its own: its values with each unit ``left_out`` (U,), unless units are too
-    many, and ``replicates`` (B,) over units redrawn.
+    """A value without slopes: its values with each unit ``left_out`` (U,), unless there are too many units,
+    and ``replicates`` (B,) with units redrawn.
 
-    ``used`` (I,) are the images that count. Without either there is no interval. ``shape`` says more of the
-    number: *smooth*; *bent*, made of absolute values, which noise alone makes larger; *stepped*, which a unit
-    left out moves not at all, or by much.
+    ``used`` (I,) are the images that count. Without either there is no interval. ``shape`` is *smooth*;
+    *bent*, made of absolute values, which noise alone makes larger; or *stepped*, which leaving out a unit
+    changes not at all, or a lot.
     """
 
     value: float
@@ -106,7 +106,7 @@ class Drawn:
     shape: str = "smooth"
 
     def common(self, other: Drawn) -> Drawn:
-        """Return the difference of two numbers, draw by draw; without draws where one has none."""
+        """Return the difference of two values, draw by draw; without draws if either has none."""
         replicates, left_out = (
             mine - theirs if len(mine) == len(theirs) else np.zeros(0)
             for mine, theirs in ((self.replicates, other.replicates), (self.left_out, other.left_out))
@@ -117,12 +117,12 @@ class Drawn:
     apart = common
 
     def interval(self, units: Units) -> np.ndarray:
-        """Return (2,) Student's interval by the jackknife, of what moves in steps by the spread of the draws;
+        """Return (2,) Student's interval: by the jackknife, or by the spread of the draws for stepped values;
         percentiles where no unit was left out; NaN below six units.
         """
         count = int(units.known(np.where(self.used, 1.0, np.nan)))
         known = self.replicates[~np.isnan(self.replicates)]
-        # a unit without which there is no value tells nothing
+        # drop units without which there is no value
         left_out = self.left_out[~np.isnan(self.left_out)]
         if count < LEAST or np.isnan(self.value):
             return np.full(2, np.nan)
@@ -138,8 +138,8 @@ class Drawn:
         return np.array([min(low - self._added(known), self.value), max(high, self.value)])
 
     def _added(self, known: np.ndarray) -> float:
-        """Return what noise has added to a bent number, were it nothing else: draws have noise of twice the
-        variance, and so sqrt(2) times as much.
+        """Return what noise has added to a bent value if it were nothing but noise: draws have noise of twice
+        the variance, and so sqrt(2) times as much.
         """
         return (
             max(float(known.mean()) - self.value, 0.0) / (np.sqrt(2) - 1)

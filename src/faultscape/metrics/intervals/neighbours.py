@@ -1,8 +1,8 @@
-"""Whether consecutive images are alike, and what that costs intervals that take images as independent.
+"""Whether consecutive images are alike, and how much too narrow that makes intervals that assume
+independence.
 
-Conventions: ``values`` (I,) in corpus order, NaN where an image has none. Under a correlation that falls as
-r, r^2, r^3 ... with the distance, the variance of a mean is (1 + r) / (1 - r) times that of independent
-images.
+Conventions: ``values`` (I,) in corpus order, NaN where an image has none. If the correlation falls as r, r^2,
+r^3 ... with distance, the variance of a mean is (1 + r) / (1 - r) times that of independent images.
 Source: Bayley and Hammersley 1946.
 """
 
@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-ALIKE = 0.3  # a correlation of neighbours beyond which it is told
+ALIKE = 0.3  # the correlation of neighbours above which it is reported
 
 
 def neighbour_correlation(values: np.ndarray) -> float:
-    """Return the correlation of each image with the next, over the pairs that both have a value; NaN without
-    any, or where all are equal.
+    """Return the correlation of each image with the next, over the pairs in which both have a value; NaN
+    without such pairs, or where all values are equal.
 
     >>> round(neighbour_correlation(np.array([1.0, 1, 1, 1, 5, 5, 5, 5])), 3)
     0.714
@@ -27,7 +27,7 @@ def neighbour_correlation(values: np.ndarray) -> float:
 
 
 def too_narrow(correlation: float) -> float:
-    """Return by how much intervals of independent images are too narrow.
+    """Return the factor by which intervals that assume independent images are too narrow.
 
     >>> too_narrow(0.6)
     2.0
@@ -36,8 +36,8 @@ def too_narrow(correlation: float) -> float:
 
 
 def alike(values: np.ndarray) -> float | None:
-    """Return the correlation of neighbours where it is above .3 and beyond chance (two standard errors of
-    none), else None.
+    """Return the correlation of neighbours if it is above .3 and more than two standard errors from zero,
+    else None.
     """
     found, images = neighbour_correlation(values), int((~np.isnan(values)).sum())
     return found if not np.isnan(found) and max(ALIKE, 2 / np.sqrt(max(images, 1))) < found < 1 else None

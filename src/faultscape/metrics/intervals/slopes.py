@@ -1,7 +1,7 @@
-"""How a number of a data set moves with the weight of each image, and the interval that follows.
+"""How a metric of a data set changes with the weight of each image, and the interval that follows.
 
-Conventions: ``slopes`` (I,) are the derivatives of the number by the weights of the images, at weights of 1;
-NaN for an image that counts for nothing in it. The slopes of a mean are (value - mean) / number, so that the
+Conventions: ``slopes`` (I,) are the derivatives of the value by the weights of the images, at weights of 1;
+NaN for an image that does not count in it. The slopes of a mean are (value - mean) / number, so that the
 interval of a mean over images is Student's.
 Source: Jaeckel 1972, the infinitesimal jackknife; Woodruff 1971, ratios; Liang and Zeger 1986, groups.
 """
@@ -16,8 +16,8 @@ from scipy.special import stdtrit
 
 from faultscape.metrics.intervals.units import LEAST, LEVEL, Units
 
-_STEP = 1e-4  # of a weight, for the central difference
-_ROWS = 4096  # images at once, fewer where a statistic has many numbers an image
+_STEP = 1e-4  # the step of a weight in the central difference
+_ROWS = 4096  # images at once; fewer where a statistic has many values per image
 _NUMBERS = 1 << 22
 Sums = Mapping[str, np.ndarray]
 Pooled = Mapping[str, tuple[np.ndarray, np.ndarray | None]]
@@ -25,13 +25,13 @@ Pooled = Mapping[str, tuple[np.ndarray, np.ndarray | None]]
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """A number and its slopes (I,); of several numbers, (K,) and (I, K)."""
+    """A value and its slopes (I,); for several values, (K,) and (I, K)."""
 
     value: np.ndarray
     slopes: np.ndarray
 
     def minus(self, other: Linear) -> Linear:
-        """Return the difference of two numbers, each over all that it has."""
+        """Return the difference of two values, each over all its images."""
         slopes = np.nan_to_num(self.slopes) - np.nan_to_num(other.slopes)
         return Linear(
             self.value - other.value, np.where(np.isnan(self.slopes) & np.isnan(other.slopes), np.nan, slopes)
@@ -55,10 +55,10 @@ def mean_over_images(values: np.ndarray) -> Linear:
 def of_sums(
     rows: Sums, made: Callable[[Sums], Pooled], used: np.ndarray
 ) -> dict[str, tuple[Linear, Linear | None]]:
-    """Return {metric: (number, classes)} with their slopes, of what ``made`` makes of sums (B, ...) over
-    images, ``rows`` {name: (I, ...)} being each image's own.
+    """Return {metric: (value, classes)} with their slopes. ``made`` computes the metrics from sums (B, ...)
+    over images; ``rows`` {name: (I, ...)} holds the statistics of each image.
 
-    Images that are not ``used`` (I,) count for nothing; what is NaN of the others adds nothing.
+    Images that are not ``used`` (I,) do not count; NaN in the others adds nothing.
     """
     rows = {
         name: np.nan_to_num(values) if values.dtype.kind == "f" else values for name, values in rows.items()
@@ -87,8 +87,8 @@ def of_sums(
 
 
 def student_interval(number: Linear, units: Units, level: float = LEVEL) -> np.ndarray:
-    """Return (..., 2) Student's interval of a number with U - 1 degrees of freedom, U the units that it has;
-    NaN below six.
+    """Return (..., 2) Student's interval of a value with U - 1 degrees of freedom, where U is the number of
+    its units; NaN below six.
 
     >>> student_interval(mean_over_images(np.array([1.0, 2, 3, 4, 5, 6])), Units(np.arange(6), 6)).round(
     ...     3

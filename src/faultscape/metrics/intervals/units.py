@@ -1,9 +1,9 @@
-"""What is redrawn where an interval speaks of data to come: images, or whole groups of images that belong
+"""The units that are redrawn for an interval about future data: images, or whole groups of images that belong
 together.
 
-Conventions: ``of`` (I,) is the number of the unit that each image belongs to, 0 to U - 1 in the order in
-which they first occur. Fewer than six units carry no interval; intervals are Student's with one degree of
-freedom fewer than units.
+Conventions: ``of`` (I,) is the number of the unit that each image belongs to, 0 to U - 1 in order of first
+occurrence. Fewer than six units give no interval; intervals are Student's with one degree of freedom fewer
+than units.
 Source: Davison and Hinkley 1997, 3.8 (cluster bootstrap).
 """
 
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 LEVEL = 0.95  # of intervals, here and of rankings
-LEAST = 6  # fewer units (images, groups) carry no interval: five alike come by chance once in 32 times
-MANY = 2000  # beyond these each is no longer left out once, but drawn with replacement
+LEAST = 6  # fewer units (images, groups) give no interval: five agree at random once in 32 times
+MANY = 2000  # with more units, they are drawn with replacement instead of left out one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Units:
         return self.count < len(self.of)
 
     def totals(self, values: np.ndarray) -> np.ndarray:
-        """Return (U, ...) sums over the images of each unit; NaN counts for nothing."""
+        """Return (U, ...) sums over the images of each unit; NaN is ignored."""
         values = np.nan_to_num(values)
         if not self.grouped:
             return values
@@ -41,14 +41,14 @@ class Units:
         return out
 
     def known(self, values: np.ndarray) -> np.ndarray:
-        """Return (...) how many units have an image with a value."""
+        """Return (...) the number of units that have an image with a value."""
         there = ~np.isnan(values)
         return (self.totals(there.astype(float)) > 0).sum(0)
 
 
 def units_of(groups: Sequence[str] | int) -> Units:
-    """Return the units of images whose groups are these, an image of group '' being one of its own; a number
-    means so many images alone.
+    """Return the units of images with these groups; an image with group '' is a unit by itself, and a number
+    means that many separate images.
 
     >>> units = units_of(["a", "", "a", "b"])
     >>> units.of.tolist(), units.count, units.totals(np.array([1.0, 2.0, 3.0, np.nan])).tolist()
@@ -63,8 +63,8 @@ def units_of(groups: Sequence[str] | int) -> Units:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """How often each image counts (1 + B + U, I): once, as each of B draws of units with replacement says,
-    and with each unit left out, where that is asked for.
+    """How often each image counts (1 + B + U, I): once each, then in B draws of units with replacement, then
+    with each of U units left out, if requested.
     """
 
     weights: np.ndarray
@@ -80,8 +80,8 @@ class Draws:
         return Draws(self.weights * used, self.resamples)
 
     def split(self, values: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return the value of the data set, those of the draws (B,) and those with a unit left out (U,), of
-        values (1 + B + U,).
+        """Split values (1 + B + U,) into that of the data set, those of the draws (B,) and those with a unit
+        left out (U,).
         """
         return float(values[0]), values[1 : 1 + self.resamples], values[1 + self.resamples :]
 
@@ -89,11 +89,11 @@ class Draws:
 def draw_units(
     units: Units, resamples: int, seed: int, *, leave_out: bool = False, ranks: np.ndarray | None = None
 ) -> Draws:
-    """Return so many draws of whole units with replacement, in a byte for each image where units are too many
-    to be drawn 256 times.
+    """Return ``resamples`` draws of whole units with replacement, in one byte per image where there are too
+    many units for one to be drawn 256 times.
 
-    Numbers of the seed's stream fall on units in the order of ``ranks`` (I,) of their images
-    (``faultscape.ties``), as they come by default.
+    Random numbers are assigned to units in the order of ``ranks`` (I,) of their images (``faultscape.ties``),
+    by default in the order in which they come.
 
     >>> draw_units(units_of(["a", "a", ""]), 2, 0, leave_out=True).weights.tolist()
     [[1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 0, 1], [1, 1, 0]]

@@ -1,1 +1,1 @@
-"""Compiled kernels of metrics, each beside its plain twin."""
+"""Compiled kernels of metrics, each with its plain NumPy twin."""

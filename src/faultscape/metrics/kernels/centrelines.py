@@ -1,12 +1,12 @@
-"""Guo and Hall's thinning, compiled: all classes of a map at once, and at each step only the pixels whose
-neighbours have changed.
+"""Guo and Hall's thinning, compiled: all classes of a map at once, visiting at each step only the pixels
+whose neighbours have changed.
 
-Conventions: a map is flat, with a margin of one pixel of ``none`` on all sides, ``width`` its width with the
-margin. Neighbours are numbered from the one above on clockwise; a neighbour is there if it has the pixel's
-own label still. A step judges all pixels by the map as it was before it, then takes those away that may go:
-the two kinds of steps take turns. A pixel that stayed in both since its neighbours last changed stays for
-good, until they change again, so that work is in proportion to the pixels of the map, however wide its
-regions are. The plain twin with equal results is plain_centrelines.
+Conventions: a map is flat, with a margin of one pixel of ``none`` on all sides; ``width`` includes the
+margin. Neighbours are numbered clockwise from the one above; a neighbour counts if it still has the pixel's
+label. A step judges all pixels by the map before the step, then deletes those that may go; the two kinds of
+steps alternate. A pixel that stayed in both kinds since its neighbours last changed stays until they change
+again, so that work is proportional to the pixels of the map, however wide its regions are. The plain twin
+with equal results is plain_centrelines.
 """
 
 # ruff: noqa: ANN001, ANN201 - numba infers types from the arguments
@@ -21,10 +21,10 @@ from faultscape.maps.jit import jit
 @jit
 def thin(around, width, none, deletable):
     """Set every pixel of the flat map that is not on the centreline of its class to ``none``, in place;
-    ``deletable`` (2, 256) says which neighbourhoods let one go.
+    ``deletable`` (2, 256) says which neighbourhoods allow it.
     """
     steps = np.array([-width, 1 - width, 1, 1 + width, width, width - 1, -1, -1 - width])
-    until = np.zeros(len(around), np.int32)  # the last step at which a pixel is to be judged; 0 never
+    until = np.zeros(len(around), np.int32)  # the last step at which to judge a pixel; 0 means never
     size = 0
     for at in range(len(around)):
         if around[at] != none:

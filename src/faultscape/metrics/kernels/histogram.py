@@ -9,7 +9,7 @@ from faultscape.maps.jit import jit
 
 @jit
 def count_bits(bits, labels, counts):  # noqa: ANN001, ANN201
-    """Add the pixels labelled 0 and 1 to counts (4, 65536): rows 0, 1 and 2, 3 take turns, so that equal
+    """Add the pixels labelled 0 and 1 to counts (4, 65536): rows 0, 1 and 2, 3 alternate, so that equal
     neighbours need not wait for each other.
     """
     for i in range(bits.size):

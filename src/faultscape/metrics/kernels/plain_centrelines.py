@@ -1,4 +1,4 @@
-"""Guo and Hall's thinning in NumPy alone, a class after the other and all pixels at every step: the path
+"""Guo and Hall's thinning in NumPy alone, one class at a time and all pixels at every step: the fallback
 where numba cannot be imported, and the twin of the compiled one.
 """
 
@@ -9,7 +9,7 @@ import numpy as np
 
 def thin(labels: np.ndarray, none: int, deletable: np.ndarray) -> None:
     """Set every pixel of a map (H, W) that is not on the centreline of its class to ``none``, in place;
-    ``deletable`` (2, 256) says which neighbourhoods let one go.
+    ``deletable`` (2, 256) says which neighbourhoods allow it.
     """
     for label in np.unique(labels):
         if label != none:
@@ -20,7 +20,7 @@ def thin(labels: np.ndarray, none: int, deletable: np.ndarray) -> None:
 def _thinned(mine: np.ndarray, deletable: np.ndarray) -> np.ndarray:
     """Return the centreline of one class, (H, W) bools."""
     mine, idle, step = mine.copy(), 0, 0
-    while idle < 2:  # neither pass of a round takes a pixel away
+    while idle < 2:  # until neither pass of a round deletes a pixel
         gone = mine & deletable[step % 2][neighbourhoods(mine)]
         mine &= ~gone
         idle, step = (0 if gone.any() else idle + 1), step + 1
@@ -28,8 +28,8 @@ def _thinned(mine: np.ndarray, deletable: np.ndarray) -> np.ndarray:
 
 
 def neighbourhoods(mine: np.ndarray) -> np.ndarray:
-    """Return (H, W) uint8: the eight neighbours of each pixel as bits, from the one above on clockwise;
-    beyond the frame there is none.
+    """Return (H, W) uint8: the eight neighbours of each pixel as bits, clockwise from the one above; there
+    are none beyond the frame.
     """
     height, width = mine.shape
     around = np.pad(mine, 1).astype(np.uint8)

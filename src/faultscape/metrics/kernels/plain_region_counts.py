@@ -1,5 +1,5 @@
-"""The counts behind the region metrics in NumPy alone: the path where numba cannot be imported, and the twin
-that tests hold the compiled one to.
+"""The counts behind the region metrics in NumPy alone: the fallback where numba cannot be imported, and the
+twin that tests compare the compiled one with.
 """
 
 from __future__ import annotations
@@ -154,10 +154,10 @@ def _same_class(
 def _largest(
     region: np.ndarray, overlap: np.ndarray, other: np.ndarray, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the largest overlap of each region, and the area of the region it is with: of equal overlaps the
-    smallest.
+    """Return the largest overlap of each region, and the area of the region it overlaps: among equal
+    overlaps, the smallest.
     """
     order = np.lexsort((-other, overlap, region))
     most, with_ = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    most[region[order]], with_[region[order]] = overlap[order], other[order]  # the last one written stays
+    most[region[order]], with_[region[order]] = overlap[order], other[order]  # the last write wins
     return most, with_

@@ -1,4 +1,4 @@
-"""The plain twin of the kernels of softmax: the same functions in NumPy, holding all scores at once.
+"""The plain twin of the softmax kernels: the same functions in NumPy, holding all scores at once.
 
 Conventions: those of softmax.
 """
@@ -65,7 +65,7 @@ def mean_sums(
     entropy: np.ndarray,
     information: np.ndarray,
 ) -> None:
-    """Fill (H, W) with what the mean of members' probabilities (T, C, H, W) says."""
+    """Fill (H, W) with the facts of the mean of members' probabilities (T, C, H, W)."""
     p = shares.astype(np.float64)
     mean = p.mean(0)
     best = mean.argmax(0)[None]

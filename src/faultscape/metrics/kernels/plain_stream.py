@@ -1,5 +1,5 @@
-"""The kernels of score_stream in NumPy alone: the path where numba cannot be imported, and the twin that
-tests hold the compiled ones to.
+"""The kernels of score_stream in NumPy alone: the fallback where numba cannot be imported, and the twins that
+tests compare the compiled ones with.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def gather(
     out: np.ndarray,
     at: int,
 ) -> int:
-    """Write the scores from low to below high, of the anomalous or of all pixels that are not void, to out
-    from place ``at``; return the place after.
+    """Write the scores in [low, high) of the anomalous pixels, or of all pixels that are not void, to out
+    from place ``at``; return the place after the last.
     """
     chosen = score[
         ((anomaly == 1) if only_anomalous else (anomaly != void)) & (score >= low) & (score < high)
@@ -30,10 +30,10 @@ def gather(
 
 
 def count_between(values: np.ndarray, marks: np.ndarray, up_to: np.ndarray, equal: np.ndarray) -> None:
-    """Add how many of the ascending values lie above the mark before and up to each mark (and beyond the
-    last), and how many equal it.
+    """Add, for each mark, how many of the ascending values lie above the previous mark and up to it (and
+    beyond the last mark), and how many equal it.
     """
-    if len(marks) <= len(values):  # the fewer are looked up among the more
+    if len(marks) <= len(values):  # look up the shorter array in the longer
         first, end = values.searchsorted(marks, "left"), values.searchsorted(marks, "right")
         up_to += np.diff(end, prepend=0, append=len(values)).astype(up_to.dtype)
         equal += (end - first).astype(equal.dtype)
@@ -52,8 +52,8 @@ def count_equal(values: np.ndarray, marks: np.ndarray, equal: np.ndarray) -> Non
 
 
 def union(marks: np.ndarray, values: np.ndarray, out: np.ndarray) -> int:
-    """Write the distinct numbers of ascending marks and ascending values to out, in order; return how many
-    there are.
+    """Write the distinct numbers of ascending marks and ascending values to out, in order; return their
+    count.
     """
     both, _ = distinct(np.sort(np.concatenate([marks, values])))
     out[: len(both)] = both

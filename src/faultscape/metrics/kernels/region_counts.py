@@ -18,8 +18,8 @@ def count_regions(truth_label, truth_area, label, area, truth, prediction, pixel
     """
     classes, n, m = len(whole), len(truth_label), len(label)
     touching_t, touching_p = np.zeros(n, np.int64), np.zeros(m, np.int64)
-    most_t, most_p = np.zeros(n, np.int64), np.zeros(m, np.int64)  # the largest overlap,
-    # and the area of the region it is with: of equal overlaps the smallest
+    # the largest overlap, and the area of the region it overlaps: among equal overlaps, the smallest
+    most_t, most_p = np.zeros(n, np.int64), np.zeros(m, np.int64)
     other_t, other_p = np.zeros(n, np.int64), np.zeros(m, np.int64)
     for k in range(len(pixels)):
         t, p, v = truth[k], prediction[k], pixels[k]
@@ -67,7 +67,7 @@ def count_thresholds(
     """Fill ``whole`` (T, C, 10) and ``pixel`` (T, C, 2: both, predicted) for the regions whose confidence is
     not below each rising threshold.
 
-    Overlaps of one class are listed once; a threshold then looks at these few alone.
+    Overlaps within one class are listed once; each threshold then visits only these.
     """
     classes, n, m = whole.shape[1], len(truth_label), len(label)
     mine = np.empty(len(pixels), np.int64)
@@ -87,7 +87,7 @@ def count_thresholds(
                 touching_t[t] += 1
                 touching_p[p] += 1
                 pixel[i, label[p], 0] += pixels[k]
-                mine[kept] = k  # what falls below this threshold falls below the next
+                mine[kept] = k  # regions below this threshold are below the next
                 kept += 1
         count = kept
         for q in range(count):
@@ -129,7 +129,7 @@ def count_matches(truth_label, truth_area, label, area, truth, prediction, pixel
             if 2 * above >= below:
                 mine[count], score[count] = k, -above / below
                 count += 1
-    order = np.argsort(score[:count], kind="mergesort")  # equal overlaps stay in the order of their regions
+    order = np.argsort(score[:count], kind="mergesort")  # equal overlaps keep the order of their regions
     used_t, used_p = np.zeros(len(truth_label), np.bool_), np.zeros(len(label), np.bool_)
     for q in order:
         k = mine[q]

@@ -1,10 +1,10 @@
-"""The kernels behind pixel_facts, compiled: what a softmax says about each pixel, row by row, without holding
-the scores at the size of the result.
+"""The compiled kernels behind pixel_facts: softmax facts of each pixel, row by row, without holding the
+scores at the size of the result.
 
-Conventions: ``scores`` are (C, h, w) float32, C-contiguous, logits, or of a ``marginal`` network sums that
-are divided by their total; ``rows`` and ``columns``, as in maps.kernels.winners, say between which of them
-each pixel lies. e is exp(logit - the winner's), by a polynomial of our own: exp of the C library has other
-last digits on other machines. The plain twin is plain_softmax, equal to some units in the last place.
+Conventions: ``scores`` are (C, h, w) float32, C-contiguous: logits, or, for a ``marginal`` network, sums that
+are divided by their total. ``rows`` and ``columns``, as in maps.kernels.winners, say between which of them
+each pixel lies. e is exp(logit - the winner's), by our own polynomial: the last digits of the C library's exp
+differ between machines. The plain twin is plain_softmax, equal to some units in the last place.
 """
 
 # ruff: noqa: ANN001, ANN201 - numba infers types; flat minima are slower; kernels take what they fill
@@ -29,7 +29,7 @@ _P2, _P3, _P4 = np.float32(1 / 2), np.float32(1 / 6), np.float32(1 / 24)
 _P5, _P6, _P7 = np.float32(1 / 120), np.float32(1 / 720), np.float32(1 / 5040)
 _ROOT_BITS = np.int32(0x3F3504F3)  # of root 1/2
 _L3, _L5, _L7, _L9 = np.float32(1 / 3), np.float32(1 / 5), np.float32(1 / 7), np.float32(1 / 9)
-_NEAR = np.float32(0.1)  # from here on a series loses less than a difference
+_NEAR = np.float32(0.1)  # below this, a series loses less precision than a difference
 _D2, _D3, _D4, _D5 = np.float32(1 / 2), np.float32(1 / 6), np.float32(1 / 12), np.float32(1 / 20)
 _D6, _D7, _D8 = np.float32(1 / 30), np.float32(1 / 42), np.float32(1 / 56)
 
@@ -53,8 +53,8 @@ def stretched_row(scores, y0, y1, down, first_x, second_x, share_x, same, line, 
 
 @jit
 def log_row(z):
-    """Replace sums (C, W) of a marginal network by their logarithms, so that their softmax is their share of
-    the total.
+    """Replace sums (C, W) of a marginal network by their logarithms, so that their softmax is each one's
+    share of the total.
     """
     for c in range(z.shape[0]):
         for x in range(z.shape[1]):
@@ -133,7 +133,7 @@ def log_row_of(values, bits, whole, out):
         out[x] = np.float32(least)
     r = whole.view(np.float32)
     for x in range(values.shape[0]):
-        s = np.divide(r[x] - _ONE, r[x] + _ONE)  # the sign / looks for zeros first, one by one
+        s = np.divide(r[x] - _ONE, r[x] + _ONE)  # the operator / would check for zeros one by one
         q = s * s
         out[x] = out[x] * _LN2_HIGH + (
             out[x] * _LN2_LOW + (s + s) * (_ONE + q * (_L3 + q * (_L5 + q * (_L7 + q * _L9))))
@@ -175,10 +175,10 @@ def member_sums(z, marginal, shares, others, entropy):
 
 @jit
 def mean_sums(shares, label, winner, second, others, entropy, information):
-    """Fill (H, W) with what the mean of members' probabilities (T, C, H, W) says.
+    """Fill (H, W) with the facts of the mean of members' probabilities (T, C, H, W).
 
-    That is the first class of the largest, its probability, the second, the sum of all others, the entropy of
-    the mean, and the mean divergence of the members from their mean.
+    These are the first class of the largest, its probability, the second, the sum of all others, the entropy
+    of the mean, and the mean divergence of the members from their mean.
     """
     members, classes, height, width = shares.shape
     part = _ONE / np.float32(members)
@@ -207,7 +207,7 @@ def mean_sums(shares, label, winner, second, others, entropy, information):
                 others[y, x] += share
                 entropy[y, x] -= share * log[x]
             for t in range(members):
-                for x in range(width):  # each term r log r - r + 1 is 0 or more: none cancels another
+                for x in range(width):  # each term r log r - r + 1 is at least 0, so none cancel
                     log[x] = np.divide(shares[t, c, y, x] - mean[c, x], held[x])
                 add_divergence(log, bits, whole, held, information[y])
         for x in range(width):

@@ -1,4 +1,4 @@
-"""The kernels behind score_stream; ``plain_stream`` says in NumPy what each does."""
+"""The kernels behind score_stream; ``plain_stream`` shows in NumPy what each does."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from faultscape.maps.jit import jit
 
 @jit
 def gather(score, anomaly, only_anomalous, void, low, high, out, at):  # noqa: ANN001, ANN201
-    """Write the scores from low to below high, of the anomalous or of all pixels that are not void, to out
-    from place ``at``; return the place after.
+    """Write the scores in [low, high) of the anomalous pixels, or of all pixels that are not void, to out
+    from place ``at``; return the place after the last.
     """
     for i in range(score.size):
         value, label = score[i], anomaly[i]
@@ -19,8 +19,8 @@ def gather(score, anomaly, only_anomalous, void, low, high, out, at):  # noqa: A
 
 @jit
 def count_between(values, marks, up_to, equal):  # noqa: ANN001, ANN201
-    """Add how many of the ascending values lie above the mark before and up to each mark (and beyond the
-    last), and how many equal it.
+    """Add, for each mark, how many of the ascending values lie above the previous mark and up to it (and
+    beyond the last mark), and how many equal it.
     """
     i = 0
     for k in range(marks.size):
@@ -47,8 +47,8 @@ def count_equal(values, marks, equal):  # noqa: ANN001, ANN201
 
 @jit
 def union(marks, values, out):  # noqa: ANN001, ANN201
-    """Write the distinct numbers of ascending marks and ascending values to out, in order; return how many
-    there are.
+    """Write the distinct numbers of ascending marks and ascending values to out, in order; return their
+    count.
     """
     i = k = n = 0
     while i < values.size or k < marks.size:

@@ -1,1 +1,1 @@
-"""Metrics of regions and partitions: all that follow from one table of overlaps."""
+"""Metrics of regions and partitions, all computed from one table of overlaps."""

@@ -1,9 +1,9 @@
-"""The best one-to-one assignment of the regions of two partitions: how many pixels it keeps.
+"""The number of pixels kept by the best one-to-one assignment of the regions of two partitions.
 
 Conventions: a table of overlaps is ``truth`` and ``prediction`` (K,), places of regions from 0, and
-``pixels`` (K,) float64 whole numbers above 0; a pair is listed once. A region may stay alone. Exact whatever
-the way: small tables are solved whole, of others first what is forced is taken away, and the rest goes to a
-sparse solver.
+``pixels`` (K,) float64 whole numbers above 0; a pair is listed once. A region may stay unpaired. The result
+is always exact: small tables are solved whole; for others the forced pairs are removed first, and a sparse
+solver handles the rest.
 Source: Zhang et al. 2021 [26] = Polak et al. 2009 for the use; Crouse 2016 and Jonker and Volgenant 1987 for
 the solvers, which are scipy's.
 """
@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-_DENSE = (
-    10_000  # cells of a matrix up to which solving it whole is faster than taking away first what is forced
-)
+_DENSE = 10_000  # up to this many cells, solving the matrix whole is faster than removing forced pairs first
 
 
 def kept_pixels(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
-    """Return the most pixels that pairs can hold of which no two share a region.
+    """Return the largest number of pixels held by pairs of which no two share a region.
 
     >>> kept_pixels(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([10.0, 9.0, 8.0]))
     17.0
@@ -32,7 +30,7 @@ def kept_pixels(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -
 
 
 def _dense(t: np.ndarray, p: np.ndarray, n: np.ndarray) -> float:
-    """Solve the whole matrix: fastest where it is small."""
+    """Solve the whole matrix, which is fastest where it is small."""
     from scipy.optimize import linear_sum_assignment
 
     cells = np.zeros((t.max() + 1, p.max() + 1))
@@ -41,18 +39,18 @@ def _dense(t: np.ndarray, p: np.ndarray, n: np.ndarray) -> float:
 
 
 def _forced(t: np.ndarray, p: np.ndarray, n: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the pixels of pairs that some best assignment surely holds, and the places of the pairs still
+    """Return the pixels of pairs that some best assignment must contain, and the places of the pairs still
     open.
 
     A pair at least as large as the largest other pair of its true region and the largest other pair of its
-    predicted region together can replace those two in any assignment without loss. Taking such pairs opens
-    new ones, so this is done until none is left; what people and networks draw is mostly used up here.
+    predicted region together can replace those two in any assignment without loss. Taking such pairs creates
+    new ones, so this repeats until none is left; it uses up most of the pairs in real label maps.
     """
     kept, rest = 0.0, np.arange(len(n))
     while len(rest):
         others = _largest_other(t[rest], n[rest]) + _largest_other(p[rest], n[rest])
         sure = np.flatnonzero(n[rest] >= others)
-        sure = sure[np.unique(t[rest[sure]], return_index=True)[1]]  # of equal ones at a region, one
+        sure = sure[np.unique(t[rest[sure]], return_index=True)[1]]  # among equal pairs of a region, one
         sure = rest[sure[np.unique(p[rest[sure]], return_index=True)[1]]]
         if not len(sure):
             break
@@ -85,8 +83,8 @@ def _sparse(t: np.ndarray, p: np.ndarray, n: np.ndarray) -> float:
 
     t, p = np.unique(t, return_inverse=True)[1], np.unique(p, return_inverse=True)[1]
     rows, columns = int(t.max()) + 1, int(p.max()) + 1
-    # every true region may stay alone: a column of its own. One more pixel on every edge, since the solver
-    # knows no edge of weight 0; each row pays it once.
+    # every true region may stay unpaired: it gets its own column. Every edge gets one extra pixel, since the
+    # solver allows no edge of weight 0; each row pays it once.
     own = np.arange(rows)
     weights = np.r_[n + 1, np.ones(rows)]
     graph = coo_array(

@@ -1,19 +1,19 @@
-r"""Are anomalous objects found, one by one: sIoU, component precision and F1 as SegmentMeIfYouCan defines
+r"""Component metrics of anomalous objects: sIoU, component precision and F1 as SegmentMeIfYouCan defines
 them, from one table of region overlaps.
 
 Conventions: a pixel is predicted where its score is strictly greater than the threshold. Components are
-connected by sides and corners. In this order: predictions in void are removed; predicted components are made,
-and those below their size limit dropped; true components below theirs become void, and so do the pixels that
-predictions have in them (components are not recomputed). All that is not anomalous counts as one such
-component: a frame with less of it than the limit has none left. With K' all predictions that touch a true
+connected by sides and corners. The steps, in order: predictions in void are removed; predicted components are
+made, and those below their size limit dropped; true components below their limit become void, and so do the
+predicted pixels in them (components are not recomputed). All pixels that are not anomalous count as one true
+component: a frame with fewer of them than the limit has none left. With K' all predictions that touch a true
 component k, and A their pixels in other true components, sIoU(k) = |k n K'| / |(k u K') \ A|; the precision
 of a predicted component is its share in true ones. At each of 11 thresholds t, evenly from .25 to .75, a true
 component with sIoU >= t is found, else missed, and a predicted one with precision < t is false. Counts add up
 over images.
 
 ``threshold`` is the score above which a pixel is predicted. ``min_predicted`` and ``min_truth`` are the
-least pixels of a component, in the place of those of the track. ``counts`` are those of
-``component_counts``, of one image or summed.
+minimum pixels of a component, and override those of the track. ``counts`` are those of ``component_counts``,
+of one image or summed.
 
 Source: Chan et al. 2021 (SegmentMeIfYouCan) and its road-anomaly-benchmark; Blum et al. 2021 for the setting.
 """
@@ -29,7 +29,7 @@ from faultscape.metrics.scores.inputs import VOID, check_mask, flat
 Counts = dict[str, np.ndarray | np.generic]
 # of predicted and of true components, in pixels
 LIMITS = {None: (0, 0), "anomaly": (500, 100), "obstacle": (50, 10)}
-THRESHOLDS = np.linspace(0.25, 0.75, 11)  # .6 is .6000000000000001 here, as theirs is
+THRESHOLDS = np.linspace(0.25, 0.75, 11)  # .6 is .6000000000000001 here, as in their code
 _ANOMALY, _VOID = 1, 2
 
 
@@ -70,14 +70,14 @@ def component_counts(
         )
     check_mask(anomaly.ravel(), void, where)
     truth = np.where(anomaly == void, _VOID, anomaly == 1).astype(np.uint8)
-    predicted = score > np.float64(threshold)  # float64, which a threshold between two narrower scores needs
+    predicted = score > np.float64(threshold)  # float64, needed by a threshold between two narrower scores
     elsewhere = int(np.count_nonzero(anomaly != 1)) >= at_least[1]
     return _counts(overlaps(truth, predicted.astype(np.uint8), 2), *at_least, elsewhere=elsewhere)
 
 
 def component_metrics(counts: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return {component_siou, component_precision, component_f1} of counts that may be summed over images,
-    (..., 11) and (...); NaN where undefined.
+    """Return {component_siou, component_precision, component_f1} from counts, (..., 11) and (...), which may
+    be summed over images; NaN where undefined.
     """
     tp, fn, fp = (np.asarray(counts[f"component_{what}"], float) for what in ("tp", "fn", "fp"))
     return {
@@ -98,7 +98,7 @@ def _counts(table: Overlaps, least_predicted: int, least_true: int, *, elsewhere
     predicted = (table.prediction_label == _ANOMALY) & (table.prediction_area >= least_predicted) & (area > 0)
     both = true[table.truth] & predicted[table.prediction]
     t, p, pixels = table.truth[both], table.prediction[both], table.pixels[both]
-    # of each prediction, in any true component
+    # pixels of each prediction in any true component
     inside = np.bincount(p, weights=pixels, minlength=len(predicted))
     shared = np.bincount(t, weights=pixels, minlength=len(true))[true]
     # |(k u K') \ A| = |k| + sum over K' of what lies outside every true component

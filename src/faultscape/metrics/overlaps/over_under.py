@@ -1,15 +1,15 @@
 """Over- and under-segmentation from counts of regions: ROR, ROM, RUR, RUM (Zhang et al. 2021, eq. 5-10), and
-what Zhang et al. 2021 compare them with.
+the metrics that Zhang et al. 2021 compare them with.
 
-Conventions: ``counts`` are those of region_counts, arrays of any one shape (..., C); results are float64 of
-that shape. All measures are errors, 0 best, but ``average_precision_of_regions`` and the panoptic qualities.
-Where a class has no region on one side, ``absent="nan"`` says undefined and ``absent="zero"`` 0; a class on
-neither side is undefined always.
+Conventions: ``counts`` are those of region_counts, arrays that share one shape (..., C); results are float64
+of that shape. All measures are errors, 0 best, except ``average_precision_of_regions`` and the panoptic
+qualities. A class with no region on one side is undefined with ``absent="nan"`` and 0 with ``absent="zero"``;
+a class on neither side is always undefined.
 
-``overlap`` is the IoU above which a region is found, None for the mean over .50:.05:.95. ``touching`` (N,)
-is how many regions of the other side touch each region. ``scale`` is ``tanh``, ``sigmoid`` or ``none``.
-``per`` is ``truth`` or ``prediction``. ``absent`` is ``nan`` or ``zero``: what a class without a region on
-one side has.
+``overlap`` is the IoU above which a region is found, None for the mean over .50:.05:.95. ``touching`` (N,) is
+the number of regions of the other side that touch each region. ``scale`` is ``tanh``, ``sigmoid`` or
+``none``. ``per`` is ``truth`` or ``prediction``. ``absent`` is ``nan`` or ``zero``: the value of a class
+without a region on one side.
 
 Source: Zhang et al. 2021, section III-A; PE: Persello and Bruzzone 2009; PQ: Kirillov et al. 2019.
 """
@@ -55,7 +55,7 @@ def extra_pieces(touching: np.ndarray) -> int:
     """Return m_o, the sum over true regions of max(n - 1, 0), from the number n of predictions that touch
     each, (N,), Zhang et al. 2021, eq. 6.
 
-    m_u of Zhang et al. 2021, eq. 9 is the same of the true regions that touch each prediction, (M,).
+    For m_u of Zhang et al. 2021, eq. 9, pass the number of true regions that touch each prediction, (M,).
     MetricError for negative numbers.
 
     >>> extra_pieces(np.array([3, 1, 0]))
@@ -96,11 +96,11 @@ def rum(counts: Counts, *, absent: Absent = "nan", scale: RegionScale = "tanh") 
 
 
 def pe_os(counts: Counts, *, per: Per = "truth") -> np.ndarray:
-    """Return Persello's over-segmentation error: the mean over true regions g of 1 - |g n s| / |g|, s being
-    the prediction that shares most with g.
+    """Return Persello's over-segmentation error: the mean over true regions g of 1 - |g n s| / |g|, where s
+    is the prediction that overlaps g most.
 
     A true region that nothing touches counts 1. With ``per="prediction"`` the mean is over predicted regions
-    and their largest g; those that touch none are left out.
+    and the g that overlaps each most; those that touch none are left out.
     """
     if _known(per):
         return _mean(counts["pe_os_sum"], counts["truth_regions"])
@@ -110,8 +110,8 @@ def pe_os(counts: Counts, *, per: Per = "truth") -> np.ndarray:
 
 
 def pe_us(counts: Counts, *, per: Per = "truth") -> np.ndarray:
-    """Return Persello's under-segmentation error: the mean over true regions g of 1 - |g n s| / |s|, s being
-    the prediction that shares most with g.
+    """Return Persello's under-segmentation error: the mean over true regions g of 1 - |g n s| / |s|, where s
+    is the prediction that overlaps g most.
 
     True regions that nothing touches are left out (they are ``missed_truth``). With ``per="prediction"`` the
     mean is over predicted regions; one that touches no true region counts 1.

@@ -1,14 +1,14 @@
-"""How far two partitions of the same pixels are apart, from one sparse table of overlaps.
+"""Distances between two partitions of the same pixels, from one sparse table of overlaps.
 
 Conventions: a table is three arrays of K: ``truth`` and ``prediction`` hold region numbers (any integers),
-``pixels`` the int64 pixels that the two regions share; a pair is listed once. Whatever made the regions will
-do: connected regions, instance ids, classes (``confusion_table``). What is void in the truth has been left
-out by who made the table. T and P are the two partitions, n_tp a pair's pixels, n_t and n_p the regions'
-pixels, N all of them. Results are float64, 0 is best unless noted, NaN where there are no pixels (for
-``rand_index``: no two). ``gce_cells`` and ``lce_cells`` take confusion matrices, many at once.
+``pixels`` the int64 pixels that the two regions share; a pair is listed once. Regions of any kind work:
+connected regions, instance ids, classes (``confusion_table``). The caller has left out what is void in the
+truth. T and P are the two partitions, n_tp a pair's pixels, n_t and n_p the regions' pixels, N all pixels.
+Results are float64, 0 is best unless noted, NaN where there are no pixels (for ``rand_index``: fewer than
+two). ``gce_cells`` and ``lce_cells`` take confusion matrices, many at once.
 
 ``cells`` (..., R, S) are confusion matrices, rows = truth. ``pairs`` says which pairs of pixels count:
-``distinct``, or ``all``, a pixel with itself too.
+``distinct``, or ``all``, which pairs each pixel with itself too.
 
 Source: Zhang et al. 2021, eq. 1-2 and Martin et al. 2001 (GCE, LCE); Zhang et al. 2021 [26] = Polak et al.
 2009 (partition distance); Meila 2003 (variation of information); Rand 1971; Arganda-Carreras et al. 2015
@@ -29,9 +29,7 @@ PAIRS = ("distinct", "all")
 
 
 class _Table(NamedTuple):
-    """A checked table: regions as places 0.., the pairs' pixels, and the pixels of each pair's two
-    regions.
-    """
+    """A checked table: regions as places 0.., the pixels of each pair, and the pixels of its two regions."""
 
     t: np.ndarray
     p: np.ndarray
@@ -42,7 +40,7 @@ class _Table(NamedTuple):
 
 def partition_errors(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> dict[str, float]:
     """Return ``gce``, ``lce``, ``partition_distance``, ``variation_of_information`` and ``adapted_rand`` of
-    one table, each as the function of its name.
+    one table, each as computed by the function of that name.
 
     >>> {
     ...     name: round(value, 3)
@@ -66,11 +64,11 @@ def partition_errors(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarr
 def refinement_errors(
     truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the local refinement error of a pixel of each pair of regions, truth against prediction and the
-    other way, (T,) each, Zhang et al. 2021, eq. 1.
+    """Return the local refinement error of a pixel in each pair of regions, truth against prediction and the
+    reverse, (T,) each, Zhang et al. 2021, eq. 1.
 
-    ``truth``, ``prediction`` (T,) are the regions that a pixel has on either side, ``pixels`` (T,) how many
-    have both; pairs without a pixel are dropped. MetricError for a table of unequal lengths or negative
+    ``truth``, ``prediction`` (T,) are the regions of a pixel on either side, ``pixels`` (T,) the number of
+    pixels in both; pairs without a pixel are dropped. MetricError for a table of unequal lengths or negative
     counts.
 
     >>> [
@@ -85,7 +83,7 @@ def refinement_errors(
 
 
 def consistency_errors(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> tuple[float, float]:
-    """Return ``gce`` and ``lce`` of one table, for less than the two by themselves.
+    """Return ``gce`` and ``lce`` of one table, faster than two separate calls.
 
     >>> consistency_errors(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]))
     (0.25, 0.125)
@@ -116,7 +114,7 @@ def lce(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
 
 def gce_cells(cells: np.ndarray) -> np.ndarray:
     """Return the global consistency error of confusion matrices (..., R, S), rows = truth: of the class
-    partition, or binary ones of each class.
+    partition, or of binary partitions for each class.
 
     >>> gce_cells(binary_cells(np.array([[2, 1], [0, 1]]))).round(4).tolist()
     [0.25, 0.25]
@@ -138,8 +136,8 @@ def binary_cells(cells: np.ndarray) -> np.ndarray:
     """Return for each class the two-by-two matrix of rest and class, (..., R, 2, 2), from confusion matrices
     (..., R, S), S >= R: Zhang et al. 2021, eq. 3 and 4, counted.
 
-    Classes stand at the same place of rows and columns; columns beyond (void in the prediction) belong to
-    every class's rest. MetricError for fewer columns than rows.
+    Rows and columns list classes in the same order; extra columns (void in the prediction) belong to every
+    class's rest. MetricError for fewer columns than rows.
 
     >>> binary_cells(np.array([[5, 1, 0], [2, 3, 4]])).tolist()
     [[[7, 2], [1, 5]], [[5, 1], [6, 3]]]
@@ -157,8 +155,8 @@ def binary_cells(cells: np.ndarray) -> np.ndarray:
 
 
 def confusion_table(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (truth, prediction, pixels), the table of a confusion matrix (R, S): classes as regions,
-    wherever they lie.
+    """Return (truth, prediction, pixels), the table of a confusion matrix (R, S), with each class as one
+    region.
 
     >>> [part.tolist() for part in confusion_table(np.array([[2, 1], [0, 1]]))]
     [[0, 0, 1], [0, 1, 1], [2, 1, 1]]
@@ -180,7 +178,7 @@ def partition_distance(truth: np.ndarray, prediction: np.ndarray, pixels: np.nda
 def variation_of_information_parts(
     truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray
 ) -> tuple[float, float]:
-    """Return H(P|T) and H(T|P) in bits: what over- and what under-segmentation add to the variation of
+    """Return H(P|T) and H(T|P) in bits: the contributions of over- and under-segmentation to the variation of
     information.
 
     >>> variation_of_information_parts(np.array([0, 0, 1]), np.array([0, 1, 2]), np.array([2, 2, 4]))
@@ -200,8 +198,7 @@ def variation_of_information(truth: np.ndarray, prediction: np.ndarray, pixels: 
 
 
 def rand_index(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> float:
-    """Return the share of pairs of different pixels that both partitions put together or both put apart; 1 is
-    best.
+    """Return the share of pairs of different pixels that both partitions join or both separate; 1 is best.
 
     >>> rand_index(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]))
     0.5
@@ -229,9 +226,9 @@ def adapted_rand_parts(
     """Return (precision, recall): of the pairs of pixels together in the prediction (the truth), the share
     together in both; 1 is best.
 
-    Precision falls with under-segmentation, recall with over-segmentation. ``pairs``: ``distinct`` are two
-    different pixels, as scikit-image counts; ``all`` has each pixel with itself too, as the SNEMI3D challenge
-    does. NaN where no pair is together. scikit-image 0.26 returns the two exchanged.
+    Precision falls with under-segmentation, recall with over-segmentation. ``pairs``: ``distinct`` counts
+    pairs of two different pixels, as scikit-image does; ``all`` also pairs each pixel with itself, as the
+    SNEMI3D challenge does. NaN where no pair is together. scikit-image 0.26 returns the two in reverse order.
 
     >>> adapted_rand_parts(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 1, 1]), pairs="all")
     (0.75, 0.6)
@@ -267,7 +264,7 @@ def _table(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> _Ta
 
 
 def _places(regions: np.ndarray) -> np.ndarray:
-    """Return regions numbered from 0, as they are where their numbers are small already."""
+    """Return regions numbered from 0, unchanged where their numbers are already small."""
     if len(regions) and regions.min() >= 0 and regions.max() < 4 * len(regions) + 64:
         return regions.astype(np.int64)
     return np.unique(regions, return_inverse=True)[1].reshape(-1)
@@ -284,7 +281,7 @@ def _consistency(table: _Table) -> tuple[float, float]:
 
 
 def _refinement_errors(table: _Table) -> tuple[np.ndarray, np.ndarray]:
-    """Return each pair's summed local refinement errors, truth against prediction and the other way, Zhang et
+    """Return each pair's summed local refinement errors, truth against prediction and the reverse, Zhang et
     al. 2021, eq. 1.
     """
     _, _, n, n_t, n_p = table
@@ -319,7 +316,7 @@ def _not_together(table: _Table, pairs: str) -> float:
 
 
 def _together(table: _Table, pairs: str = "distinct") -> tuple[float, float, float]:
-    """Return how many ordered pairs of pixels lie together in both partitions, in the truth, in the
+    """Return how many ordered pairs of pixels are together in both partitions, in the truth and in the
     prediction.
     """
     if pairs not in PAIRS:

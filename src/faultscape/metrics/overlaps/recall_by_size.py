@@ -1,13 +1,13 @@
-"""Which regions are found, by their size: recall of the smallest quarter of a data set's true regions, of the
-next two, and of the largest.
+"""Recall by size: the share found of the smallest quarter of a data set's true regions, of the next two
+quarters, and of the largest.
 
-Conventions: a true region of a label map is found where one predicted region of its class has an IoU above .5
-with it (no second one can). An anomalous object is found where at least ``covered`` of its pixels have a
-score that at most ``alarm`` of all known pixels reach. Sizes are pixels, void left out. What is kept of an
-image is how many regions each octave of sizes has, and how many of them were found: (..., 32, 2), octave b
-holding 2^b to 2^(b + 1) - 1 pixels, so that images add up. Quarters are cut among all true regions of a class
-over the data set, in order of size; an octave that a cut runs through goes to both sides in proportion, its
-recall being taken as even. NaN where there is no true region.
+Conventions: a true region of a label map is found where a predicted region of its class has an IoU above .5
+with it (at most one can). An anomalous object is found where at least ``covered`` of its pixels have a score
+that at most ``alarm`` of all known pixels reach. Sizes are pixels, void left out. The statistics of an image
+are the number of regions in each octave of sizes and how many of them were found, (..., 32, 2), where octave
+b holds 2^b to 2^(b + 1) - 1 pixels; they add up over images. Quarters divide all true regions of a class in
+the data set, in order of size; an octave that spans a cut is shared in proportion, assuming equal recall
+throughout. NaN where there is no true region.
 
 ``sizes`` (..., 32, 2) are such counts. ``quarter`` is 0 (the smallest regions) to 3 (the largest).
 ``table`` is the overlaps of true and predicted regions.
@@ -28,8 +28,8 @@ QUARTERS = 4
 
 
 def size_counts(table: Overlaps, classes: int) -> np.ndarray:
-    """Return (C, 32, 2) how many true regions of each class have each octave of sizes, and how many of them
-    are found, from a table of overlaps.
+    """Return (C, 32, 2) the number of true regions of each class in each octave of sizes, and how many of
+    them are found, from a table of overlaps.
 
     >>> from faultscape.maps.regions import overlaps
     >>> table = overlaps(
@@ -55,11 +55,10 @@ def object_size_counts(
     void: int = VOID,
     where: str = "",
 ) -> np.ndarray:
-    """Return (32, 2) how many anomalous objects have each octave of sizes, and of how many at least
-    ``covered`` of the pixels have a score of ``threshold`` or more.
+    """Return (32, 2) the number of anomalous objects in each octave of sizes, and how many of them have at
+    least ``covered`` of their pixels at a score of ``threshold`` or more.
 
-    ``score`` and ``anomaly`` (0, 1, 255) are (H, W). Without a threshold (NaN) nothing is looked for, and
-    nothing counted.
+    ``score`` and ``anomaly`` (0, 1, 255) are (H, W). Without a threshold (NaN) nothing is counted.
 
     >>> object_size_counts(np.array([[0.9, 0.1, 0.9, 0.2]]), np.array([[1, 0, 1, 1]]), 0.5)[:2].tolist()
     [[1, 1], [1, 1]]
@@ -70,15 +69,15 @@ def object_size_counts(
     if np.isnan(threshold):
         return np.zeros((OCTAVES, 2), np.int64)
     numbers, labels, areas = number((anomaly == 1).view(np.uint8), connectivity=connectivity, none=0)
-    # float64, in which every narrower score is itself
+    # float64 holds every narrower score exactly
     hit = (numbers >= 0) & (score >= np.float64(threshold))
     pixels = np.bincount(numbers[hit], minlength=len(areas))
     return _counted(np.zeros(len(labels), np.int64), areas, pixels / areas >= covered, 1)[0]
 
 
 def recall_of_quarter(sizes: np.ndarray, quarter: int) -> np.ndarray:
-    """Return (...) the share found of a quarter of the true regions, 0 the smallest to 3 the largest, of
-    counts (..., 32, 2) that may be sums over images.
+    """Return (...) the share found of a quarter of the true regions, 0 the smallest to 3 the largest, from
+    counts (..., 32, 2), which may be sums over images.
 
     >>> sizes = np.zeros((32, 2))
     >>> sizes[3], sizes[10] = (2, 0), (6, 3)

@@ -1,16 +1,16 @@
-"""What the region metrics are made of: counts of regions for each class, from one table of overlaps (Zhang et
-al. 2021, section III-A).
+"""Counts of regions for each class, the input of the region metrics, from one table of overlaps (Zhang et al.
+2021, section III-A).
 
-Conventions: only regions of the same class can touch. Arrays are (C,) for one image, and (I, C) for many:
-they are whole numbers (int64) or sums over regions (float64), so images add up. N is ``truth_regions``, M
+Conventions: only regions of the same class can touch. Arrays are (C,) for one image and (I, C) for many. They
+are counts (int64) or sums over regions (float64), so images add up. N is ``truth_regions``, M
 ``predicted_regions``, and with Zhang et al. 2021's signs
 
     torn_truth |G_O|     tearing_predictions |S_O|    extra_pieces m_o (eq. 6)
     merged_truth |G_U|   merging_predictions |S_U|    extra_merges m_u (eq. 9)
 
 ``missed_truth`` and ``invented_predictions`` are regions that no region of their class touches on the other
-side. Of several equally large overlaps the one with the smaller region is the largest, so that nothing
-depends on the order of regions.
+side. Among equal overlaps, the one with the smaller region counts as the largest, so that results do not
+depend on the order of regions.
 Source: Zhang et al. 2021, section III-A; Persello and Bruzzone 2009 (pe); Zhang et al. 2021, section II
 (matched); Kirillov et al. 2019 (pq).
 """
@@ -48,7 +48,7 @@ Counts = dict[str, np.ndarray]
 
 def count_regions(table: Overlaps, classes: int, *, alive: np.ndarray | None = None) -> Counts:
     """Return {name: (C,)} of WHOLE (int64) and PARTS (float64); predicted regions that are not ``alive`` (M,)
-    are taken for unknown.
+    count as unknown.
 
     >>> from faultscape.maps.regions import overlaps
     >>> torn = overlaps(np.array([[0, 0, 0]], np.uint8), np.array([[0, 1, 0]], np.uint8), 2)
@@ -67,8 +67,8 @@ def count_matches(table: Overlaps, classes: int, *, match: Match = "iou") -> Cou
     """Return {matched_50 ... matched_95: (C,)}: predicted regions found at each overlap, one to one, the best
     overlaps first.
 
-    ``match`` is the overlap's measure: ``iou``, or ``dice``, which is what the numbers printed in Zhang et
-    al. 2021, Fig. 3 follow.
+    ``match`` is the overlap's measure: ``iou``, or ``dice``, which the numbers printed in Zhang et al. 2021,
+    Fig. 3 follow.
     """
     if match not in MATCH:
         raise OptionError(f"match={match!r} is not known; use {', '.join(MATCH)}")
@@ -80,9 +80,9 @@ def count_matches(table: Overlaps, classes: int, *, match: Match = "iou") -> Cou
 def count_quality(table: Overlaps, classes: int) -> Counts:
     """Return {pq_found, pq_missed, pq_invented, pq_iou_sum: (C,)} by the reference rule for void.
 
-    Pixels void in the truth leave the union; a predicted region of which more than half lies in void is not
-    held against the model; pixels that the prediction calls void are missed. ``table`` must be of regions as
-    the model gave them (``void="bridge"``).
+    Pixels void in the truth leave the union; a predicted region with more than half of its pixels in void
+    does not count against the model; pixels that the prediction calls void are missed. ``table`` must be of
+    regions as the model gave them (``void="bridge"``).
     """
     quality, iou = np.zeros((len(QUALITY), classes), np.int64), np.zeros(classes)
     _kernels().count_quality(*_columns(table), table.void_area, quality, iou)
@@ -92,8 +92,8 @@ def count_quality(table: Overlaps, classes: int) -> Counts:
 def count_above(
     table: Overlaps, classes: int, thresholds: np.ndarray
 ) -> tuple[Counts, np.ndarray, np.ndarray]:
-    """Return WHOLE counts {name: (T, C)} and the pixels (T, C) that both call a class, and that are
-    predicted, when regions below a confidence are unknown.
+    """Return WHOLE counts {name: (T, C)}, the pixels (T, C) that both maps assign to a class, and the
+    predicted pixels (T, C), when regions below each confidence threshold are unknown.
 
     ``table`` holds the regions' mean confidence; ``thresholds`` (T,) rise. Zhang et al. 2021, section III-B.
     """

@@ -2,7 +2,7 @@
 
 Conventions: maps are (H, W) or (I, H, W) of the class list's ids. The headline numbers are means over images
 of the mean over the classes defined there (Zhang et al. 2021's Table I); ``per_image`` keeps every cell,
-``counts`` what they are made of. Pixels void in the truth change nothing; the background forms no region.
+``counts`` the counts behind them. Pixels void in the truth change nothing; the background forms no region.
 Source: Zhang et al. 2021.
 """
 
@@ -27,11 +27,11 @@ Maps = np.ndarray | Sequence[np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """Region metrics of some images: numbers, ``per_class`` {metric: (C,)}, ``per_image`` {metric: (I, C)},
-    ``counts`` {name: (I, C)}.
+    """Region metrics of some images: mean values, ``per_class`` {metric: (C,)}, ``per_image`` {metric: (I,
+    C)}, ``counts`` {name: (I, C)}.
 
-    A number is the mean over images of the mean over the classes defined there; ``undefined`` says about each
-    metric how many cells (an image and a class it has on either side) have no value. ``definition`` records
+    A value is the mean over images of the mean over the classes defined there; ``undefined`` gives, for each
+    metric, how many cells (an image and a class it has on either side) have no value. ``definition`` records
     the options.
     """
 
@@ -189,10 +189,10 @@ def given(
     meanings: tuple[Mapping[str, str] | None, Mapping[str, str] | None] = (None, None),
 ) -> Overlaps:
     """Return the table of overlaps of two maps of region ids; class = id // divisor (None: the id itself; 0:
-    all regions are of one class).
+    all regions have the same class).
 
-    ``meanings`` say, for truth and prediction, which class a number stands for, where that is not the class
-    list's own id.
+    ``meanings`` give, for truth and prediction, the class of each number, where it is not the class list's
+    id.
     """
     numbered, labels = [], []
     for label_map, what, names in ((truth, "truth", meanings[0]), (prediction, "prediction", meanings[1])):
@@ -236,8 +236,8 @@ def given(
 
 
 def count(tables: Sequence[Overlaps], classes: int, match: Match) -> dict[str, np.ndarray]:
-    """Return every count of one image from its two tables of overlaps: by the rule for void, and as the model
-    gave its regions.
+    """Return every count of one image from its two tables of overlaps: one by the rule for void, one with the
+    regions as the model gave them.
     """
     counts = region_counts.count_regions(tables[0], classes)
     return (
@@ -255,9 +255,7 @@ def measure(
     per: Per = "truth",
     groups: Sequence[int] | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return {metric: (..., C)} from counts; classes that are not in ``groups`` (the background) have no
-    value.
-    """
+    """Return {metric: (..., C)} from counts; classes not in ``groups`` (the background) have no value."""
     precision = over_under.average_precision_of_regions
     cells = {
         "rom": over_under.rom(counts, absent=absent, scale=scale),
@@ -284,7 +282,7 @@ def measure(
 
 
 def mean(values: np.ndarray, axis: int) -> np.ndarray:
-    """Return the mean over an axis of what is defined; NaN where nothing is."""
+    """Return the mean over an axis of the defined values; NaN where there are none."""
     known = ~np.isnan(values)
     number = known.sum(axis)
     out = np.full(np.shape(number), np.nan)
@@ -292,7 +290,7 @@ def mean(values: np.ndarray, axis: int) -> np.ndarray:
 
 
 def place(label_map: np.ndarray, classes: Classes, where: str) -> np.ndarray:
-    """Return a map of places; LabelMapError for masked arrays, wrong shapes, and values that mean nothing."""
+    """Return a map of places; LabelMapError for masked arrays, wrong shapes and unknown values."""
     if np.ma.isMaskedArray(label_map):
         raise LabelMapError(
             f"{where}: masked arrays are not read, since most libraries silently drop the mask; set those"

@@ -1,3 +1,1 @@
-"""Metrics of one score a pixel: detection of anomalies and of mistakes, exact, streamed or from
-histograms.
-"""
+"""Metrics of one score per pixel: detection of anomalies and mistakes, exact, streamed or from histograms."""

@@ -1,13 +1,13 @@
 """Intervals of AP, AUROC and FPR: the bootstrap over images from each image's histogram of coarse scores,
-without a second look at the pixels.
+without reading the pixels again.
 
 Conventions: a coarse score is a float16 (65,536 values), arcsinh((x - centre) / width): x is log(p / (1 - p))
-where all scores of a data set lie in 0..1, otherwise the score; centre and width are median and quartile
-distance of the anomalous ones, so that neither an offset nor a unit changes anything. It rises with the
-score, so that only scores that fall on one float16 tie, is linear where the anomalies are and never
-overflows. Point estimates come from the exact scores; these numbers are for intervals, and how far they lie
-from the exact ones is reported. An image is sparse: the places (of histogram16's order) that occur, with
-their counts.
+where all scores of a data set lie in 0..1, otherwise the score; centre and width are the median and
+interquartile distance of the anomalous scores, so that neither an offset nor a unit matters. A coarse score
+rises with the score, so that only scores that round to the same float16 tie; it is linear where the anomalies
+are and never overflows. Point estimates come from the exact scores; coarse scores serve only intervals, and
+their distance from the exact values is reported. An image is sparse: the places (in histogram16's order) that
+occur, with their counts.
 Source: Efron 1979.
 """
 
@@ -28,13 +28,13 @@ from faultscape.metrics.scores.region_overlap import region_shares
 
 _TOGETHER = 32  # replicates at once
 _PLACES = np.argsort(KEYS).astype(np.uint16)  # of each bit pattern
-_HUGE = 1e300  # arcsinh of more differs by less than a step
+_HUGE = 1e300  # beyond this, arcsinh changes by less than a step
 
 
 @dataclass(frozen=True, eq=False)
 class SparseHistogram:
-    """One image: places (K,) in ascending order of score, the known and anomalous pixels there, and the
-    summed ``shares`` of their regions that the latter are, where regions are made.
+    """One image: places (K,) in ascending order of score, the known and anomalous pixels there, and, where
+    regions are made, the summed ``shares`` that the anomalous pixels are of their regions.
     """
 
     places: np.ndarray
@@ -45,8 +45,8 @@ class SparseHistogram:
 
 @dataclass(frozen=True)
 class Coarse:
-    """How scores of a data set become float16: whether by their logit, and arcsinh's ``centre`` and
-    ``width``.
+    """How scores of a data set become float16: whether by their logit, and the ``centre`` and ``width`` of
+    arcsinh.
     """
 
     logit: bool
@@ -55,7 +55,7 @@ class Coarse:
 
 
 def coarse_of(found: Detection) -> Coarse:
-    """Return how to make a data set's scores coarse, from their exact counts.
+    """Return how to coarsen a data set's scores, from their exact counts.
 
     >>> from faultscape.metrics.scores.detection import detection
     >>> coarse_of(detection(np.array([7.0, 101.0, 102.0, 104.0]), np.array([0, 1, 1, 1])))
@@ -80,17 +80,17 @@ def coarse_scores(score: np.ndarray, how: Coarse) -> np.ndarray:
     ... )
     ([0.0, 0.94921875], [-69.75, 0.0])
     """
-    with np.errstate(over="ignore"):  # halves: the largest numbers have a difference too
+    with np.errstate(over="ignore"):  # halved, so that the difference of the largest numbers is finite
         away = (_straight(score, logit=how.logit) / 2 - how.centre / 2) / (how.width / 2)
     return np.arcsinh(np.clip(away, -_HUGE, _HUGE)).astype(np.float16)
 
 
 def _straight(score: np.ndarray, *, logit: bool) -> np.ndarray:
-    """Return scores as float64, those of 0..1 by their logit; 0 and 1 become finite."""
+    """Return scores as float64, or their logits if they lie in 0..1, with those of 0 and 1 made finite."""
     score = np.asarray(score, np.float64)
     if not logit:
         return score
-    p = np.clip(score, 0, 1)  # float64 may pass by less than the float32 it was judged by shows
+    p = np.clip(score, 0, 1)  # float64 may exceed the range by less than the float32 check shows
     with np.errstate(divide="ignore"):
         return np.clip(np.log(p) - np.log1p(-p), -LOGIT_END, LOGIT_END)
 
@@ -110,15 +110,15 @@ def sparse_histogram(
 def shares_at(
     image: SparseHistogram, score: np.ndarray, anomaly: np.ndarray, how: Coarse, connectivity: Connectivity
 ) -> np.ndarray:
-    """Return (K,) the summed shares of their regions that the anomalous pixels of an image (H, W) at each
-    place of its histogram are.
+    """Return (K,), for each place of an image's histogram, the summed shares that the anomalous pixels (H, W)
+    there are of their regions.
 
     >>> score, truth = np.array([[0.9, 0.1, 0.9, 0.8]]), np.array([[1, 0, 1, 1]])
     >>> shares_at(sparse_histogram(score, truth, Coarse(True)), score, truth, Coarse(True), 8).tolist()
     [0.0, 0.5, 1.5]
     """
     anomalous = np.asarray(anomaly) == 1
-    # minus zero is zero
+    # minus zero counts as zero
     bits = (coarse_scores(np.asarray(score)[anomalous], how) + np.float16(0)).view(np.uint16)
     at = image.places.searchsorted(_PLACES[bits])
     return np.bincount(at, region_shares(anomalous, connectivity), minlength=len(image.places))
@@ -141,7 +141,7 @@ def replicates(
     recall: float = 0.95,
 ) -> np.ndarray:
     """Return (B, 3) average precision, AUROC and FPR when images count ``weights`` (B, I) times; NaN where a
-    replicate has no anomaly, or nothing else.
+    replicate has no anomalous or no other pixels.
 
     >>> one = sparse_histogram(np.array([0.1, 0.9]), np.array([0, 1]), Coarse(True))
     >>> replicates([one], np.array([[1.0], [2.0]])).tolist()
@@ -158,7 +158,7 @@ def replicates(
 def grouped(
     images: Sequence[SparseHistogram], weights: np.ndarray, columns: Sequence[str] = ("known", "anomalous")
 ) -> Iterator[tuple[np.ndarray, ...]]:
-    """Yield (known, anomalous) pixels (b, K), or other ``columns``, of some replicates at a time, at every
+    """Yield (known, anomalous) pixels (b, K), or other ``columns``, for a few replicates at a time, at every
     place that occurs, in ascending order of score.
     """
     from scipy.sparse import csr_array
@@ -195,8 +195,8 @@ def confidence_at(images: Sequence[SparseHistogram], how: Coarse) -> np.ndarray:
 def areas_of(
     own: np.ndarray, other: np.ndarray, *, fpr_rule: FprRule = "first", recall: float = 0.95
 ) -> np.ndarray:
-    """Return (B, 3) average precision, AUROC and FPR of positives and negatives (B, K) at descending scores;
-    a place is a group of ties.
+    """Return (B, 3) average precision, AUROC and FPR from positives and negatives (B, K) at descending
+    scores; each place is a group of ties.
 
     >>> areas_of(np.array([[1, 1, 0]]), np.array([[0, 1, 2]])).round(4).tolist()
     [[0.8333, 0.9167, 0.3333]]
@@ -210,7 +210,7 @@ def areas_of(
         auroc = (other * (tp - own / 2)).sum(1) / (positives * negatives)[:, 0]
         share = tp / positives
         if fpr_rule == "closest":
-            # all are found before it, or no pixel lies there
+            # all were found earlier, or the place has no pixel
             passed = (tp - own >= positives) | (tp + fp == 0)
             away = np.where(passed, np.inf, np.abs(share - recall))
             at = share.shape[1] - 1 - away[:, ::-1].argmin(1)

@@ -1,18 +1,19 @@
 """Average precision, AUROC, the false positive rate at a recall and the overlap of regions, from exact counts
-at every score that an anomaly has.
+at every score of an anomalous pixel.
 
-Conventions: counts come as rows, one a distinct score of the anomalous pixels (positives), scores descending:
-``own`` positives with that very score, ``reach`` negatives with that score or more, ``above`` negatives with
-more, all int64; where regions are asked for, ``share`` float64 the summed shares of their regions that its
-positives are. Thresholds are "score >= threshold". Pixels with one score are one group: no order among ties
-is assumed. Average precision is the step sum (no trapezoid, no interpolation), AUROC counts ties as half. The
-numbers do not depend on how the rows are cut into blocks: integers are summed exactly, and float64 terms in
-fixed groups of 4096 rows. ``fpr_rule`` "first": at the highest threshold whose recall is at least the one
-asked for (Buchanan et al. 2022, Blum et al. 2021, scikit-learn); "closest": of all thresholds, known pixels'
-scores included, up to the first with a recall of 1, at the one whose recall lies closest to it, of equals at
-the lowest (anomaly-seg, to the rounding of its float64).
+Conventions: counts come as rows, one for each distinct score of the anomalous pixels (positives), scores
+descending: ``own`` positives with exactly that score, ``reach`` negatives with that score or more, ``above``
+negatives with more, all int64; and, where regions are requested, ``share`` (float64), the summed shares that
+its positives are of their regions. Thresholds are "score >= threshold". Pixels with equal scores form one
+group: no order among ties is assumed. Average precision is the step sum (no trapezoid, no interpolation),
+AUROC counts ties as half. Results do not depend on how the rows are cut into blocks: integers are summed
+exactly, and float64 terms in fixed groups of 4096 rows. ``fpr_rule`` "first" reads the rate at the highest
+threshold whose recall is at least the one requested (Buchanan et al. 2022, Blum et al. 2021, scikit-learn).
+"closest" considers all thresholds, known pixels' scores included, up to the first with a recall of 1, and
+reads it at the one whose recall is closest, the lowest among equals (anomaly-seg, to the rounding of its
+float64).
 
-``detection`` is what `detection` or `stream` returned; ``detections`` are those of single images.
+``detection`` is a result of `detection` or `stream`; ``detections`` are those of single images.
 
 Source: Blum et al. 2021, section 5 (all pixels pooled); Davis and Goadrich 2006 on why precision is not
 interpolated.
@@ -39,8 +40,8 @@ _OCTAVE = 32  # ... or another 32nd of an octave, so that the steep beginning is
 
 
 class Rows(NamedTuple):
-    """Counts at distinct scores of positives, scores descending; ``share`` is empty where no regions are
-    asked for.
+    """Counts at distinct scores of positives, scores descending; ``share`` is empty unless regions are
+    requested.
     """
 
     scores: np.ndarray
@@ -52,7 +53,7 @@ class Rows(NamedTuple):
 
 class Curve(NamedTuple):
     """Points of a curve: precision against recall, or true against false positive rate, with the threshold of
-    each.
+    each point.
     """
 
     x: np.ndarray
@@ -62,16 +63,16 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Detection:
-    """How well scores find the anomalous pixels, with the exact counts behind.
+    """How well scores find the anomalous pixels, with the exact counts.
 
     ``scores`` (K,) descending, ``true_positives`` and ``false_positives`` (K,) pixels with that score or
     more, ``above`` (K,) negatives with more: at every distinct score of a positive, or, where ``thinned``, at
     enough of them to draw the curves. ``fpr95`` is at the recall ``recall``; ``share_below`` the mean, over
-    positives, of the share of positives among the pixels with their score or less (what AURC needs); ``f1``
-    the best F1 of all thresholds and ``f1_threshold`` the highest that has it; ``low`` and ``high`` the least
-    and largest score. ``aupro`` is the area under per-region overlap, where regions were asked for;
+    positives, of the share of positives among the pixels with their score or less (needed for AURC); ``f1``
+    the best F1 of all thresholds and ``f1_threshold`` the highest threshold with it; ``low`` and ``high`` the
+    smallest and largest score. ``aupro`` is the area under per-region overlap, where regions were requested;
     ``alarm_threshold`` the lowest score of a positive that at most ``alarm`` of the negatives reach, infinite
-    where all are reached by more. What has no value is NaN, and ``undefined`` says why.
+    if there is none. Undefined values are NaN, and ``undefined`` says why.
     """
 
     average_precision: float  # the step sum over thresholds; NaN without positives
@@ -109,7 +110,7 @@ class PerImage(NamedTuple):
 
 
 def check_rule(fpr_rule: FprRule, recall: float) -> None:
-    """Raise OptionError for a rule or a recall that cannot be.
+    """Raise OptionError for an invalid rule or recall.
 
     >>> check_rule("nearest", 0.95)
     Traceback (most recent call last):
@@ -133,8 +134,8 @@ def summarise(
     fpr_limit: float = LIMIT,
     alarm: float = 0.05,
 ) -> Detection:
-    """Return the metrics of rows that come in blocks, highest scores first; ``span`` is (least, largest)
-    score.
+    """Return the metrics of rows that come in blocks, highest scores first; ``span`` is the (smallest,
+    largest) score.
 
     >>> rows = Rows(np.array([0.9, 0.4]), np.array([1, 1]), np.array([0, 2]), np.array([0, 1]))
     >>> d = summarise([rows], 2, 3)
@@ -156,9 +157,9 @@ def summarise(
         wrong_below.add(rows.own * (below / (below + negatives - rows.above)))
         lost += _product(rows.own, rows.reach + rows.above)
         if fpr_rule == "closest":
-            # the lowest threshold of a recall lies just above the next positive's score
+            # the lowest threshold with a recall is just above the next positive's score
             away = np.abs((hits - rows.own) / positives - recall)
-            # no pixel lies above the highest positive
+            # no pixel is above the highest positive
             away[(hits == rows.own) & (rows.above == 0)] = math.inf
             k = len(away) - 1 - int(away[::-1].argmin())
             if away[k] <= nearest:
@@ -167,7 +168,7 @@ def summarise(
             found, fpr = True, _ratio(int(rows.reach[np.argmax(hits / positives >= recall)]), negatives)
         scores_f1 = 2 * hits / (hits + rows.reach + positives)
         k = int(scores_f1.argmax())
-        if not scores_f1[k] <= f1:  # the first of equals, and any against NaN
+        if not scores_f1[k] <= f1:  # keeps the first of equals; any value beats NaN
             f1, f1_threshold = float(scores_f1[k]), float(rows.scores[k])
         if negatives and (quiet := np.count_nonzero(rows.reach / negatives <= alarm)):
             # they come first, as reach never falls
@@ -187,7 +188,7 @@ def summarise(
     )
     return Detection(
         average_precision=_ratio(found_above.total(), positives),
-        # each positive wins against a negative below, half against an equal: (2 N - reach - above) / 2 N
+        # a positive beats each negative below it, and half of its equals: (2 N - reach - above) / 2 N
         auroc=_ratio(2 * positives * negatives - lost, 2 * positives * negatives),
         fpr95=fpr,
         share_below=_ratio(wrong_below.total(), positives),
@@ -212,7 +213,7 @@ def summarise(
 
 
 class _Sum:
-    """A sum of float64 terms in fixed groups, which does not depend on how they are cut into blocks."""
+    """A sum of float64 terms in fixed groups, independent of how they are cut into blocks."""
 
     def __init__(self) -> None:
         self._sums: list[float] = []
@@ -231,8 +232,8 @@ class _Sum:
 
 
 def best_f1(detection: Detection) -> tuple[float, float]:
-    """Return (threshold, F1): the highest threshold with the best F1 of "score >= threshold"; NaN without
-    positives.
+    """Return (threshold, F1): the highest threshold that gives the best F1 for "score >= threshold"; NaN
+    without positives.
 
     >>> best_f1(summarise([Rows(np.array([0.9]), np.array([2]), np.array([1]), np.array([1]))], 2, 3))
     (0.9, 0.8)
@@ -278,7 +279,7 @@ def roc(detection: Detection, points: int = 500) -> Curve:
     )
     x, y, thresholds = reach, hits[chosen], scores
     if not detection.thinned:
-        # the corner before each point: the negatives between two positives, then those that tie
+        # the corner before each point: first the negatives between two positives, then the ties
         corner = np.concatenate([[0], hits[:-1]])[chosen]
         x, y = np.stack([detection.above[chosen], x], 1).ravel(), np.stack([corner, y], 1).ravel()
         thresholds = scores.repeat(2)
@@ -289,8 +290,8 @@ def roc(detection: Detection, points: int = 500) -> Curve:
 
 
 def per_image(detections: Sequence[Detection]) -> PerImage:
-    """Return the means over images, those without a value left out and counted (Blum et al. 2021's other way;
-    the default pools all pixels).
+    """Return the means over images, leaving out and counting those without a value (the alternative in Blum
+    et al. 2021; the default pools all pixels).
 
     >>> one = summarise([Rows(np.array([0.9]), np.array([2]), np.array([1]), np.array([1]))], 2, 3)
     >>> per_image([one, summarise([], 0, 5)]).without_auroc
@@ -304,29 +305,29 @@ def per_image(detections: Sequence[Detection]) -> PerImage:
 
 
 def _cut(rows: Rows) -> Iterable[Rows]:
-    """Return the rows in pieces that need little memory each."""
+    """Return the rows in pieces that each need little memory."""
     return (
         Rows(*(column[low : low + _ROWS] for column in rows)) for low in range(0, len(rows.scores), _ROWS)
     )
 
 
 def _product(own: np.ndarray, others: np.ndarray) -> int:
-    """Return the sum of own * others exactly: it may pass 2^63, so the upper and the lower bits are summed
-    apart.
+    """Return the exact sum of own * others; it may exceed 2^63, so upper and lower bits are summed
+    separately.
     """
     low = others & 0x7FFFFFFF
     return (int(np.dot(own, others >> 31)) << 31) + int(np.dot(own, low))
 
 
 def _corners(hits: np.ndarray, rows: Rows, positives: int, negatives: int, last_reach: int) -> np.ndarray:
-    """Return which rows a thinned curve keeps; a row is judged by itself and the row before, wherever blocks
-    are cut.
+    """Return which rows a thinned curve keeps. The decision uses only a row and the one before it, so that it
+    does not depend on the blocks.
     """
     keep = (hits == rows.own) | (hits == positives)
     before = np.concatenate([[last_reach], rows.reach[:-1]])
     for now, then, of in ((hits, hits - rows.own, positives), (rows.reach, before, negatives)):
         keep |= now * _GRID // max(of, 1) != then * _GRID // max(of, 1)
-        few = slice(0, int(np.searchsorted(now, of // 32)))  # beyond, the even steps are the finer ones
+        few = slice(0, int(np.searchsorted(now, of // 32)))  # beyond these, the even steps are finer
         keep[few] |= _octaves(now[few]) != _octaves(then[few])
     return keep
 
@@ -336,8 +337,8 @@ def _octaves(counts: np.ndarray) -> np.ndarray:
 
 
 def _few(detection: Detection, points: int) -> np.ndarray:
-    """Return the places of few rows: evenly in recall, and evenly in the logarithm of the positives and
-    negatives reached.
+    """Return the places of a few rows, spaced evenly in recall and evenly in the logarithm of the positives
+    and negatives reached.
     """
     k = len(detection.scores)
     if k <= points:

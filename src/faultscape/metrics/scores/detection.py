@@ -1,10 +1,10 @@
-"""Detection of anomalous pixels in memory: exact AP, AUROC, FPR at 95 % recall of scores of any kind.
+"""Detection of anomalous pixels in memory: exact AP, AUROC and FPR at 95 % recall for any scores.
 
 Conventions: those of ``scores`` and ``rank_counts``. The scores of the anomalous pixels are looked up among
-the sorted scores of all: NumPy sorts values several times faster than it finds the order of an array, and
-which pixel a score belongs to is never asked. float16 scores are counted by their bits instead
-(``score_histogram``), which is exact too.
-Source: Blum et al. 2021, section 5; equal to scikit-learn's average_precision_score, roc_auc_score and the
+the sorted scores of all pixels: NumPy sorts values several times faster than it computes the order of an
+array, and which pixel a score belongs to does not matter. float16 scores are counted by their bits instead
+(``score_histogram``), which is also exact.
+Source: Blum et al. 2021, section 5; equals scikit-learn's average_precision_score, roc_auc_score and the
 first point of roc_curve with enough recall.
 """
 
@@ -58,7 +58,7 @@ class Misclassification(NamedTuple):
 
     ``incorrect``: the wrong pixels are the positives and doubt is the score; its ``auroc`` is the calibration
     AUROC. ``correct``: the right pixels are the positives and minus the doubt is the score; the AUROC is the
-    same, the average precision another. Neither AP compares models of unequal accuracy.
+    same, the average precision is not. Neither AP can compare models with different accuracies.
     """
 
     incorrect: Detection
@@ -74,8 +74,8 @@ def misclassification(
     recall: float = 0.95,
     where: str = "",
 ) -> Misclassification:
-    """Return how well ``doubt`` finds the pixels that are ``incorrect`` (0 right, 1 wrong, 255 void), and the
-    right ones by its absence.
+    """Return how well ``doubt`` finds the pixels that are ``incorrect`` (0 right, 1 wrong, 255 void), and how
+    well minus the doubt finds the right ones.
 
     >>> m = misclassification(np.array([0.0, 1.0, 1.0, 1.0, 0.0]), np.array([0, 1, 1, 1, 0]))
     >>> m.incorrect.auroc, m.correct.average_precision

@@ -1,12 +1,12 @@
-"""The pixels of one image at each float16 score, by what they are: right, wrong, known, or part of an
-anomalous object. All that a card says about a score follows from these counts.
+"""Pixel counts of one image at each float16 score, by group: right, wrong, known, or part of an anomalous
+object. Everything that a card reports about a score follows from these counts.
 
 Conventions: a *place* is the rank of a float16 among all 65,536 (`histogram.VALUES`). Groups are 0 right and
 1 wrong (known pixels whose class is known), 2 known pixels without a class, 3 pixels that are void in labels
-of anomaly, 4 + k the pixels of the k-th object, anomalous or known and pasted in, 65535 what counts for
-nothing. ``coarse`` keeps one place of 16 (4,096 in all), where nothing but right and wrong is asked. Counts
-are exact, so that they add up in any order.
-Source: own; Blum et al. 2021, section 5 for what is asked.
+of anomaly, 4 + k the pixels of the k-th object, anomalous or known and pasted in, 65535 pixels that do not
+count. ``coarse`` keeps one place in 16 (4,096 in all), enough where only right and wrong are needed. Counts
+are exact, so they add up in any order.
+Source: own; Blum et al. 2021, section 5 for the questions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from faultscape.metrics.scores.bootstrap import SparseHistogram
 from faultscape.metrics.scores.histogram import KEYS, SIZE
 
 RIGHT, WRONG, KNOWN, VOID, OBJECTS, NO_GROUP = 0, 1, 2, 3, 4, 65535
-# an object counts as found from this share of its pixels on, where this share of the known ones is flagged
+# an object is found if at least this share of its pixels is flagged, where this share of the known ones is
 FOUND, FALSE = 0.5, 0.05
 _COARSE = 16
 _FINITE = slice(0x0400, 0xFC00)  # places of finite values
@@ -35,15 +35,15 @@ _HEAD = struct.Struct("<2sHH")  # magic, rows, objects
 _MAGIC = b"GC"
 _MOST = 1 << 28
 _ZERO = 0x8000
-# bits of what is infinite or no number
+# bits of infinite values and NaN
 _ENDLESS = np.concatenate([np.arange(0x7C00, 0x8000), np.arange(0xFC00, 0x10000)])
 _FIELDS = ("pixels", "down", "right", "pasted")
 
 
 @dataclass(frozen=True, eq=False)
 class Objects:
-    """The objects of an image, anomalous ones first: their numbers of pixels, their centres, as shares of
-    height (0 top) and width, and which are known ones that were pasted in, (O,) each.
+    """The objects of an image, anomalous ones first: their pixel counts, their centres as shares of height (0
+    top) and width, and which are known objects that were pasted in, (O,) each.
     """
 
     pixels: np.ndarray
@@ -54,8 +54,8 @@ class Objects:
 
 @dataclass(frozen=True, eq=False)
 class GroupedCounts:
-    """For one image and scorer: (places, counts) of each group, right, wrong, known, void and each object,
-    ascending, and the objects.
+    """Counts for one image and scorer: (places, counts), ascending, of each group (right, wrong, known, void
+    and each object), and the objects.
     """
 
     rows: tuple[tuple[np.ndarray, np.ndarray], ...]
@@ -63,7 +63,7 @@ class GroupedCounts:
 
     @property
     def known(self) -> tuple[np.ndarray, np.ndarray]:
-        """The counts of all known pixels together, those of known objects that were pasted in too."""
+        """The counts of all known pixels together, including known objects that were pasted in."""
         return added([*self.rows[:VOID], *self._of_objects(pasted=True)])
 
     @property
@@ -83,8 +83,8 @@ class GroupedCounts:
 def group_pixels(
     anomaly: np.ndarray | None, wrong: np.ndarray | None, pasted: np.ndarray | None = None, *, void: int = 255
 ) -> tuple[np.ndarray, Objects]:
-    """Return the (H, W) uint16 groups of pixels and the objects, of ``anomaly`` (0, 1, void) and ``wrong`` (0
-    right, 1 wrong, void: no class is known), of which one may be None.
+    """Return the (H, W) uint16 groups of pixels and the objects, from ``anomaly`` (0, 1, void) and ``wrong``
+    (0 right, 1 wrong, void where the class is unknown); one of the two may be None.
 
     Without labels of anomaly a pixel counts where its class is known. Objects are connected by sides and
     corners; ``pasted`` (H, W) says where known ones were blended in.
@@ -113,8 +113,8 @@ def group_pixels(
 
 
 def _number(mask: np.ndarray, groups: np.ndarray, before: int, pasted: bool) -> Objects:
-    """Enter the objects of a mask (H, W) in the groups, behind those there were ``before``, and return
-    them.
+    """Enter the objects of a mask (H, W) in the groups, numbered after the ``before`` existing ones, and
+    return them.
     """
     numbers, _, areas = number(mask.astype(np.uint8), connectivity=8, none=0)
     if before + len(areas) >= NO_GROUP - OBJECTS:
@@ -134,7 +134,7 @@ def count_groups(
     score: np.ndarray, groups: np.ndarray, objects: Objects, *, coarse: bool = False, where: str = ""
 ) -> GroupedCounts:
     """Return the counts of a float16 score (H, W) in the groups of `group_pixels`; MetricError for NaN or
-    infinite scores of pixels that count.
+    infinite scores in pixels that count.
 
     >>> groups, objects = group_pixels(None, np.array([[0, 1, 255]]))
     >>> counts = count_groups(np.array([[0.0, 1.0, np.nan]], np.float16), groups, objects)
@@ -155,7 +155,7 @@ def count_groups(
     else:
         for group in range(OBJECTS):
             dense[group] = np.bincount(bits[of == group], minlength=SIZE)
-    dense[VOID, _ENDLESS] = 0  # whatever stands in void pixels is not a mistake
+    dense[VOID, _ENDLESS] = 0  # any value is allowed in void pixels
     rows = [_row(counts[KEYS], coarse, where) for counts in dense]
     if len(objects.pixels):
         inside = (of >= OBJECTS) & (of != NO_GROUP)
@@ -201,26 +201,26 @@ def dense_counts(rows: Iterable[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
 
 
 def of_anomaly(counts: GroupedCounts) -> SparseHistogram:
-    """Return the histogram that asks which pixels are anomalous: known pixels, right or wrong, against those
-    of all anomalous objects.
+    """Return the histogram for finding anomalous pixels: known pixels, right or wrong, against those of all
+    anomalous objects.
     """
     return _against(counts.known, counts.anomalous)
 
 
 def of_errors(counts: GroupedCounts) -> SparseHistogram:
-    """Return the histogram that asks which known pixels are wrong: the right ones against the wrong ones."""
+    """Return the histogram for finding wrong pixels among the known: right ones against wrong ones."""
     return _against(counts.rows[RIGHT], counts.rows[WRONG])
 
 
 def of_pasted(counts: GroupedCounts) -> SparseHistogram:
-    """Return the histogram that asks whether blending itself is seen: known pixels as they came against those
-    of known objects that were pasted in.
+    """Return the histogram for detecting the blending itself: known pixels of the original image against
+    those of known objects that were pasted in.
     """
     return _against(added(counts.rows[:VOID]), counts.pasted)
 
 
 def with_void(counts: GroupedCounts) -> SparseHistogram:
-    """Return the histogram of anomalous pixels against all others, void ones too, as the released code of
+    """Return the histogram of anomalous pixels against all others, including void, as the released code of
     Buchanan et al. 2022 counts them.
     """
     return _against(added([counts.known, counts.rows[VOID]]), counts.anomalous)
@@ -237,13 +237,13 @@ def _against(
 
 
 def _row(counts: np.ndarray, coarse: bool, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places that occur and their counts, of counts at every place."""
+    """Return the places that occur and their counts, from counts at every place."""
     if (bad := int(counts.sum(dtype=np.int64) - counts[_FINITE].sum(dtype=np.int64))) > 0:
         at = f"{where}: " if where else ""
         raise MetricError(
             f"{at}{bad} scores are NaN or infinite; expected finite numbers in all pixels that are not void"
         )
-    counts[_ZERO] += counts[_ZERO - 1]  # minus zero is zero
+    counts[_ZERO] += counts[_ZERO - 1]  # minus zero counts as zero
     counts[_ZERO - 1] = 0
     if coarse:
         whole = counts.reshape(-1, _COARSE).sum(1, dtype=np.int64)
@@ -254,8 +254,8 @@ def _row(counts: np.ndarray, coarse: bool, where: str) -> tuple[np.ndarray, np.n
 
 
 def encode_counts(counts: GroupedCounts) -> bytes:
-    """Return the bytes of an image's counts: gaps between places and counts, bytes of one weight side by
-    side, zstd.
+    """Encode an image's counts as bytes: gaps between places, and counts, with bytes of equal significance
+    side by side, compressed by zstd.
 
     >>> groups, objects = group_pixels(None, np.array([[0, 1, 255]]))
     >>> counts = count_groups(np.array([[0.0, 1.0, np.nan]], np.float16), groups, objects)
@@ -275,7 +275,7 @@ def encode_counts(counts: GroupedCounts) -> bytes:
 
 
 def decode_counts(code: bytes) -> GroupedCounts:
-    """Return the counts of their bytes; LabelMapError where these are damaged."""
+    """Decode the counts from their bytes; LabelMapError if these are damaged."""
     try:
         magic, many, few = _HEAD.unpack_from(code)
         size = zstandard.frame_content_size(code[_HEAD.size :])
@@ -299,7 +299,7 @@ def decode_counts(code: bytes) -> GroupedCounts:
 
 
 def _joined(body: bytes, at: int, total: int, width: int) -> np.ndarray:
-    """Return (N,) int32 numbers whose bytes of one weight lie side by side."""
+    """Return (N,) int32 numbers whose bytes of equal significance are stored side by side."""
     planes = np.frombuffer(body, np.uint8, width * total, at).reshape(width, total)
     return np.ascontiguousarray(planes.T).view(f"<u{width}").ravel().astype(np.int32)
 

@@ -1,9 +1,9 @@
 """One pass over float16 scores: counts of known and anomalous pixels at each of the 65,536 bit patterns.
 
-Conventions: ``known`` and ``anomalous`` (65536,) int64 lie in ascending order of the scores (`KEYS`), so that
-they add over images, processes and machines in any order; every number that follows is exact for float16
+Conventions: ``known`` and ``anomalous`` (65536,) int64 are in ascending order of the scores (`KEYS`) and add
+up over images, processes and machines in any order. Every metric computed from them is exact for float16
 scores, and exact up to the rounding to float16 for others. Scores that are not float16 are refused: how to
-round them is a decision (`coarse_scores`, `doubt.logit16`). Minus zero is zero.
+round them is a decision (`coarse_scores`, `doubt.logit16`). Minus zero counts as zero.
 
 ``histogram`` is that of one image, or the sum of several.
 
@@ -27,8 +27,8 @@ SIZE = 1 << 16
 # bit patterns in ascending order
 KEYS = np.concatenate([np.arange(0xFFFF, 0x7FFF, -1), np.arange(0x8000)]).astype(np.uint16)
 VALUES = KEYS.view(np.float16)
-_FIRST, _LAST = 0x03FF, 0xFC00  # the finite ones: before lie negative NaN and -inf, after them inf and NaN
-_ZERO = 0x8000  # the place of zero; minus zero lies just before
+_FIRST, _LAST = 0x03FF, 0xFC00  # the finite ones: negative NaN and -inf come before, inf and NaN after
+_ZERO = 0x8000  # the place of zero; minus zero is just before it
 _PIXELS = 1 << 31  # the kernel counts in uint32
 
 
@@ -44,7 +44,7 @@ class Histogram16:
 
     @property
     def opposite(self) -> Histogram16:
-        """The same pixels with minus the score, known and anomalous changed over."""
+        """The same pixels with minus the score, known and anomalous swapped."""
         return Histogram16(_mirrored(self.anomalous), _mirrored(self.known))
 
 
@@ -88,8 +88,7 @@ def histogram16(score: np.ndarray, anomaly: np.ndarray, *, void: int = VOID, whe
 
 
 def places_of(score: np.ndarray) -> np.ndarray:
-    """Return the place of each float16 score among all 65,536, (H, W) int32; that of NaN lies beyond the
-    finite ones.
+    """Return the place of each float16 score among all 65,536, (H, W) int32; NaN is beyond the finite ones.
 
     >>> VALUES[places_of(np.array([-1.5, -0.0, 2.0], np.float16))].tolist()
     [-1.5, 0.0, 2.0]
@@ -102,7 +101,7 @@ def places_of(score: np.ndarray) -> np.ndarray:
 def detection_from_histogram(
     histogram: Histogram16, *, fpr_rule: FprRule = "first", recall: float = 0.95, alarm: float = 0.05
 ) -> Detection:
-    """Return the same numbers as ``detection`` of the float16 scores that were counted.
+    """Return the same result as ``detection`` for the float16 scores that were counted.
 
     >>> h = histogram16(np.array([0.5, 0.25, 2.0], np.float16), np.array([0, 1, 1]))
     >>> round(detection_from_histogram(h).average_precision, 4)
@@ -123,7 +122,7 @@ def detection_from_histogram(
 
 
 def _mirrored(counts: np.ndarray) -> np.ndarray:
-    """Return the counts of minus the score: the place of -x mirrors the place of x, and zero stays."""
+    """Return the counts of minus the score: the place of -x mirrors that of x, and zero stays."""
     mirrored = counts[::-1].copy()
     mirrored[_ZERO], mirrored[_ZERO - 1] = counts[_ZERO], 0
     return mirrored

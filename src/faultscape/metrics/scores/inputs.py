@@ -1,11 +1,11 @@
-"""What a metric of scores may be given: one number a pixel, and a mask that says which pixels are anomalous.
+"""Inputs of score metrics: one number per pixel, and a mask that says which pixels are anomalous.
 
 Conventions: ``score`` has any shape and is float16, float32, float64, an integer or bool, large = more
 anomalous; ``anomaly`` has the same shape and holds 0 (known), 1 (anomalous) and ``void`` (not judged), or is
-bool. Void pixels are left out before anything is looked at, so that their values, NaN included, changes
-nothing. ``where`` names the image in messages. Everything refused raises MetricError.
-Source: Fishyscapes (Blum et al. 2021) for the three values; masked arrays are refused because libraries drop
-the mask without a word.
+bool. Void pixels are left out first, so their values, NaN included, do not matter. ``where`` names the image
+in messages. Invalid input raises MetricError.
+Source: Fishyscapes (Blum et al. 2021) for the three values; masked arrays are refused because libraries
+silently drop the mask.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WHOLE = 1 << 53  # below it float64 holds every whole number
 def flat(
     score: np.ndarray, anomaly: np.ndarray, where: str = "", name: str = "score"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return both as flat arrays of a kind that can be counted, the mask as uint8, uint16 or wider integers.
+    """Return both as flat arrays of a type that can be counted, the mask as uint8, uint16 or wider integers.
 
     >>> flat(np.array([[1, 2]]), np.array([[True, False]]))
     (array([1, 2]), array([1, 0], dtype=uint8))
@@ -52,8 +52,8 @@ def flat(
 
 
 def exact_floats(score: np.ndarray, judged: np.ndarray | None = None, where: str = "") -> np.ndarray:
-    """Return scores in the narrowest of float32 and float64 that keeps all of their type apart; MetricError
-    for whole numbers from 2^53 on in ``judged`` pixels.
+    """Return scores in the narrower of float32 and float64 that represents them exactly; MetricError for
+    whole numbers from 2^53 on in ``judged`` pixels.
 
     >>> (
     ...     exact_floats(np.array([1, 2], np.int16)).dtype,
@@ -116,7 +116,7 @@ def split(
 
 
 def check_mask(anomaly: np.ndarray, void: int = VOID, where: str = "") -> None:
-    """Raise MetricError for a value that is none of 0, 1 and ``void``.
+    """Raise MetricError for a value other than 0, 1 and ``void``.
 
     >>> check_mask(np.array([0, 2]), where="a.png")
     Traceback (most recent call last):
@@ -129,7 +129,7 @@ def check_mask(anomaly: np.ndarray, void: int = VOID, where: str = "") -> None:
 
 
 def check_finite(ascending: np.ndarray, where: str = "", name: str = "scores") -> None:
-    """Raise MetricError with how many of the sorted values are NaN or infinite.
+    """Raise MetricError if any of the sorted values are NaN or infinite, with their number.
 
     >>> check_finite(np.array([1.0, 2.0, np.inf, np.nan]), "a.npy")
     Traceback (most recent call last):
@@ -137,7 +137,7 @@ def check_finite(ascending: np.ndarray, where: str = "", name: str = "scores") -
     pixels that are not void
     """
     if not ascending.size or (np.isfinite(ascending[0]) and np.isfinite(ascending[-1])):
-        return  # NaN is sorted to the end
+        return  # NaN sorts to the end
     at, bad = f"{where}: " if where else "", int(np.count_nonzero(~np.isfinite(ascending)))
     raise MetricError(
         f"{at}{bad} of {ascending.size} {name} are NaN or infinite; expected finite numbers in all pixels"

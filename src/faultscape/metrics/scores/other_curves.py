@@ -1,8 +1,8 @@
-"""What others compute under the names of AP and AUROC, to reproduce their numbers: trapezia, and 200 equal
+"""Other definitions of AP and AUROC, to reproduce published numbers: the trapezoidal rule, and 200 equal
 thresholds.
 
-Conventions: the exact numbers are those of `detection`; these are named presets (pytorch-ood, keras200) and
-never a default.
+Conventions: the exact values come from `detection`; these are named presets (pytorch-ood, keras200) and never
+the default.
 Source: metrics-speed measurements in docs/reference/definitions.md; Davis and Goadrich 2006 for the
 interpolation that Keras uses.
 """
@@ -27,10 +27,10 @@ class Areas(NamedTuple):
 
 
 def trapezoid_precision(detection: Detection) -> float:
-    """Return the area under precision and recall by trapezia, from recall 0 on; on a constant score it is not
-    the share of anomalies.
+    """Return the area under precision and recall by the trapezoidal rule, from recall 0 on; for a constant
+    score it is not the share of anomalies.
 
-    Of a ``thinned`` detection (from a stream) it is as near as its points are close.
+    For a ``thinned`` detection (from a stream) it is approximate, depending on the spacing of the points.
 
     >>> import numpy as np
     >>> from faultscape.metrics.scores.detection import detection
@@ -40,7 +40,7 @@ def trapezoid_precision(detection: Detection) -> float:
     if not detection.positives:
         return float("nan")
     hits, before = detection.true_positives, np.concatenate([[0], detection.true_positives[:-1]])
-    # each step: where the negatives above it end, then the step itself
+    # two points a step: the end of the negatives above it, then the step itself
     recall = np.stack([before, hits], 1).ravel() / detection.positives
     reached = np.stack([before + detection.above, hits + detection.false_positives], 1).ravel()
     found = np.stack([before, hits], 1).ravel()
@@ -52,9 +52,9 @@ def threshold_counts(
     score: np.ndarray, anomaly: np.ndarray, thresholds: int = KERAS_THRESHOLDS
 ) -> np.ndarray:
     """Return (2, T) known and anomalous pixels above each of T equal thresholds on 0..1, the first just below
-    0 and the last just above 1; add them.
+    0 and the last just above 1; add them up over images.
 
-    MetricError for scores outside 0..1, which Keras refuses as well: no threshold lies there.
+    MetricError for scores outside 0..1, where there are no thresholds; Keras refuses them as well.
 
     >>> threshold_counts(np.array([0.0, 1.0]), np.array([0, 1]))[:, [0, 1, 198, 199]].tolist()
     [[1, 0, 0, 0], [1, 1, 1, 0]]
@@ -74,8 +74,8 @@ def threshold_counts(
 
 
 def keras_areas(counts: np.ndarray) -> Areas:
-    """Return what Keras' AUC says about the counts of `threshold_counts`: ROC by trapezia, precision and
-    recall by its interpolation.
+    """Return what Keras' AUC computes from the counts of `threshold_counts`: ROC by the trapezoidal rule,
+    precision and recall by its interpolation.
 
     >>> keras_areas(threshold_counts(np.array([0.1, 0.9]), np.array([0, 1]))).auroc
     1.0

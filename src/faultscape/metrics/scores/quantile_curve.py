@@ -1,15 +1,16 @@
-"""What SegmentMeIfYouCan's evaluation makes of scores: counts between each frame's own quantiles, and a
-threshold read off the curve of all frames.
+"""SegmentMeIfYouCan's evaluation of scores: counts between each frame's own quantiles, and a threshold read
+off the curve of all frames.
 
-Conventions: the steps are theirs since August 2023, in their order. (1) Of each frame the edges are 0, 1, and
-at most 384 evenly spaced quantiles of the anomalous pixels' scores and as many of the known ones'; pixels are
+Conventions: the steps follow their code since August 2023, in its order. (1) The edges of a frame are 0, 1,
+and at most 384 evenly spaced quantiles each of the anomalous and of the known pixels' scores; pixels are
 counted in [edge, next edge), the last closed. (2) The lower edges of all frames, descending, are the
-thresholds, and counts are added up along them. (3) Of equal thresholds the last row stays, and the very first
-row of all does too; a row of zeros goes before it. (4) AP is the step sum, AUROC the trapezia, FPR95 that of
-the first row with a recall of .95. (5) ``threshold`` is that of the first row with the best F1, rounded to
-float16, the type in which scores are stored. The code that was read (commit 6bc8f37) looks that row's place
-up among the thresholds as they were before (3): ``looked_up`` is what it finds there, or the lowest where it
-ends in an error. Theirs leaves open which of equal thresholds comes first: here a later frame's.
+thresholds, and counts are added up along them. (3) Among equal thresholds the last row stays, and so does the
+very first row of all; a row of zeros is put before it. (4) AP is the step sum, AUROC the trapezoidal sum, and
+FPR95 is read at the first row with a recall of .95. (5) ``threshold`` is that of the first row with the best
+F1, rounded to float16, the type in which scores are stored. Their code at commit 6bc8f37 looks up that row's
+place among the thresholds as they were before (3): ``looked_up`` is the threshold it finds there, or the
+lowest where it ends in an error. Their code leaves open which of equal thresholds comes first; here it is
+that of the later frame.
 
 ``frames`` are the counts of ``frame_bins``, one a frame.
 
@@ -27,7 +28,7 @@ import numpy as np
 
 from faultscape.metrics.scores.inputs import VOID, check_finite, check_mask, flat
 
-_QUANTILES = 384  # of each kind of pixel
+_QUANTILES = 384  # for each kind of pixel
 _RECALL = 0.95
 
 
@@ -40,8 +41,8 @@ class FrameBins(NamedTuple):
 
 
 class QuantileCurve(NamedTuple):
-    """Areas and rate of all frames, and the thresholds above which a pixel is predicted; NaN where there is
-    nothing to find or to mistake.
+    """Areas and rate of all frames, and the thresholds above which a pixel is predicted; NaN without
+    anomalous or without known pixels.
     """
 
     average_precision: float
@@ -73,7 +74,7 @@ def frame_bins(score: np.ndarray, anomaly: np.ndarray, *, void: int = VOID, wher
 
 
 def quantile_curve(frames: Iterable[FrameBins]) -> QuantileCurve:
-    """Return the areas, the rate and the threshold of all frames together.
+    """Return the areas, the rate and the thresholds of all frames together.
 
     >>> quantile_curve([frame_bins(np.array([0.25, 0.5, 0.75]), np.array([0, 1, 1]))]).average_precision
     1.0

@@ -1,12 +1,12 @@
-"""AP, AUROC and FPR at a recall of all pixels of many images together, from the images' histograms, and how
-much each unit of them moves the numbers.
+"""AP, AUROC and FPR at a recall for the pooled pixels of many images, from the images' histograms, and how
+much each unit of images changes them.
 
-Conventions: those of ``counts``: step sum, ties half, first threshold with enough recall; the numbers are
-exact. What follows for intervals is made at no more than 2,048 thresholds, half of them spread evenly over
-the anomalous pixels and half over the known ones: slopes of AP and AUROC are the jackknife's, what the number
-loses without a unit (an image, or a group); the FPR, which moves in steps, is redrawn. An image without
-anomalies moves a number too, by its known pixels. Fewer than six units with anomalies, or with other pixels,
-carry no interval. NaN where the images together have no anomaly, or nothing else.
+Conventions: those of ``counts``: step sum, ties half, first threshold with enough recall; the values are
+exact. Intervals use at most 2,048 thresholds, half of them spread evenly over the anomalous pixels and half
+over the known ones. Slopes of AP and AUROC come from the jackknife: what the value loses without a unit (an
+image, or a group). The FPR, which changes in steps, is redrawn. An image without anomalies also changes the
+values, through its known pixels. There is no interval with fewer than six units that have anomalies, or that
+have other pixels. NaN where the images together have no anomalous or no other pixels.
 Source: Tukey 1958 (jackknife); Efron 1979; Blum et al. 2021, section 5.
 """
 
@@ -23,15 +23,15 @@ from faultscape.metrics.intervals.units import LEAST, Draws
 from faultscape.metrics.scores.bootstrap import SparseHistogram, areas_of
 from faultscape.metrics.scores.histogram import SIZE
 
-_STEPS, _FEWEST = 2048, 256  # thresholds, fewer where units are very many
+_STEPS, _FEWEST = 2048, 256  # thresholds; fewer where there are very many units
 _NUMBERS = 1 << 23
 _TOGETHER = 64  # units or draws at once
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """What scores of a data set amount to: pixels of either kind, how many different scores they have, the
-    numbers, AP and AUROC with their slopes by unit, and the threshold (place) of 5 % false positives.
+    """Detection metrics of a data set: pixels of either kind, how many distinct scores they have, the
+    metrics, AP and AUROC with their slopes by unit, and the threshold (place) of 5 % false positives.
     """
 
     positives: int
@@ -44,13 +44,13 @@ class Ranked:
 
     @property
     def share(self) -> float:
-        """The share of anomalous pixels, the average precision of chance."""
+        """The share of anomalous pixels, which is the average precision of random scores."""
         total = self.positives + self.negatives
         return self.positives / total if total else float("nan")
 
     @property
     def undefined(self) -> str:
-        """Why there are no numbers, '' where there are."""
+        """Why the metrics are undefined, '' where they are defined."""
         if not self.positives + self.negatives:
             return "no pixel is judged"
         return (
@@ -70,8 +70,8 @@ def rank_images(
     recall: float = 0.95,
     false: float = 0.05,
 ) -> Ranked:
-    """Return the numbers of all pixels of some images together, and of ``draws`` of U units, to which the
-    images belong by ``of`` (I,), what intervals follow from; without draws nothing of them.
+    """Return the metrics of the pooled pixels of some images and, with ``draws`` of U units, the evidence for
+    intervals; ``of`` (I,) is the unit of each image.
 
     >>> one = SparseHistogram(np.array([10, 20, 30]), np.array([2, 1, 0]), np.array([0, 1, 1]))
     >>> found = rank_images([one, one])
@@ -122,7 +122,7 @@ def _by_unit(
     images: Sequence[SparseHistogram], of: np.ndarray, units: int, n: np.ndarray, p: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return (U, K) known and anomalous pixels of each unit at descending thresholds, few enough to leave out
-    every unit.
+    each unit in turn.
     """
     most = int(np.clip(_NUMBERS // max(units, 1), _FEWEST, _STEPS))
     there = (n + p) > 0
@@ -155,7 +155,7 @@ def _slopes_and_draws(
         [areas_of(p - anomalous[some], n - known[some], recall=recall) for some in chunks]
     )
     slopes[units] = (len(units) - 1) / len(units) * (left_out[:, :2].mean(0) - left_out[:, :2])
-    # sums of whole numbers are exact in any order
+    # sums of integers are exact in any order
     drawn = draws.weights[1 : 1 + draws.resamples].astype(float)
     rows = [drawn[low : low + _TOGETHER] for low in range(0, len(drawn), _TOGETHER)]
     replicates = np.concatenate(
@@ -165,7 +165,7 @@ def _slopes_and_draws(
 
 
 def average_precision_of(known: np.ndarray, anomalous: np.ndarray) -> float:
-    """Return the average precision of counts (65536,) at every place, NaN without anomalies.
+    """Return the average precision from counts (65536,) at every place, NaN without anomalies.
 
     >>> average_precision_of(np.bincount([1], minlength=SIZE), np.bincount([2], minlength=SIZE))
     1.0
@@ -178,8 +178,8 @@ def average_precision_of(known: np.ndarray, anomalous: np.ndarray) -> float:
 
 
 def best_place(images: Sequence[SparseHistogram]) -> int:
-    """Return the place from which on pixels are called anomalous with the best F1, all pixels of some images
-    together; of equals the highest.
+    """Return the threshold place with the best F1 for the pooled pixels of some images; among equals, the
+    highest.
 
     >>> best_place([SparseHistogram(np.array([10, 20, 30]), np.array([5, 1, 0]), np.array([0, 2, 1]))])
     20
@@ -193,7 +193,7 @@ def best_place(images: Sequence[SparseHistogram]) -> int:
 
 
 def recall_above(places: np.ndarray, counts: np.ndarray, at: int) -> float:
-    """Return the share of pixels at a place or above, NaN without pixels.
+    """Return the share of pixels at or above a place, NaN without pixels.
 
     >>> recall_above(np.array([1, 5]), np.array([3, 1]), 4)
     0.25
@@ -203,8 +203,7 @@ def recall_above(places: np.ndarray, counts: np.ndarray, at: int) -> float:
 
 
 def average_precision_alone(image: SparseHistogram) -> float:
-    """Return the average precision of one image's pixels by themselves, NaN where none is anomalous, or every
-    one.
+    """Return the average precision of a single image's pixels, NaN where none or all are anomalous.
 
     >>> average_precision_alone(
     ...     SparseHistogram(np.array([10, 20, 30]), np.array([2, 1, 0]), np.array([0, 1, 1]))
@@ -218,8 +217,8 @@ def average_precision_alone(image: SparseHistogram) -> float:
 
 
 def shares_above(known: np.ndarray) -> np.ndarray:
-    """Return (65536,) the share of counted pixels (65536,) at each place or above: its false positive rate as
-    a threshold; NaN without pixels.
+    """Return (65536,) the share of counted pixels (65536,) at or above each place: the false positive rate of
+    that place as a threshold; NaN without pixels.
 
     >>> shares_above(np.bincount([1, 1, 2, 5], minlength=SIZE))[[0, 2, 5, 6]].tolist()
     [1.0, 0.5, 0.25, 0.0]

@@ -1,14 +1,14 @@
 """The area under per-region overlap against false positive rate (AUPRO): whether every anomaly is found,
 small ones as well as large ones.
 
-Conventions: a region is a set of anomalous pixels (1) of one image that are connected; void (255) is in none,
-and is not a known pixel. At a threshold the overlap is the mean, over the regions of all images, of the share
-of a region's pixels with that score or more, and the false positive rate the share of all known pixels with
-it. Points of distinct scores are joined by straight lines, so that equal scores are one group; the area runs
-to a false positive rate ``limit`` and is divided by it: 0..1, large is good. The area is the mean over
-regions of the mean over a region's pixels of what one pixel adds (`area_beyond`), which the known pixels with
-more, and with the same score, decide: no curve is held, and no table of thresholds and images. NaN without a
-region or without a known pixel.
+Conventions: a region is a set of anomalous pixels (1) of one image that are connected; void (255) belongs to
+none and is not a known pixel. At a threshold, the overlap is the mean, over the regions of all images, of the
+share of a region's pixels with that score or more; the false positive rate is the share of all known pixels
+with that score or more. Points of distinct scores are joined by straight lines, so that equal scores form one
+group. The area runs to a false positive rate ``limit`` and is divided by it: 0..1, large is good. It equals
+the mean over regions of the mean over a region's pixels of what one pixel adds (`area_beyond`), which depends
+only on the number of known pixels with a larger and with the same score. So neither a curve nor a table of
+thresholds and images is held. NaN without a region or without a known pixel.
 
 ``score`` is the anomaly score of every pixel, large = anomalous. ``anomalous`` (H, W) says which pixels are
 anomalous.
@@ -44,7 +44,8 @@ def aupro(
     where ``anomaly`` is 0, 1 and 255 (void).
 
     NaN or infinite scores, unequal shapes, other mask values and masked arrays raise MetricError, a ``limit``
-    outside 0..1 OptionError. All scores are held; `stream` gives the same number of any quantity of images.
+    outside 0..1 OptionError. All scores are held in memory; `stream` gives the same value for any number of
+    images.
 
     >>> truth = np.array([[1, 0, 1, 1, 1], [0, 0, 0, 0, 0]])
     >>> aupro(
@@ -73,7 +74,7 @@ def aupro(
 
 
 def region_shares(anomalous: np.ndarray, connectivity: Connectivity = 8) -> np.ndarray:
-    """Return (P,) the share of its region that each anomalous pixel is, row by row, of (H, W) bools; the
+    """Return (P,) the share that each anomalous pixel of (H, W) bools is of its region, row by row; the
     shares of one region add up to 1.
 
     >>> region_shares(np.array([[True, False, True], [False, False, True]])).tolist()
@@ -86,12 +87,12 @@ def region_shares(anomalous: np.ndarray, connectivity: Connectivity = 8) -> np.n
 
 
 def area_beyond(above: np.ndarray, reach: np.ndarray, allowed: float | np.ndarray) -> np.ndarray:
-    """Return what a pixel adds to the overlap of its region: the part, of false positive rates up to the
-    limit, at which it is found.
+    """Return what a pixel adds to the overlap of its region: the fraction of false positive rates up to the
+    limit at which it is found.
 
-    ``above`` known pixels have a larger score and ``reach`` that or a larger one; ``allowed`` known pixels,
-    not necessarily a whole number, are the limit. The pixel is found in full from ``reach`` on, and between
-    the two in proportion. NaN where nothing is allowed.
+    ``above`` known pixels have a larger score, and ``reach`` the same or a larger one; ``allowed`` is the
+    limit in known pixels, not necessarily a whole number. The pixel is found fully from ``reach`` on, and in
+    proportion between the two. NaN where nothing is allowed.
 
     >>> area_beyond(np.array([0, 0, 4]), np.array([0, 4, 9]), 2.0).tolist()
     [1.0, 0.25, 0.0]
@@ -106,15 +107,15 @@ def area_beyond(above: np.ndarray, reach: np.ndarray, allowed: float | np.ndarra
 
 
 def mean_over_regions(share: np.ndarray, area: np.ndarray) -> np.ndarray:
-    """Return the mean over regions (...) of (..., P) areas of pixels, by the shares of their regions that
-    they are; NaN without a region.
+    """Return the mean over regions (...) of (..., P) areas of pixels, weighted by the share that each is of
+    its region; NaN without a region.
     """
     total = np.asarray(share).sum(-1, dtype=np.float64)
     return np.divide((share * area).sum(-1), total, out=np.full(np.shape(total), np.nan), where=total > 0)[()]
 
 
 def check_limit(name: str, value: float) -> None:
-    """Raise OptionError for a false positive rate that bounds no area.
+    """Raise OptionError for a false positive rate that cannot limit an area.
 
     >>> check_limit("limit", 0.0)
     Traceback (most recent call last):
@@ -125,5 +126,5 @@ def check_limit(name: str, value: float) -> None:
 
 
 def _images(planes: Planes) -> Sequence[np.ndarray]:
-    """Return the images of one, several in one array, or a list."""
+    """Return the images as a sequence, from one image, one array of several, or a list."""
     return [planes] if isinstance(planes, np.ndarray) and planes.ndim == 2 else list(planes)

@@ -1,15 +1,16 @@
 """Exact AP, AUROC and FPR of scores that do not fit in memory: passes over chunks, constant memory.
 
-Conventions: ``chunks`` is a callable that gives a fresh iterator of (score, anomaly) or (score, anomaly,
-name), the same pixels at every call. Scores are compared in 32 bits where that keeps them apart, and in 64
-from the first chunk on that needs it (`exact_floats`): none are rounded. The first pass collects the distinct
-scores of the anomalous pixels, the second counts all pixels between them. At most ``limit`` distinct scores
-are held, some 60 bytes each at the worst in 32 bits and 90 in 64 (a quarter of a GB in all where anomalies
-are rare, .7 at the worst, 1 in 64 bits), whatever the number of pixels: where anomalous pixels have more, the
-highest ``limit`` are kept, counted in the next pass while the next ``limit`` below are collected, and so on.
-That is 1 + ceil(distinct scores / limit) passes, and two nearly always. The numbers are to the last bit those
-of ``detection``, with any limit and any cut into chunks; only the curves are thinned (``rank_counts``).
-Source: own; average precision asks only how many pixels lie above each anomalous one, and anomalies are few.
+Conventions: ``chunks`` is a callable that returns a fresh iterator of (score, anomaly) or (score, anomaly,
+name), with the same pixels at every call. Scores are compared in 32 bits where that is exact, and in 64 from
+the first chunk that needs it (`exact_floats`); none are rounded. The first pass collects the distinct scores
+of the anomalous pixels, the second counts all pixels between them. At most ``limit`` distinct scores are
+held, at worst about 60 bytes each in 32 bits and 90 in 64 (in all a quarter of a GB where anomalies are rare,
+.7 at worst, 1 in 64 bits), whatever the number of pixels. If anomalous pixels have more, the highest
+``limit`` are kept and counted in the next pass while the next ``limit`` below are collected, and so on. That
+takes 1 + ceil(distinct scores / limit) passes, nearly always two. Results equal those of ``detection`` to the
+last bit, with any limit and any cut into chunks; only the curves are thinned (``rank_counts``).
+Source: own; average precision depends only on how many pixels lie above each anomalous one, and anomalies are
+few.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ def stream(
     fpr_limit: float = FPR_LIMIT,
     alarm: float = 0.05,
 ) -> Detection:
-    """Return what ``detection`` of all chunks' pixels together would, in memory that does not grow with them.
+    """Return the ``detection`` of all chunks' pixels together, in memory that does not grow with them.
 
-    With a ``connectivity`` each chunk is an image, H x W, and ``aupro`` is measured to ``fpr_limit``. Bad
+    With a ``connectivity``, each chunk is an image (H, W) and ``aupro`` is measured up to ``fpr_limit``. Bad
     scores and masks raise MetricError with the name of the chunk.
 
     >>> parts = [
@@ -91,9 +92,7 @@ def stream(
 
 
 class _Buffer:
-    """Scores that wait to be sorted: of anomalous pixels or of all that are not void, from ``low`` to below
-    ``high``.
-    """
+    """Scores waiting to be sorted: of anomalous pixels or of all but void ones, in [``low``, ``high``)."""
 
     def __init__(
         self, only_anomalous: bool, void: int, low: float, high: float, size: int, kind: np.dtype
@@ -102,12 +101,12 @@ class _Buffer:
         self.size, self.values, self.waiting = size, np.empty(size + _SLICE, kind), 0
 
     def fill(self, score: np.ndarray, anomaly: np.ndarray) -> Iterator[np.ndarray]:
-        """Take a chunk in; yield what waits, in ascending order, whenever the buffer is full."""
+        """Add a chunk; yield the buffered scores, in ascending order, whenever the buffer is full."""
         whole = self.low == -np.inf and self.high == np.inf
         if self.only:
             anomalous = anomaly == 1
             few = 20 * np.count_nonzero(anomalous) < len(score)
-            if few:  # quicker picked out first
+            if few:  # faster to select first
                 score, anomaly = score[anomalous], anomaly if whole else anomaly[anomalous]
             whole &= few
         else:
@@ -132,13 +131,13 @@ class _Buffer:
                 )
 
     def widen(self, kind: np.dtype) -> None:
-        """Hold what waits, and what comes, in a wider type."""
+        """Hold buffered and future scores in a wider type."""
         values, self.values = self.values, np.empty(len(self.values), kind)
         self.values[: self.waiting] = values[: self.waiting]
         self.low, self.high = kind.type(self.low), kind.type(self.high)
 
     def empty(self) -> np.ndarray:
-        """Return what waits, in ascending order."""
+        """Return the buffered scores, in ascending order."""
         values, self.waiting = self.values[: self.waiting], 0
         values.sort()
         return values
@@ -146,9 +145,9 @@ class _Buffer:
 
 class _Highest:
     """The highest ``limit`` distinct scores of anomalous pixels below ``top``, from chunks in any order;
-    ``cut`` when there are more.
+    ``cut`` says that there are more.
 
-    ``kind`` is the type they are held in: float32, until a chunk of float64 comes.
+    ``kind`` is the type they are held in: float32 until a chunk of float64 arrives.
     """
 
     def __init__(self, limit: int, void: int, top: float = np.inf, kind: np.dtype = _NARROW) -> None:
@@ -159,19 +158,19 @@ class _Highest:
         )
 
     def add(self, score: np.ndarray, anomaly: np.ndarray) -> None:
-        """Take a chunk in; scores that cannot be among the highest are left out at once."""
+        """Add a chunk, dropping scores that cannot be among the highest."""
         if score.dtype.itemsize > self.kind.itemsize:
             self._widen(score.dtype)
         for values in self.buffer.fill(score.astype(self.kind, copy=False), anomaly):
             self._merge(values)
 
     def _widen(self, kind: np.dtype) -> None:
-        """Hold all in a wider type from now on, in which nothing held so far changes."""
+        """Hold all scores in a wider type, which keeps the values held so far."""
         self.kind, self.values, self.spare = kind, self.values.astype(kind), np.empty(0, kind)
         self.buffer.widen(kind)
 
     def settle(self) -> None:
-        """Take in what waits, and give back the memory that collecting took."""
+        """Add the buffered scores, and free the memory used for collecting."""
         self._merge(self.buffer.empty())
         self.values, self.spare, self.buffer.values = (
             self.values.copy(),
@@ -196,8 +195,8 @@ class _Highest:
 def _ranges(
     chunks: Chunks, void: int, found: _Highest, judged: int, connectivity: Connectivity | None = None
 ) -> Iterator[Rows]:
-    """Yield blocks of rows, scores descending; each pass counts one range of scores and collects the next
-    where there is one.
+    """Yield blocks of rows, scores descending; each pass counts one range of scores and collects the next, if
+    any.
     """
     hits = higher = 0
     while len(found.values):
@@ -207,7 +206,7 @@ def _ranges(
         for high in range(len(found.values), 0, -_ROWS):
             part = slice(max(0, high - _ROWS), high)
             mine = own[part][::-1].astype(np.int64)
-            # everything above a score: what lies above the range, and between the marks above
+            # everything above a score: pixels above the range, and between the marks above the score
             above = higher + np.cumsum(up_to[part.start + 1 : high + 1][::-1], dtype=np.int64)
             through = hits + np.cumsum(mine)
             share = np.empty(0) if shares is None else shares.sums[part][::-1]
@@ -227,8 +226,8 @@ def _ranges(
 
 
 class _Shares:
-    """Sums, at each score of a range, of the shares of their regions that anomalous pixels with that score
-    are.
+    """Sums, at each score of a range, of the shares that anomalous pixels with that score are of their
+    regions.
     """
 
     def __init__(self, found: _Highest, connectivity: Connectivity) -> None:
@@ -237,7 +236,7 @@ class _Shares:
         self.sums = np.zeros(len(found.values))
 
     def add(self, score: np.ndarray, anomaly: np.ndarray, shape: tuple[int, ...]) -> None:
-        """Take an image in, flat as its scores are compared."""
+        """Add an image, flat as its scores are compared."""
         anomalous = anomaly == 1
         share, values = region_shares(anomalous.reshape(shape), self.connectivity), score[anomalous]
         order = np.argsort(values, kind="stable")
@@ -259,13 +258,13 @@ def _count(
     judged: int,
     shares: _Shares | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return anomalous pixels with each score of ``found``, all pixels up to each from the one before, and
-    all with it; fill ``following`` and ``shares``.
+    """Return, for each score of ``found``, the anomalous pixels with it, all pixels above the previous score
+    and up to it, and all pixels with it; fill ``following`` and ``shares``.
     """
     marks, low = found.values, found.values[0] if found.cut else -np.inf
     kind = np.uint32 if judged < 1 << 32 else np.int64
     own, up_to, equal = np.zeros(len(marks), kind), np.zeros(len(marks) + 1, kind), np.zeros(len(marks), kind)
-    # many values a mark: a mark costs more than a value
+    # gather many values per mark, because a mark costs more than a value
     size = min(max(16 * len(marks), _BUFFER // 64), _BUFFER, judged)
     everything = _Buffer(only_anomalous=False, void=void, low=low, high=found.top, size=size, kind=found.kind)
     anomalous = _Buffer(
@@ -309,8 +308,8 @@ def _flat(chunks: Chunks, void: int) -> Iterator[tuple[np.ndarray, np.ndarray, s
 def _first_look(
     score: np.ndarray, anomaly: np.ndarray, void: int, where: str
 ) -> tuple[tuple[float, float], int, int]:
-    """Return (least, largest) score and how many pixels are known and anomalous; MetricError for what is
-    wrong.
+    """Return the (smallest, largest) score and how many pixels are known and anomalous; MetricError for
+    invalid input.
     """
     known, anomalous = int(np.count_nonzero(anomaly == 0)), int(np.count_nonzero(anomaly == 1))
     if known + anomalous < len(score):

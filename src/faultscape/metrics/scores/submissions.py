@@ -1,11 +1,11 @@
-"""Round scores of which nobody says what they are: in the order of the scores, to 16 bits, fine where a score
-of its kind needs it.
+"""Round submitted scores of unknown meaning to 16 bits, keeping their order, finely where a score of its kind
+needs it.
 
-Conventions: what comes out is float16 by its bits, so that histograms count it as any score; its values mean
-nothing. A score between 0 and 1 is rounded by its logit, fine near both ends, and what lies beyond the ends
-keeps its order in steps of a 128th. Any other is rounded as its difference to an offset, with eight bits of
-fraction and seven of exponent: to a part in 512 of the difference, for differences of 2^-62 to 2^62. Which of
-the two is judged by the first image (`offset_of_submitted`).
+Conventions: the result has the bits of float16, so that histograms count it like any score, but its values
+mean nothing. A score between 0 and 1 is rounded by its logit, finely near both ends; values beyond the ends
+keep their order in steps of a 128th. Any other score is rounded as its difference to an offset, with eight
+bits of fraction and seven of exponent: to one part in 512 of the difference, for differences of 2^-62 to
+2^62. The first image decides which of the two applies (`offset_of_submitted`).
 Source: own.
 """
 
@@ -17,11 +17,11 @@ from faultscape.metrics.doubt import LOGIT_END
 
 _LAST = 0x7BFF  # the largest finite float16, by its bits
 _SIGN = 0x8000
-_FEWER = 8  # times fewer steps that a score between 0 and 1 may be rounded to by its logit
+_FEWER = 8  # a score between 0 and 1 may lose this factor of its steps when rounded by its logit
 
 
 def round_submitted(score: np.ndarray, offset: float | None) -> np.ndarray:
-    """Return a float32 score (H, W) as float16, in its order; without an offset as one between 0 and 1.
+    """Return a float32 score (H, W) as float16 in the same order; without an offset, as one between 0 and 1.
 
     >>> bool(
     ...     (
@@ -51,8 +51,8 @@ def round_submitted(score: np.ndarray, offset: float | None) -> np.ndarray:
 
 
 def offset_of_submitted(score: np.ndarray) -> float | None:
-    """Return the offset that scores of this kind are counted from, their median, judged by those of one
-    image; None for scores between 0 and 1, unless their logits would be rounded to far fewer steps.
+    """Return the offset of scores of this kind, their median, from those of one image; None for scores
+    between 0 and 1, unless their logits would be rounded to far fewer steps.
 
     >>> offset_of_submitted(np.array([-3.0, 1.0, 2.5], np.float32))
     1.0
@@ -82,16 +82,16 @@ def _by_logit(score: np.ndarray) -> np.ndarray:
 
 
 def _places(values: np.ndarray, *, lowest: float, fraction: int) -> np.ndarray:
-    """Return whole numbers in the order of float32 values of 0 and more: so many bits of their fraction and
-    the exponent, from 0 at the ``lowest``.
+    """Return integers in the order of float32 values of 0 and more: their exponent and ``fraction`` bits of
+    their fraction, counted from 0 at the ``lowest``.
     """
     dropped = 23 - fraction
-    bits = values.view(np.int32).astype(np.int64) + (1 << (dropped - 1))  # to the nearest
+    bits = values.view(np.int32).astype(np.int64) + (1 << (dropped - 1))  # round to nearest
     return np.clip(
         (bits >> dropped) - (int(np.array(lowest, np.float32).view(np.int32)) >> dropped), 0, _LAST
     )
 
 
 def _with_sign(places: np.ndarray, negative: np.ndarray) -> np.ndarray:
-    """Return float16 by their bits; nothing is below zero at place 0."""
+    """Return float16 values from their bits; there is no minus zero at place 0."""
     return np.where(negative & (places > 0), places | _SIGN, places).astype(np.uint16).view(np.float16)

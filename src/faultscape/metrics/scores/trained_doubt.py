@@ -1,8 +1,8 @@
-"""Doubt that a network was trained to give: the probability of a void class, that of an outlier, and the
+"""Doubt that a network was trained to output: the probability of a void class, that of an outlier, and the
 entropy of a Dirichlet distribution.
 
-Conventions: logits are (C, h, w) float32 of any size, brought bilinearly to a size (width, height) before
-anything is made of them; the result is (H, W) float32, large = more anomalous.
+Conventions: logits are (C, h, w) float32 of any size, first resized bilinearly to (width, height); the result
+is (H, W) float32, large = more anomalous.
 Source: Blum et al. 2021, section 5.1 (void class; differential entropy, as Malinin and Gales 2018); Bevandic
 et al. 2019 (outlier head).
 """
@@ -16,8 +16,8 @@ from scipy.special import expit, gammaln, psi
 
 from faultscape.maps.winners import enlarged
 
-_AT_ONCE = 1 << 21  # logits held at a time
-_MOST = np.float32(30)  # of a logit of a Dirichlet: beyond it no float32 holds its exponential's square
+_AT_ONCE = 1 << 21  # logits held at once
+_MOST = np.float32(30)  # of a Dirichlet's logit: above it, the square of its exponential overflows float32
 
 
 def class_share(logits: np.ndarray, channel: int, size: tuple[int, int]) -> np.ndarray:
@@ -34,7 +34,7 @@ def class_share(logits: np.ndarray, channel: int, size: tuple[int, int]) -> np.n
 
 
 def outlier_share(logit: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Return the probability (H, W) of an outlier, of its logit (1, h, w).
+    """Return the probability (H, W) of an outlier, from its logit (1, h, w).
 
     >>> outlier_share(np.zeros((1, 1, 1), np.float32), (1, 1)).tolist()
     [[0.5]]

@@ -1,1 +1,1 @@
-"""Methods that were fitted to a network, beside it."""
+"""Methods fitted to a network, run beside it."""

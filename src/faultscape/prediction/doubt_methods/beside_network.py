@@ -1,8 +1,9 @@
-"""Fitted methods beside a network: they are loaded for the scorers that name them, get the network's answers
-to a block of images, and score pixels.
+"""Fitted methods run beside a network: they are loaded for the scorers that name them, receive the network's
+answers to a block of images, and score pixels.
 
 Conventions: a scorer that is a fitted method is ``NAME@DIGEST`` (metrics.scorers): the file NAME.safetensors
-of the model's folder of methods, whose digest begins so. A block is (N, 3, H, W), as the network is given it.
+in the model's folder of methods, with a digest that begins with DIGEST. A block is (N, 3, H, W), as passed to
+the network.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from faultscape.uncertainty.methods.catalogue import method_named
 if TYPE_CHECKING:
     from faultscape.uncertainty.methods.method import Fitted, MovesInput
 
-# options from which features follow
+# options that determine the features
 _SHOWN = ("size", "window", "scales", "mean", "std", "layout", "multiple")
 
 
 def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitted]:
-    """Return the methods {word: method} of a model that words among scorers name. ModelError where one is
-    missing or has changed.
+    """Return the methods {word: method} of a model that the scorers' words name. ModelError if one is missing
+    or has changed.
     """
     asked = {word: split_fitted(word) for word in words}
     asked = {word: parts for word, parts in asked.items() if parts is not None}
@@ -50,9 +51,7 @@ def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitt
 
 
 def built(path: Path) -> Fitted:
-    """Return the method that a file holds; ModelError where its options or its tensors are not those of such
-    a method.
-    """
+    """Return the method in a file; ModelError if its options or tensors do not fit such a method."""
     from faultscape.uncertainty.methods.method import read
 
     about, tensors = read(path)
@@ -65,7 +64,8 @@ def built(path: Path) -> Fitted:
 
 
 def shown_as(options: Mapping[str, object]) -> str:
-    """Return how a network is shown images, as far as its features follow from it, of a model's options.
+    """Return, from a model's options, how images are shown to its network, as far as this affects its
+    features.
 
     >>> shown_as({"window": "512x512", "scorer": ["knn"]})
     'window 512x512'
@@ -76,8 +76,8 @@ def shown_as(options: Mapping[str, object]) -> str:
 def check_fitted(
     folder: str, words: Sequence[str], network: str, options: Mapping[str, object], name: str
 ) -> None:
-    """ModelError where a method among scorers was fitted to another network than that of this digest, or to
-    images that were shown otherwise.
+    """Raise ModelError if a method among the scorers was fitted to a network with a different digest, or to
+    images that were shown differently.
     """
     asked = [parts[0] for word in words if (parts := split_fitted(word)) is not None]
     if not asked:
@@ -98,7 +98,7 @@ def check_fitted(
 
 
 def share_searches(methods: Mapping[str, Fitted]) -> None:
-    """Let methods that look for neighbours among the same training features search a grid once for all."""
+    """Let methods that search neighbours among the same training features share one search per grid."""
     if methods:
         from faultscape.uncertainty.methods.knn_density import share_neighbours
 
@@ -106,7 +106,7 @@ def share_searches(methods: Mapping[str, Fitted]) -> None:
 
 
 def layers_of(methods: Mapping[str, Fitted]) -> tuple[str, ...]:
-    """Return the names of all layers that methods tap."""
+    """Return the names of all layers that the methods tap."""
     return tuple(dict.fromkeys(layer for method in methods.values() for layer in method.layers))
 
 
@@ -117,8 +117,8 @@ def with_values(
     answers: Sequence[Answer],
     kept: Sequence[str],
 ) -> list[Answer]:
-    """Return answers to a block with the values of each method; of their embeddings those of the layers that
-    are to be ``kept``. ModelError where a network cannot do what a method asks.
+    """Return answers to a block with the values of each method, and with only the embeddings of the layers to
+    be ``kept``. ModelError if a network cannot do what a method asks.
     """
     made: list[dict[str, tuple[np.ndarray, ...]]] = [{} for _ in answers]
     still = {word: method for word, method in methods.items() if method.epsilon <= 0}
@@ -158,9 +158,7 @@ def with_values(
 def _values(
     network: Network, methods: Mapping[str, Fitted], block: np.ndarray, answers: Sequence[Answer]
 ) -> list[dict[str, tuple[np.ndarray, ...]]]:
-    """Return what methods make of each of some answers, one at a time, so that no more than one image's
-    features are worked on.
-    """
+    """Return the methods' values for each answer, processing one image's features at a time."""
     import torch
 
     from faultscape.prediction.sources.torch_pass import running
@@ -186,14 +184,14 @@ def _values(
                     values = method.values([grids[layer] for layer in method.layers], logits)
                     made[word] = tuple(value[0].float().cpu().numpy() for value in values)
             finally:
-                forget_neighbours(methods.values())  # where memory was short, too
+                forget_neighbours(methods.values())  # also after running out of memory
             out.append(made)
     return out
 
 
 def logits_of(answer: Answer, name: str) -> np.ndarray:
-    """Return the logits (C, h, w) of an answer, of one that has only members the logarithm of their mean
-    probability. ModelError where it has neither.
+    """Return the logits (C, h, w) of an answer, or, if it has only members, the logarithm of their mean
+    probability. ModelError if it has neither.
     """
     if answer.scores is not None:
         return answer.scores

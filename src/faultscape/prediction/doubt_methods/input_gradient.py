@@ -1,7 +1,7 @@
-"""Input preprocessing: images moved against the gradient of what a method finds anomalous in them.
+"""Input preprocessing: images shifted against the gradient of a method's anomaly score.
 
-Conventions: a block is (N, 3, H, W), as the network is given it; each of its numbers moves by the method's
-epsilon, up or down. Images of a block do not depend on each other, so that they may be moved one at a time.
+Conventions: a block is (N, 3, H, W), as passed to the network; each value moves up or down by the method's
+epsilon. The images of a block are independent, so they may be moved one at a time.
 Source: Liang et al. 2018 (ODIN); Blum et al. 2021, section 5.2 and Table 9.
 """
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 def moved(
     call: Callable[[Any], Any], module: Any, name: str, device: str, block: np.ndarray, method: MovesInput
 ) -> np.ndarray:
-    """Return a block moved against the gradient of a method's objective, of what ``call`` says about it. The
-    weights of the module need no gradient from then on. ModelError where the network lets no gradient
-    through, MemoryError where memory is short.
+    """Return a block moved against the gradient of a method's objective, computed from the output of
+    ``call``. Afterwards the weights of the module require no gradient. ModelError if the network passes no
+    gradient, MemoryError if memory is short.
     """
     import torch
 
@@ -31,7 +31,7 @@ def moved(
     from faultscape.uncertainty.replace import output_tensor
 
     for weight in module.parameters() if hasattr(module, "parameters") else ():
-        # else every layer keeps its input for a gradient that nobody asks for
+        # otherwise every layer keeps its input for an unused gradient
         weight.requires_grad_(requires_grad=False)
     with running(name, device, "float32", gradients=True), watched(module, name, method.layers) as seen:
         image = torch.from_numpy(block).to(device).requires_grad_()

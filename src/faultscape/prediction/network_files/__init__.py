@@ -1,1 +1,1 @@
-"""Files that hold networks, looked at before anything in them is run."""
+"""Files that hold networks, inspected before anything in them is run."""

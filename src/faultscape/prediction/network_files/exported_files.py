@@ -1,11 +1,11 @@
-"""Whether the file of an exported program (``.pt2``) holds a graph and numbers, and nothing that torch would
-run while it reads them.
+"""Check that the file of an exported program (``.pt2``) holds only a graph and numbers, and nothing that
+torch would run while reading it.
 
-Conventions: torch reads such a file with more than a parser: it unpickles objects, loads compiled libraries,
-evaluates the text of symbolic sizes, finds functions by dotted names, and writes names into the code of
-``forward``. So a file is looked through first, by torch's own reader of archives: members are those of a
-graph, sizes are arithmetic, functions are operators that compute (those that write files are not), names are
-names. What is not is refused; guards, which are code, are never asked for.
+Conventions: torch does more than parse such a file: it unpickles objects, loads compiled libraries, evaluates
+the text of symbolic sizes, looks up functions by dotted names, and writes names into the code of ``forward``.
+So a file is first inspected through torch's own archive reader: members must belong to a graph, sizes must be
+arithmetic, functions must be operators that only compute (not those that write files), and names must be
+names. Anything else is refused; guards, which are code, are never requested.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _MEMBER = re.compile(
     r"archive_format|archive_version|byteorder|\.data/[\w.-]+|models/[\w-]+\.json|data/(weights|constants|sample_inputs)/[\w.-]+|extra/[^\\]+"
 )
 _PICKLED = re.compile(r"(custom|opaque)_obj_", re.IGNORECASE)
-# whose operators compute
+# namespaces whose operators only compute
 NAMESPACES = ("aten", "prim", "prims", "quantized", "quantized_decomposed", "profiler", "torchvision")
-# all of them that do more
+# the exceptions in them that do more
 EFFECTS = ("save", "from_file", "PythonOp", "IgnoredPythonOp", "rpc_async", "rpc_remote", "rpc_sync")
 _FLOW = (
     "cond|while_loop|scan|associative_scan|map_impl|wrap_with_set_grad_enabled|wrap_with_autocast"
@@ -36,7 +36,7 @@ _OPERATOR = re.compile(
     r"|_operator\.(add|sub|mul|matmul|truediv|floordiv|mod|pow|neg|pos|abs|eq|ne|lt|le|gt|ge|and_|or_|xor|not_|invert|lshift|rshift|getitem|index)"
 )
 _NAME = re.compile(r"[\w.\-]*")
-# read as text, JSON or not at all
+# fields read as text or JSON, or not at all
 _TEXT = ("metadata", "in_spec", "out_spec", "torch_version", "as_string", "as_strings", "guards_code")
 _ARITHMETIC = (
     ast.Expression,
@@ -55,7 +55,7 @@ _ARITHMETIC = (
 
 
 def check(path: str) -> None:
-    """ModelError naming the first thing in an exported program that is more than a graph with its weights."""
+    """Raise ModelError naming the first thing in an exported program beyond a graph with its weights."""
     try:
         from torch.export.pt2_archive import PT2ArchiveReader
     except ImportError:
@@ -94,8 +94,8 @@ def check(path: str) -> None:
 
 
 def problems(graph: bytes) -> Iterator[str]:
-    """Yield what in the JSON of a graph torch would evaluate, call or write into code, and is neither
-    arithmetic, an operator nor a name.
+    """Yield everything in the JSON of a graph that torch would evaluate, call or write into code and that is
+    neither arithmetic, an operator nor a name.
 
     >>> list(problems(b'{"target": "torch.ops.aten.relu.default", "expr_str": "2*s0 + 1", "name": "relu"}'))
     []
@@ -135,7 +135,7 @@ def _within(value: Any, key: str) -> Iterator[str]:
 
 def arithmetic(text: str) -> bool:
     """Whether a text is arithmetic on numbers and plain names, with functions that begin with a capital, as
-    SymPy writes it; quoted words name symbols alone.
+    SymPy writes it; quoted words may only name symbols.
 
     >>> (
     ...     arithmetic("16*FloorDiv(Symbol('s0', integer=True) - 1, 2) + Max(1, u0)"),
@@ -150,7 +150,7 @@ def arithmetic(text: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     quoted: set[int] = set()
-    for node in ast.walk(tree):  # outer nodes come before those within
+    for node in ast.walk(tree):  # outer nodes come before inner ones
         if isinstance(node, ast.Call):
             if not isinstance(node.func, ast.Name) or not node.func.id[0].isupper():
                 return False

@@ -1,9 +1,9 @@
-"""Which files beside an ONNX file hold its weights, read from the file itself without the package onnx.
+"""The files beside an ONNX file that hold its weights, found by reading the file without the onnx package.
 
-Conventions: an ONNX file is a message of protocol buffers: fields, each a number with how it is written, then
-its value; messages lie within messages. Numbers are those of onnx.proto. Only what leads to tensors is
-followed, and the numbers of a tensor are stepped over. What a tensor says about its size is compared with the
-file that holds it, before anybody reads that.
+Conventions: an ONNX file is a protocol buffer message: fields, each a number with its wire type, then its
+value; messages are nested. Numbers are those of onnx.proto. Only fields that lead to tensors are followed,
+and the data of a tensor is skipped. The size that a tensor declares is compared with the file that holds it,
+before that is read.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from faultscape.errors import ModelError
 from faultscape.prediction.stamps import digest_of_files
 from faultscape.study.settings import ModelOptions
 
-# of an ONNX file: protocol buffers hold no more bytes, and the largest networks some 100,000 fields
+# limits of an ONNX file: protocol buffers hold no more bytes; the largest networks have some 100,000 fields
 MOST_BYTES, MOST_FIELDS = 1 << 31, 5_000_000
-Field = tuple[int, int, int]  # number of the field; where its bytes begin and end, or its value twice
+Field = tuple[int, int, int]  # field number; begin and end of its bytes, or its value twice
 
 WITHIN = {
     "ModelProto": {7: "GraphProto", 25: "FunctionProto"},
@@ -37,11 +37,11 @@ WITHIN = {
     },
     "SparseTensorProto": {1: "TensorProto", 2: "TensorProto"},
 }
-# of a tensor: keys and values on where its numbers lie; whether that counts, and that it does
+# fields of a tensor: where its data is stored; whether that is external, and the value for external
 PLACES, WHERE, ELSEWHERE = 13, 14, 1
 
 
-_REST = 1 << 26  # bytes of a file behind the last number of a tensor that still count as the network's
+_REST = 1 << 26  # bytes after the last tensor data that still count as the network's
 
 
 def digest(source: str, options: ModelOptions) -> str:
@@ -49,18 +49,18 @@ def digest(source: str, options: ModelOptions) -> str:
     del options
     files = [(Path(source), Path(source).stat().st_size)]
     for file, end in weights_beside(source).items():
-        # what lies far behind the last number of a tensor is another network's, or nobody's
+        # bytes far after the last tensor data do not belong to this network
         size = file.stat().st_size
         files.append((file, end if end and size > end + _REST else size))
     return digest_of_files(source, files)
 
 
 def weights_beside(path: str | Path) -> dict[Path, int]:
-    """Return the files that hold weights of an ONNX file, in the order of their names, with how many bytes of
-    each from its start it names (0: all); none where it is no such file, which its reader says better.
+    """Return the files that hold weights of an ONNX file, in order of name, with the number of bytes from the
+    start of each that it uses (0: all); empty if it is not an ONNX file, which its reader reports better.
 
-    ModelError where one of them is not there, is shorter than that, or is named outside the file's folder,
-    and where the ONNX file itself is larger than one can be.
+    ModelError if one of them is missing, is shorter than that, or lies outside the file's folder, or if the
+    ONNX file itself is larger than one can be.
     """
     try:
         size = os.stat(path).st_size
@@ -96,8 +96,8 @@ def weights_beside(path: str | Path) -> dict[Path, int]:
 
 
 def _weights(data: mmap.mmap, path: str) -> Iterator[tuple[str, int]]:
-    """Yield where the numbers of tensors lie that are not in the file, and where they end there; IndexError
-    or ValueError where it is torn or another.
+    """Yield the files of external tensor data, and where the data ends there; IndexError or ValueError if the
+    ONNX file is truncated or something else.
     """
     todo, left = [("ModelProto", 0, len(data))], MOST_FIELDS
     while todo:
@@ -124,7 +124,7 @@ def _weights(data: mmap.mmap, path: str) -> Iterator[tuple[str, int]]:
 
 
 def _fields(data: mmap.mmap, at: int, last: int) -> Iterator[Field]:
-    """Yield the fields of the message that lies from one byte to another."""
+    """Yield the fields of the message between two byte positions."""
     while at < last:
         key, at = _number(data, at)
         if key < 8:  # no field has the number 0
@@ -146,7 +146,7 @@ def _fields(data: mmap.mmap, at: int, last: int) -> Iterator[Field]:
 
 
 def _number(data: mmap.mmap, at: int) -> tuple[int, int]:
-    """Return a number written in sevens of bits, lowest first, and where it ends."""
+    """Return a varint (groups of seven bits, lowest first) and where it ends."""
     value = shift = 0
     while True:
         byte = data[at]

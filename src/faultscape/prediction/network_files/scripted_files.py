@@ -1,10 +1,10 @@
-"""Whether the code of a TorchScript file calls only operators that compute, before torch sees any of it.
+"""Check that the code of a TorchScript file calls only operators that compute, before torch loads any of it.
 
 Conventions: torch runs parts of such a file while it loads it (default arguments, constants of classes,
-``__setstate__``), and an operator of its language writes files. So the text of the code is looked through
-first, as torch's own reader of archives gives it. Only the form that torch itself writes is taken (ASCII
-without comments, strings in double quotes on one line, none beside another), in which every operator stands
-by its name: behind a dot, or as the last argument of ``getattr``.
+``__setstate__``), and an operator of its language writes files. So the code is first inspected as text,
+through torch's own archive reader. Only the form that torch itself writes is accepted (ASCII without
+comments, strings in double quotes on one line, no adjacent strings); in this form every operator appears by
+name, after a dot or as the last argument of ``getattr``.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from faultscape.errors import ModelError
 from faultscape.prediction.network_files.exported_files import EFFECTS, NAMESPACES
 
 _TOKEN = re.compile(r'[ \n]+|("(?:[^"\\\n]|\\[^\n])*"|\w+|[!$%&()*+,\-./:;<=>?@\[\]^`{|}~])', re.ASCII)
-_CLASSES = ("profiler", "quantized", "rnn")  # of torch's own in C++, those that ordinary networks hold
+_CLASSES = ("profiler", "quantized", "rnn")  # torch's own C++ classes that ordinary networks use
 
 
 def check(path: str) -> None:
-    """ModelError naming the first thing in the code of a TorchScript file that is more than computing; other
-    errors are those of torch's reader.
+    """Raise ModelError naming the first thing in the code of a TorchScript file that does more than compute;
+    other errors come from torch's reader.
     """
     import torch
 
@@ -40,7 +40,7 @@ def check(path: str) -> None:
 
 
 def problems(code: bytes) -> Iterator[str]:
-    r"""Yield what in code is an operator that does more than compute, or hides which one it is.
+    r"""Yield each operator in code that does more than compute, or that hides its name.
 
     >>> list(
     ...     problems(b"def forward(self, x: Tensor) -> Tensor:\n  return ops.quantized.relu6(torch.relu(x))")
@@ -67,7 +67,7 @@ def problems(code: bytes) -> Iterator[str]:
         yield "holds strings beside each other"
         return
     count = len(words)
-    words += [""] * 7  # so that what follows a word can always be asked for
+    words += [""] * 7  # padding, so that the words after any word can be read
     for place, word in enumerate(words[:count]):
         before, after = words[place - 1], words[place + 1]
         if word in EFFECTS and before == ".":
@@ -88,8 +88,8 @@ def problems(code: bytes) -> Iterator[str]:
 
 
 def _named(words: list[str], place: int) -> str:
-    """Return the string that ends the arguments of the call at a place, empty where that is not a single
-    string behind a comma.
+    """Return the string that ends the arguments of the call at a place, or '' unless it is a single string
+    after a comma.
     """
     depth = 0
     for at in range(place + 1, len(words)):
@@ -100,8 +100,8 @@ def _named(words: list[str], place: int) -> str:
 
 
 def _plain(after: list[str]) -> bool:
-    """Whether what follows ``__torch__`` names a class of the file, or one of torch's that ordinary networks
-    hold; never a part of such a name.
+    """Whether the words after ``__torch__`` name, in full, a class of the file or one of torch's that
+    ordinary networks use.
     """
     if after[0] != "." or (after[1] == "torch" and after[2] != "."):
         return False

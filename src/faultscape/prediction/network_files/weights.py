@@ -1,10 +1,10 @@
-"""A digest of the weights that a loaded network holds, wherever its loader took them from.
+"""A digest of the weights in a loaded network, wherever its loader took them from.
 
-Conventions: of a torch module its state counts (tensors, and what quantised layers keep packed). A callable
-that is none is looked through for modules, tensors and arrays: what a partial, a bound method, a closure or
-defaults hold, what its functions name of their file, lists and dicts, and the attributes of objects, though
-not objects within objects. The order is that of the code, so that the same code with the same weights has the
-same digest in every process.
+Conventions: for a torch module, its state counts (tensors, and the packed weights of quantised layers). Any
+other callable is searched for modules, tensors and arrays: in partials, bound methods, closures and defaults,
+the globals of its file that its functions name, lists and dicts, and the attributes of objects, but not
+objects within objects. The order is that of the code, so the same code with the same weights has the same
+digest in every process.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import numpy as np
 
 
 def digest(network: Any) -> tuple[str, bool]:
-    """Return a digest of the weights within a network, empty where none were found, and whether every part of
-    them could be read.
+    """Return a digest of the weights in a network, '' if none were found, and whether all of them could be
+    read.
     """
     import torch
 
     hashed, any_found, all_read = hashlib.sha256(), False, True
-    seen: dict[int, Any] = {}  # held, so that no two things share an address
+    seen: dict[int, Any] = {}  # kept alive, so that no two objects share an address
     todo = [network]
     while todo:
         thing = todo.pop()
@@ -44,7 +44,7 @@ def digest(network: Any) -> tuple[str, bool]:
 
 
 def note(name: str, found: str, all_read: bool) -> tuple[str, ...]:
-    """Return what the user of a network should know of the digest of its weights."""
+    """Return what the user of a network should know about the digest of its weights."""
     if found and all_read:
         return ()
     which = "some of its weights cannot be read" if found else "no weights were found in what it returns"
@@ -52,7 +52,7 @@ def note(name: str, found: str, all_read: bool) -> tuple[str, ...]:
 
 
 def _within(thing: Any) -> Iterator[Any]:
-    """Yield what a callable, a container or an object holds."""
+    """Yield the contents of a callable, a container or an object."""
     import torch
 
     numbers = torch.nn.Module | torch.Tensor | np.ndarray
@@ -62,7 +62,7 @@ def _within(thing: Any) -> Iterator[Any]:
         yield from (thing.__self__, thing.__func__)
     elif isinstance(thing, FunctionType):
         for cell in thing.__closure__ or ():
-            with contextlib.suppress(ValueError):  # not filled yet
+            with contextlib.suppress(ValueError):  # an empty closure cell
                 yield cell.cell_contents
         yield from (*(thing.__defaults__ or ()), *(thing.__kwdefaults__ or {}).values())
         named = (thing.__globals__.get(name) for name in thing.__code__.co_names)
@@ -92,7 +92,7 @@ def _packed(module: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _add(hashed: Any, name: str, value: Any) -> bool:
-    """Add a named value to a digest; False where it cannot be read, or is of a kind that has no one text."""
+    """Add a named value to a digest; False if it cannot be read or has no unique text."""
     import torch
 
     if isinstance(value, list | tuple | dict):
@@ -132,7 +132,7 @@ def _add_tensor(hashed: Any, name: str, value: Any) -> bool:
         )
         numbers = plain.reshape(-1).view(torch.uint8).numpy()
     except (RuntimeError, NotImplementedError, ValueError):
-        # weights that are not there, or of a kind that has no plain form
+        # weights that are missing, or of a kind without a plain form
         return False
     hashed.update(f"{name} {value.dtype} {tuple(value.shape)}\0".encode())
     hashed.update(numbers.data)
@@ -140,7 +140,7 @@ def _add_tensor(hashed: Any, name: str, value: Any) -> bool:
 
 
 def _state(packed: Any) -> Any:
-    """Return the tensors of packed weights; nothing that can be added where they do not give them."""
+    """Return the tensors of packed weights, or something that cannot be added if they cannot be read."""
     try:
         return packed.__getstate__()
     except (RuntimeError, NotImplementedError):

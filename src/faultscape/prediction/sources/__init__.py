@@ -1,1 +1,1 @@
-"""What a model may be, one adapter a file."""
+"""The kinds of model, one adapter per file."""

@@ -1,8 +1,8 @@
-"""A model that is several networks of the study: the mean of their probabilities, and how they differ.
+"""A model made of several networks of the study: the mean of their probabilities, and how they differ.
 
-Conventions: ``ensemble:MODEL,MODEL,...``. Each member sees images as it was told in its own right; all have
-the same classes in the same channels. They run image by image, one member after another, so that no more is
-held than the members' scores of one image. Labels are the classes of the largest mean probability.
+Conventions: ``ensemble:MODEL,MODEL,...``. Each member sees images according to its own options; all have the
+same classes in the same channels. They run image by image, one member after another, so that only the
+members' scores of one image are held. Labels are the classes of the largest mean probability.
 Source: Blum et al. 2021, eq. 1 and 2; Lakshminarayanan et al. 2017.
 """
 
@@ -26,14 +26,14 @@ from faultscape.study.settings import ModelOptions, ModelSettings, Settings
 
 PREFIX = "ensemble:"
 OPTIONS = ("threads", "keep", "scorer")
-# a member's options that change nothing of an ensemble
+# a member's options that do not affect an ensemble
 _BESIDE = ("keep", "scorer", "offsets", "unmapped", "labels")
 KindNamed = Callable[[str], Source]
 
 
 @dataclass(frozen=True)
 class PreparedForAll(Prepared):
-    """An image as each member wants it."""
+    """An image prepared for each member."""
 
     of: tuple[Prepared, ...] = ()
 
@@ -58,7 +58,9 @@ def names_of(source: str) -> list[str]:
 
 
 def check(name: str, source: str) -> None:
-    """ModelError for fewer than two members, or one that is named twice or is the ensemble itself."""
+    """Raise ModelError for fewer than two members, or a member that is named twice or is the
+    ensemble itself.
+    """
     members = names_of(source)
     if len(members) < 2 or not all(members):
         raise ModelError(
@@ -72,13 +74,13 @@ def check(name: str, source: str) -> None:
 
 
 def digest(source: str, options: ModelOptions) -> str:
-    """Return a digest of the members' names alone: what they are, the study says (`origin`)."""
+    """Return a digest of the members' names only; `origin` adds their networks, which the study defines."""
     del options
     return key_of(source)
 
 
 def origin(source: Source, request: Request, *, kind_named: KindNamed) -> Origin:
-    """Return what an ensemble's answers follow from: its members' networks and how they are shown images."""
+    """Return what an ensemble's answers depend on: its members' networks and how images are shown to them."""
     del source
     members = _members(request.name, request.source, request.settings)
     for name, member in members.items():
@@ -104,7 +106,7 @@ def origin(source: Source, request: Request, *, kind_named: KindNamed) -> Origin
 
 
 def open_ensemble(opening: Opening, settings: Settings, *, kind_named: KindNamed) -> networks.OpenNetwork:
-    """Open every member on this worker's device; ModelError where one is another than when the run began."""
+    """Open every member on this worker's device; ModelError if one has changed since the run began."""
     members = _members(opening.source, opening.source, settings)
     if _digest(members, kind_named) != opening.digest:
         raise ModelError(f"{opening.source}: a member changed while this line ran; run the same line again")
@@ -131,7 +133,7 @@ def open_ensemble(opening: Opening, settings: Settings, *, kind_named: KindNamed
 
 
 class Ensemble(Inference):
-    """Several networks, shown images in their own ways, whose probabilities are averaged."""
+    """Several networks, each shown images in its own way, whose probabilities are averaged."""
 
     def __init__(self, name: str, members: Sequence[Inference], keep: Keep) -> None:
         if keep.embeddings or keep.logits:
@@ -146,12 +148,12 @@ class Ensemble(Inference):
         return 1
 
     def prepare(self, photo: np.ndarray, target: Size) -> PreparedForAll:
-        """Return an image's inputs of every member."""
+        """Return an image's inputs for every member."""
         of = tuple(member.prepare(photo, target) for member in self.members)
         return PreparedForAll(of[0].views, target, of)
 
     def run(self, prepared: Sequence[Prepared]) -> list[Answer | str]:
-        """Return the members' scores of each image, or in words what went wrong with it."""
+        """Return the members' scores of each image, or its problem as text."""
         start, answers = time.perf_counter(), []
         for item in prepared:
             assert isinstance(item, PreparedForAll)
@@ -172,7 +174,7 @@ class Ensemble(Inference):
         """Return labels and what is kept of the mean of the members' probabilities."""
         if isinstance(answer, str):
             return Output(None, problem=answer)
-        each = len(answer.members) // len(self.members)  # of a network that has members of its own
+        each = len(answer.members) // len(self.members)  # more than 1 for networks with members of their own
         marginal = [member.network.marginal for member in self.members for _ in range(each)]
         return self._of_members(answer, target, key, {}, marginal)
 
@@ -203,12 +205,12 @@ class Ensemble(Inference):
 
 
 def _layers(answer: Answer) -> tuple[np.ndarray, ...]:
-    """Return the scores of a network, or of its members where these are what it answers with."""
+    """Return the scores of a network, or those of its members if it has only these."""
     return answer.members if answer.scores is None else (answer.scores,)
 
 
 def _members(name: str, source: str, settings: Settings) -> dict[str, ModelSettings]:
-    """Return the members of an ensemble as the study has them; ModelError for one that it does not have."""
+    """Return the settings of an ensemble's members in the study; ModelError for one that it lacks."""
     words = names_of(source)
     if unknown := next((word for word in words if word not in settings.models), None):
         known = ", ".join(settings.models) or "none"
@@ -217,7 +219,7 @@ def _members(name: str, source: str, settings: Settings) -> dict[str, ModelSetti
 
 
 def _digest(members: dict[str, ModelSettings], kind_named: KindNamed) -> str:
-    """Return a digest of the members' networks and of how they are shown images."""
+    """Return a digest of the members' networks and of how images are shown to them."""
     about = []
     for member in members.values():
         kind = kind_named(member.kind)

@@ -1,8 +1,8 @@
 """A model that is a folder of label maps.
 
-Conventions: maps are stored as they came, in the file's own labels; they are brought to another size only
-when read, by nearest neighbour. A map may have the image's size, the working size, or the image's aspect
-ratio within a pixel; any other size needs ``resize_maps``.
+Conventions: maps are stored unchanged, in the file's own labels; they are resized only when read, by nearest
+neighbour. A map may have the image's size, the working size, or the image's aspect ratio within a pixel; any
+other size needs ``resize_maps``.
 
 ``path`` is the file of a map. ``width`` and ``height`` are those of the image.
 """
@@ -35,7 +35,7 @@ from faultscape.study.tables.corpus import Image
 
 OPTIONS = ("pattern", "resize_maps")
 _BATCH = 64
-_VOID = 255  # what most data sets write for void
+_VOID = 255  # the value for void in most data sets
 
 
 class FolderModel:
@@ -57,19 +57,19 @@ class FolderModel:
         self._colours: np.ndarray | None = None
 
     def read(self, path: str, width: int, height: int) -> bytes:
-        """Return the runs of one map of an image of this size; LabelMapError names the file, the value and
-        what is allowed.
+        """Return the runs of one map for an image of this size; LabelMapError names the file, the value and
+        the allowed values.
         """
         try:
             label_map = read_map(path, self._colours)
         except LabelMapError:
             if self._colours is not None:
                 raise
-            self._colours = colour_table(self._classes)  # 32 MB, only once somebody codes classes by colour
+            self._colours = colour_table(self._classes)  # 32 MB, only for maps that code classes by colour
             label_map = read_map(path, self._colours)
         check_size(path, label_map, (width, height), self._size, resize_maps=self._resize)
         if label_map.dtype == np.uint16 and label_map.max() < 256:
-            # the same map has the same code, however its file was written
+            # equal maps have equal codes, however their files were written
             label_map = label_map.astype(np.uint8)
         code = runs.encode(label_map)
         check_values(path, runs.labels(code), self._places, self._allowed)
@@ -84,7 +84,7 @@ def check_size(
     *,
     resize_maps: bool = False,
 ) -> None:
-    """LabelMapError unless a map has a size that fits its image."""
+    """Raise LabelMapError unless a map has a size that fits its image."""
     h, w = label_map.shape
     width, height = photo
     same_aspect = abs(w * height - h * width) <= max(width, height)
@@ -97,7 +97,7 @@ def check_size(
 
 
 def check_values(path: str, values: np.ndarray, places: np.ndarray, words: str) -> None:
-    """LabelMapError when a map holds a value that means nothing."""
+    """Raise LabelMapError when a map holds an unknown value."""
     bad = values[places[values] == UNKNOWN]
     if len(bad):
         hint = f"; if {_VOID} is void, add it to `void` in study.toml" if _VOID in bad else ""
@@ -107,7 +107,7 @@ def check_values(path: str, values: np.ndarray, places: np.ndarray, words: str) 
 
 
 def coded_by_colour(files: Sequence[str]) -> bool:
-    """Whether these maps are images of three channels, judged by some that lie far apart."""
+    """Whether these maps are images of three channels, judged by a few spread over the list."""
     for path in files[:: max(1, len(files) // 64)]:
         try:
             with Pillow.open(path) as picture:
@@ -119,8 +119,8 @@ def coded_by_colour(files: Sequence[str]) -> bool:
 
 
 def fingerprint(source: str, files: Sequence[str]) -> str:
-    """Return a digest that changes when any file below ``source`` changes (by size and times of change, not
-    by reading them).
+    """Return a digest that changes when any file below ``source`` changes (by size and modification times,
+    without reading them).
     """
     digest = hashlib.sha256()
     for path in files:
@@ -145,7 +145,7 @@ class OpenFolder(OpenModel):
         self._folder = opening.source
 
     def batch_size(self, images: int) -> int:
-        """Return how many maps are read before they are safe."""
+        """Return how many maps are read before they are saved."""
         del images
         return _BATCH
 
@@ -170,8 +170,8 @@ class OpenFolder(OpenModel):
 
 
 def _files(maps: Path, shards: Shards, pattern: str | None, say: Say) -> dict[str, str]:
-    """Return {image id: path of its map}: of images that were made of others only by their whole ids, so that
-    these take no map of their parents.
+    """Return {image id: path of its map}. Images made from others match only by their full ids, so that they
+    never take their parents' maps.
     """
     found = find([maps], endings=MAP_ENDINGS, pattern=pattern, strip=False, say=say)
     collected, made = list[str](), set[str]()
@@ -186,9 +186,7 @@ def _files(maps: Path, shards: Shards, pattern: str | None, say: Say) -> dict[st
 
 
 def origin(source: Source, request: Request) -> Origin:
-    """Return what the maps of a folder follow from: its files, as far as their sizes and times say that they
-    are the same.
-    """
+    """Return what the maps of a folder depend on: its files, identified by their sizes and times."""
     del source
     place, settings, notes = request.source, request.settings, list[str]()
     given = label_names.of_file(request.labels, settings, None) if request.labels else {}

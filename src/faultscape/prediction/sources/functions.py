@@ -1,11 +1,11 @@
 """A model that is your own function, ``file.py:function``.
 
 Conventions: a function that can be called without arguments is a loader: it returns a torch module, or any
-callable from (N, 3, H, W) float32 tensors to logits, with what it says about its input in attributes
-(``mean``, ``std``, ``size``, ``multiple``, ``classes``; those of the function itself serve as well). Any
-other function is a predictor: it takes one (H, W, 3) uint8 image and returns labels (whole numbers, H x W),
-logits (C x h x w) (a classifier: one label, or C logits), or a dict with ``logits`` or ``labels`` and perhaps
-``confidence``. The file is run as it is: it is the user's own code.
+callable from (N, 3, H, W) float32 tensors to logits, which may describe its input in attributes (``mean``,
+``std``, ``size``, ``multiple``, ``classes``; attributes of the function itself also count). Any other
+function is a predictor: it takes one (H, W, 3) uint8 image and returns labels (integers, H x W), logits (C x
+h x w) (a classifier: one label, or C logits), or a dict with ``logits`` or ``labels`` and optionally
+``confidence``. The file is run unchecked: it is the user's own code.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
 
 def recognised(source: str, task: str) -> bool:
-    """Whether a SOURCE is a function of a file.
+    """Whether a SOURCE is a function in a file.
 
     >>> recognised("own.py:load", "segmentation"), recognised("own.py", "segmentation")
     (True, False)
@@ -42,7 +42,7 @@ def recognised(source: str, task: str) -> bool:
 
 
 def check(name: str, source: str) -> None:
-    """ModelError where there is no such file, or what follows it is not a name."""
+    """Raise ModelError if there is no such file, or what follows it is not a name."""
     file, _, function = source.rpartition(":")
     if not Path(file).is_file():
         raise ModelError(f"{name}={source}: there is no file {file}")
@@ -51,12 +51,12 @@ def check(name: str, source: str) -> None:
 
 
 def there(source: str) -> bool:
-    """Whether the file of a function is there."""
+    """Whether the file of a function exists."""
     return Path(source.rpartition(":")[0]).exists()
 
 
 def kept_as(source: str) -> str:
-    """Return a function with its file's path made absolute."""
+    """Return the SOURCE of a function with an absolute path."""
     file, _, function = source.rpartition(":")
     return f"{os.path.abspath(file)}:{function}"
 
@@ -68,7 +68,7 @@ def digest(source: str, options: ModelOptions) -> str:
 
 
 def of_function(source: str, options: ModelOptions, device: str = "cpu") -> Network:
-    """Open ``file.py:function``; ModelError when there is none, or its loader fails."""
+    """Open ``file.py:function``; ModelError if it does not exist or its loader fails."""
     try:
         function = plug.find("model", source, {})
     except OptionError as error:
@@ -95,7 +95,7 @@ def of_function(source: str, options: ModelOptions, device: str = "cpu") -> Netw
 
 
 class PredictorNetwork:
-    """A function of one image at a time."""
+    """A function that predicts one image at a time."""
 
     batch, device, marginal = 1, "cpu", False
     channels: int | None = None
@@ -107,13 +107,13 @@ class PredictorNetwork:
         self.class_names = [str(word) for word in getattr(function, "classes", [])]
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
-        """Return the image as it is, or at ``size`` where one is asked for."""
+        """Return the image unchanged, or resized to ``size`` if given."""
         del target
         photo = photo if size is None else resized(photo, size)
         return photo.transpose(2, 0, 1)
 
     def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:
-        """Return what the function gives for each image."""
+        """Return the function's answer for each image."""
         if embeddings:
             raise ModelError(
                 f"{self.name}: a function of one image has no layers to keep; return a network instead"
@@ -168,7 +168,7 @@ class PredictorNetwork:
 
 
 def _described(values: np.ndarray) -> str:
-    """Return what a function gave, in words.
+    """Return a readable description of what a function returned.
 
     >>> _described(np.asarray("cat")), _described(np.zeros(3))
     ("'cat'", 'float64 of shape (3,)')

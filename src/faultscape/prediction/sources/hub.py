@@ -1,8 +1,8 @@
 """Fetch a model from the Hugging Face hub: a snapshot of configuration and weights, in the hub's own cache.
 
-Conventions: ``OWNER/MODEL`` or ``OWNER/MODEL@REVISION``. The commit that was found is recorded with the
-model, so that every later run and every worker takes the same. Safetensors are preferred; a repository that
-has none gives its checkpoint, which is then read as weights alone.
+Conventions: ``OWNER/MODEL`` or ``OWNER/MODEL@REVISION``. The commit found is recorded with the model, so that
+every later run and every worker uses the same one. Safetensors are preferred; if a repository has none, its
+checkpoint is fetched and read as weights only.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ def recognised(source: str, task: str) -> bool:
 
 
 def digest(source: str, options: ModelOptions) -> str:
-    """Return a digest of the name of a model and of the commit that is taken of it."""
+    """Return a digest of a model's name and commit."""
     return hashlib.sha256(f"{source}@{options.get('revision', '')}".encode()).hexdigest()
 
 
 def revision_of(source: str) -> str:
-    """Return the commit that hf:OWNER/MODEL[@REVISION] stands for now; ModelError when it cannot be had."""
+    """Return the commit that hf:OWNER/MODEL[@REVISION] currently names; ModelError if it is not available."""
     return fetch(source.removeprefix("hf:"))[1]
 
 
 def folder_of(source: str, revision: str) -> str:
-    """Return the folder of a model of the hub at a revision, or at the one that its name says."""
+    """Return the folder of a model of the hub at a revision, or at the one in its name."""
     name, _, own = source.removeprefix("hf:").partition("@")
     return fetch(f"{name}@{revision or own}" if revision or own else name)[0]
 
 
 def fetch(repository: str) -> tuple[str, str]:
-    """Return (folder, commit) of a repository; what is cached needs no network. ModelError with what to do
-    when it cannot be had.
+    """Return (folder, commit) of a repository; cached ones need no network. ModelError with what to do if it
+    is not available.
     """
     name, _, revision = repository.partition("@")
     try:

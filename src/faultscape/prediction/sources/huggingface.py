@@ -1,11 +1,11 @@
-"""A model that is a folder as the transformers library saves it: semantic networks, networks of queries
-marginalised class x mask, and classifiers.
+"""A model that is a folder saved by the transformers library: semantic networks, query networks marginalised
+as class x mask, and classifiers.
 
 Conventions: images are prepared by the library's own processor, one at a time, so that no image depends on
-its batch. Scores of a network of queries are the sum over queries of softmax(class) without its last, the
-empty class, times sigmoid(mask), the masks at the size at which the library marginalises them. EoMT cuts long
-images into windows along their longer side, as its processor does. Weights come from safetensors, or from
-checkpoints read as weights alone.
+its batch. Scores of a query network are the sum over queries of softmax(class), without the last, empty
+class, times sigmoid(mask), with masks at the size at which the library marginalises them. For EoMT, long
+images are cut into windows along their longer side, as its processor does. Weights come from safetensors, or
+from checkpoints read as weights only.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
 BATCH = 8
 QUERIES = ("mask2former", "maskformer", "eomt", "eomt_dinov3")
-_MASKS_AT = (384, 384)  # where the library marginalises Mask2Former's masks, whatever the picture's size
+_MASKS_AT = (384, 384)  # where the library marginalises Mask2Former's masks, whatever the image size
 
 
 class TransformersNetwork:
-    """An open folder of the transformers library; ModelError when it holds no network that segments."""
+    """An open folder of the transformers library; ModelError if it has no suitable network."""
 
     weights = ""
 
@@ -84,7 +84,7 @@ class TransformersNetwork:
         self.notes = self._words()
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
-        """Return an image as the library's processor makes it; at ``size`` it only normalises."""
+        """Return an image prepared by the library's processor; with ``size``, it only normalises."""
         size = size or self._plain.size
         if self._processor is None:
             return self._plain.prepare(photo, target, size)
@@ -107,8 +107,8 @@ class TransformersNetwork:
         return np.ascontiguousarray(np.asarray(made[0]), np.float32)
 
     def windows(self, height: int, width: int) -> list[tuple[int, int, int, int]]:
-        """Return the (top, left, height, width) of the windows that the processor itself would cut; none for
-        most networks.
+        """Return the (top, left, height, width) of the windows that the processor would cut; none for most
+        networks.
         """
         if not getattr(self._processor, "do_split_image", False):
             return []
@@ -121,7 +121,7 @@ class TransformersNetwork:
         return [(0, start, height, min(side, width - start)) for start in starts]
 
     def call(self, pictures: Any) -> Any:
-        """Return what the library's module gives for a tensor of prepared images."""
+        """Return the output of the library's module for a tensor of prepared images."""
         return self.module(pixel_values=pictures)
 
     def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:
@@ -170,7 +170,7 @@ class TransformersNetwork:
 
 
 def _config(transformers: Any, folder: str, name: str, *, classifies: bool) -> Any:
-    """Return the folder's configuration; ModelError when its model type neither segments by classes nor
+    """Return the folder's configuration; ModelError if its model type neither segments by class nor
     classifies images.
     """
     from transformers.models.auto.modeling_auto import (
@@ -197,8 +197,8 @@ def _config(transformers: Any, folder: str, name: str, *, classifies: bool) -> A
 
 
 def _processor(transformers: Any, folder: str) -> Any:
-    """Return the folder's image processor in its form without torchvision, or None where the folder has
-    none.
+    """Return the folder's image processor in its version without torchvision, or None if the folder
+    has none.
     """
     if (
         not Path(folder, "preprocessor_config.json").is_file()
@@ -216,5 +216,7 @@ def _processor(transformers: Any, folder: str) -> Any:
 
 
 def _edge(size: Any, key: str) -> int:
-    """Return one edge of a processor's size, a dict or an object by the library's version."""
+    """Return one edge of a processor's size, which is a dict or an object depending on the
+    library's version.
+    """
     return int((size.get(key) if isinstance(size, dict) else getattr(size, key, None)) or 0)

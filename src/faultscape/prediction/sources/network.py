@@ -1,9 +1,8 @@
-"""What every kind of network is to the rest of this room: images are prepared for it, and it answers with
-scores or labels.
+"""The interface of every kind of network: it prepares images, and answers with scores or labels.
 
 Conventions: a prepared image is (3, H, W), ready to run; images of one shape run together. Scores are (C, h,
-w) float32 of any size: logits, or of a ``marginal`` network the sums of class x mask over its queries, which
-lie between 0 and the number of queries.
+w) float32 of any size: logits, or, for a ``marginal`` network, the sums of class x mask over its queries,
+which lie between 0 and the number of queries.
 """
 
 from __future__ import annotations
@@ -15,20 +14,19 @@ from typing import Protocol
 import numpy as np
 
 Size = tuple[int, int]  # (width, height)
-OUTLIER = "outlier"  # among the values of an answer: the logits of an outlier head
-DOUBT = ("members", "variance", OUTLIER)  # what a network may give beside its logits
+OUTLIER = "outlier"  # the key of an outlier head's logits in an answer's values
+DOUBT = ("members", "variance", OUTLIER)  # what a network may output besides its logits
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a network says about one prepared image: ``scores`` (C, h, w) or ``labels`` (h, w), and what else
-    it was asked for.
+    """A network's answer for one prepared image: ``scores`` (C, h, w) or ``labels`` (h, w), and what else was
+    requested.
 
-    ``members`` are scores of the same classes that are averaged as probabilities: of the views of an image or
-    of draws, beside the scores, or of an ensemble and of a network that has members within it, which have no
-    scores of their own. ``variance`` (h, w) is how far a network's logits may lie from where they are, of one
-    that says so. ``values`` {method: arrays (K, h, w)} is what fitted methods made of it, of which they score
-    pixels.
+    ``members`` are scores of the same classes that are averaged as probabilities: those of the views of an
+    image or of draws, besides the scores, or those of an ensemble or a network with internal members, which
+    has no scores of its own. ``variance`` (h, w) is the variance of the logits, if the network provides it.
+    ``values`` {method: arrays (K, h, w)} are computed by fitted methods, which score pixels from them.
     """
 
     scores: np.ndarray | None = None
@@ -41,21 +39,21 @@ class Answer:
 
 
 class Network(Protocol):
-    """An open network. Its methods raise ModelError, or MemoryError where fewer images at once may fit."""
+    """An open network. Its methods raise ModelError, or MemoryError if fewer images at once may fit."""
 
-    name: str  # what errors call it
-    batch: int  # prepared pictures that run at once
-    device: str  # where it runs, in words
-    class_names: list[str]  # of its channels, empty where it does not say
-    # where that is known, at the latest when it was tried; None of one that gives labels
+    name: str  # its name in errors
+    batch: int  # prepared images that run at once
+    device: str  # a readable name of where it runs
+    class_names: list[str]  # of its channels; empty if unknown
+    # known at the latest after the trial; None if it gives labels
     channels: int | None
     marginal: bool
     notes: tuple[str, ...]  # what its user should know
-    weights: str  # a digest of weights that no file of its source holds, else empty
+    weights: str  # a digest of weights that are not in a file of its source, else ''
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
-        """Return an (H, W, 3) uint8 image prepared: at ``size``, or where that is None as the network wants
-        it when maps are wanted at ``target``.
+        """Return an (H, W, 3) uint8 image prepared at ``size``, or, if that is None, as the network needs it
+        for maps at ``target``.
         """
         ...
 
@@ -65,7 +63,7 @@ class Network(Protocol):
 
 
 def padded_to(block: np.ndarray, count: int) -> np.ndarray:
-    """Return a block with its last image repeated up to a count; as it is where it has as many.
+    """Return a block with its last image repeated up to a count; unchanged if it has that many.
 
     >>> padded_to(np.zeros((2, 3, 4, 4)), 3).shape
     (3, 3, 4, 4)

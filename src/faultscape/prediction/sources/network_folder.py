@@ -1,9 +1,9 @@
-"""A model that `train` made: a folder with network.json and weights.safetensors, which is all that it needs,
-on any machine.
+"""A model made by `train`: a folder with network.json and weights.safetensors, which is self-contained on any
+machine.
 
-Conventions: SOURCE is the folder; of a network whose backbone is a person's own code,
-FOLDER/backbone.py:FUNCTION, so that nobody runs code that they did not name. It is built from its description
-and never unpickled. Checkpoints, logs and whatever else lies in the folder are not part of what it is.
+Conventions: SOURCE is the folder, or FOLDER/backbone.py:FUNCTION for a network whose backbone is the user's
+own code, so that no code runs unless it is named. The network is built from its description and never
+unpickled. Checkpoints, logs and other files in the folder are not part of it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ PARTS = ("network.json", "weights.safetensors", OWN)
 
 
 def parted(source: str) -> tuple[Path, str]:
-    """Return the folder of a SOURCE, and the function of its backbone's code that it names, '' where it names
-    none.
+    """Return the folder of a SOURCE, and the backbone function that it names, '' if none.
 
     >>> parted("net/backbone.py:build")[1], parted("./net/")[1]
     ('build', '')
@@ -51,7 +50,7 @@ def recognised(source: str, task: str) -> bool:
 
 
 def check(name: str, source: str) -> None:
-    """Refuse the folder of a network that is not whole."""
+    """Refuse the folder of an incomplete network."""
     folder = folder_of(source)
     if lost := next((part for part in PARTS[:2] if not (folder / part).is_file()), ""):
         begun = (folder / "begun.json").is_file()
@@ -69,14 +68,14 @@ def there(source: str) -> bool:
 
 
 def kept_as(source: str) -> str:
-    """Return a SOURCE with its folder's whole path."""
+    """Return a SOURCE with the absolute path of its folder."""
     folder, function = parted(source)
     return os.path.abspath(folder) + (f"/{OWN}:{function}" if function else "")
 
 
 def digest(source: str, options: ModelOptions) -> str:
-    """Return a digest of what the network is: its description, its weights, and the file of a backbone of
-    one's own.
+    """Return a digest of the network: its description, its weights, and the file of a user-defined
+    backbone.
     """
     del options
     files = [path for name in PARTS if (path := folder_of(source) / name).is_file()]
@@ -84,7 +83,7 @@ def digest(source: str, options: ModelOptions) -> str:
 
 
 def open_trained(source: str, options: ModelOptions, device: str = "cpu") -> TorchNetwork:
-    """Open a network that `train` made; ModelError where its folder is damaged, or its backbone is code that
+    """Open a network made by `train`; ModelError if its folder is damaged, or if its backbone is code that
     the source does not name.
     """
     need_torch(source)
@@ -100,7 +99,7 @@ def open_trained(source: str, options: ModelOptions, device: str = "cpu") -> Tor
         )
     _, net = description.load(folder, own_code=bool(function))
     network = of_module(net, source, options, device)
-    network.weights = ""  # they are files of its source
+    network.weights = ""  # they are in files of its source
     if function:
         network.notes = (f"note: runs the code of {folder / OWN}; make sure you trust it",)
     return network

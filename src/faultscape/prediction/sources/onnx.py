@@ -1,11 +1,11 @@
 """A model that is an ONNX file: any network with logits or labels, of pixels or of whole images.
 
-Conventions: one input of four axes; logits with classes first or last, or labels; of a classifier N x C or N;
-an output named ``confidence`` is kept. Outputs named ``members`` (N x T x C x h x w, logits that are averaged
-as probabilities) and ``variance`` (N x h x w, of logits) come with logits, or members instead of them. The
-file may say its own input in its metadata: ``faultscape.mean``, ``.std`` (JSON lists, on 0..1), ``.size``,
-``.window``, ``.stride`` (WxH), ``.multiple``, ``.layout`` (nchw | nhwc), ``.classes`` (JSON list of names).
-The number of threads is fixed, so that results do not depend on the machine's load.
+Conventions: one input with four axes; logits with classes first or last, or labels; for a classifier N x C or
+N; an output named ``confidence`` is kept. Outputs named ``members`` (N x T x C x h x w, logits that are
+averaged as probabilities) and ``variance`` (N x h x w, of logits) may accompany logits, and members may
+replace them. The file may describe its input in its metadata: ``faultscape.mean``, ``.std`` (JSON lists, on
+0..1), ``.size``, ``.window``, ``.stride`` (WxH), ``.multiple``, ``.layout`` (nchw | nhwc), ``.classes`` (JSON
+list of names). The number of threads is fixed, so that results do not depend on the machine's load.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _WORDS = ("mean", "std", "classes", "multiple", "dirichlet")  # metadata that is
 
 
 class OnnxNetwork:
-    """An open network; ``classes`` are numbers of channels that it may well have. ModelError when the file
-    does not hold a segmentation network.
+    """An open network; ``classes`` are plausible numbers of channels. ModelError if the file does not hold a
+    suitable network.
     """
 
     marginal = False
@@ -54,7 +54,7 @@ class OnnxNetwork:
         self.name = str(path)
         if not Path(path).is_file():
             raise ModelError(f"{path}: no such file")
-        weights_beside(path)  # refuses what lies outside its folder
+        weights_beside(path)  # refuses weights outside its folder
         settings = onnxruntime.SessionOptions()
         settings.log_severity_level = 4
         given = cast(
@@ -117,7 +117,7 @@ class OnnxNetwork:
         self.channels = number if isinstance(number, int) and number > 1 else None
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
-        """Return an image as the network's input; a size fixed in the network goes before any other."""
+        """Return an image as the network's input; a size fixed in the network overrides any other."""
         return self.inputs.prepare(photo, target, size)
 
     def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:
@@ -135,7 +135,7 @@ class OnnxNetwork:
                 bounds.SECONDS * count, lambda: self._session.run(None, {self._input.name: block}, settings)
             )
         except TimeoutError:
-            settings.terminate = True  # heeded between two nodes
+            settings.terminate = True  # takes effect between two nodes
             raise ModelError(
                 f"{self.name}: gave no answer within {bounds.SECONDS:.0f} s an image; show it less with"
                 " --input-size or --window"
@@ -150,7 +150,7 @@ class OnnxNetwork:
         return [self._answer(named, row, embeddings) for row in range(count)]
 
     def _check(self, name: str, values: Any, count: int) -> None:
-        """ModelError unless an output is numbers, of each image those behind its first axis."""
+        """Raise ModelError unless an output is numeric with one entry per image on its first axis."""
         if (
             isinstance(values, np.ndarray)
             and values.dtype.kind in "fiub"
@@ -197,8 +197,8 @@ class OnnxNetwork:
     def _doubt(
         self, named: dict[str, Any], row: int
     ) -> tuple[tuple[np.ndarray, ...], np.ndarray | None, np.ndarray | None]:
-        """Return the members (C, h, w), the variance (h, w) and the logits of outliers (h, w) of one image,
-        where the network has such outputs.
+        """Return the members (C, h, w), the variance (h, w) and the outlier logits (h, w) of one image, if
+        the network has such outputs.
         """
         held = [np.asarray(named[key][row], np.float32) if key in named else None for key in DOUBT]
         for key, values in zip(DOUBT, held, strict=True):
@@ -229,9 +229,7 @@ class OnnxNetwork:
 
 
 def _with_layers(path: str, layers: Sequence[str]) -> str | bytes:
-    """Return the file, or where values within the network are asked for the same network with these as
-    outputs.
-    """
+    """Return the file, or, if internal values are requested, the same network with these as outputs."""
     if not layers:
         return path
     try:
@@ -257,7 +255,7 @@ def _with_layers(path: str, layers: Sequence[str]) -> str | bytes:
 
 
 def _fixed(shape: Sequence[Any]) -> Size | None:
-    """Return (width, height) where the network's shape fixes both."""
+    """Return (width, height) if the network's shape fixes both."""
     height, width = shape
     return (
         (width, height)
@@ -267,11 +265,11 @@ def _fixed(shape: Sequence[Any]) -> Size | None:
 
 
 def _flat(values: np.ndarray, path: str) -> np.ndarray:
-    """Return an (H, W) label output without its axes of length one, uint16; floats are labels where they are
+    """Return an (H, W) label output without its axes of length one, uint16; floats are accepted if they are
     whole numbers.
     """
     flat = values.reshape(values.shape[-2:]) if values.size == values.shape[-1] * values.shape[-2] else values
-    if flat.ndim != 2 or not flat.size or not (flat.min() >= 0 and flat.max() <= 65535):  # NaN is neither
+    if flat.ndim != 2 or not flat.size or not (flat.min() >= 0 and flat.max() <= 65535):  # also refuses NaN
         raise ModelError(
             f"{path}: the label output must be H x W whole numbers from 0 to 65535; got shape"
             f" {values.shape}{_span(values)}"
@@ -291,8 +289,8 @@ def _span(values: np.ndarray) -> str:
 def _last(shape: list[Any], layout: str, numbers: list[int]) -> bool:
     """Whether channels are the last axis of an output, N x C x H x W or N x H x W x C.
 
-    A number of classes that one of both axes has decides; else that the last is fixed and the first is not;
-    else the layout of the input.
+    Decided by which of the two axes has a plausible number of classes; else by whether only the last is
+    fixed; else by the layout of the input.
     """
     if len(shape) != 4:
         return False

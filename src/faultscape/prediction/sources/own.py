@@ -1,8 +1,8 @@
-"""A model of a kind that a person's own file defines: ``file.py:SOURCE:PLACE``, where SOURCE is a
-`prediction.Source` and PLACE what it is to read.
+"""A model of a user-defined kind: ``file.py:SOURCE:PLACE``, where SOURCE is a `prediction.Source` and PLACE
+is what it reads.
 
-Conventions: the file is run as it is: it is the user's own code. What it yields is checked as any model's: a
-row an image, in order, labels that mean something, and maps of a size that fits their images.
+Conventions: the file is run unchecked: it is the user's own code. Its output is checked like any model's: a
+row per image, in order, known labels, and maps of a size that fits their images.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WRITTEN = re.compile(r"(.+?\.py):([^\W\d]\w*):(.*)", re.DOTALL)
 
 
 def recognised(source: str, task: str) -> bool:
-    """Whether a SOURCE is of a kind that a file defines.
+    """Whether a SOURCE is of a user-defined kind.
 
     >>> recognised("own.py:STACK:maps.npy", "segmentation"), recognised("own.py:load", "segmentation")
     (True, False)
@@ -42,31 +42,31 @@ def recognised(source: str, task: str) -> bool:
 
 
 class _OwnError(ModelError):
-    """A person's own code failed."""
+    """The user's code failed."""
 
 
 @contextmanager
 def _own_errors(source: str) -> Iterator[None]:
-    """Turn whatever a person's own code raises into one line that names it."""
+    """Turn any exception of the user's code into one line that names the code."""
     try:
         yield
     except MemoryError:
         raise
-    except FaultscapeError as error:  # which the code ran into, as in `row_of_map`
+    except FaultscapeError as error:  # raised by our functions in the user's code, such as `row_of_map`
         raise _OwnError(f"{source}: {error}") from None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's code raises
         raise _OwnError(f"{source}: its code failed: {said_by(error)}") from None
 
 
 def check(name: str, source: str) -> None:
-    """ModelError where there is no such file, or what it defines is not a kind of model; the file is run."""
+    """Raise ModelError if there is no such file or it does not define a kind of model; the file is run."""
     kind, place = find(source, f"{name}={source}")
     with _own_errors(source):
         kind.check(name, place)
 
 
 def find(source: str, called: str = "") -> tuple[Source, str]:
-    """Return the ``Source`` that a file defines, and what it is to read; ModelError where there is none."""
+    """Return the ``Source`` that a file defines, and what it reads; ModelError if there is none."""
     file, name, place = _parted(source)
     called = called or source
     if not Path(file).is_file():
@@ -79,18 +79,18 @@ def find(source: str, called: str = "") -> tuple[Source, str]:
 
 
 def there(source: str) -> bool:
-    """Whether the file that defines the kind is there."""
+    """Whether the file that defines the kind exists."""
     return Path(_parted(source)[0]).is_file()
 
 
 def kept_as(source: str) -> str:
-    """Return the words with paths made absolute, so that any worker finds them."""
+    """Return the SOURCE with absolute paths, so that any worker finds them."""
     file, name, place = _parted(source)
     return f"{os.path.abspath(file)}:{name}:{os.path.abspath(place) if os.path.exists(place) else place}"
 
 
 def digest(source: str, options: ModelOptions) -> str:
-    """Return a digest of what is read, and of the file that says how."""
+    """Return a digest of what is read, and of the file that defines the kind."""
     kind, place = find(source)
     file, name, _ = _parted(source)
     with _own_errors(source):
@@ -98,7 +98,7 @@ def digest(source: str, options: ModelOptions) -> str:
 
 
 def _parted(source: str) -> tuple[str, str, str]:
-    """Return the file, the name in it, and the place behind these."""
+    """Return the file, the name in it, and the place after them."""
     match = _WRITTEN.fullmatch(source)
     if match is None:
         raise ModelError(f"{source}: is not file.py:SOURCE:PLACE")
@@ -107,8 +107,8 @@ def _parted(source: str) -> tuple[str, str, str]:
 
 
 class OwnModel(OpenModel):
-    """What a person's own kind of model opened, with a look at what it yields; ``fault`` says why the first
-    image that its code fails on, or whose answer cannot be used, has a problem.
+    """An open model of a user-defined kind, whose output is checked; ``fault`` says why the first image has a
+    problem on which its code fails or whose answer cannot be used.
     """
 
     fault = ""
@@ -137,8 +137,8 @@ class OwnModel(OpenModel):
             return self._model.batch_size(images)
 
     def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
-        """Yield what the model yields; what its code fails on is done image by image, and an image that it
-        fails on is a problem of that image.
+        """Yield what the model yields; a batch that fails is repeated image by image, and an image that fails
+        becomes a row with a problem.
         """
         for batch in batches:
             try:
@@ -151,9 +151,7 @@ class OwnModel(OpenModel):
                     yield from self.batches([[image] for image in batch], part)
 
     def _yielded(self, batch: Sequence[Image], part: Part) -> list[Batch]:
-        """Return what the model yields of a batch; ModelError where it is not of the images that were asked
-        for.
-        """
+        """Return what the model yields for a batch; ModelError if it is not for the requested images."""
         with _own_errors(self._source):
             made = list(self._model.batches([batch], part))
             rows = [row.id for one in made for row in one.rows]
@@ -167,7 +165,7 @@ class OwnModel(OpenModel):
         return [replace(made[0], rows=checked)]
 
     def try_on(self, trial: Trial) -> None:
-        """Let the model do one image of the study; ModelError where its code fails."""
+        """Run the model on one image of the study; ModelError if its code fails."""
         with _own_errors(self._source):
             self._model.try_on(trial)
         self._yielded([trial.image], Part())
@@ -197,6 +195,6 @@ class OwnModel(OpenModel):
 
 
 def _refuse_no_ids(what: str, values: np.ndarray, allowed_: str) -> None:
-    """LabelMapError where a label of an answer is not a number that an id can be."""
+    """Raise LabelMapError if a label of an answer cannot be an id."""
     if len(odd := values[(values < 0) | (values > _MOST_ID)]):
         raise LabelMapError(f"{what}: holds the value {int(odd[0])}; allowed are {allowed_}")

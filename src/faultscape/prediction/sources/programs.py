@@ -1,12 +1,12 @@
-"""A model that is a program: it reads images from one folder and writes label maps to another, as submissions
-to Fishyscapes do.
+"""A model that is a program: it reads images from one folder and writes label maps to another, like a
+submission to Fishyscapes.
 
-Conventions: ``exec:COMMAND``; ``{input}`` and ``{output}`` in the command become the two folders, and where
-it names neither they are its last two words. The input holds the images of one shard, numbered
-(``00000.png``), the output is to hold a map of the same number (8/16-bit PNG or npy), and perhaps
-``NUMBER_confidence.npy`` (0..1) or ``.png`` (255 = 1). The command is run as it is, once a shard, without a
-shell: it is the user's own code. It ends with the process that runs it (child_process.py); a folder of images
-whose holder was killed is removed when the next program runs.
+Conventions: ``exec:COMMAND``; ``{input}`` and ``{output}`` in the command become the two folders; if it names
+neither, they are appended as its last two arguments. The input holds the images of one shard, numbered
+(``00000.png``). The program must write a map with the same number to the output (8/16-bit PNG or npy), and
+may write ``NUMBER_confidence.npy`` (0..1) or ``.png`` (255 = 1). The command is run unchecked, once per
+shard, without a shell: it is the user's own code. It ends with the process that runs it (child_process.py); a
+folder of images whose holder was killed is removed when the next program runs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FOLDER, _HELD = "faultscape-", "held"
 
 
 class OpenProgram(OpenModel):
-    """A command that is run over the images of a shard at once."""
+    """A command that is run once over all images of a shard."""
 
     def __init__(self, opening: Opening, settings: Settings) -> None:
         resize = bool(opening.options.get("resize_maps"))
@@ -53,7 +53,7 @@ class OpenProgram(OpenModel):
         self._opening = opening
 
     def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
-        """Yield what the command wrote for each batch; ModelError when it cannot be run or writes nothing."""
+        """Yield what the command wrote for each batch; ModelError if it cannot be run or writes nothing."""
         del part
         for batch in batches:
             self._refuse_changes()
@@ -62,13 +62,13 @@ class OpenProgram(OpenModel):
             yield made
 
     def try_on(self, trial: Trial) -> None:
-        """Run the command over one image of the study."""
+        """Run the command on one image of the study."""
         for _ in self.batches([[trial.image]], Part()):
             pass
 
     def _refuse_changes(self, hint: str = "") -> None:
-        """ModelError when its files are not those with which the run began: a program is opened again each
-        time it is run.
+        """Raise ModelError if its files have changed since the run began, because every run reads
+        them again.
         """
         source = self._opening.source
         if digest(source, {}) != self._opening.digest:
@@ -89,7 +89,7 @@ def recognised(source: str, task: str) -> bool:
 
 
 def check(name: str, source: str) -> None:
-    """ModelError where there is no command, or no such program."""
+    """Raise ModelError if there is no command, or no such program."""
     if not source[5:].strip():
         raise ModelError(
             f"{name}={source}: name the command, for example exec:./segment {{input}} {{output}}"
@@ -99,12 +99,12 @@ def check(name: str, source: str) -> None:
 
 
 def digest(source: str, options: ModelOptions) -> str:
-    """Return a digest of a command with the files that it names."""
+    """Return a digest of a command and the files that it names."""
     del options
     found = hashlib.sha256(source.encode())
     try:
         words = shlex.split(source.removeprefix("exec:"))
-    except ValueError:  # the program's own error is said when it is to run
+    except ValueError:  # reported when the program is to run
         words = []
     for word in words:
         if os.path.isfile(word):
@@ -114,8 +114,8 @@ def digest(source: str, options: ModelOptions) -> str:
 
 
 def _run_over(model: FolderModel, images: Sequence[Image], command: str) -> Batch:
-    """Run the command over the images of a shard; ModelError when it cannot be run or writes nothing. An
-    image that is not what was collected is a failure.
+    """Run the command on the images of a shard; ModelError if it cannot be run or writes nothing. An image
+    that has changed since it was collected is a failure.
     """
     with held_folder() as folder:
         start, inward, outward = time.perf_counter(), Path(folder, "input"), Path(folder, "output")
@@ -154,7 +154,7 @@ def _run_over(model: FolderModel, images: Sequence[Image], command: str) -> Batc
 
 @contextmanager
 def held_folder() -> Iterator[str]:
-    """Yield a folder for a program, which is locked while it is in use; those that nobody uses any more are
+    """Yield a folder for a program, locked while in use; folders that are no longer in use are
     removed first.
     """
     locks = glob.glob(os.path.join(glob.escape(tempfile.gettempdir()), f"{_FOLDER}*", _HELD))
@@ -166,7 +166,7 @@ def held_folder() -> Iterator[str]:
         tempfile.TemporaryDirectory(prefix=_FOLDER) as folder,
         open(os.path.join(folder, "holding"), "wb") as file,
     ):
-        if _hold(file):  # by its name it is known only once it is locked
+        if _hold(file):  # others can find it by its name only once it is locked
             os.rename(file.name, os.path.join(folder, _HELD))
         yield folder
 
@@ -183,22 +183,22 @@ def _hold(file: IO[bytes]) -> bool:
 
 
 def _copied(image: Image, to: Path) -> str | None:
-    """Write an image of the corpus for the program, under its own ending; its SHA-256 is returned where the
-    corpus knows its store's tag alone.
+    """Write an image of the corpus for the program, keeping its file ending; return its SHA-256 if the corpus
+    knows only its store's tag.
 
-    A copy: a link would let the program change the image.
+    It is a copy, because a link would let the program change the image.
     """
     data, sha = read_bytes_of(image)
     ending = Path(image.source).suffix.lower()
     if ending in IMAGE_ENDINGS:
         to.with_suffix(ending).write_bytes(data)
-    else:  # a row of a Parquet file, or an address with options behind it
+    else:  # a row of a Parquet file, or an address followed by options
         Picture.fromarray(rgb_of(data, image.source)).save(to.with_suffix(".png"))
     return sha if image.tagged else None
 
 
 def words_of(command: str, inward: Path, outward: Path) -> list[str]:
-    """Return the words of a command with its two folders.
+    """Return the arguments of a command with its two folders.
 
     >>> words_of("segment -q", Path("/in"), Path("/out"))
     ['segment', '-q', '/in', '/out']
@@ -222,14 +222,11 @@ def run_words(
     env: Mapping[str, str] | None = None,
     where: Path | None = None,
 ) -> tuple[int, str]:
-    """Run the words of a command, which works in a folder, and return its exit status and the last line that
-    it said; ``env`` is all that stands in its environment, where that is not ours, and ``where`` the folder
-    that it begins in.
+    """Run a command that works in ``folder``, and return its exit status and the last line that it printed;
+    ``env`` is its whole environment, if that is not ours, and ``where`` its working directory.
     """
     try:
-        with Path(folder, "said").open(
-            "w+b"
-        ) as file:  # held open: the program may put something else in its place
+        with Path(folder, "said").open("w+b") as file:  # held open, because the program may replace it
             status = child_process.run(words, file, folder, env=env, where=where)
             file.seek(max(0, os.fstat(file.fileno()).st_size - 4000))
             lines = file.read(4000).decode("utf-8", "replace").split("\n")

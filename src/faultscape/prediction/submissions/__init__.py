@@ -1,1 +1,1 @@
-"""Programs whose answers are judged without their seeing the truth (Blum et al. 2021's third guard)."""
+"""Programs whose answers are judged without access to the truth (Blum et al. 2021's third guard)."""

@@ -1,10 +1,10 @@
-"""What a submission wrote for some images: ``NUMBER_anomaly.npy`` and ``NUMBER_segmentation.npy`` of each,
-checked before any of it is used.
+"""The answers of a submission: ``NUMBER_anomaly.npy`` and ``NUMBER_segmentation.npy`` for each image, all
+checked before any is used.
 
-Conventions: an anomaly is (H, W) floats, all finite, at the size of its image; a segmentation (H, W) whole
-numbers, places of the class list. A file that is something else, of another name, or a link, makes the whole
-refused; an image that lacks a file was left out. Files are read one at a time, and never more of one than its
-image may have.
+Conventions: an anomaly is (H, W) floats, all finite, at the size of its image; a segmentation is (H, W) whole
+numbers, places of the class list. Any other file, file name, or link makes the whole submission refused; an
+image that lacks a file counts as left out. Files are read one at a time, and never beyond the size that the
+image allows.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _WHOLE = 1 << 16
 
 @dataclass(frozen=True)
 class Shown:
-    """An image as a submission was shown it: under which number, and its size (height, width); ``id`` is what
-    the study calls it.
+    """An image shown to a submission: its number and its size (height, width); ``id`` is its id in
+    the study.
     """
 
     number: str
@@ -37,17 +37,17 @@ class Shown:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A submission's answer for an image: anomaly (H, W) float32, and places of the class list (H, W)."""
+    """A submission's answer for an image: anomaly (H, W) float32, and segmentation (H, W) of class places."""
 
     anomaly: np.ndarray
     segmentation: np.ndarray
 
 
 class Answers:
-    """The answers that lie in a folder, to images that were shown; ``lacking`` {number: which files it did
-    not write}. RefusedError, which counts what is wrong and names the first, where anything is.
+    """The answers in a folder for the images shown; ``lacking`` {number: the files that were not written}.
+    RefusedError if anything is wrong, with the number of faults and the first of them.
 
-    ``places`` (65536,) says which values a segmentation may hold, ``allowed`` says it in words.
+    ``places`` (65536,) says which values a segmentation may hold, ``allowed`` says it as text.
     """
 
     def __init__(self, folder: Path, shown: Sequence[Shown], places: np.ndarray, allowed: str) -> None:
@@ -75,7 +75,7 @@ class Answers:
         }
 
     def read(self, one: Shown) -> Answer:
-        """Return the answer to an image that lacks none; RefusedError where it is another than was
+        """Return the answer for an image with both files; RefusedError if it has changed since it was
         checked.
         """
         try:
@@ -84,7 +84,7 @@ class Answers:
             raise RefusedError(f"a file of {one.id} changed after it was checked: it {error}") from None
 
     def _fault(self, name: str, one: Shown) -> str:
-        """Return what is wrong with a file, '' where nothing is."""
+        """Return what is wrong with a file, or ''."""
         try:
             (self._anomaly if name.endswith(ANOMALY) else self._segmentation)(one)
         except ModelError as error:
@@ -116,7 +116,7 @@ class Answers:
 
 
 def _names(folder: Path) -> set[str]:
-    """Return what lies in a folder that a program had; RefusedError where it is not a folder any more."""
+    """Return the names in a folder that a program had; RefusedError if it is no longer a folder."""
     if os.path.islink(folder) or not folder.is_dir():
         raise RefusedError("it removed its output folder")
     return set(_each_name(folder))

@@ -1,11 +1,11 @@
-"""A program without reach of what it must not see: the network, other processes, and folders of this machine,
-as far as the system lets us keep them from it.
+"""Isolation of a program from what it must not see: the network, other processes, and folders of this
+machine, as far as the system allows.
 
-Conventions: Linux alone, by namespaces that need no rights: the program is started by this file, run as a
-program of its own, which imports nothing of ours. It gets a user namespace, in which it is not an
-administrator and cannot undo what was done, a network without interfaces, a process tree of its own, and an
-empty folder in the place of each that is hidden. What can be had is tried before it is promised
-(`available`). Its environment holds nothing but the words of `environment`.
+Conventions: Linux only, by namespaces that need no privileges. The program is started by this file, which
+runs as a separate script and imports nothing of ours. It gets a user namespace, in which it is not an
+administrator and cannot undo the isolation, a network without interfaces, its own process tree, and an empty
+folder over each hidden one. What works is tried before it is promised (`available`). Its environment holds
+only what `environment` returns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 
 NETWORK, PROCESSES, FILES = "the network", "other processes", "the study and its images"
-REST = "other files of this machine"  # never hidden: nobody knows which of them the program needs
+REST = "other files of this machine"  # never hidden, because any of them may be needed by the program
 _WAYS = ((NETWORK, PROCESSES, FILES), (NETWORK, FILES), (NETWORK,), (FILES,))  # tried in this order
 _KEPT = (
     "PATH",
@@ -36,8 +36,8 @@ _KEPT = (
 _USER, _NET, _MOUNT, _PID, _IPC = 0x10000000, 0x40000000, 0x00020000, 0x20000000, 0x08000000  # CLONE_NEW...
 _READ_ONLY, _NO_SUID, _NO_DEVICE, _NO_EXEC, _RECURSIVE, _PRIVATE = 1, 2, 4, 8, 0x4000, 0x40000  # MS_...
 _DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
-CANNOT = "it cannot be isolated from "  # begins what is said where what was promised is not to be had
-_NOBODY = 1000  # whom the program takes itself for where we are root
+CANNOT = "it cannot be isolated from "  # prefix of the message when promised isolation fails
+_NOBODY = 1000  # the program's user id inside the namespace where we are root
 _TRIAL = """
 import os, sys
 folder, *wanted = sys.argv[1:]
@@ -50,7 +50,7 @@ sys.exit(0 if all(found[one] for one in wanted) else 1)
 
 @cache
 def available() -> tuple[str, ...]:
-    """Return what a program can be kept from on this machine, as tried now."""
+    """Return what a program can be isolated from on this machine, by trying it."""
     if not sys.platform.startswith("linux"):
         return ()
     with tempfile.TemporaryDirectory() as folder:
@@ -66,7 +66,9 @@ def available() -> tuple[str, ...]:
 
 
 def line_of(words: Sequence[str], hidden: Collection[str], folders: Sequence[str]) -> list[str]:
-    """Return the words that run a command kept from what is ``hidden``, these ``folders`` among it."""
+    """Return the arguments that run a command isolated from what is ``hidden``, including these
+    ``folders``.
+    """
     if not hidden:
         return list(words)
     plan = {"hidden": list(hidden), "folders": list(folders) if FILES in hidden else []}
@@ -74,7 +76,7 @@ def line_of(words: Sequence[str], hidden: Collection[str], folders: Sequence[str
 
 
 def environment(ours: Mapping[str, str], home: str) -> dict[str, str]:
-    """Return all that a program finds in its environment.
+    """Return the whole environment of a program.
 
     >>> environment({"PATH": "/bin", "FAULTSCAPE_DATA": "/data", "PWD": "/study"}, "/tmp/x")
     {'PATH': '/bin', 'HOME': '/tmp/x', 'TMPDIR': '/tmp/x', 'PWD': '/tmp/x', 'USER': 'submission', 'LOGNAME':
@@ -89,8 +91,8 @@ def environment(ours: Mapping[str, str], home: str) -> dict[str, str]:
 
 
 def become(plan: str, *words: str) -> None:
-    """Be the command, kept from what the plan says; exit status 126 where that cannot be, 127 where there is
-    no such command.
+    """Become the command, isolated as the plan says; exit status 126 if that fails, 127 if there is no such
+    command.
     """
     import ctypes
 
@@ -112,7 +114,7 @@ def become(plan: str, *words: str) -> None:
         Path("/proc/self/uid_map").write_text(f"{user or _NOBODY} {user} 1")
         Path("/proc/self/gid_map").write_text(f"{group or _NOBODY} {group} 1")
         if PROCESSES in hidden:
-            # who asked for a process tree is not in it; its first child is, with which all others end
+            # the caller is not in the new process tree; its first child is, and all others end with that
             _fork()
             call("prctl", _DIES_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
         mount(b"none", "/", _RECURSIVE | _PRIVATE)
@@ -123,7 +125,7 @@ def become(plan: str, *words: str) -> None:
     except OSError as error:
         sys.exit(_told(f"{CANNOT}{', '.join(hidden)}: {error.strerror}", 126))
     if PROCESSES in hidden:
-        _fork()  # the first of a tree ignores most signals, which a program does not expect
+        _fork()  # the first process of a tree ignores most signals, which programs do not expect
     try:
         os.execvp(words[0], words)  # noqa: S606 - the command that the user named; here it loses all rights over what was done
     except OSError as error:
@@ -131,9 +133,7 @@ def become(plan: str, *words: str) -> None:
 
 
 def _fork() -> None:
-    """Go on as a child; the parent waits for it, and for what it leaves behind meanwhile, and ends as it
-    does.
-    """
+    """Continue as a child; the parent waits for it, reaping orphans meanwhile, and exits with its status."""
     child = os.fork()
     while child:
         ended, status = os.waitpid(-1, 0)

@@ -1,12 +1,12 @@
-"""A model that is a program which others hand in: it sees images under numbers, without their truth in its
-reach, and writes an anomaly score and a segmentation of each.
+"""A model that is a submitted program: it sees numbered images without access to their truth, and writes an
+anomaly score and a segmentation of each.
 
-Conventions: ``submission:COMMAND``, with ``{input}`` and ``{output}`` as of ``exec:``. The input holds the
-images of one shard as PNG of their pixels alone, ``0000.png`` and so on, in an order that follows from a seed
-and their bytes; the output is to hold ``0000_anomaly.npy`` and ``0000_segmentation.npy`` (answers.py). Values
-of a segmentation are places of the class list, C is void; --labels says otherwise. Both are kept at the
-working size, taken by nearest neighbour as truth is; the score is kept beside the labels as doubt. The
-program runs once a shard, whose answers are yielded a few images at a time.
+Conventions: ``submission:COMMAND``, with ``{input}`` and ``{output}`` as in ``exec:``. The input holds the
+images of one shard as PNG files of their pixels only, ``0000.png`` and so on, in an order determined by a
+seed and their bytes; the program must write ``0000_anomaly.npy`` and ``0000_segmentation.npy`` (answers.py)
+to the output. Values of a segmentation are places of the class list, with C for void, unless --labels maps
+them. Both are kept at the working size, resized by nearest neighbour like the truth; the score is kept with
+the labels as doubt. The program runs once per shard, and its answers are yielded a few images at a time.
 Source: Blum et al. 2021, section 3 (hidden test data) and its submission format.
 """
 
@@ -52,7 +52,7 @@ _BATCH = 16
 
 
 class OpenSubmission(OpenModel):
-    """A program that is run over the images of a shard at once."""
+    """A program that is run once over all images of a shard."""
 
     def __init__(self, opening: Opening, settings: Settings) -> None:
         self._opening, self._settings = opening, settings
@@ -64,13 +64,13 @@ class OpenSubmission(OpenModel):
         self._tried = ""  # the image that it was tried on
 
     def batch_size(self, images: int) -> int:
-        """Return how many answers are held at once."""
+        """Return how many answers are held in memory at once."""
         del images
         return _BATCH
 
     def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
-        """Yield what the program says about each batch, after one run over all; RefusedError where anything
-        that it wrote cannot be used.
+        """Yield the program's answers for each batch, after one run over all; RefusedError if anything that
+        it wrote cannot be used.
         """
         del part
         asked = [list(batch) for batch in batches]
@@ -97,7 +97,7 @@ class OpenSubmission(OpenModel):
                 seconds = (0.0, 0.0)
 
     def try_on(self, trial: Trial) -> None:
-        """Run the program over one image of the study, unless it was tried on one, and say how large its
+        """Run the program on one image of the study, unless it was already tried, and report how large its
         scores get.
         """
         if not self._tried:
@@ -112,9 +112,7 @@ class OpenSubmission(OpenModel):
             print(line)
 
     def first_scores(self, image: Image) -> np.ndarray | None:
-        """Return what the program scores an image with, None where the image cannot be read or is left
-        out.
-        """
+        """Return the program's scores for an image, or None if it cannot be read or is left out."""
         self._tried = image.id
         with programs.held_folder() as folder:
             shown, _ = self._show([image], Path(folder, "input"))
@@ -127,8 +125,8 @@ class OpenSubmission(OpenModel):
             )
 
     def _show(self, images: Sequence[Image], folder: Path) -> tuple[dict[str, Shown], dict[str, str]]:
-        """Write images for the program and return {id: what it is shown}, and why it is not shown the others;
-        pixels alone, since a file's name, form, date and remarks tell where it is from.
+        """Write images for the program and return {id: what is shown}, and why the others are not shown. Only
+        pixels are written, because a file's name, format, date and comments reveal its origin.
         """
         folder.mkdir()
         shown: dict[str, Shown] = {}
@@ -150,8 +148,8 @@ class OpenSubmission(OpenModel):
         return shown, problems
 
     def _run(self, folder: str, shown: Sequence[Shown]) -> Answers:
-        """Run the program over what it is shown; RefusedError where it ends with an error, or wrote what
-        cannot be used.
+        """Run the program on what it is shown; RefusedError if it exits with an error or wrote unusable
+        files.
         """
         source, options = self._opening.source, self._opening.options
         self._refuse_changes()
@@ -220,7 +218,7 @@ def recognised(source: str, task: str) -> bool:
 
 
 def check(name: str, source: str) -> None:
-    """ModelError where there is no command, or no such program."""
+    """Raise ModelError if there is no command, or no such program."""
     words = _words(source)
     if not words:
         raise ModelError(
@@ -231,9 +229,7 @@ def check(name: str, source: str) -> None:
 
 
 def kept_as(source: str) -> str:
-    """Return the command with the files that it names by their whole paths: it does not run in the folder in
-    which it was typed.
-    """
+    """Return the command with absolute paths, because it does not run in the folder in which it was typed."""
     words = _words(source)
     whole = [
         os.path.abspath(word) if os.path.isfile(word) and (k or os.sep in word) else word
@@ -243,13 +239,13 @@ def kept_as(source: str) -> str:
 
 
 def digest(source: str, options: ModelOptions) -> str:
-    """Return a digest of a command with the files that it names."""
+    """Return a digest of a command and the files that it names."""
     return programs.digest(kept_as(source), options)
 
 
 def origin(source: Source, request: Request) -> Origin:
-    """Return what the answers of a submission follow from; a program of which that is not known is run over
-    one image, to see which scores it gives.
+    """Return what the answers of a submission depend on; a new program is run on one image to see which
+    scores it gives.
     """
     place, settings = kept_as(request.source), request.settings
     given = label_names.of_file(request.labels, settings, None) if request.labels else {}
@@ -287,7 +283,7 @@ def origin(source: Source, request: Request) -> Origin:
 
 
 def reach_text(options: ModelOptions) -> str:
-    """Return what a submission could not see, and what it could, in words.
+    """Return what a submission could not see, and what it could, as text.
 
     >>> reach_text({"hidden": ["the network"], "open": ["other files of this machine"]})
     'runs without reach of the network; within its reach: other files of this machine'
@@ -301,12 +297,12 @@ def reach_text(options: ModelOptions) -> str:
 
 def _words(source: str) -> list[str]:
     command = source.removeprefix(PREFIX)
-    # which says what is not a command line
+    # reports an invalid command line
     return shlex.split(command) if command.strip() and programs.words_of(command, Path(), Path()) else []
 
 
 def _by_place(settings: Settings) -> dict[str, str]:
-    """Return what each value of a segmentation means: the class at that place, and C void."""
+    """Return the meaning of each value of a segmentation: the class at that place, and C void."""
     names = settings.class_list.names
     return {str(place): name for place, name in enumerate([*names, "void"])}
 
@@ -316,7 +312,7 @@ def _without_scores(options: ModelOptions) -> dict[str, Any]:
 
 
 def _first_scores(model: OpenSubmission, request: Request) -> dict[str, Any]:
-    """Return from what the scores of a program are counted: an offset, or the ends between which they lie, by
+    """Return how the scores of a program are counted: an offset, or the bounds between which they lie, from
     the first image that it answers.
     """
     collected = (image for _, images in request.shards() for image in images if not image.parent)
@@ -328,8 +324,8 @@ def _first_scores(model: OpenSubmission, request: Request) -> dict[str, Any]:
 
 
 def _hidden_folders(request: Request, place: str) -> tuple[tuple[str, ...], bool]:
-    """Return the folders that a submission may not see, of the study, its data sets and its images, and
-    whether some could not be hidden since the program needs them; ModelError where that is the study.
+    """Return the folders that a submission may not see (the study, its data sets and its images), and whether
+    some cannot be hidden because the program needs them; ModelError if that is the study.
     """
     needed = [os.path.realpath(path) for path in (tempfile.gettempdir(), *_files(place))]
     first, *others = [os.path.realpath(folder) for folder in request.hidden] or [""]
@@ -359,7 +355,7 @@ def _hidden_folders(request: Request, place: str) -> tuple[tuple[str, ...], bool
 
 
 def _files(place: str) -> Iterator[str]:
-    """Yield the files that a command names, its program too."""
+    """Yield the files that a command names, including its program."""
     for k, word in enumerate(_words(place)):
         if found := (shutil.which(word) if k == 0 else word if os.path.exists(word) else None):
             yield from (os.path.abspath(found), os.path.realpath(found))

@@ -1,5 +1,5 @@
-"""What makes a pasted object look as if the frame's camera had seen it, one step a file.
+"""Steps that make a pasted object look as if the frame's camera had seen it, one per file.
 
 Conventions: a step takes the object's layer, the frame's window and the object's placement, and returns the
-layer and one number that says what it did.
+layer and one number that describes what it did.
 """

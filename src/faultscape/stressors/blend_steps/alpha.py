@@ -1,8 +1,7 @@
-"""Step 1, alpha smoothing: a hard mask gets a small gradient of transparency at its border.
+"""Step 1, alpha smoothing: a hard mask gets a narrow transparency gradient at its border.
 
-Conventions: the border stays where it was: alpha is 1/2 on it. Near and beyond it the colours are those of
-the object's pixels further inside: the outermost pixels of a mask hold some of what was behind the object in
-its own image.
+Conventions: the border stays in place: alpha is 1/2 on it. Near and beyond it, colours come from the object's
+pixels further inside, because the outermost pixels of a mask contain some background of the original image.
 Source: Blum et al. 2021, section 3.1, first step; the width is ours.
 """
 
@@ -14,15 +13,15 @@ import numpy as np
 
 from faultscape.stressors.blend_steps.layer import WHOLE, Layer, blurred, gaussian, planes_of, with_planes
 
-_LEAST = WHOLE // 64  # with less weight, colours would be made of rounding
+_LEAST = WHOLE // 64  # with less weight, colours would be rounding errors
 
 
 def smooth_alpha(layer: Layer, sigma: float) -> tuple[Layer, float]:
-    """Return the layer with alpha smoothed by a Gaussian of ``sigma`` pixels, and that sigma; well inside,
-    colours stay as they were.
+    """Return the layer with alpha smoothed by a Gaussian of ``sigma`` pixels, and that sigma; colours well
+    inside do not change.
 
-    alpha = G * mask; colour = (G * (inner colour)) / (G * inner) where alpha is below 9/10, ``inner`` being
-    where it is not, and that Gaussian reaches it.
+    alpha = G * mask; colour = (G * (inner colour)) / (G * inner) where alpha is below 9/10 and the Gaussian
+    reaches ``inner``, the pixels where it is not.
 
     >>> mask = np.repeat(np.array([[0, 0, 0, 4096, 4096, 4096, 4096]], np.int32), 5, 0)
     >>> layer = Layer(np.full((5, 7, 3), 256, np.int32), mask, (0, 0), np.zeros((5, 7, 3), np.uint8), (5, 7))

@@ -1,9 +1,9 @@
 """Step 2, brightness: the object's mean brightness moves towards that of the pixels that it covers.
 
-Conventions: brightness is (77 R + 150 G + 29 B) / 256; means are weighted by alpha. Light multiplies, so
-colours are multiplied, by up to 1.5; what is brighter still is lifted towards white, as before an overexposed
-sky, since larger factors clip and make colours glare.
-Source: Blum et al. 2021, section 3.1, second step; the strength and the way are ours.
+Conventions: brightness is (77 R + 150 G + 29 B) / 256; means are weighted by alpha. Light is multiplicative,
+so colours are multiplied, by up to 1.5; beyond that they are lifted towards white, as against an overexposed
+sky, because larger factors clip and look garish.
+Source: Blum et al. 2021, section 3.1, second step; the strength and the method are ours.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _LARGEST = WHOLE * 3 // 2  # factor of colours
 
 def match_brightness(layer: Layer, strength: float) -> tuple[Layer, float]:
     """Return the layer with its mean brightness moved ``strength`` (0..1) of the way to that of the covered
-    pixels, and how far it moved, in grey levels.
+    pixels, and the change in grey levels.
 
-    m + strength (m' - m), of the object's mean m and the covered pixels' mean m'.
+    m + strength (m' - m), with the object's mean m and the covered pixels' mean m'.
 
     >>> layer = Layer(
     ...     np.full((1, 1, 3), 25600, np.int32),

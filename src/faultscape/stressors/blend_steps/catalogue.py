@@ -1,7 +1,7 @@
-"""BLEND_STEPS: every step in the paper's order, and which of them each preset has.
+"""BLEND_STEPS: every step in the paper's order, and the presets that have it.
 
-Conventions: an entry applies its step to a layer with the numbers of a placement. Histogram matching is not
-a step of known objects.
+Conventions: an entry applies its step to a layer with the parameters of a placement. Histogram matching is
+not applied to known objects.
 Source: Blum et al. 2021, section 3.1: steps without a star are v1 (March 2019), all are v2 (June 2019), v3
 (January 2020) adds known objects.
 """
@@ -30,7 +30,9 @@ BlendPreset = Literal["fishyscapes-v1", "fishyscapes-v2", "fishyscapes-v3"]
 
 @dataclass(frozen=True, eq=False)
 class FrameFacts:
-    """What steps take of the whole frame: the image (H, W, 3) so far, and the focus (x, y) of its motion."""
+    """What steps need from the whole frame: the image (H, W, 3) so far, and the focus (x, y) of its
+    motion.
+    """
 
     image: np.ndarray
     focus: tuple[int, int]
@@ -38,8 +40,8 @@ class FrameFacts:
 
 @dataclass(frozen=True)
 class BlendStep:
-    """One step: its name, what it is for, which of its numbers are ours, the presets that have it, whether
-    known objects take it, what it does, and what is noted of it.
+    """One step: its name, its purpose, which of its parameters are ours, the presets that have it, whether it
+    applies to known objects, its function, and what is recorded about it.
     """
 
     name: str
@@ -52,7 +54,7 @@ class BlendStep:
 
 
 def _glow(layer: Layer, frame: FrameFacts, at: Placement) -> tuple[Layer, float]:
-    """Light goes farther than blurs do, so the layer is widened first."""
+    """Apply glow to a widened layer, because light reaches farther than blurs."""
     return add_glow(widened(layer, frame.image, int(3 * at.glow_width) + 4), at.glow_width, at.glow)
 
 
@@ -128,7 +130,7 @@ BLEND_STEPS: tuple[BlendStep, ...] = (
 
 
 def steps_of(preset: str, use: str) -> tuple[BlendStep, ...]:
-    """Return the steps of a preset for an object of a use, in their order.
+    """Return the steps of a preset for an object with a use, in order.
 
     >>> [step.name for step in steps_of("fishyscapes-v1", "anomaly")]
     ['alpha', 'brightness', 'noise']

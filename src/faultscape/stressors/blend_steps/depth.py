@@ -1,7 +1,7 @@
-"""Step 5, depth blur by place: what stands far away is less sharp.
+"""Step 5, depth blur by position: distant objects are less sharp.
 
-Conventions: how far an object is follows from the row it stands on: at the horizon and above it is farthest,
-at the frame's lower border nearest.
+Conventions: an object's distance is estimated from the row it stands on: farthest at the horizon and above,
+nearest at the frame's lower border.
 Source: Blum et al. 2021, section 3.1, fifth step; the horizon and the widths are ours.
 """
 
@@ -28,7 +28,7 @@ def blur_depth(layer: Layer, sigma: float) -> tuple[Layer, float]:
 
 
 def farness(foot: int, horizon: int, height: int) -> float:
-    """Return how far an object whose lowest row is ``foot`` stands in a frame of a height: 1 at the horizon's
+    """Return how far away an object with lowest row ``foot`` is in a frame of this height: 1 at the horizon's
     row and above, 0 at the lower border.
 
     >>> farness(400, 400, 1000), farness(700, 400, 1000), farness(1000, 400, 1000)

@@ -1,7 +1,7 @@
-"""Step 7, glow: what is overexposed sheds light over its border.
+"""Step 7, glow: overexposed areas shed light across their border.
 
-Conventions: both ways: bright pixels of the frame (a sky) over the object's rim, and bright pixels of the
-object over the frame around it. The frame's own glow is in its pixels already.
+Conventions: glow goes both ways: from bright pixels of the frame (a sky) onto the object's rim, and from
+bright pixels of the object onto the frame around it. The frame's own glow is already in its pixels.
 
 ``strength`` is how bright the glow is.
 
@@ -22,11 +22,11 @@ _COARSE = 4  # glow is smooth: it is computed on blocks of 4 x 4 pixels
 
 
 def add_glow(layer: Layer, sigma: float, strength: float) -> tuple[Layer, float]:
-    """Return the layer with the frame's light on its rim and with the light that it sheds, and the most of
-    either in grey levels.
+    """Return the layer with the frame's light on its rim and the light that it sheds, and the maximum of both
+    in grey levels.
 
     Light on the object: strength G * ((1 - alpha) max(0, frame - 225)); around it: strength G * (alpha max(0,
-    object - 225)), of a Gaussian G of ``sigma`` pixels.
+    object - 225)), with a Gaussian G of ``sigma`` pixels.
 
     >>> window = np.full((16, 16, 3), 255, np.uint8)
     >>> alpha = np.zeros((16, 16), np.int32)

@@ -1,8 +1,8 @@
-"""Step 3, inverse colour histogram: the object's channels move towards the distribution of the frame's.
+"""Step 3, inverse colour histogram: the object's channels move towards the frame's distribution.
 
-Conventions: each channel by itself; the object's histogram is weighted by alpha, the frame's is that of the
-object's box (and the few pixels that blurs reach beyond it). The whole image's, which a sky and shadows
-stretch, made objects easier to find than without the step (docs/how-to/blending.md).
+Conventions: channels are processed separately. The object's histogram is weighted by alpha; the frame's is
+that of the object's box (and the few pixels that blurs reach beyond it). The histogram of the whole image,
+which sky and shadows stretch, made objects easier to find than without the step (docs/how-to/blending.md).
 Source: Blum et al. 2021, section 3.1, third step; the strength and the part are ours.
 """
 
@@ -15,15 +15,15 @@ import numpy as np
 from faultscape.stressors.blend_steps.kernels.choice import blend_kernels
 from faultscape.stressors.blend_steps.layer import GREY, WHITE, WHOLE, Layer
 
-_SPREAD = 16  # grey levels to each side, over which an object's histogram is smoothed
+_SPREAD = 16  # grey levels to each side over which an object's histogram is smoothed
 
 
 def match_histogram(layer: Layer, strength: float, counts: np.ndarray | None = None) -> tuple[Layer, float]:
     """Return the layer with each channel moved ``strength`` (0..1) of the way to the frame's distribution,
     and the mean change in grey levels.
 
-    v -> v + strength (F'^-1(F(v)) - v), of the object's cumulated histogram F and the frame's F', whose
-    ``counts`` (3, 256) are those of `channel_counts` of the layer's window where none are given.
+    v -> v + strength (F'^-1(F(v)) - v), with the object's cumulative histogram F and the frame's F', whose
+    ``counts`` (3, 256) are by default `channel_counts` of the layer's window.
 
     >>> layer = Layer(
     ...     np.full((1, 1, 3), 25600, np.int32),
@@ -58,7 +58,7 @@ def match_histogram(layer: Layer, strength: float, counts: np.ndarray | None = N
 
 
 def channel_counts(image: np.ndarray) -> np.ndarray:
-    """Return (3, 256) int64: how often each value stands in each channel of an (H, W, 3) uint8 image.
+    """Return (3, 256) int64: how often each value occurs in each channel of an (H, W, 3) uint8 image.
 
     >>> channel_counts(np.full((2, 2, 3), 7, np.uint8))[:, 7].tolist()
     [4, 4, 4]
@@ -67,8 +67,8 @@ def channel_counts(image: np.ndarray) -> np.ndarray:
 
 
 def _smoothed(counts: np.ndarray) -> np.ndarray:
-    """Return the counts (256,) spread evenly over 33 values each, twice: a surface of one colour moves as a
-    whole instead of falling apart into the frame's colours.
+    """Return the counts (256,) spread evenly over 33 values each, twice, so that a surface of one colour
+    moves as a whole instead of splitting into the frame's colours.
     """
     for _ in range(2):
         sums = np.concatenate([[0], np.cumsum(np.pad(counts, _SPREAD))])
@@ -78,7 +78,7 @@ def _smoothed(counts: np.ndarray) -> np.ndarray:
 
 def _table(own: np.ndarray, frame: np.ndarray) -> np.ndarray:
     """Return (256,) int64: the colour of the frame at the rank of the middle of each of the object's values;
-    within a value ranks rise evenly.
+    within a value, ranks rise evenly.
     """
     reach = np.cumsum(own)
     rank = (2 * reach - own) * int(frame.sum()) // (2 * max(1, int(reach[-1])))  # in the frame's pixels

@@ -1,10 +1,10 @@
-"""An object on its way into a frame: its colours and its alpha at their size there, and the part of the frame
+"""An object being blended into a frame: its colours and alpha at their size there, and the part of the frame
 around it.
 
-Conventions: colours are whole numbers, 256 to a grey level (0..65280), alpha 0..4096, both int32, so that
-every step has the same bytes on every machine. Blurs and resampling work on planes (h, w, 4) of colour times
-alpha, and alpha: colours of transparent pixels never leak in, and a pixel outside a mask gets the colours of
-the object's pixels nearby.
+Conventions: colours are whole numbers, 256 per grey level (0..65280), alpha 0..4096, both int32, so that
+every step gives the same bytes on every machine. Blurs and resampling work on planes (h, w, 4) of colour
+times alpha, and alpha: colours of transparent pixels never leak in, and a pixel outside a mask takes the
+colours of nearby object pixels.
 
 ``box`` is (x, y, width, height) of the object in the frame. ``flip`` mirrors it. ``margin`` is the width of
 the transparent margin, in pixels.
@@ -20,23 +20,23 @@ from faultscape.errors import ImageError, OptionError
 from faultscape.stressors.blend_steps.kernels.choice import blend_kernels
 from faultscape.stressors.objects.cutout import Cutout
 
-WHOLE = 4096  # the alpha of a pixel that is the object alone, and the sum of all weights
-GREY = 256  # parts of a grey level
+WHOLE = 4096  # the alpha of a pixel fully covered by the object, and the sum of all weights
+GREY = 256  # units per grey level
 WHITE = 255 * GREY
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """An object's colour (h, w, 3) and alpha (h, w) where its corner (x, y) lies in the frame, and the light
-    (h, w, 3) that it sheds around itself, or None.
+    """An object's colour (h, w, 3) and alpha (h, w), its corner (x, y) in the frame, and the light (h, w, 3)
+    that it sheds around itself, or None.
 
-    ``window`` (h, w, 3) uint8 is the frame underneath; beyond the frame's border its nearest pixels. ``size``
-    is that of the frame (height, width).
+    ``window`` (h, w, 3) uint8 is the frame underneath, with the nearest pixels repeated beyond its border.
+    ``size`` is the frame's (height, width).
     """
 
-    colour: np.ndarray  # (h, w, 3) int32, 256 to a grey level
-    alpha: np.ndarray  # (h, w) int32, from 0 to 4096 where there is the object alone
-    corner: tuple[int, int]  # (x, y) in the frame, perhaps outside of it
+    colour: np.ndarray  # (h, w, 3) int32, 256 per grey level
+    alpha: np.ndarray  # (h, w) int32, from 0 to 4096 where the object covers fully
+    corner: tuple[int, int]  # (x, y) in the frame, possibly outside of it
     window: np.ndarray
     size: tuple[int, int]
     light: np.ndarray | None = None  # (h, w, 3) int32 that glow adds to the frame around the object
@@ -48,8 +48,8 @@ def layer_of(
     """Return the layer of a cut-out resized into the box (x, y, width, height) of a frame (H, W, 3), with a
     transparent margin around it.
 
-    Each new pixel is the mean of what it covers of the cut-out, or lies between its nearest pixels where the
-    object grows.
+    Each new pixel is the mean of the cut-out's pixels that it covers, or interpolated between the nearest
+    ones when the object is enlarged.
     """
     x, y, width, height = box
     pixels, alpha = cutout.pixels, cutout.alpha
@@ -65,7 +65,8 @@ def layer_of(
 
 
 def window_of(base: np.ndarray, box: tuple[int, int, int, int]) -> np.ndarray:
-    """Return the pixels of a frame in a box (x, y, width, height), beyond its border the nearest ones.
+    """Return the pixels of a frame in a box (x, y, width, height), with the nearest ones repeated beyond its
+    border.
 
     >>> window_of(np.array([[1, 2], [3, 4]]), (1, 0, 2, 3)).tolist()
     [[2, 2], [4, 4], [4, 4]]
@@ -99,20 +100,20 @@ def planes_of(layer: Layer) -> np.ndarray:
 
 
 def with_planes(layer: Layer, planes: np.ndarray) -> Layer:
-    """Return the layer with the colour and the alpha of planes; where alpha is 0 the colour is too."""
+    """Return the layer with the colour and the alpha of planes; where alpha is 0, the colour is too."""
     colour, alpha = _straightened(planes)
     return replace(layer, colour=colour, alpha=alpha)
 
 
 def _straightened(planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return colour and alpha of planes: the colour is divided by alpha again."""
+    """Return colour and alpha from planes: the colour is divided by alpha."""
     colour, alpha = np.empty((*planes.shape[:2], 3), np.int32), np.empty(planes.shape[:2], np.int32)
     blend_kernels().straighten(planes, colour, alpha)
     return colour, alpha
 
 
 def blurred(planes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return planes (h, w, k) int32 weighted along rows and columns; the weights are whole numbers of the sum
+    """Return planes (h, w, k) int32 weighted along rows and columns; the weights are whole numbers with sum
     4096.
     """
     if len(weights) == 1:
@@ -123,8 +124,8 @@ def blurred(planes: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def gaussian(sigma: float) -> np.ndarray:
-    """Return the weights of a Gaussian of a standard deviation in pixels, over three of them to each side, as
-    whole numbers of the sum 4096.
+    """Return the weights of a Gaussian with a standard deviation in pixels, cut at three deviations on each
+    side, as whole numbers with sum 4096.
 
     >>> gaussian(0.5).tolist(), int(gaussian(2.0).sum())
     ([1, 436, 3222, 436, 1], 4096)
@@ -135,7 +136,7 @@ def gaussian(sigma: float) -> np.ndarray:
     if not radius:
         return np.array([WHOLE], np.int64)
     raw = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
-    rounded = np.rint(np.round(raw, 9) * 2**20).astype(np.int64)  # the last bit of exp decides nothing
+    rounded = np.rint(np.round(raw, 9) * 2**20).astype(np.int64)  # the last bit of exp does not matter
     weights = rounded * WHOLE // int(rounded.sum())
     weights[radius] += WHOLE - int(weights.sum())
     return weights
@@ -163,7 +164,7 @@ def resized(planes: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 
 
 def _weights(old: int, new: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first old pixel (new,) and the weights (new, K) int64 of the sum 4096 of each new one: a
+    """Return, for each new pixel, the first old pixel (new,) and the weights (new, K) int64 with sum 4096: a
     triangle as wide as the larger of the two pixels.
     """
     scale = max(old / new, 1.0)

@@ -1,6 +1,7 @@
-"""Step 4, radial motion blur: the camera drives, so that what it sees moves away from the point it drives to.
+"""Step 4, radial motion blur: as the camera drives, what it sees moves away from the point it
+drives towards.
 
-Conventions: the longer the farther from that point (the focus), in proportion.
+Conventions: the blur is proportional to the distance from that point (the focus).
 
 ``focus`` (x, y) is that point of the frame.
 
@@ -14,7 +15,7 @@ import numpy as np
 from faultscape.stressors.blend_steps.kernels.choice import blend_kernels
 from faultscape.stressors.blend_steps.layer import Layer, planes_of, with_planes
 
-_MOST = 33  # points that one pixel is the mean of
+_MOST = 33  # maximum number of points averaged for a pixel
 
 
 def blur_motion(layer: Layer, focus: tuple[int, int], share: float) -> tuple[Layer, float]:
@@ -45,7 +46,8 @@ def blur_motion(layer: Layer, focus: tuple[int, int], share: float) -> tuple[Lay
 
 
 def longest_motion(shape: tuple[int, int], share: float) -> int:
-    """Return the most pixels to each side that motion can spread an object of a frame (height, width).
+    """Return the maximum number of pixels to each side that motion can spread an object in a frame (height,
+    width).
 
     >>> longest_motion((300, 400), 0.02)
     6

@@ -1,10 +1,11 @@
 """Step 6, colour noise: the object becomes as noisy as the frame.
 
 Conventions: the noise of an image is estimated from its second differences, which smooth shading and straight
-edges do not change, in blocks of 8 x 8 pixels; the quietest quarter counts, so that texture does not. What
-the object has already is taken off: variances add.
+edges do not change, in blocks of 8 x 8 pixels; only the quietest quarter counts, so that texture does not.
+The object's existing noise is subtracted: variances add.
 
-``factor`` is how noisy the object becomes, 1 as the frame. ``colour`` (h, w, 3) are the pixels.
+``factor`` is how noisy the object becomes: 1 for as noisy as the frame. ``colour`` (h, w, 3) are
+the pixels.
 
 Source: Blum et al. 2021, section 3.1, sixth step; Immerkær 1996 (the estimate). That the variance follows the
 frame's is ours.
@@ -21,18 +22,18 @@ from faultscape.stressors.blend_steps.layer import GREY, WHOLE, Layer
 
 _BLOCK = 8
 _MEAN_OF_NORMAL = (
-    4.7873073648  # 6 sqrt(2 / pi): the mean size of the response to noise of a standard deviation of 1
+    4.7873073648  # 6 sqrt(2 / pi): the mean size of the response to noise with a standard deviation of 1
 )
-# the quietest quarter of blocks of nothing but noise reaches up to this share of the mean; by simulation
+# for pure noise, the quietest quarter of blocks reaches up to this share of the mean; by simulation
 _QUIET = 0.883
 
 
 def add_colour_noise(layer: Layer, start: int, factor: float) -> tuple[Layer, float]:
-    """Return the layer with noise of its own in each channel, and the largest channel's standard deviation in
-    grey levels.
+    """Return the layer with independent noise in each channel, and the largest channel's standard deviation
+    in grey levels.
 
-    sigma^2 = factor^2 max(0, s'^2 - s^2), of the frame's noise s' around the object and the object's own s.
-    ``start`` is that of the stream of numbers.
+    sigma^2 = factor^2 max(0, s'^2 - s^2), with the frame's noise s' around the object and the object's own s.
+    ``start`` is the start of the random stream.
 
     >>> from faultscape.stressors.streams import words_at
     >>> frame = (words_at(0, 32 * 32 * 3) >> np.uint64(60)).reshape(32, 32, 3).astype(np.uint8)
@@ -53,7 +54,7 @@ def add_colour_noise(layer: Layer, start: int, factor: float) -> tuple[Layer, fl
 
 def noise_levels(colour: np.ndarray, inside: np.ndarray) -> np.ndarray:
     """Return (3,) float64: the noise's standard deviation in each channel of (h, w, 3) whole numbers, where
-    ``inside`` (h, w); 0 where there is too little to tell.
+    ``inside`` (h, w) is true; 0 if there are too few pixels.
 
     >>> noise_levels(np.zeros((20, 20, 3), np.int32), np.ones((20, 20), bool)).tolist()
     [0.0, 0.0, 0.0]

@@ -1,9 +1,9 @@
-"""Defocus blur: a lens out of focus spreads each point to a disc.
+"""Defocus blur: a lens out of focus spreads each point into a disc.
 
-Equation: x' = x * d, d the disc of the radius, blurred with a Gaussian of `alias` pixels over 3 x 3 (5 x 5
-from the radius 9 on) so that its rim is not a staircase; the image is mirrored at its border pixels. As in
-the reference the disc lies in a square that just holds it, mirrored at its own border, so that discs of
-radius 8 and more sum to a little more than 1.
+Equation: x' = x * d, where d is a disc of the given radius, blurred with a Gaussian of `alias` pixels over 3
+x 3 (5 x 5 from radius 9 on) so that its rim is smooth; the image is mirrored at its border pixels. As in the
+reference, the disc is in a square that just holds it, mirrored at its own border, so that discs of radius 8
+and more sum to a little more than 1.
 Source: Hendrycks and Dietterich 2019, appendix B.
 """
 
@@ -58,7 +58,7 @@ def disc_kernel(radius: int, alias: float, bits: int) -> np.ndarray:
     side = [exact_exp(-d * d / (2.0 * alias * alias)) for d in range(rim + 1)]
     side = [value / (side[0] + 2.0 * sum(side[1:])) for value in side]
     places = beyond(len(line), rim, "about")
-    for _ in range(2):  # rows, then by turning columns
+    for _ in range(2):  # rows, then, after transposing, columns
         padded, total = disc[places], side[0] * disc
         for d in range(1, rim + 1):
             total = total + side[d] * (
@@ -66,7 +66,7 @@ def disc_kernel(radius: int, alias: float, bits: int) -> np.ndarray:
             )
         disc = total.T
     weights = np.rint(disc * 2.0**bits).astype(np.int64)
-    # what rounding leaves
+    # the remainder of rounding
     weights[reach, reach] += round(math.fsum(disc.ravel().tolist()) * 2.0**bits) - int(weights.sum())
     used = int(np.flatnonzero(weights.any(axis=1))[0])
     return weights[used : len(line) - used, used : len(line) - used]

@@ -1,9 +1,9 @@
-"""Glass blur: a blur, pixels that are taken from near ones, and the blur again, as through frosted glass.
+"""Glass blur: a blur, pixels replaced by nearby ones, and the blur again, as through frosted glass.
 
 Equation: from the last row and column to the first, `rounds` times, pixel (y, x) becomes (y + dy, x + dx),
-both drawn of -reach..reach - 1. The paper's code leaves out +reach; it says that the two change places, but
-of colour images its NumPy exchange of two views writes the first one alone, and that made the published
-images. Both blurs are truncated to grey levels.
+both drawn from -reach..reach - 1. The paper's code leaves out +reach. It intends to swap the two pixels, but
+on colour images its NumPy swap of two views writes only the first, and the published images were made that
+way. Both blurs are truncated to grey levels.
 Source: Hendrycks and Dietterich 2019, appendix B.
 """
 
@@ -32,7 +32,7 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
 
 
 def move(high: int, wide: int, parameters: Parameters, start: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the row and the column (H, W) from which each pixel was taken; blurs move nothing.
+    """Return the row and the column (H, W) from which each pixel was taken; the blurs do not move labels.
 
     >>> rows, columns = move(9, 9, (0.7, 1, 2), 0)
     >>> int(abs(rows - np.arange(9)[:, None]).max()), rows[0].tolist()

@@ -1,9 +1,9 @@
 """Motion blur: the camera moved along a line of a random direction while the image was taken.
 
 Equation: x'(p) = sum over i = 0..2 r of w_i x(p - round(i u)), w_i ~ exp(-i^2 / (2 sigma^2)), u the direction
-of an angle of -45..45 degrees; the border is repeated. It is one-sided, as ImageMagick's, and heaviest where
-the motion begins.
-Ours: an image smaller than the motion repeats its border too, where the reference drops the rest and darkens.
+of an angle of -45..45 degrees; the border is repeated. It is one-sided, like ImageMagick's, and heaviest
+where the motion begins. Unlike the reference, which drops the rest and darkens, an image smaller than the
+motion also repeats its border.
 Source: Hendrycks and Dietterich 2019, appendix B; the package imagecorruptions for the sum of moved images.
 """
 
@@ -35,8 +35,8 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
 def blur_along(
     pixels: np.ndarray, radius: int, sigma: float, angle: float, half: int, bits: int
 ) -> np.ndarray:
-    """Return (H, W, C) pixels blurred along an angle in degrees with weights of so many ``bits``; ``half`` is
-    added before these are cut off.
+    """Return (H, W, C) pixels blurred along an angle in degrees, with weights in steps of 2^-``bits``;
+    ``half`` is added before the result is shifted down.
     """
     down, right, weights = motion_steps(radius, sigma, angle, bits)
     high, wide, channels = pixels.shape
@@ -49,8 +49,8 @@ def blur_along(
 def motion_steps(
     radius: int, sigma: float, angle: float, bits: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the moves down and to the right and their weights, 2^bits in all; a multiple of 4, the last ones
-    of weight 0.
+    """Return the moves down and to the right and their weights, 2^bits in total; padded to a multiple of 4
+    with weight 0.
 
     >>> [part[:3].tolist() for part in motion_steps(10, 3.0, -45.0, 8)]
     [[0, 1, 1], [0, -1, -1], [60, 57, 48]]

@@ -2,9 +2,8 @@
 
 Equation: x' = (x + sum over zooms z of zoom(x, z)) / (n + 1), z from 1 in n steps; zoom(x, z) is the middle
 ceil(H / z) x ceil(W / z) pixels enlarged to round(z ceil(H / z)) rows by linear interpolation, corner to
-corner, of which the first H x W are taken; truncated to grey levels.
-Labels: a pixel of the result is a mixture of all layers; its label is the one at the mean of the places that
-its layers show.
+corner, of which the first H x W are taken; truncated to grey levels. Labels: a pixel of the result is a
+mixture of all layers; its label is the one at the mean of its layers' source positions.
 Source: Hendrycks and Dietterich 2019, appendix B; the package imagecorruptions for images of any shape.
 """
 
@@ -36,7 +35,7 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
 
 
 def move(high: int, wide: int, parameters: Parameters, start: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the row and the column (H, W) of the mean place that the layers of a pixel show.
+    """Return the row and the column (H, W) of the mean source position of each pixel's layers.
 
     >>> move(8, 8, (1.31, 0.03), 0)[0][:, 0]
     array([0, 1, 2, 3, 4, 4, 5, 6])
@@ -57,7 +56,7 @@ def move(high: int, wide: int, parameters: Parameters, start: int) -> tuple[np.n
 
 
 def zoom_factors(end: float, step: float) -> list[float]:
-    """Return the zooms 1, 1 + step, ... below ``end``, as numpy.arange(1, end, step) has them.
+    """Return the zooms 1, 1 + step, ... below ``end``, as in numpy.arange(1, end, step).
 
     >>> zoom_factors(1.11, 0.05)
     [1.0, 1.05, 1.1]
@@ -67,8 +66,8 @@ def zoom_factors(end: float, step: float) -> list[float]:
 
 
 def zoomed_places(count: int, zoom: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return (count,) the places of the middle that an enlarged line of ``count`` pixels shows, and the
-    weights of the next ones in steps of 2^-14.
+    """Return (count,) the source positions of an enlarged line of ``count`` pixels, and the weights of the
+    next pixels in steps of 2^-14.
 
     >>> zoomed_places(4, 2.0)
     (array([1, 1, 1, 2]), array([    0,  5461, 10923,     0]))

@@ -1,1 +1,1 @@
-"""Corruptions of cameras' electronics and of files."""
+"""Corruptions by camera electronics and file formats."""

@@ -1,7 +1,7 @@
-"""Contrast: less of it.
+"""Contrast: reduced contrast.
 
-Equation: x' = (x - mean) c + mean, the mean that of the channel; truncated to grey levels. Sums, means and c
-are exact (c a fraction of its decimal digits).
+Equation: x' = (x - mean) c + mean, where mean is that of the channel; truncated to grey levels. Sums, means
+and c are exact (c a fraction of its decimal digits).
 Source: Hendrycks and Dietterich 2019, appendix B.
 """
 
@@ -16,7 +16,7 @@ from faultscape.stressors.loops import colour_loops
 
 
 def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
-    """Return (H, W, C) pixels with the share parameters[0] of their contrast.
+    """Return (H, W, C) pixels with their contrast multiplied by parameters[0].
 
     >>> apply(np.array([[[0], [100], [200]]], np.uint8), (0.4,), 0).ravel()
     array([ 60, 100, 140], dtype=uint8)

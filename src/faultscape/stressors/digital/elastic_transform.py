@@ -5,7 +5,7 @@ and dx are uniform noise of +-0.005 H blurred with a Gaussian of 0.01 H rows and
 deviations. Truncated to grey levels.
 Labels: the label at the nearest pixel of the same place.
 Source: Hendrycks and Dietterich 2019, appendix B; the package imagecorruptions for images of any shape and
-for the numbers (the paper's code has others, for images of 224 x 224 pixels, and turns them too).
+for the numbers (the paper's code has different ones, for images of 224 x 224 pixels, and also rotates them).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
 
 
 def move(high: int, wide: int, parameters: Parameters, start: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the row and the column (H, W) nearest to where each pixel came from; -1 and less, H and W and
-    more lie beyond the border.
+    """Return the row and the column (H, W) nearest to where each pixel came from; values below 0, or from H
+    or W on, are beyond the border.
 
     >>> rows, columns = move(9, 9, (0.0,), 0)
     >>> rows[:, 0].tolist(), columns[0].tolist()

@@ -1,9 +1,9 @@
 """JPEG compression.
 
 Conventions: Pillow's encoder with chroma at half resolution, its standard tables and no optimisation, and
-Pillow's decoder. Both are libjpeg-turbo's integer transforms, whose vector code gives the bytes of its plain
-code: the same bytes on any processor for one version of Pillow; another version may decode a level otherwise.
-Files know 8 bits: of 16 bits the nearest of 256 levels go through.
+Pillow's decoder. Both are libjpeg-turbo's integer transforms, whose vector code gives the same bytes as its
+plain code: results are the same on any processor for one version of Pillow; another version may decode a
+level differently. Files have 8 bits: 16-bit values are rounded to the nearest of 256 levels.
 Source: Hendrycks and Dietterich 2019, appendix B.
 """
 
@@ -18,7 +18,7 @@ from faultscape.stressors.definition import Parameters
 
 
 def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
-    """Return (H, W, C) pixels that went through a JPEG file of the quality parameters[0].
+    """Return (H, W, C) pixels after JPEG compression with quality parameters[0].
 
     >>> apply(np.full((2, 2, 3), 100, np.uint8), (25,), 0)[0, 0]
     array([100, 100, 100], dtype=uint8)

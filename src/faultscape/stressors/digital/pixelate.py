@@ -1,7 +1,7 @@
 """Pixelate: fewer and larger pixels.
 
-Equation: the image is made smaller, int(c H) x int(c W) at least 1 x 1, each pixel the mean of those whose
-middles it covers, rounded along rows and again along columns, and larger again, each pixel the one above it.
+Equation: the image is reduced to int(c H) x int(c W), at least 1 x 1, each pixel the mean of those whose
+centres it covers, rounded along rows and again along columns; then it is enlarged by nearest neighbour.
 Source: Hendrycks and Dietterich 2019, appendix B (Pillow's BOX; NEAREST as in the package imagecorruptions).
 """
 
@@ -30,15 +30,15 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
 
 
 def block_edges(count: int, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return (3, n) the first pixels of the blocks of ``count``, those past their last and 2^34 / (2 size),
-    rounded up, and (count,) which block each pixel shows.
+    """Return (3, n) the first pixels of the blocks of ``count``, the pixels after their last, and 2^34 / (2
+    size), rounded up; and (count,) the block that each pixel shows.
 
     >>> edges, shown = block_edges(5, 0.5)
     >>> edges[:2].tolist(), shown
     ([[0, 3], [3, 5]], array([0, 0, 1, 1, 1]))
     """
     blocks = max(int(count * share), 1)
-    # floats in Pillow's order: a middle on the border of two blocks goes where rounding takes it
+    # floats in Pillow's order: rounding decides for a centre on the border of two blocks
     wide = count / blocks
     middles = (np.arange(blocks) + 0.5) * wide
     first, past = ((middles + side * (0.5 * wide) + 0.5).astype(np.int64) for side in (-1, 1))

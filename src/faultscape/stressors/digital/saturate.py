@@ -1,7 +1,7 @@
-"""Saturate: colours paler or stronger.
+"""Saturate: paler or stronger colours.
 
 Equation: the saturation of HSV becomes clip(c s + a, 0, 1); with v the largest channel, x' = v - (v - x) s' /
-s. Grey has the hue red, s' = a. Grey images stay as they are. Truncated to grey levels.
+s. Grey has the hue red, s' = a. Greyscale images do not change. Truncated to grey levels.
 Source: Hendrycks and Dietterich 2019, appendix B.
 """
 
@@ -23,7 +23,7 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     del start
     if pixels.shape[2] == 1:
         return pixels.copy()
-    # rounded down, so that what is exact is not truncated
+    # rounded down, so that exact values are not truncated
     scale, shift = (int(part * 65536) for part in parameters)
     inverses = 2**32 // np.maximum(np.arange(int(np.iinfo(pixels.dtype).max) + 1, dtype=np.int64), 1)
     return colour_loops().saturate_hsv(pixels.reshape(-1, 3), inverses, scale, shift).reshape(pixels.shape)

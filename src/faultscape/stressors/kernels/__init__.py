@@ -1,1 +1,1 @@
-"""Compiled loops over pixels, each with a plain twin beside it."""
+"""Compiled loops over pixels, each with a plain twin."""

@@ -1,8 +1,8 @@
 """Loops over the colours of pixels, compiled; the plain twin is plain_colour.
 
 Conventions: colours are (N, 3), values flat. With v = max and m = min of a pixel's channels, HSV has value v
-and saturation (v - m) / v at whatever hue; a change of the value scales all channels, a change of the
-saturation scales their distances from v.
+and saturation (v - m) / v for any hue; changing the value scales all channels, changing the saturation scales
+their distances from v.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def look_up(pixels: np.ndarray, tables: np.ndarray) -> np.ndarray:
 def blend(
     pixels: np.ndarray, others: np.ndarray, first: np.ndarray, second: np.ndarray, top: int
 ) -> np.ndarray:
-    """Return first[value] + second[other] of flat arrays, in steps of 2^-16, cut to top and then
+    """Return first[value] + second[other] of flat arrays, in steps of 2^-16, clipped to top and then
     truncated.
     """
     out = np.empty_like(pixels)

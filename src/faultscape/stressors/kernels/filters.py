@@ -1,8 +1,8 @@
 """Blurs by integer weights, compiled; the plain twin is plain_filters.
 
 Conventions: an image is (H, W * C) values, its channels side by side. Weights are integers; their type, 32 or
-64 bits, is the type in which sums are made. Sums of integers are the same in any order, so that the vector
-unit of a processor decides nothing.
+64 bits, is the type in which sums are made. Sums of integers are the same in any order, so results do not
+depend on a CPU's vector units.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def separable(
     """Write to ``out`` the image blurred by half kernels ``down`` (columns) and ``along`` (rows), from the
     middle outwards.
 
-    ``up`` (H + 2 R) and ``across`` (W + 2 R) tell which row and pixel stand beyond the border; sums are
-    shifted by ``middle`` bits with rounding, then by ``end`` bits without.
+    ``up`` (H + 2 R) and ``across`` (W + 2 R) give the row and pixel to read, including beyond the border;
+    sums are shifted by ``middle`` bits with rounding, then by ``end`` bits without.
     """
     high, wide = rows.shape
     tall, far = down.size - 1, along.size - 1
@@ -41,7 +41,7 @@ def separable(
         for x in range(wide):
             acc[x] = weight * row[x]
         d = 1
-        while d + 1 <= tall:  # two distances at a time: fewer passes over acc
+        while d + 1 <= tall:  # two distances at once: fewer passes over acc
             w0, w1 = down[d], down[d + 1]
             a0, b0 = rows[up[y + tall - d]], rows[up[y + tall + d]]
             a1, b1 = rows[up[y + tall - d - 1]], rows[up[y + tall + d + 1]]
@@ -94,8 +94,8 @@ def disc(
     """Write to ``out`` the image under a kernel (2 R + 1, 2 R + 1) that is its own mirror image in both
     directions.
 
-    A row of a disc is one run of equal weights, so that the difference of neighbouring sums has few terms:
-    sum(x) - sum(x - 1) = sum over j of (k[j] - k[j+1]) s(x + j).
+    A row of a disc is one run of equal weights, so the difference of neighbouring sums has few terms: sum(x)
+    - sum(x - 1) = sum over j of (k[j] - k[j+1]) s(x + j).
     """
     high, wide = rows.shape
     radius = kernel.shape[0] // 2
@@ -151,8 +151,8 @@ def shifts(
     bits: int,
     out: np.ndarray,
 ) -> None:
-    """Write to ``out`` the weighted sum of the image moved by (down, right) pixels each, its border repeated;
-    their number is a multiple of 4.
+    """Write to ``out`` the weighted sum of the image shifted by (down, right) pixels each, its border
+    repeated; the number of shifts is a multiple of 4.
     """
     high, wide = rows.shape
     pad = 0

@@ -1,7 +1,7 @@
 """Loops that move or gather pixels, compiled; the plain twin is plain_geometry.
 
-Conventions: an image is (H, W * C) values. A place between two pixels is a whole number and a weight in steps
-of 2^-14 (of ``elastic`` 2^-11); everything is an integer.
+Conventions: an image is (H, W * C) values. A position between two pixels is a whole number and a weight in
+steps of 2^-14 (2^-11 for ``elastic``); everything is an integer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def zoom_layers(
     out: np.ndarray,
 ) -> None:
     """Write to ``out`` the mean of ``still`` times the image and its layers, each read at (y0 + fy, x0 + fx)
-    of (L, H) and (L, W); ``factor`` is 2^32 by their number.
+    of (L, H) and (L, W); ``factor`` is 2^32 divided by their number.
     """
     high, wide = rows.shape
     acc = np.empty(wide, np.int64)
@@ -118,8 +118,8 @@ def _mirror(i: np.int64, n: int) -> np.int64:
 
 @jit
 def scatter(high: int, wide: int, reach: int, rounds: int, start: np.uint64) -> np.ndarray:
-    """Return (H * W,) int32: which pixel stands where after each was overwritten by one at most ``reach``
-    before it or ``reach`` - 1 behind it, row by row from the end.
+    """Return (H * W,) int32: the source of each pixel after each was overwritten by one at most ``reach``
+    before it or ``reach`` - 1 after it, row by row from the end.
     """
     order = np.arange(high * wide).astype(np.int32)
     n, choices = 0, np.uint64(2 * reach)
@@ -156,9 +156,9 @@ def blocks(
     out: np.ndarray,
 ) -> None:
     """Write to ``out`` at each pixel the mean of a block, rounded along rows and then along columns: block
-    (up[y], across[x]) of those of the rows ``down`` and the columns ``right``.
+    (up[y], across[x]) of the blocks of rows ``down`` and columns ``right``.
 
-    These are (3, n): first, past the last, and 2^34 / (2 size), rounded up.
+    These are (3, n): the first pixel, the one after the last, and 2^34 / (2 size), rounded up.
     """
     high, wide = rows.shape
     across_blocks = right.shape[1]

@@ -1,7 +1,7 @@
-"""Loops of the corruptions that draw a number a pixel, compiled; the plain twin is plain_noise.
+"""Compiled loops of the corruptions that draw a number per pixel; the plain twin is plain_noise.
 
-Conventions: pixels are flat arrays of values. A word of a stream holds four numbers of 16 bits, the lowest
-first; two of 32 bits where 16 are too coarse.
+Conventions: pixels are flat arrays of values. A word of a stream holds four 16-bit numbers, the lowest first,
+or two of 32 bits where 16 are too coarse.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def normals(start: np.uint64, count: int, table: np.ndarray, tail: np.ndarray) -
 
 @jit
 def uniforms(start: np.uint64, count: int) -> np.ndarray:
-    """Return (count,) int16: numbers of a stream, each of all 65,536 as likely as any other."""
+    """Return (count,) int16: numbers of a stream, uniform over all 65,536 values."""
     out = np.empty(count, np.int16)
     for i in range(0, count, 4):
         word = word_at(start, np.uint64(i >> 2))
@@ -69,7 +69,7 @@ def scale_noise(
 @jit
 def _normal(start: np.uint64, word: np.uint64, i: int, table: np.ndarray, tail: np.ndarray) -> np.int64:
     """Return deviate i of a stream whose word at i / 4 is given; the outermost two of 65,536 quantiles are
-    drawn once more from 65,536 of their own.
+    redrawn from 65,536 finer ones.
     """
     part = (word >> np.uint64(16 * (i & 3))) & np.uint64(0xFFFF)
     if ((part + np.uint64(1)) & np.uint64(0xFFFF)) <= np.uint64(1):  # the first or the last
@@ -80,7 +80,7 @@ def _normal(start: np.uint64, word: np.uint64, i: int, table: np.ndarray, tail: 
 
 @jit
 def replace(pixels: np.ndarray, start: np.uint64, limit: int, top: int) -> np.ndarray:
-    """Return the pixels, each replaced with chance limit / 2^31 by 0 or by top."""
+    """Return the pixels, each replaced with probability limit / 2^31 by 0 or by top."""
     out = np.empty_like(pixels)
     for i in range(0, pixels.size, 2):
         word = word_at(start, np.uint64(i >> 1))
@@ -98,7 +98,7 @@ def count_events(
     pixels: np.ndarray, start: np.uint64, limits: np.ndarray, first: np.ndarray, bits: int, values: np.ndarray
 ) -> np.ndarray:
     """Return values[n] of a count n drawn for each pixel, n the number of ``limits`` of its level that a
-    number of 32 bits reaches; ``first`` tells where to begin.
+    random 32-bit number reaches; ``first`` gives the place to start.
     """
     out = np.empty_like(pixels)
     last = values.size - 1

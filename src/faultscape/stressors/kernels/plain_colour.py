@@ -1,4 +1,4 @@
-"""What colour.py does, in NumPy, with equal bytes."""
+"""The plain twin of colour.py in NumPy, with equal bytes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def look_up(pixels: np.ndarray, tables: np.ndarray) -> np.ndarray:
 def blend(
     pixels: np.ndarray, others: np.ndarray, first: np.ndarray, second: np.ndarray, top: int
 ) -> np.ndarray:
-    """Return first[value] + second[other] of flat arrays, in steps of 2^-16, cut to top and then
+    """Return first[value] + second[other] of flat arrays, in steps of 2^-16, clipped to top and then
     truncated.
     """
     return np.minimum((first[pixels] + second[others]) >> 16, top).astype(pixels.dtype)

@@ -1,4 +1,4 @@
-"""What filters.py does, in NumPy, with equal bytes."""
+"""The plain twin of filters.py in NumPy, with equal bytes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def shifts(
     bits: int,
     out: np.ndarray,
 ) -> None:
-    """Write to ``out`` the weighted sum of the image moved by (down, right) pixels each, its border
+    """Write to ``out`` the weighted sum of the image shifted by (down, right) pixels each, its border
     repeated.
     """
     high, wide = rows.shape

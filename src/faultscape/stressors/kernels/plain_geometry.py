@@ -1,5 +1,5 @@
-"""What geometry.py does, in NumPy, with equal bytes; ``scatter`` is a loop of Python's, of seconds for a
-large image.
+"""The plain twin of geometry.py in NumPy, with equal bytes; ``scatter`` is a Python loop, which takes seconds
+for a large image.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _mirror(i: np.ndarray, n: int) -> np.ndarray:
 
 
 def scatter(high: int, wide: int, reach: int, rounds: int, start: int) -> np.ndarray:
-    """Return (H * W,) int32: which pixel stands where after each was overwritten by a near one, row by row
+    """Return (H * W,) int32: the source of each pixel after each was overwritten by a nearby one, row by row
     from the end.
     """
     order = list(range(high * wide))

@@ -1,4 +1,4 @@
-"""What noise.py does, in NumPy, with equal bytes."""
+"""The plain twin of noise.py in NumPy, with equal bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from faultscape.stressors.streams import words_at
 
 _TAIL = 1 << 40
-_PART = 1 << 16  # pixels at a time where a row of limits is read for each
+_PART = 1 << 16  # pixels at once where a row of limits is read for each
 
 
 def normals(start: int, count: int, table: np.ndarray, tail: np.ndarray) -> np.ndarray:
@@ -22,7 +22,7 @@ def normals(start: int, count: int, table: np.ndarray, tail: np.ndarray) -> np.n
 
 
 def uniforms(start: int, count: int) -> np.ndarray:
-    """Return (count,) int16: numbers of a stream, each of all 65,536 as likely as any other."""
+    """Return (count,) int16: numbers of a stream, uniform over all 65,536 values."""
     return (_parts(start, count, 0) - 32768).astype(np.int16)
 
 
@@ -47,7 +47,7 @@ def scale_noise(
 
 
 def replace(pixels: np.ndarray, start: int, limit: int, top: int) -> np.ndarray:
-    """Return the pixels, each replaced with chance limit / 2^31 by 0 or by top."""
+    """Return the pixels, each replaced with probability limit / 2^31 by 0 or by top."""
     parts = _halves(start, pixels.size)
     return np.where((parts & 0x7FFFFFFF) < limit, (parts >> 31) * top, pixels).astype(pixels.dtype)
 
@@ -56,7 +56,7 @@ def count_events(
     pixels: np.ndarray, start: int, limits: np.ndarray, first: np.ndarray, bits: int, values: np.ndarray
 ) -> np.ndarray:
     """Return values[n] of a count n drawn for each pixel, n the number of ``limits`` of its level that a
-    number of 32 bits reaches.
+    random 32-bit number reaches.
     """
     del first, bits  # they only tell the compiled loop where to begin
     parts = _halves(start, pixels.size).astype(np.uint32)

@@ -1,4 +1,4 @@
-"""What weather.py does, in NumPy, with equal bytes."""
+"""The plain twin of weather.py in NumPy, with equal bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STEPS = (
 
 
 def plasma(size: int, reaches: np.ndarray, start: int) -> np.ndarray:
-    """Return (size, size) int32: a height map by diamonds and squares that wraps around."""
+    """Return (size, size) int32: a height map by the diamond-square algorithm that wraps around."""
     heights = np.zeros((size, size), np.int64)
     step, level, n = size, 0, 0
 
@@ -117,7 +117,7 @@ def edges(image: np.ndarray, low: int, high: int) -> np.ndarray:
 
 def distances(marked: np.ndarray, limit: int) -> np.ndarray:
     """Return (H, W) int32: the distance to the nearest marked pixel in steps of 2^-16, at most ``limit``:
-    steps are tried until none shortens a way.
+    steps repeat until no distance gets shorter.
     """
     high, wide = marked.shape
     d = np.pad(np.where(marked > 0, 0, limit).astype(np.int32), 2, constant_values=limit)

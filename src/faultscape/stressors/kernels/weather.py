@@ -12,8 +12,8 @@ _NEAR, _ASLANT, _KNIGHT = 65536, 91750, 143976  # 1, 1.4 and 2.1969 in steps of 
 
 @jit
 def plasma(size: int, reaches: np.ndarray, start: np.uint64) -> np.ndarray:
-    """Return (size, size) int32: a height map by diamonds and squares that wraps around, with a number of
-    (-reach, reach) added at every step.
+    """Return (size, size) int32: a height map by the diamond-square algorithm that wraps around, with a
+    number from (-reach, reach) added at every step.
     """
     heights = np.zeros((size, size), np.int32)
     step, level, n = size, 0, 0
@@ -108,11 +108,9 @@ def whiten(
 
 @jit
 def edges(image: np.ndarray, low: int, high: int) -> np.ndarray:
-    """Return (H, W) uint8: 1 where Canny's edges of an image of uint8 are, gradients by Sobel, sizes as |dx|
-    + |dy|.
-    """
+    """Return (H, W) uint8: 1 on Canny edges of a uint8 image, with Sobel gradients of size |dx| + |dy|."""
     tall, wide = image.shape
-    out = np.zeros((tall, wide), np.uint8)  # 2: may be one
+    out = np.zeros((tall, wide), np.uint8)  # 2: candidate
     stack = np.empty(tall * wide, np.int64)
     count = 0
     padded, dx, dy = (
@@ -174,7 +172,7 @@ def _mark_crests(
     row: np.ndarray,
 ) -> None:
     """Write to ``row`` 2, or 1 beyond ``high``, where the gradient's size is largest along its direction and
-    beyond ``low``, else 0; without branches, which noise would make costly.
+    beyond ``low``, else 0; without branches, which would be slow on noise.
     """
     up, here, down = above[1:], level[1:], below[1:]
     up_right, right, down_right = above[2:], level[2:], below[2:]

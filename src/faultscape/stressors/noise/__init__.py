@@ -1,1 +1,1 @@
-"""Corruptions that draw a number a pixel."""
+"""Corruptions that draw a random number per pixel."""

@@ -16,7 +16,7 @@ _BITS = 8  # steps of 2^-8 of a grey level
 
 
 def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
-    """Return (H, W, C) pixels with noise of the deviation parameters[0] of the whole scale.
+    """Return (H, W, C) pixels with noise of standard deviation parameters[0] on the scale 0..1.
 
     >>> apply(np.full((1, 3, 1), 100, np.uint8), (0.08,), 0).ravel()
     array([117,  99, 108], dtype=uint8)

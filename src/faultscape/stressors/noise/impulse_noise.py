@@ -1,7 +1,8 @@
 """Impulse noise: some values of some channels become black or white.
 
-Equation: x' = x with the chance 1 - p, else 0 or 1, each as likely.
-Source: Hendrycks and Dietterich 2019, appendix B (skimage.util.random_noise, "s&p": each channel by itself).
+Equation: x' = x with probability 1 - p, else 0 or 1 with equal probability.
+Source: Hendrycks and Dietterich 2019, appendix B (skimage.util.random_noise, "s&p": each channel
+separately).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from faultscape.stressors.loops import noise_loops
 
 
 def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
-    """Return (H, W, C) pixels of which the share parameters[0] of all values is replaced.
+    """Return (H, W, C) pixels with a share parameters[0] of all values replaced.
 
     >>> apply(np.full((1, 8, 1), 100, np.uint8), (0.5,), 0).ravel()
     array([100, 100, 255, 100, 255,   0, 100, 100], dtype=uint8)

@@ -1,9 +1,9 @@
-"""Shot noise: photons are counted, so that dark pixels and few photons are noisy.
+"""Shot noise: photons are counted, so dark pixels and few photons are noisy.
 
 Equation: x' = min(n / c, 1), n ~ Poisson(c x), on the scale of 0..1, truncated to grey levels. A count of c
-or more is white, so that counts below c are all that is told apart.
-Conventions: the limits of counts are P(n <= k) of each grey level in steps of 2^-32. e^-c x comes from
-products of a few correctly rounded powers, in a fixed order.
+or more is white, so only counts below c are distinguished. Conventions: the limits of counts are P(n <= k)
+for each grey level in steps of 2^-32. e^-c x is computed from products of a few correctly rounded powers, in
+a fixed order.
 Source: Hendrycks and Dietterich 2019, appendix B.
 """
 
@@ -19,7 +19,7 @@ from faultscape.stressors.smooth import exact_exp
 
 
 def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
-    """Return (H, W, C) pixels as if a white one had sent parameters[0] photons on average.
+    """Return (H, W, C) pixels as if a white pixel received parameters[0] photons on average.
 
     >>> apply(np.full((1, 6, 1), 100, np.uint8), (12,), 0).ravel()
     array([ 85, 148, 106,  85, 106,  21], dtype=uint8)
@@ -35,8 +35,8 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
 
 @functools.lru_cache(maxsize=5)
 def count_limits(rate: int, top: int) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
-    """Return the limits (top + 1, rate) uint32 of a level's counts, where to begin by the leading bits of a
-    number (top + 1, 2^bits), these bits, and the values of counts (rate + 1,).
+    """Return the limits (top + 1, rate) uint32 of each level's counts, the place to start by the leading bits
+    of a number (top + 1, 2^bits), the number of these bits, and the values of counts (rate + 1,).
 
     >>> limits, first, bits, values = count_limits(3, 255)
     >>> (limits[255] / 2**32).round(3), values  # P(n <= 0, 1, 2) of a mean of 3

@@ -16,7 +16,7 @@ _BITS = 18  # steps of 2^-18 of the value
 
 
 def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
-    """Return (H, W, C) pixels with noise of the deviation parameters[0] of each value.
+    """Return (H, W, C) pixels with noise of standard deviation parameters[0] times each value.
 
     >>> apply(np.full((1, 3, 1), 100, np.uint8), (0.15,), 0).ravel()
     array([112,  99, 106], dtype=uint8)

@@ -1,1 +1,1 @@
-"""Objects to be blended into images: cut out of images, found in label maps, or drawn."""
+"""Objects to blend into images: cut out of images, found in label maps, or drawn."""

@@ -28,7 +28,7 @@ def legs(
     colour: Colour,
     foot: Colour = DARK,
 ) -> None:
-    """Draw legs whose feet stand at some places, the far ones first and darker."""
+    """Draw legs with feet at given places, the far ones first and darker."""
     for place, x in enumerate(at):
         shade = [value * (0.68 if place % 2 == 0 else 1.0) for value in colour]
         knee = (x + 0.008 * (1 if place < 2 else -1), (hip + ground) / 2)
@@ -89,7 +89,7 @@ def sheep(ink: Ink, stream: Stream) -> None:
 
 
 def dog(ink: Ink, stream: Stream) -> None:
-    """Draw a dog that stands."""
+    """Draw a standing dog."""
     coat = COATS[stream.integer(len(COATS))]
     ink.limb(((0.2, 0.5), (0.09, 0.36)), (0.026, 0.014), coat, rough=0.3)
     legs(ink, (0.28, 0.23, 0.6, 0.65), 0.64, 0.9, 0.024, coat, coat)
@@ -106,7 +106,7 @@ def dog(ink: Ink, stream: Stream) -> None:
 
 
 def cat(ink: Ink, stream: Stream) -> None:
-    """Draw a cat that sits."""
+    """Draw a sitting cat."""
     coat: Colour = ((196, 128, 66), (86, 82, 80), (44, 40, 40), (206, 196, 184))[stream.integer(4)]
     ink.limb(((0.36, 0.86), (0.16, 0.8)), (0.035, 0.028), coat)
     ink.limb(((0.16, 0.8), (0.12, 0.62)), (0.028, 0.022), coat)
@@ -165,7 +165,7 @@ def bird(ink: Ink, stream: Stream) -> None:
 
 
 def duck(ink: Ink, stream: Stream) -> None:
-    """Draw a bird that stands."""
+    """Draw a standing bird."""
     coat: Colour = ((168, 150, 122), (224, 222, 214), (96, 84, 74))[stream.integer(3)]
     head: Colour = ((34, 84, 60), (206, 200, 190), (70, 60, 54))[stream.integer(3)]
     for x in (0.42, 0.49):
@@ -181,7 +181,7 @@ def duck(ink: Ink, stream: Stream) -> None:
 
 
 def _clockwise(corners: tuple[Point, Point, Point]) -> tuple[Point, Point, Point]:
-    """Return a triangle's corners so that its inside lies to the right of each side, with y down."""
+    """Return a triangle's corners in clockwise order, with y down."""
     (x0, y0), (x1, y1), (x2, y2) = corners
     return (
         corners if (x1 - x0) * (y2 - y0) - (y1 - y0) * (x2 - x0) > 0 else (corners[0], corners[2], corners[1])

@@ -1,13 +1,13 @@
-"""A cut-out: the pixels of one object and how much of each is the object; from an image and a mask, from an
-RGBA image, or from a label map.
+"""A cut-out: the pixels and alpha of one object, from an image and a mask, from an RGBA image, or from a
+label map.
 
-Conventions: pixels (h, w, 3) uint8 RGB, alpha (h, w) uint8, 255 the object alone, cropped to where alpha is
-above 0. ``corner`` (x, y) and ``frame`` (height, width) say where the object stood in the image it was cut
-out of; ``border`` how many pixels of it lay on that image's border. A known object is of a class that the
-data set has (a car, a person); an anomaly is not.
+Conventions: pixels (h, w, 3) uint8 RGB, alpha (h, w) uint8 with 255 for only the object, cropped to where
+alpha is above 0. ``corner`` (x, y) and ``frame`` (height, width) say where the object was in its original
+image; ``border`` is the number of its pixels on that image's border. A known object has a class of the data
+set (a car, a person); an anomaly does not.
 
-``image`` is the image that the object is cut out of. ``mask`` is true where the object is. ``name`` is that
-of the image. ``smallest`` is the least number of pixels of an object.
+``image`` is the image that the object is cut out of. ``mask`` is true where the object is. ``name`` is the
+image's name. ``smallest`` is the minimum number of pixels of an object.
 
 Source: Blum et al. 2021, section 3.1.
 """
@@ -25,9 +25,9 @@ import numpy as np
 from faultscape.errors import ImageError, OptionError
 
 Use = Literal["anomaly", "known"]
-SMALLEST = 400  # pixels of an object: one of 20 x 20 can be seen
-# an RGBA image may be cropped tightly: only one whose object fills more than this share of a side is cut by
-# it
+SMALLEST = 400  # pixels of an object: 20 x 20 pixels are visible
+# an RGBA image may be cropped tightly: its border counts as cutting the object only if the object fills more
+# than this share of a side
 _CROPPED = 0.25
 
 
@@ -41,14 +41,14 @@ class Cutout:
     """
 
     pixels: np.ndarray  # (h, w, 3) uint8 RGB
-    alpha: np.ndarray  # (h, w) uint8: 255 the object alone, 0 none of it
-    name: str  # what people call it, often its file and a number
-    class_: str = ""  # the object's; '' where it is not known
-    split: str = ""  # validation or test; '' where it may serve in both
-    use: Use = "anomaly"  # known is of a class that the data set has, anomaly is not
-    corner: tuple[int, int] = (0, 0)  # (x, y) of its upper left pixel in the image that it was cut out of
-    frame: tuple[int, int] = (0, 0)  # (height, width) of that image; (0, 0) where it is not known
-    border: int = 0  # pixels of it that lie on the border of that image
+    alpha: np.ndarray  # (h, w) uint8: 255 only the object, 0 none of it
+    name: str  # a readable name, often its file and a number
+    class_: str = ""  # the object's; '' if unknown
+    split: str = ""  # validation or test; '' for either
+    use: Use = "anomaly"  # known if the data set has its class, else anomaly
+    corner: tuple[int, int] = (0, 0)  # (x, y) of its upper left pixel in its original image
+    frame: tuple[int, int] = (0, 0)  # (height, width) of that image; (0, 0) if unknown
+    border: int = 0  # its pixels on the border of that image
 
     def __post_init__(self) -> None:
         pixels, alpha = np.asarray(self.pixels), np.asarray(self.alpha)
@@ -71,18 +71,18 @@ class Cutout:
 
     @cached_property
     def area(self) -> int:
-        """Pixels that are more object than not."""
+        """The number of pixels with alpha of at least 1/2."""
         return int((self.alpha >= 128).sum())
 
     @cached_property
     def soft(self) -> bool:
-        """Whether alpha has values between 0 and 255, so that its border is smooth already."""
+        """Whether alpha has values between 0 and 255, so that its border is already smooth."""
         return bool(((self.alpha > 0) & (self.alpha < 255)).any())
 
     @cached_property
     def digest(self) -> str:
-        """BLAKE2b of size, pixels, alpha and, for a known object, of its place: what a plan names a cut-out
-        by.
+        """BLAKE2b of size, pixels, alpha and, for a known object, its place; plans identify a
+        cut-out by it.
         """
         own = (self.corner, self.frame) if self.use == "known" else ()
         hashed = hashlib.blake2b(
@@ -97,10 +97,10 @@ class Cutout:
 def cutout_of_mask(
     image: np.ndarray, mask: np.ndarray, name: str, class_: str = "", *, split: str = "", use: Use = "anomaly"
 ) -> Cutout:
-    """Return the object that a mask (H, W), true or above 0 where it is, cuts out of an image (H, W, 3)
-    uint8, cropped tightly.
+    """Return the object in an image (H, W, 3) uint8 where a mask (H, W) is true or above 0, cropped
+    tightly.
 
-    Errors: ImageError for an empty mask, or one of another size than the image.
+    Errors: ImageError for an empty mask, or one whose size differs from the image's.
 
     >>> mask = np.zeros((5, 6), bool)
     >>> mask[1:3, 2:6] = True
@@ -136,8 +136,8 @@ def cutout_of_mask(
 def cutout_of_rgba(
     image: np.ndarray, name: str, class_: str = "", *, split: str = "", use: Use = "anomaly"
 ) -> Cutout:
-    """Return the object of an RGBA image (H, W, 4) uint8, cropped tightly; a tightly cropped image cuts its
-    object only where that fills more than a quarter of a side.
+    """Return the object of an RGBA image (H, W, 4) uint8, cropped tightly; a tightly cropped image counts as
+    cutting its object only where that fills more than a quarter of a side.
 
     Errors: ImageError for an image without alpha, or whose alpha is 0 or 255 everywhere.
 
@@ -186,11 +186,11 @@ def connected_cutouts(
     smallest: int = SMALLEST,
 ) -> list[Cutout]:
     """Return the connected regions (8 neighbours) of some classes as cut-outs, by class and then by place;
-    those of fewer than ``smallest`` pixels are left out.
+    those with fewer than ``smallest`` pixels are left out.
 
-    ``labels`` (H, W) holds a class or an instance id a pixel, ``names`` the class of each id that is wanted,
-    ``name`` that of the image. Where a data set has instances, give their ids: touching objects are then told
-    apart. Errors: ImageError for labels of another size.
+    ``labels`` (H, W) holds a class or instance id for each pixel, ``names`` the class of each id that is
+    wanted, ``name`` the image's name. If a data set has instances, pass their ids, so that touching objects
+    are separated. Errors: ImageError for labels of the wrong size.
 
     >>> labels = np.array([[0, 0, 0, 0], [0, 7, 0, 7], [0, 7, 0, 0]])
     >>> connected_cutouts(np.zeros((3, 4, 3), np.uint8), labels, {7: "car"}, "frame 1", smallest=1)
@@ -227,8 +227,8 @@ def connected_cutouts(
 
 
 def reason_to_drop(cutout: Cutout, smallest: int = SMALLEST) -> str:
-    """Return in one line why an object is not blended: cut by its image's border, or smaller than
-    ``smallest`` pixels; '' where it may be.
+    """Return in one line why an object cannot be blended: cut by its image's border, or smaller than
+    ``smallest`` pixels; '' if it can.
 
     >>> reason_to_drop(Cutout(np.zeros((2, 3, 3), np.uint8), np.full((2, 3), 255, np.uint8), "a box"))
     'a box: has 6 pixels, fewer than 400'
@@ -239,8 +239,8 @@ def reason_to_drop(cutout: Cutout, smallest: int = SMALLEST) -> str:
 
 
 def usable_cutouts(cutouts: Iterable[Cutout], smallest: int = SMALLEST) -> tuple[list[Cutout], list[str]]:
-    """Return the cut-outs that may be blended, and for each other one line that says why it may not; the same
-    object twice counts once.
+    """Return the cut-outs that can be blended, and a one-line reason for each other; duplicates
+    count once.
 
     >>> usable_cutouts(
     ...     [Cutout(np.zeros((2, 3, 3), np.uint8), np.full((2, 3), 255, np.uint8), "a box")], smallest=7

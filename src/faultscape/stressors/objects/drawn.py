@@ -1,9 +1,9 @@
-"""DRAWN_OBJECTS: the objects drawn by code, which serve where nobody has cut-outs of their own.
+"""DRAWN_OBJECTS: objects drawn by code, for use without your own cut-outs.
 
 Conventions: every variant of an object has its own colours, proportions and texture, drawn from the seed;
-alpha is soft, so that no smoothing of the border is needed. Twelve of the classes are FS Static's.
+alpha is soft, so the border needs no smoothing. Twelve of the classes are FS Static's.
 
-``name`` is one of ``DRAWN_OBJECTS``. ``variant`` is the number of the variant. ``variants`` is how many are
+``name`` is one of ``DRAWN_OBJECTS``. ``variant`` is the number of the variant. ``variants`` is the number
 drawn of each object.
 """
 
@@ -22,7 +22,7 @@ from faultscape.stressors.streams import Stream
 
 @dataclass(frozen=True)
 class DrawnObject:
-    """One object that can be drawn: its name, its class and what draws it on a sheet of ink."""
+    """One object that can be drawn: its name, its class and the function that draws it on a sheet of ink."""
 
     name: str
     class_: str
@@ -71,8 +71,8 @@ def drawn_cutout(name: str, variant: int = 0, seed: int = 0) -> Cutout:
 
 
 def drawn_cutouts(variants: int = 3, seed: int = 0) -> list[Cutout]:
-    """Return every drawn object in some variants; the last variant of each, where there are several, is of
-    the split "validation", the others are of "test".
+    """Return every drawn object in some variants; the last variant of each, if there are several, is in the
+    split "validation", the others in "test".
 
     Errors: OptionError for fewer than 1 variant.
 

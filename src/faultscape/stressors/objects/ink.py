@@ -1,8 +1,8 @@
 """Ink for drawn objects: round bodies, limbs and flat faces with light, texture and a soft border.
 
-Conventions: a sheet is a unit square, x to the right and y down; later strokes lie over earlier ones. Colours
-are RGB grey levels. Arithmetic is by single operations that are exact everywhere (+, -, x, /, square root),
-angles come through rounded sines, so that a drawing has the same bytes on every machine.
+Conventions: a sheet is a unit square, x to the right and y down; later strokes cover earlier ones. Colours
+are RGB grey levels. Arithmetic uses only operations that are exact everywhere (+, -, x, /, square root), and
+rounded sines for angles, so that a drawing has the same bytes on every machine.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Ink:
         rough: float = 0.12,
         grain: float = 0.03,
     ) -> None:
-        """Draw an ellipsoid turned by ``turn`` degrees; ``rough`` is how much its texture varies, ``grain``
-        the size of it.
+        """Draw an ellipsoid rotated by ``turn`` degrees; ``rough`` is the variation of its texture, ``grain``
+        its scale.
         """
         rows, columns = self._window(centre, max(radii))
         cosine, sine = round(math.cos(math.radians(turn)), 6), round(math.sin(math.radians(turn)), 6)
@@ -83,7 +83,7 @@ class Ink:
         rough: float = 0.05,
         grain: float = 0.05,
     ) -> None:
-        """Draw a flat convex face, corners clockwise, with light that falls off from its upper to its lower
+        """Draw a flat convex face, corners clockwise, with light that fades from its upper to its lower
         border.
         """
         xs, ys = [x for x, _ in corners], [y for _, y in corners]
@@ -102,7 +102,7 @@ class Ink:
         self._lay(rows, columns, cover, colour, light)
 
     def patches(self, colour: Colour, share: float, grain: float) -> None:
-        """Colour patches of what is drawn so far, a share of it, with the light that is there."""
+        """Colour patches that cover a share of the drawing so far, keeping its light."""
         noise = self._noise(slice(0, self.size), slice(0, self.size), grain)
         part = np.clip((noise - (1.0 - share)) * 24.0, 0.0, 1.0)[..., None]
         bright = self._colour.max(2, keepdims=True) / np.maximum(self._colour.max(), 1.0)
@@ -134,12 +134,12 @@ class Ink:
         self._cover[rows, columns] = total
 
     def _texture(self, rows: slice, columns: slice, rough: float, grain: float) -> np.ndarray:
-        """Return light that varies by ``rough`` about 1: coarse and fine noise."""
+        """Return light that varies by ``rough`` around 1: coarse and fine noise."""
         coarse, fine = self._noise(rows, columns, grain), self._noise(rows, columns, grain / 4)
         return 1.0 + rough * ((coarse - 0.5) + (fine - 0.5))
 
     def _noise(self, rows: slice, columns: slice, grain: float) -> np.ndarray:
-        """Return smooth noise of 0..1 whose values are drawn every ``grain`` and lie on curves between."""
+        """Return smooth noise in 0..1, drawn every ``grain`` and interpolated in between."""
         cells = int(1.0 / grain) + 2
         drawn = (words_at(self._stream.bits(), cells * cells) >> np.uint64(40)).reshape(
             cells, cells

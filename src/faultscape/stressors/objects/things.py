@@ -1,4 +1,4 @@
-"""Drawn things: furniture, vessels, boxes, what flies and what was lost on the road.
+"""Drawn things: furniture, vessels, boxes, aircraft and objects lost on the road.
 
 Conventions: a function draws one thing on a sheet of ink; colours and proportions come from the stream.
 """
@@ -28,8 +28,8 @@ def block(
     *,
     rough: float = 0.1,
 ) -> None:
-    """Draw a block: its front (x0, y0, x1, y1), and its top and side that go ``depth`` back, to the right and
-    up.
+    """Draw a block: its front (x0, y0, x1, y1), and its top and side, which extend by ``depth`` to the right
+    and up.
     """
     (x0, y0, x1, y1), (dx, dy) = front, depth
     ink.face(
@@ -214,7 +214,7 @@ def suitcase(ink: Ink, stream: Stream) -> None:
 
 
 def barrel(ink: Ink, stream: Stream) -> None:
-    """Draw an oil drum that stands."""
+    """Draw a standing oil drum."""
     colour = PAINTS[stream.integer(len(PAINTS))]
     for place in range(12):  # upright strips, lit as a cylinder is
         x = 0.24 + 0.52 * place / 12

@@ -1,1 +1,1 @@
-"""Corruptions that weather brings."""
+"""Corruptions by weather."""

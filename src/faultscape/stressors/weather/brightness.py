@@ -1,7 +1,7 @@
 """Brightness: more light.
 
 Equation: the value of HSV becomes min(v + c, 1); all channels are scaled alike, x' = x v' / v, and black
-becomes grey. Of grey images x' = min(x + c, 1). Truncated to grey levels.
+becomes grey. For greyscale images, x' = min(x + c, 1). Truncated to grey levels.
 Source: Hendrycks and Dietterich 2019, appendix B.
 """
 
@@ -16,7 +16,7 @@ from faultscape.stressors.loops import colour_loops
 
 
 def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
-    """Return (H, W, C) pixels with parameters[0] of the whole scale added to their value.
+    """Return (H, W, C) pixels with parameters[0], on the scale 0..1, added to their value.
 
     >>> apply(np.array([[[200, 100, 0], [0, 0, 0]]], np.uint8), (0.1,), 0)
     array([[[225, 112,   0],
@@ -35,7 +35,7 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
             .reshape(pixels.shape)
         )
     below = np.maximum(np.arange(top + 1), 1) * add.denominator
-    ratios = -((-twice << 16) // below)  # rounded up, so that what is exact is not truncated
+    ratios = -((-twice << 16) // below)  # rounded up, so that exact values are not truncated
     ratios[0] = 0
     return (
         colour_loops()

@@ -1,8 +1,8 @@
-"""Fog: a cloud of a plasma fractal lies over the image, the same on all channels.
+"""Fog: a plasma fractal cloud over the image, the same on all channels.
 
 Equation: x' = clip((x + c p) m / (m + c)), m the image's largest value, p in 0..1 a height map by the
-diamond-square algorithm whose steps are 100^2 / d^(2 l) at level l; the map is as large as the next power of
-two of the longer side and wraps around. Truncated to grey levels.
+diamond-square algorithm with steps of 100^2 / d^(2 l) at level l; the map's side is the longer side rounded
+up to a power of two, and it wraps around. Truncated to grey levels.
 Source: Hendrycks and Dietterich 2019, appendix B; Fournier, Fussell and Carpenter 1982.
 """
 
@@ -38,7 +38,7 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
 
 
 def plasma_map(side: int, decay: float, start: int) -> np.ndarray:
-    """Return (S, S) int32 heights, S the next power of two of a side.
+    """Return (S, S) int32 heights, where S is the side rounded up to a power of two.
 
     >>> plasma_map(5, 2.0, 0).shape
     (8, 8)

@@ -1,10 +1,9 @@
-"""Frost: ice on the window through which the camera looks.
+"""Frost: ice on the window in front of the camera.
 
-Equation: x' = clip(k x + f ice), ice a random part, of the image's size, of one of several textures that is
-enlarged to 1.1 times what covers the image (1.1 times its own size where it does anyway); truncated to grey
-levels.
-Conventions: textures are drawn by our own code (weather/frost_textures), or given: (h, w) or (h, w, 3),
-uint8. They are enlarged by linear interpolation, where the reference has a cubic one.
+Equation: x' = clip(k x + f ice), where ice is a random crop, of the image's size, from one of several
+textures enlarged to 1.1 times the size that covers the image (1.1 times its own size if it already does);
+truncated to grey levels. Conventions: textures are drawn by our own code (weather/frost_textures), or given:
+(h, w) or (h, w, 3), uint8. They are enlarged by linear interpolation, where the reference uses cubic.
 Source: Hendrycks and Dietterich 2019, appendix B; the package imagecorruptions for images of any shape.
 """
 
@@ -27,8 +26,8 @@ _GREY = (19595, 38469, 7472)  # 0.2989, 0.5870 and 0.1140 in steps of 2^-16
 def apply(
     pixels: np.ndarray, parameters: Parameters, start: int, textures: Sequence[np.ndarray] | None = None
 ) -> np.ndarray:
-    """Return (H, W, C) pixels; parameters are the shares of the image and of the ice. ImageError for textures
-    that are none.
+    """Return (H, W, C) pixels; parameters are the shares of the image and of the ice. ImageError for invalid
+    textures.
 
     >>> white = np.full((4, 4), 255, np.uint8)
     >>> apply(np.full((1, 2, 1), 100, np.uint8), (0.8, 0.5), 0, [white]).ravel()
@@ -67,8 +66,8 @@ def apply(
 
 
 def _between(part: int, size: int, first: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``count`` places from ``first`` on of ``part`` pixels that are enlarged to ``size``, middle to
-    middle, and weights in steps of 2^-14.
+    """Return ``count`` positions from ``first`` on in ``part`` pixels enlarged to ``size``, aligned by pixel
+    centres, and weights in steps of 2^-14.
     """
     steps = np.clip((2 * np.arange(first, first + count) + 1) * part - size, 0, 2 * size * (part - 1))
     places, rest = steps // (2 * size), steps % (2 * size)

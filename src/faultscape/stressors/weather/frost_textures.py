@@ -1,4 +1,4 @@
-"""Textures of ice on glass, drawn: ferns that grow from the edges of the glass, on a film of fine crystals.
+"""Drawn textures of ice on glass: ferns that grow from the edges of the glass, on a film of fine crystals.
 
 Conventions: (480, 720, 3) uint8, RGB. Lines are sums of whole numbers along directions in steps of 2^-14,
 blurs are those of `smooth`: the same bytes everywhere.
@@ -18,10 +18,10 @@ from faultscape.stressors.streams import Stream, stream_start
 TEXTURES = 6
 _HIGH, _WIDE = 480, 720
 _DARK, _LIGHT = np.array([52, 68, 90]), np.array([240, 248, 255])
-_FERNS = (80, 150, 36, 220, 24, 70)  # of each texture
+_FERNS = (80, 150, 36, 220, 24, 70)  # in each texture
 _LENGTHS = ((90, 260), (50, 160), (160, 380), (40, 110), (200, 420), (70, 300))
-_FILM = (8000, 5000, 12000, 4000, 14000, 9000)  # the light of glass without ferns
-_CLEAR = (0.35, 0.15, 0.45, 0.0, 0.5, 0.25)  # how much of the middle grows no ice
+_FILM = (8000, 5000, 12000, 4000, 14000, 9000)  # the brightness of glass without ferns
+_CLEAR = (0.35, 0.15, 0.45, 0.0, 0.5, 0.25)  # the share of the middle without ice
 
 
 @functools.lru_cache(maxsize=TEXTURES)
@@ -35,7 +35,7 @@ def frost_texture(number: int) -> np.ndarray:
     lines = np.zeros(_HIGH * _WIDE, np.int64)
     for _ in range(_FERNS[number]):
         _grow(lines, stream, number)
-    # ice upon ice adds less and less
+    # additional layers of ice add less and less
     crystals = (32000 * lines // (lines + 9)).astype(np.int16).reshape(_HIGH, _WIDE)
     sharp, soft = (gaussian_field(crystals, (sigma, sigma), 3.0, "mirror") >> 15 for sigma in (0.6, 5.0))
     film = 9 * _film(number, 20.0) + (_film(number, 2.5) >> 1) + (_film(number, 0.7) >> 3)
@@ -46,7 +46,7 @@ def frost_texture(number: int) -> np.ndarray:
 
 
 def _film(number: int, sigma: float) -> np.ndarray:
-    """Return (480, 720) noise whose grains have a size."""
+    """Return (480, 720) noise with grains of a given size."""
     start = np.uint64(stream_start(number, "film", str(sigma)))
     drawn = noise_loops().uniforms(start, _HIGH * _WIDE).reshape(_HIGH, _WIDE)
     return gaussian_field(drawn, (sigma, sigma), 3.0, "mirror") >> 15
@@ -79,8 +79,8 @@ def _grow(lines: np.ndarray, stream: Stream, number: int) -> None:
 
 
 def _root(stream: Stream, clear: float) -> tuple[tuple[int, int], float]:
-    """Return where a fern begins, (y, x), and the direction in which it grows: from outside to the middle,
-    more or less.
+    """Return the start of a fern, (y, x), and the direction in which it grows: roughly from outside to the
+    middle.
     """
     while True:
         y, x = stream.integer(_HIGH), stream.integer(_WIDE)
@@ -92,12 +92,12 @@ def _root(stream: Stream, clear: float) -> tuple[tuple[int, int], float]:
 
 
 def _direction(angle: float) -> tuple[int, int]:
-    """Return one pixel's way (down, right) in steps of 2^-14."""
+    """Return a step of one pixel (down, right) in units of 2^-14."""
     return round(math.sin(angle) * 16384), round(math.cos(angle) * 16384)
 
 
 def _add(lines: np.ndarray, points: np.ndarray, weight: int) -> None:
-    """Add a weight to the pixels of points (n, 2) that lie on the texture."""
+    """Add a weight to the pixels of points (n, 2) that are inside the texture."""
     y, x = ((points[:, k] + 8192) >> 14 for k in (0, 1))
     inside = (y >= 0) & (y < _HIGH) & (x >= 0) & (x < _WIDE)
     lines += weight * np.bincount(y[inside] * _WIDE + x[inside], minlength=lines.size)

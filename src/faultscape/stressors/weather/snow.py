@@ -1,9 +1,9 @@
-"""Snow: flakes in motion before a whitened image.
+"""Snow: moving flakes in front of a whitened image.
 
 Equation: x' = clip(k x + (1 - k) max(x, 1.5 grey + 0.5) + s + s turned by half a turn); s is normal noise
-(mean, deviation), its middle enlarged by `zoom`, values below `threshold` set to 0, cut to 0..1, blurred
-along a direction of -135..-45 degrees, rounded to 1 / 255. Truncated to grey levels.
-Conventions: only the middle that is enlarged is drawn.
+(mean, deviation), with its middle enlarged by `zoom`, values below `threshold` set to 0, clipped to 0..1,
+blurred along a direction of -135..-45 degrees, rounded to 1 / 255. Truncated to grey levels. Conventions:
+only the enlarged middle is drawn.
 Source: Hendrycks and Dietterich 2019, appendix B; the package imagecorruptions for images of any shape.
 """
 
@@ -25,7 +25,7 @@ _ONE = 255 * 64  # the value 1 of a layer
 
 def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     """Return (H, W, C) pixels; parameters are the layer's mean, deviation, zoom and threshold, the motion's
-    radius and deviation, and the share k that is kept.
+    radius and deviation, and the share k of the image that is kept.
 
     >>> snowy = apply(np.full((32, 32, 1), 100, np.uint8), (0.1, 0.3, 3, 0.5, 10, 4, 0.8), 0)
     >>> int(snowy.min()), int(snowy.max())

@@ -19,7 +19,7 @@ from faultscape.stressors.loops import noise_loops, weather_loops
 from faultscape.stressors.normal_table import normal_table
 from faultscape.stressors.smooth import gaussian_field
 
-_ONE = 8192  # the value 1 of the liquid before it is blurred, 2^28 after
+_ONE = 8192  # the value 1 of the liquid before blurring, 2^28 after
 _TURQUOISE, _MUD = (175, 238, 238), (63, 42, 20)
 _GREY = (0.2989, 0.5870, 0.1140)
 _EMBOSS = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]], np.int32)
@@ -63,8 +63,8 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
 
 
 def water(liquid: np.ndarray, amount: float) -> np.ndarray:
-    """Return (H, W) int32, in steps of 2^-16: how much of the water's colour is added, given the liquid (H,
-    W) int32 in whole numbers 0..255.
+    """Return (H, W) int32, in steps of 2^-16: the amount of the water's colour to add, given the liquid (H,
+    W) int32 with values 0..255.
 
     >>> water(np.zeros((2, 2), np.int32), 0.6).tolist()
     [[0, 0], [0, 0]]
@@ -80,7 +80,7 @@ def water(liquid: np.ndarray, amount: float) -> np.ndarray:
 
 
 def equalised(image: np.ndarray) -> np.ndarray:
-    """Return (256,) int32: the table that spreads the values of an image 0..255 evenly; the lowest one
+    """Return (256,) int32: the histogram equalisation table of an image with values 0..255; the lowest one
     becomes 0.
 
     >>> equalised(np.array([[3, 3, 7, 9]]))[[3, 7, 9]]

@@ -1,1 +1,1 @@
-"""Last layers that know doubt: one file a head, features in, channels out."""
+"""Last layers that express uncertainty: one file per head, features in, channels out."""

@@ -1,10 +1,9 @@
-"""BatchEnsemble: members that share one weight, each with two vectors and a bias of its own.
+"""BatchEnsemble: members share one weight, and each has its own two vectors and bias.
 
 Conventions: y_e = ((x * alpha_e) W^T) * gamma_e + b_e. The vectors alpha and gamma are the *fast weights*;
-they start as Normal(1, spread), or as random signs, of which the share ``spread`` is +1. Members are the
-channels of the head, and are averaged as probabilities after up-sampling; the loss is the mean of the
-members' losses.
-Source: Wen et al. 2020; Buchanan et al. 2022, section 2. The authors' code writes the start as one number:
+they start as Normal(1, spread), or as random signs with a share ``spread`` of +1. Members are the channels of
+the head, and are averaged as probabilities after up-sampling; the loss is the mean of the members' losses.
+Source: Wen et al. 2020; Buchanan et al. 2022, section 2. The authors' code encodes the start as one number:
 -.5 is Normal(1, .5), +.5 random signs.
 """
 
@@ -23,7 +22,7 @@ MEMBERS, SPREAD = 3, 0.5
 def fast_weights(
     members: int, width: int, start: FastStart, spread: float, generator: torch.Generator
 ) -> nn.Parameter:
-    """Return (E, width) fast weights; those of a single member are 1, so that it is the linear layer.
+    """Return (E, width) fast weights; those of a single member are 1, which makes it the linear layer.
 
     >>> fast_weights(1, 2, "normal", 0.5, torch.Generator()).tolist()
     [[1.0, 1.0]]
@@ -64,7 +63,7 @@ class BatchEnsembleHead(Head):
 
     @property
     def channels(self) -> Channels:
-        """Members alone, in training and in use."""
+        """Only members, in training and in use."""
         return Channels(self.classes, logits=False, members=self.members)
 
     def fast_parameters(self) -> list[nn.Parameter]:
@@ -72,12 +71,12 @@ class BatchEnsembleHead(Head):
         return [self.alpha, self.gamma]
 
     def start(self) -> Start:
-        """Return the weight that members share, and their mean bias."""
+        """Return the shared weight of members, and their mean bias."""
         return self.weight, self.bias.mean(0)
 
     def folded(self) -> tuple[Tensor, Tensor]:
-        """Return the weight of all members, into which the vectors are folded: it costs one layer of E x C
-        outputs.
+        """Return the weights and biases of all members with the vectors folded in, at the cost of one layer
+        with E x C outputs.
         """
         weight = self.gamma[:, :, None] * self.weight[None] * self.alpha[:, None, :]  # (E, C, D)
         return weight.flatten(0, 1), self.bias.flatten()
@@ -88,8 +87,8 @@ class BatchEnsembleHead(Head):
 
 
 class BatchEnsembleLinear(nn.Module):
-    """A linear layer within a network, of inputs that were repeated for each member: (E x N, ..., D), member
-    by member.
+    """A linear layer inside a network, for inputs repeated for each member: (E x N, ..., D), member by
+    member.
 
     >>> BatchEnsembleLinear(nn.Linear(3, 2), members=2)(torch.zeros(4, 5, 3)).shape
     torch.Size([4, 5, 2])

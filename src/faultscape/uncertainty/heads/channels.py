@@ -1,11 +1,12 @@
-"""What a head gives for each pixel, laid out as channels, so that whatever a network does behind its last
-layer (reshape, bilinear up-sampling) is done to all of it.
+"""The output of a head for each pixel, laid out as channels, so that whatever a network does after its last
+layer (reshape, bilinear up-sampling) applies to all of it.
 
 Conventions: a head takes features (..., D) and returns channels (..., K): logits (C), then logits of members
-(T x C, member by member), then the variance (1), as far as the head has them. `Doubt` holds the same apart:
-logits (N, C, h, w), members (N, T, C, h, w), variance (N, h, w); of a network that gives an image one answer
-they lack h and w. Where members stand instead of logits, the prediction is the mean of their probabilities,
-taken after up-sampling: log-mean-exp of their log-softmax (Buchanan et al. 2022, BatchEnsemble).
+(T x C, member by member), then the variance (1), as far as the head has them. `Doubt` holds the same
+separately: logits (N, C, h, w), members (N, T, C, h, w), variance (N, h, w); without h and w for a network
+that gives one answer per image. Where members replace logits, the prediction is the mean of their
+probabilities, taken after up-sampling: log-mean-exp of their log-softmax (Buchanan et al. 2022,
+BatchEnsemble).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from torch import Tensor, nn
 
 from faultscape.errors import ModelError
 
-# weight (C, D) and bias (C,) of the layer that a head takes the place of
+# weight (C, D) and bias (C,) of the layer that a head replaces
 Start = tuple[Tensor, Tensor | None]
 
 
@@ -37,15 +38,15 @@ class Channels:
 
     @property
     def total(self) -> int:
-        """How many channels there are."""
+        """The total number of channels."""
         return self.classes * (self.logits + self.members) + self.variance
 
 
 @dataclass(frozen=True, eq=False)
 class Doubt:
-    """What a network with such a head says about N images: ``own`` logits (N, C, h, w) where it has them,
-    logits of ``members`` (N, T, C, h, w), the ``variance`` (N, h, w) of its logits, and of one with an
-    outlier head the logit (N, h, w) that a pixel is an ``outlier``.
+    """The output of a network with such a head for N images: ``own`` logits (N, C, h, w) if it has them,
+    logits of ``members`` (N, T, C, h, w), the ``variance`` (N, h, w) of its logits, and, with an outlier
+    head, the logit (N, h, w) that a pixel is an ``outlier``.
     """
 
     own: Tensor | None
@@ -60,16 +61,16 @@ class Doubt:
 
     @property
     def _of_members(self) -> Tensor:
-        assert self.members is not None  # where there are no logits there are members
+        assert self.members is not None  # without logits there are members
         return self.members
 
 
 class Head(nn.Module):
-    """A last layer: features (..., D) in, `channels` out, which may be others in training than in use.
+    """A last layer: features (..., D) in, `channels` out, which may differ between training and use.
 
-    ``dimensions`` is D and ``classes`` C. ``in_whole_precision`` is set where a head computes in float32
-    whatever its features are. ``draws`` is how many members a head makes for the scorers that ask how they
-    differ, where it has no members of its own; 0 makes none.
+    ``dimensions`` is D and ``classes`` C. ``in_whole_precision`` is set if a head always computes in float32.
+    ``draws`` is the number of members that a head without its own members draws for scorers that compare
+    members; 0 draws none.
     """
 
     dimensions: int
@@ -79,30 +80,28 @@ class Head(nn.Module):
 
     @property
     def channels(self) -> Channels:
-        """What the channels of the next output hold."""
+        """The contents of the channels of the next output."""
         return Channels(self.classes)
 
     def fast_parameters(self) -> list[nn.Parameter]:
-        """Return the parameters that learn at a rate of their own (BatchEnsemble)."""
+        """Return the parameters with their own learning rate (BatchEnsemble)."""
         return []
 
     def folded(self) -> Start | None:
-        """Return the weight (K, D) and the bias (K,) of the one linear map that this head is; None where it
-        is not one.
-        """
+        """Return the weight (K, D) and bias (K,) of this head as one linear map; None if it is not linear."""
         return None
 
     def start(self) -> Start | None:
-        """Return the weight and the bias that another head of the same features can start from; None where
-        there are none.
+        """Return the weight and bias that another head on the same features can start from; None if there are
+        none.
         """
         return None
 
 
 @contextmanager
 def whole_precision(device: torch.device) -> Iterator[None]:
-    """Leave mixed precision while the block runs: variances and draws are sums of small squares, which half
-    precision loses.
+    """Disable mixed precision while the block runs, because variances and draws are sums of small squares,
+    which half precision loses.
     """
     if torch.is_autocast_enabled(device.type):
         with torch.autocast(device.type, enabled=False):
@@ -112,12 +111,12 @@ def whole_precision(device: torch.device) -> Iterator[None]:
 
 
 def is_exporting() -> bool:
-    """Say whether a network is being written to a file, which must hold for images of any size."""
+    """Whether a network is being exported to a file, which must work for images of any size."""
     return torch.compiler.is_compiling() or torch.onnx.is_in_onnx_export()
 
 
 def mean_of_members(members: Tensor) -> Tensor:
-    """Return log of the mean of members' probabilities, of their logits (N, T, C, ...): (N, C, ...).
+    """Return the log of the mean of members' probabilities, (N, C, ...), from their logits (N, T, C, ...).
 
     >>> sure = torch.tensor([[[0.9, 0.1], [0.1, 0.9]]]).log()
     >>> mean_of_members(sure).exp()
@@ -127,8 +126,8 @@ def mean_of_members(members: Tensor) -> Tensor:
 
 
 def split(values: Tensor, channels: Channels, name: str = "the network") -> Doubt:
-    """Return the channels (N, K, h, w), or (N, K), of a head apart; ModelError where there are not as many as
-    the head gave.
+    """Split the channels (N, K, h, w), or (N, K), of a head; ModelError if their number differs from the
+    head's.
 
     >>> held = split(torch.zeros(1, 7, 2, 2), Channels(2, members=2, variance=True))
     >>> held.logits.shape[1], held.members.shape[1:3], held.variance.shape
@@ -146,7 +145,7 @@ def split(values: Tensor, channels: Channels, name: str = "the network") -> Doub
 
 
 def without_outlier(said: Doubt) -> Doubt:
-    """Return the last channel of logits apart, as that of outliers; of members the mean of theirs.
+    """Split off the last channel of the logits as the outlier logit; for members, the mean of theirs.
 
     >>> without_outlier(Doubt(torch.tensor([[1.0, 2.0, 5.0]]))).outlier
     tensor([5.])

@@ -1,18 +1,17 @@
 """A Gaussian process as a last layer: random features, a linear layer on them, and a Laplace approximation of
-what the data say about its weights; alone, or with BatchEnsemble's members.
+the posterior of its weights; alone, or with BatchEnsemble's members.
 
-Conventions: phi(x) = s cos(W x' + b), x' the features without their mean and at standard deviation 1
-(``normalised``), W ~ Normal(0, 2 / D) and b even in [0, 2 pi) from the seed, never trained. s = sqrt(2 / F)
-for F random features, so that the prior variance is 1; ``scaled=False`` is the authors' s = 1, whose prior
-variance is F / 2. The likelihood is Gaussian, so that all classes share one precision P = ridge I + sum phi
-phi^T, and the variance is ridge phi^T P^-1 phi. In use logits are phi beta / sqrt(1 + m v) for the mean-field
-factor m, taken before up-sampling; in training they are phi beta. P is summed once more over the training
-data after training (`fit.fit_covariance`), or follows training with a ``momentum``: P <- m P + (1 - m) phi^T
-phi / n for the n cells of features in the batch, as the authors' code does. Pixels without a label that
-counts (void, withheld, padding) say nothing of the weights: a cell of features counts by the share of its
-pixels that have one. Members that are drawn are linear layers beta_s ~ Normal(beta, ridge P^-1) of the same
-features, so that they differ smoothly over an image; theirs is the posterior's own variance, which m = pi / 8
-would stand for.
+Conventions: phi(x) = s cos(W x' + b), x' the features at mean 0 and standard deviation 1 (``normalised``), W
+~ Normal(0, 2 / D) and b uniform in [0, 2 pi) from the seed, never trained. s = sqrt(2 / F) for F random
+features, so that the prior variance is 1; ``scaled=False`` is the authors' s = 1, whose prior variance is F /
+2. The likelihood is Gaussian, so that all classes share one precision P = ridge I + sum phi phi^T, and the
+variance is ridge phi^T P^-1 phi. In use, logits are phi beta / sqrt(1 + m v) with the mean-field factor m,
+before up-sampling; in training they are phi beta. P is summed once over the training data after training
+(`fit.fit_covariance`), or updated during training with a ``momentum``: P <- m P + (1 - m) phi^T phi / n for
+the n cells of features in the batch, as the authors' code does. Pixels without a label that counts (void,
+withheld, padding) do not contribute: a cell of features counts by the share of its pixels that have one.
+Drawn members are linear layers beta_s ~ Normal(beta, ridge P^-1) on the same features, so that they differ
+smoothly over an image; their variance is that of the posterior itself, which m = pi / 8 approximates.
 Source: Liu et al. 2020; Buchanan et al. 2022, section 2; with BatchEnsemble, Buchanan et al. 2022, section 4
 (left there for later work).
 """
@@ -32,12 +31,12 @@ from faultscape.uncertainty.heads.channels import Channels, Head, Start, is_expo
 from faultscape.uncertainty.heads.linear import linear_parameters
 
 FEATURES, RIDGE, MEAN_FIELD = 1024, 1.0, 1.0
-_ROWS = 1 << 14  # pixels whose random features are held at a time
+_ROWS = 1 << 14  # pixels whose random features are held at once
 
 
 class GaussianProcessHead(Head):
-    """Features (..., D) to logits (..., C), in use with the variance behind them; with ``members`` to logits
-    of members.
+    """Features (..., D) to logits (..., C), in use followed by the variance; with ``members``, to logits of
+    members.
 
     >>> head = GaussianProcessHead(3, 2, features=64).eval()
     >>> held = head(torch.zeros(5, 3))
@@ -70,7 +69,7 @@ class GaussianProcessHead(Head):
         spread: float = SPREAD,
     ) -> None:
         super().__init__()
-        del start  # weights of features say nothing of weights of random features
+        del start  # weights on features do not carry over to random features
         self.dimensions, self.classes, self.members = dimensions, classes, members
         self.ridge, self.mean_field, self.momentum = ridge, mean_field, momentum
         self.normalised, self.seed = normalised, seed
@@ -92,13 +91,13 @@ class GaussianProcessHead(Head):
         self.register_buffer("root", torch.eye(features).repeat(count, 1, 1) / ridge**0.5)
         self.register_buffer("noise", torch.empty(0), persistent=False)
         self.gathering = False
-        self.counted: Tensor | None = None  # (N, H, W) which pixels of the next images count; None: all
-        self._waiting: Tensor | None = None  # what the parts of a batch said so far
+        self.counted: Tensor | None = None  # (N, H, W): pixels of the next images that count; None for all
+        self._waiting: Tensor | None = None  # sum over the parts of a batch so far
         self._cells = 0.0
 
     @property
     def channels(self) -> Channels:
-        """Logits, in use with the variance and the members that were asked for; with members of its own these
+        """Logits, in use with the variance and the requested members; if it has its own members, these
         instead of logits.
         """
         used = not self.training
@@ -107,24 +106,24 @@ class GaussianProcessHead(Head):
         )
 
     def fast_parameters(self) -> list[nn.Parameter]:
-        """Return alpha and gamma, where there are members."""
+        """Return alpha and gamma, if there are members."""
         return [self.alpha, self.gamma] if self.members else []
 
     def train(self, mode: bool = True) -> Self:
-        """Switch between training and use; what followed training with a momentum is taken into use."""
+        """Switch between training and use; for use, apply the precision updated with a momentum."""
         if self.training and not mode and self.momentum:
             self.invert_precision()
         return super().train(mode)
 
     @property
     def beta(self) -> Tensor:
-        """The weights (C, F) of phi. What is trained are those of cos(W x' + b), so that training does not
-        depend on how phi is scaled.
+        """The weights (C, F) of phi. The trained weights are those of cos(W x' + b), so that training does
+        not depend on the scale of phi.
         """
         return self.weight / self.size
 
     def random_features(self, features: Tensor, member: int = 0) -> Tensor:
-        """Return phi (n, F) of features (n, D), as one member sees them."""
+        """Return phi (n, F) of features (n, D) for one member."""
         if self.members:
             features = features * self.alpha[member]
         if self.normalised:
@@ -136,7 +135,7 @@ class GaussianProcessHead(Head):
         return self.ridge * nn.functional.linear(phi, self.root[member]).square().sum(-1)
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return the channels of features (..., D), in whole precision."""
+        """Return the channels of features (..., D), in full precision."""
         with whole_precision(features.device):
             return self._channels_of(features.float())
 
@@ -149,7 +148,7 @@ class GaussianProcessHead(Head):
                 else shares_of_cells(self.counted.to(flat), tuple(features.shape)).reshape(-1)
             )
             self._gather(flat.detach(), shares)
-        whole = is_exporting()  # a file has no blocks, since their number would be that of one size
+        whole = is_exporting()  # no blocks in an exported file, because their number would fix the image size
         made = self._block(flat) if whole else torch.cat([self._block(block) for block in flat.split(_ROWS)])
         return made.reshape(*features.shape[:-1], -1)
 
@@ -172,7 +171,7 @@ class GaussianProcessHead(Head):
         return torch.cat([*logits, *drawn, *shown], dim=1)
 
     def _drawn_weights(self) -> Tensor:
-        """Return the weights (T x C, F) of the members that are drawn."""
+        """Return the weights (T x C, F) of the drawn members."""
         count, features = self.draws * self.classes, self.weight.shape[1]
         if len(self.noise) != count:
             generator = torch.Generator().manual_seed(self.seed + 2)
@@ -181,8 +180,8 @@ class GaussianProcessHead(Head):
 
     @torch.no_grad()
     def _gather(self, features: Tensor, shares: Tensor | None) -> None:
-        """Add what features (n, D) say to the precision: their sum, or with a momentum their mean, once the
-        batch is whole.
+        """Add the contribution of features (n, D) to the precision: their sum, or with a momentum their mean
+        once the batch is complete.
         """
         total = torch.zeros_like(self.precision)
         weights = features.new_ones(len(features)) if shares is None else shares
@@ -201,46 +200,46 @@ class GaussianProcessHead(Head):
 
     @torch.no_grad()
     def begin_batch(self) -> None:
-        """Wait until all parts of a batch were seen before the covariance follows them; what an attempt
-        before said is forgotten.
+        """Delay the update of the covariance until all parts of a batch were seen; discard a previous
+        attempt.
         """
         self._waiting, self._cells = torch.zeros_like(self.precision), 0.0
 
     @torch.no_grad()
     def end_batch(self) -> None:
-        """Let the covariance follow the batch whose parts were seen."""
+        """Update the covariance with the batch whose parts were seen."""
         if self._waiting is not None:
             self._follow(self._waiting, self._cells)
         self._waiting, self._cells = None, 0.0
 
     def _follow(self, total: Tensor, cells: float) -> None:
-        if cells:  # a batch without a labelled pixel says nothing
+        if cells:  # skip a batch without labelled pixels
             self.precision.mul_(self.momentum).add_(total, alpha=(1 - self.momentum) / cells)
 
     @torch.no_grad()
     def reset_precision(self) -> None:
-        """Forget what the data said about the weights: the variance is the prior's again."""
+        """Discard the data's contribution: the variance is the prior's again."""
         self.precision.copy_(torch.eye(self.precision.shape[-1], dtype=torch.float64) * self.ridge)
         self.invert_precision()
 
     @torch.no_grad()
     def invert_precision(self) -> None:
-        """Take the precision into use: root^T root = P^-1, by Cholesky in float64."""
+        """Apply the precision: root^T root = P^-1, by Cholesky in float64."""
         lower = _cholesky(self.precision)
         unit = torch.eye(lower.shape[-1], dtype=lower.dtype, device=lower.device).expand_as(lower)
         self.root.copy_(torch.linalg.solve_triangular(lower, unit, upper=False))
 
 
 def processes_of(net: nn.Module) -> list[GaussianProcessHead]:
-    """Return the Gaussian processes within a network."""
+    """Return the Gaussian processes in a network."""
     return [module for module in net.modules() if isinstance(module, GaussianProcessHead)]
 
 
 def shares_of_cells(counted: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Return the share of pixels that count in every cell of features (N, ..., D) of images (N, H, W): (N, h,
-    w) of a grid, (N, n) of tokens in the order of rows, (N,) of one answer an image.
+    w) for a grid, (N, n) for tokens in row order, (N,) for one answer per image.
 
-    Errors: ModelError for features whose cells lie on no grid that fits the images.
+    Errors: ModelError for features whose cells do not form a grid that fits the images.
 
     >>> counted = torch.tensor([[[1.0, 1.0, 0.0, 0.0]] * 2])
     >>> shares_of_cells(counted, (1, 2, 3)).tolist(), shares_of_cells(counted, (1, 3)).tolist()
@@ -268,15 +267,15 @@ def shares_of_cells(counted: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def _grid(cells: int, ratio: float) -> tuple[int, int]:
-    """Return the (rows, columns) of so many cells that come nearest to a ratio of height to width."""
+    """Return the (rows, columns) of a number of cells that come nearest to a ratio of height to width."""
     able = [rows for rows in range(1, cells + 1) if cells % rows == 0]
     rows = min(able, key=lambda rows: abs(math.log(rows * rows / cells / ratio)))
     return rows, cells // rows
 
 
 def _cholesky(precision: Tensor) -> Tensor:
-    """Return the Cholesky factor of precisions (E, F, F); where a momentum let the ridge fade, so that one is
-    singular, with a little of its mean diagonal added. ModelError where that does not do.
+    """Return the Cholesky factor of precisions (E, F, F). If a momentum has let the ridge fade so that one is
+    singular, add a little of its mean diagonal. ModelError if that is not enough.
     """
     unit = torch.eye(precision.shape[-1], dtype=precision.dtype, device=precision.device)
     size = precision.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None]

@@ -1,13 +1,13 @@
-"""A heteroscedastic head: logits are Gaussian, with a covariance of low rank and a diagonal that follow from
-the features; probabilities are the mean softmax of draws.
+"""A heteroscedastic head: logits are Gaussian, with a low-rank plus diagonal covariance computed from the
+features; probabilities are the mean softmax of draws.
 
 Conventions: z = mu(x) + V(x) eps_K + d(x) eps_C, with V (C, K) for K factors and d = softplus + .001; p =
 mean over draws of softmax(z / T), at least 1e-7, and the output is log p. Noise is independent for each class
-and the same at all pixels. In training every step draws it again, or V and d would fit the draws; in use it
-is that of the seed, so that an image gives the same whatever runs beside it. ``shared_noise`` is the authors'
-form: one number a draw for the whole diagonal, which cancels in the softmax where the diagonal is equal. Work
-goes in blocks of pixels, so that memory does not grow with the image; in training blocks are computed again
-in the backward pass.
+and the same at all pixels. In training it is redrawn at every step, or V and d would fit the draws; in use it
+comes from the seed, so that results do not depend on the batch. ``shared_noise`` is the authors' form: one
+number per draw for the whole diagonal, which cancels in the softmax where the diagonal is equal. Computation
+goes in blocks of pixels, so that memory does not grow with the image; in training, blocks are recomputed in
+the backward pass.
 Source: Collier et al. 2021; Buchanan et al. 2022, section 2.
 """
 
@@ -22,10 +22,10 @@ from faultscape.uncertainty.heads.linear import linear_parameters
 
 FACTORS, SAMPLES, TEMPERATURE, FLOOR = 5, 1000, 1.0, 1e-7
 _LEAST_SCALE = 1e-3
-# logits of all draws that a processor holds at a time: more than its cache holds takes longer
+# logits of all draws held at once on a CPU: more than its cache holds is slower
 _AT_ONCE = 1 << 17
-_AT_ONCE_ON_GPU = 1 << 26  # 256 MiB: small blocks would leave a GPU waiting for the next
-_DRAWS = 25  # draws of all pixels that a file holds at a time
+_AT_ONCE_ON_GPU = 1 << 26  # 256 MiB: a GPU would idle between small blocks
+_DRAWS = 25  # draws of all pixels held at once in an exported file
 
 
 def mean_softmax(
@@ -37,8 +37,8 @@ def mean_softmax(
     temperature: float = TEMPERATURE,
     floor: float = FLOOR,
 ) -> Tensor:
-    """Return log of the mean softmax (n, C) of draws of logits with a location (n, C), factors (n, C, K) and
-    a scale (n, C); noise is (S, K) and (S, C), or (S, 1) where classes share it.
+    """Return the log of the mean softmax (n, C) over draws of logits with a location (n, C), factors (n, C,
+    K) and a scale (n, C); noise is (S, K) and (S, C), or (S, 1) where classes share it.
 
     >>> noise = torch.randn(20_000, 3, generator=torch.Generator().manual_seed(0))
     >>> mean_softmax(
@@ -64,8 +64,8 @@ def draws(location: Tensor, factors: Tensor, scale: Tensor, of_factors: Tensor, 
 
 
 class HeteroscedasticHead(Head):
-    """Logits whose noise follows from the features: features (..., D) to log of the mean probability (...,
-    C), with ``draws`` members behind it where they are asked for.
+    """Logits whose noise depends on the features: features (..., D) to the log of the mean probability (...,
+    C), followed by ``draws`` members if requested.
 
     >>> HeteroscedasticHead(3, 2, samples=10).eval()(torch.zeros(5, 3)).shape
     torch.Size([5, 2])
@@ -104,7 +104,7 @@ class HeteroscedasticHead(Head):
 
     @property
     def channels(self) -> Channels:
-        """The logarithm of the mean probability, and in use the members that were asked for."""
+        """The logarithm of the mean probability, and in use the requested members."""
         return Channels(self.classes, members=0 if self.training else min(self.draws, len(self.of_factors)))
 
     def start(self) -> Start:
@@ -125,7 +125,7 @@ class HeteroscedasticHead(Head):
         return location, factors, scale
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return the channels of features (..., D), in whole precision."""
+        """Return the channels of features (..., D), in full precision."""
         with whole_precision(features.device):
             return self._channels_of(features.float())
 
@@ -139,8 +139,8 @@ class HeteroscedasticHead(Head):
         return made.reshape(*features.shape[:-1], -1)
 
     def _mean(self, location: Tensor, factors: Tensor, scale: Tensor) -> Tensor:
-        """Return log of the mean probability (n, C), block by block: of pixels, or in a file, whose number of
-        pixels is free, of draws.
+        """Return the log of the mean probability (n, C), in blocks of pixels, or, in an exported file, where
+        the number of pixels is free, in blocks of draws.
         """
         if is_exporting():
             return self._mean_of_draws(location, factors, scale)
@@ -152,7 +152,7 @@ class HeteroscedasticHead(Head):
             return torch.cat(
                 [checkpoint(mean_softmax, *block, *told, use_reentrant=False) for block in blocks]
             )
-        # small results between large blocks would keep memory from being used again
+        # small results between large blocks would prevent memory from being reused
         made = torch.empty_like(location)
         for place, block in zip(range(0, len(location), step), blocks, strict=True):
             made[place : place + step] = mean_softmax(*block, *told)

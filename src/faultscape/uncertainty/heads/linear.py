@@ -1,4 +1,4 @@
-"""A plain linear head: the layer that a network has, or a new one of as many classes as are asked for.
+"""A plain linear head: the network's own layer, or a new one with the requested number of classes.
 
 Source: Buchanan et al. 2022, section 2 (the deterministic model).
 """
@@ -12,7 +12,7 @@ from faultscape.uncertainty.heads.channels import Head, Start
 
 
 class LinearHead(Head):
-    """y = W x + b; with a ``start`` of as many classes, the numbers of that layer.
+    """y = W x + b; with a ``start`` of the same number of classes, the weights of that layer.
 
     >>> LinearHead(3, 2)(torch.zeros(5, 3)).shape
     torch.Size([5, 2])
@@ -39,10 +39,10 @@ class LinearHead(Head):
 def linear_parameters(
     dimensions: int, classes: int, start: Start | None, seed: int
 ) -> tuple[nn.Parameter, nn.Parameter]:
-    """Return a weight (C, D) and a bias (C,): those of a layer of the same size, else new ones.
+    """Return a weight (C, D) and a bias (C,): those of ``start`` if it has the same size, else new ones.
 
-    New weights are Normal(0, sqrt(.02 / D)) cut at two standard deviations, as the authors of Buchanan et al.
-    2022 draw those of their decoder (variance scaling of .02 by fan-in), and biases 0.
+    New weights are Normal(0, sqrt(.02 / D)) truncated at two standard deviations, as in the decoder of
+    Buchanan et al. 2022 (variance scaling of .02 by fan-in); biases are 0.
     """
     if start is not None and tuple(start[0].shape) == (classes, dimensions):
         bias = start[1] if start[1] is not None else torch.zeros(classes)

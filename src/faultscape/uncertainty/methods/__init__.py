@@ -1,1 +1,1 @@
-"""Methods that make a trained network doubt."""
+"""Methods that add uncertainty to a trained network."""

@@ -1,11 +1,11 @@
-"""METHODS: the ways to make a trained network doubt that are fitted to it, each a complete entry; help,
-documents and tables are read off it.
+"""METHODS: fitted methods that add uncertainty to a trained network, each a complete entry, from which help,
+documents and tables are made.
 
-Conventions: reading this loads no torch: ``place`` names the class of a method. ``taps`` is how many layers
-it sees: none, one or several; ``learns`` whether training images have a part in it, ``signed`` whether its
-layer is by default the last before an activation. ``options`` are what it can be told, with their defaults,
-``search`` the values tried with --validation, a set with unknown objects; a method that was searched so has
-the flag ``tuned-with-ood``. A fitted method is a scorer of its model by its name.
+Conventions: importing this does not load torch: ``place`` names the class of a method. ``taps`` is the number
+of layers that it sees: none, one or several; ``learns`` says whether it uses training images, ``signed``
+whether its default layer is the last before an activation. ``options`` are its options with their defaults,
+``search`` the values tried with --validation, a set with unknown objects; a method searched this way has the
+flag ``tuned-with-ood``. A fitted method is a scorer of its model under its name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TUNED = "tuned-with-ood"
 
 @dataclass(frozen=True)
 class Method:
-    """A method: its ``formula`` in the letters of the documentation, and ``place``, ``module:class``."""
+    """A method: its ``formula`` in the documentation's notation, and ``place``, ``module:class``."""
 
     name: str
     title: str
@@ -39,12 +39,12 @@ class Method:
 
     @property
     def build(self) -> Any:
-        """The class of the method; torch is loaded for it."""
+        """The class of the method; loads torch."""
         module, _, name = self.place.partition(":")
         return getattr(importlib.import_module(f"faultscape.uncertainty.methods.{module}"), name)
 
     def check(self, told: Mapping[str, Value]) -> None:
-        """OptionError for an option that this method does not have, or a value that it cannot have."""
+        """Raise OptionError for an unknown option of this method, or an invalid value."""
         if unknown := next((key for key in told if key not in self.options), None):
             known = ", ".join(self.options) or "no options"
             raise OptionError(
@@ -149,7 +149,7 @@ METHODS: tuple[Method, ...] = (
 
 
 def method_of(name: str) -> str:
-    """Return the name of the method that the name of a fitted one begins with, the longest; '' for none.
+    """Return the longest method name that the name of a fitted method begins with; '' for none.
 
     >>> method_of("knn-k-5"), method_of("knn-class-wide"), method_of("msp")
     ('knn', 'knn-class', '')
@@ -159,7 +159,7 @@ def method_of(name: str) -> str:
 
 
 def method_named(name: str) -> Method:
-    """Return the method of a name; OptionError with the nearest name otherwise.
+    """Return the method with a name; OptionError with the nearest name otherwise.
 
     >>> method_named("knn").title
     'kNN density'

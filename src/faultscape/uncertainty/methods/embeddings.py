@@ -1,12 +1,12 @@
-"""Embeddings: the features that a layer gives, as a grid over the image, and a sample of those of training
-images with the classes of their patches.
+"""Embeddings: the features of a layer as a grid over the image, and a sample from training images with the
+classes of their patches.
 
-Conventions: a grid is (N, D, h, w). What a layer gives is a grid already, or tokens (N, L, D) row by row,
-perhaps behind a few that stand for no place (class, distillation and register tokens). The patch of a place
-is the part of the image that it is the like share of: row r of H belongs to row r * h // H of h. A training
-embedding has all classes of its patch (Blum et al. 2021, section 5.1). One whose patch holds a pixel that is
-withheld (IGNORED) is never drawn, since it would teach a method the very objects that it is to find; nor is
-one without a pixel of any class.
+Conventions: a grid is (N, D, h, w). The output of a layer is already a grid, or tokens (N, L, D) row by row,
+possibly after a few without a place (class, distillation and register tokens). The patch of a place is the
+corresponding part of the image: row r of H belongs to row r * h // H of h. A training embedding has all
+classes of its patch (Blum et al. 2021, section 5.1). An embedding whose patch contains a withheld pixel
+(IGNORED) is never drawn, because it would teach a method the objects that it should detect; nor is one
+without a pixel of any class.
 Source: Blum et al. 2021, section 5.1 and B.5.
 """
 
@@ -26,13 +26,13 @@ from faultscape.errors import MetricError, ModelError
 from faultscape.uncertainty.methods.neighbours import Neighbours, unit
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 
-_NO_PLACE = range(9)  # tokens that may stand before those of places
+_NO_PLACE = range(9)  # possible numbers of tokens before those of places
 
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """A sample of features (n, D) float32, which of the K classes the patch of each has, (n, K) bool, and
-    whether all of its pixels are of known classes (n,) bool, None for all.
+    """A sample of features (n, D) float32, the classes in the patch of each, (n, K) bool, and whether all of
+    its pixels have known classes, (n,) bool, or None if all do.
     """
 
     values: Tensor
@@ -44,12 +44,12 @@ class Embeddings:
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """The features among which neighbours are looked for, made once for all methods that do."""
+        """The features to search for neighbours, made once for all methods that need them."""
         return Neighbours(unit(self.values))
 
     @property
     def only_class(self) -> Tensor:
-        """The one class (n,) that a whole patch has, -1 where it has several, or void pixels.
+        """The only class (n,) of a whole patch, -1 where it has several classes or void pixels.
 
         >>> Embeddings(torch.zeros(2, 1), torch.tensor([[False, True], [True, True]])).only_class.tolist()
         [1, -1]
@@ -60,14 +60,14 @@ class Embeddings:
 
 
 def as_grid(values: Tensor, size: tuple[int, int], name: str = "the layer") -> Tensor:
-    """Return what a layer gave for images of ``size`` (height, width) as (N, D, h, w). ModelError where it is
-    not a grid over the image, or not numeric.
+    """Return a layer's output for images of ``size`` (height, width) as (N, D, h, w). ModelError if it is not
+    a grid over the image, or not numeric.
 
     >>> as_grid(torch.zeros(1, 7, 5), (32, 48)).shape  # 2 x 3 patches of 16 pixels and a class token
     torch.Size([1, 5, 2, 3])
     """
     if values.ndim == 4:
-        for grid in (values, values.permute(0, 3, 1, 2)):  # the second of networks whose channels come last
+        for grid in (values, values.permute(0, 3, 1, 2)):  # the second for networks with channels last
             if min(grid.shape[2:]) > 1 and _fits(grid.shape[2], grid.shape[3], size):
                 return grid
     if values.ndim == 3:
@@ -87,8 +87,8 @@ def _fits(tall: int, wide: int, size: tuple[int, int]) -> bool:
 
 
 def _sides(places: int, size: tuple[int, int]) -> tuple[int, int] | None:
-    """Return (h, w) of the grid of so many places whose patches are squares of whole pixels, None where there
-    is none.
+    """Return (h, w) of a grid with this number of places whose patches are squares of whole pixels,
+    or None.
     """
     height, width = size
     if places < 4:
@@ -104,8 +104,8 @@ def _sides(places: int, size: tuple[int, int]) -> tuple[int, int] | None:
 def patch_classes(
     labels: np.ndarray, sides: tuple[int, int], classes: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return which of the classes (h * w, K) the patch of each place has, of labels (H, W), which places (h *
-    w,) may be drawn, and which have void pixels.
+    """Return, from labels (H, W), the classes (h * w, K) in the patch of each place, which places (h * w,)
+    may be drawn, and which have void pixels.
 
     >>> has, may, void = patch_classes(np.array([[0, 1, -100, 1], [0, -1, 1, 1]]), (1, 2), 2)
     >>> has.tolist(), may.tolist(), void.tolist()
@@ -124,13 +124,13 @@ def patch_classes(
 
 
 def grid_of(values: np.ndarray, size: tuple[int, int], name: str = "the layer") -> Tensor:
-    """Return what a layer gave for one image of ``size`` (height, width) as (D, h, w), as `as_grid` does."""
+    """Return a layer's output for one image of ``size`` (height, width) as (D, h, w), as `as_grid` does."""
     return as_grid(torch.from_numpy(values)[None], size, name)[0]
 
 
 def draw(grid: Tensor | np.ndarray, labels: np.ndarray, classes: int, most: int, key: str) -> Embeddings:
-    """Return up to ``most`` embeddings of one image's grid (D, h, w), drawn evenly by the image's ``key``,
-    with the classes of their patches, of labels (H, W). ModelError where features are not finite.
+    """Return up to ``most`` embeddings of one image's grid (D, h, w), drawn uniformly by the image's ``key``,
+    with the classes of their patches from labels (H, W). ModelError if features are not finite.
     """
     grid = torch.as_tensor(grid)
     sides = (grid.shape[1], grid.shape[2])
@@ -144,7 +144,7 @@ def draw(grid: Tensor | np.ndarray, labels: np.ndarray, classes: int, most: int,
 
 
 def together(parts: Sequence[Embeddings]) -> Embeddings:
-    """Return all embeddings of several images. MetricError where there are none."""
+    """Return all embeddings of several images. MetricError if there are none."""
     if not any(len(part) for part in parts):
         raise MetricError(
             "no training image has a patch with labelled pixels of known classes and none that are withheld"

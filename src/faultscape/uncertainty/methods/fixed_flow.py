@@ -1,8 +1,8 @@
-"""A flow in use: the same number as `RealNVP.nll`, with all that no longer changes worked into fewer steps.
+"""A trained flow in use: the same value as `RealNVP.nll`, with constant parts folded into fewer steps.
 
-Conventions: features (n, D) in, the negative log-likelihood (n,) out; gradients go through. The affine map of
-each batch norm is worked into the coupling before it. On a processor features go through in blocks of
-``_ROWS``, which its cache holds; on a GPU in blocks so large that starting kernels costs little. `RealNVP` is
+Conventions: features (n, D) in, the negative log-likelihood (n,) out; gradients pass through. The affine map
+of each batch norm is folded into the coupling before it. On a CPU, features are processed in blocks of
+``_ROWS``, which fit its cache; on a GPU, in blocks so large that launching kernels costs little. `RealNVP` is
 its plain twin.
 Source: Blum et al. 2021, section 5.2, eq. 7.
 """
@@ -23,8 +23,8 @@ _ROWS, _ROWS_OF_GPU = 512, 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """A coupling and the norm behind it: weights and biases of its network, what multiplies and shifts the
-    half that is kept, what is added to the logarithm of the other half's scale, and the permutation.
+    """A coupling and the norm after it: weights and biases of its network, the scale and shift of the
+    unchanged half, the term added to the log scale of the other half, and the permutation.
     """
 
     layers: tuple[tuple[Tensor, Tensor], ...]
@@ -36,8 +36,8 @@ class _Block:
 
 @dataclass(frozen=True, eq=False)
 class FixedFlow:
-    """A flow whose parameters stay as they are; ``constant`` is the part of the log-determinant that all
-    vectors have.
+    """A flow with fixed parameters; ``constant`` is the part of the log-determinant that all
+    vectors share.
     """
 
     dimensions: int
@@ -49,7 +49,7 @@ class FixedFlow:
     @classmethod
     @torch.no_grad()
     def of(cls, flow: RealNVP, device: torch.device | str = "cpu") -> FixedFlow:
-        """Return a flow as it is now, on a device."""
+        """Return the current state of a flow, on a device."""
         blocks, constant = [], -float(flow.spread.double().log().sum())
         for coupling, norm, order in flow.parts:
             factor = norm.log_scale - 0.5 * (norm.variance + norm.epsilon).log()

@@ -1,12 +1,11 @@
-"""RealNVP: an invertible network whose output is Gaussian, so that it says how likely a vector of features
-is.
+"""RealNVP: an invertible network with Gaussian output, which gives the likelihood of a feature vector.
 
 Conventions: features (n, D) in, the latent vector (n, D) and log |det| (n,) out. A step is an affine
-coupling, a batch norm and a fixed permutation, as Blum et al. 2021 have them; before the first stands a fixed
-affine map that brings the training features to mean 0 and variance 1. Couplings start as the identity.
-Logarithms of scales are held within ``LIMIT`` by a tanh, which the paper does not have: a coupling may
-otherwise overflow far from all training features, where it is asked most. In use features go through in
-blocks of ``_ROWS``, which a processor's cache holds.
+coupling, a batch norm and a fixed permutation, as in Blum et al. 2021; the first is preceded by a fixed
+affine map that brings the training features to mean 0 and variance 1. Couplings start as the identity. Log
+scales are kept within ``LIMIT`` by a tanh, which the paper does not have: otherwise a coupling may overflow
+far from all training features, where it matters most. In use, features are processed in blocks of ``_ROWS``,
+which fit a CPU's cache.
 Source: Blum et al. 2021, section 5.2, eq. 6 and 7, B.6; Dinh et al. 2017; Kingma and Dhariwal 2018 (identity
 start). Width and depth of the couplings are ours: the paper prints none.
 """
@@ -22,13 +21,13 @@ from torch import Tensor, nn
 from faultscape.errors import MetricError
 
 BLOCKS, WIDTH, DEPTH = 32, 256, 1  # blocks as in S4, which calls them steps
-LIMIT = 2.0  # of the logarithm of a coupling's scale
+LIMIT = 2.0  # limit of a coupling's log scale
 _ROWS = 512
 
 
 class Coupling(nn.Module):
-    """An affine coupling: the second half of a vector is scaled and shifted by what a small network makes of
-    the first.
+    """An affine coupling: the second half of a vector is scaled and shifted by the output of a small network
+    on the first half.
     """
 
     def __init__(self, dimensions: int, width: int, depth: int) -> None:
@@ -44,7 +43,7 @@ class Coupling(nn.Module):
 
     @property
     def linear_layers(self) -> list[nn.Linear]:
-        """The layers of its small network, in their order."""
+        """The layers of its small network, in order."""
         return [layer for layer in self.net if isinstance(layer, nn.Linear)]
 
     def _scale_and_shift(self, kept: Tensor) -> tuple[Tensor, Tensor]:
@@ -58,15 +57,15 @@ class Coupling(nn.Module):
         return torch.cat([kept, other * scale.exp() + shift], dim=1), scale.sum(1)
 
     def inverse(self, values: Tensor) -> Tensor:
-        """Return what was coupled to these values."""
+        """Return the input that gives these values."""
         kept, other = values[:, : self.first], values[:, self.first :]
         scale, shift = self._scale_and_shift(kept)
         return torch.cat([kept, (other - shift) * (-scale).exp()], dim=1)
 
 
 class FlowNorm(nn.Module):
-    """Batch norm that is invertible: in training by the batch, in use by running means, with a scale and a
-    shift that are learnt.
+    """Invertible batch norm: by the batch in training, by running means in use, with a learnt scale and
+    shift.
     """
 
     mean: Tensor
@@ -83,7 +82,7 @@ class FlowNorm(nn.Module):
         self.register_buffer("variance", torch.ones(dimensions))
 
     def forward(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the values and log |det|, which is the same of every row."""
+        """Return the values and log |det|, which is the same for every row."""
         mean, variance = self.mean, self.variance
         if self.training:
             mean, variance = values.mean(0), values.var(0, correction=0)
@@ -94,16 +93,16 @@ class FlowNorm(nn.Module):
         return (values - mean) * factor.exp() + self.shift, factor.sum().expand(len(values))
 
     def inverse(self, values: Tensor) -> Tensor:
-        """Return what became these values in use."""
+        """Return the input that gives these values in use."""
         factor = self.log_scale - 0.5 * (self.variance + self.epsilon).log()
         return (values - self.shift) * (-factor).exp() + self.mean
 
 
 class RealNVP(nn.Module):
-    """A flow of so many blocks over vectors of ``dimensions``; its permutations follow from the seed.
+    """A flow of ``blocks`` blocks over vectors of ``dimensions``; its permutations depend on the seed.
 
     Called with features (n, D) it returns their latent vectors (n, D) and log |det| (n,); `nll` gives the
-    negative log-likelihood (n,) of Blum et al. 2021, eq. 7. Errors: MetricError for features of another
+    negative log-likelihood (n,) of Blum et al. 2021, eq. 7. Errors: MetricError for features of the wrong
     width.
 
     >>> flow = RealNVP(4, blocks=2).eval()

@@ -1,11 +1,12 @@
-"""The method flow: the negative log-likelihood of features under a flow, of one layer or of several together.
+"""The method flow: the negative log-likelihood of features under a flow, for one layer or several
+together.
 
-Conventions: of each layer the NLL less its mean over the training embeddings (eq. 8), so that 0 is as likely
-as they are on average, divided by the number of features: layers of different widths then speak in one unit,
-nats a feature (the division is ours, and changes no order within a layer). Several layers are joined at the
-size of the image: by their minimum, or weighted by a logistic regression on a validation set with unknown
-objects. With ``epsilon`` the input is first moved against the gradient of the mean NLL (Blum et al. 2021,
-Table 9).
+Conventions: each layer's NLL has its mean over the training embeddings subtracted (eq. 8), so that 0 is as
+likely as their average, and is divided by the number of features, so that layers of different widths share
+one unit, nats per feature (the division is ours, and does not change the order within a layer). Several
+layers are joined at the size of the image: by their minimum, or weighted by a logistic regression on a
+validation set with unknown objects. With ``epsilon`` the input is first moved against the gradient of the
+mean NLL (Blum et al. 2021, Table 9).
 Source: Blum et al. 2021, section 5.2, eq. 6 to 8, B.6.
 """
 
@@ -25,8 +26,8 @@ from faultscape.uncertainty.methods.flow_fit import TrainedFlow
 
 
 class FlowDensity:
-    """A flow for each layer with the channels that it is of and the mean NLL of its training embeddings, and
-    how layers are joined: ``weights`` of a logistic regression, or their minimum.
+    """A flow for each layer with its channels and the mean NLL of its training embeddings, and how layers are
+    joined: ``weights`` of a logistic regression, or their minimum.
     """
 
     def __init__(
@@ -57,8 +58,8 @@ class FlowDensity:
         flows: Sequence[TrainedFlow],
         weights: np.ndarray | None = None,
     ) -> FlowDensity:
-        """Return the method with flows that were trained, one a layer, and the weights (L,) that join them,
-        None for their minimum.
+        """Return the method with trained flows, one per layer, and the weights (L,) that join them, None for
+        their minimum.
         """
         tensors = {
             f"flow{k}/{name}": value
@@ -71,7 +72,7 @@ class FlowDensity:
         return cls(layers, options, tensors)
 
     def values(self, features: Sequence[Tensor], logits: Tensor) -> tuple[Tensor, ...]:
-        """Return the normalised NLL a feature (N, 1, h, w) of each layer."""
+        """Return the normalised NLL per feature (N, 1, h, w) of each layer."""
         del logits
         return tuple(self._normalised(number, grid) for number, grid in enumerate(features))
 
@@ -92,7 +93,7 @@ class FlowDensity:
         return torch.stack([value.mean() for value in self.values(features, logits)]).mean()
 
     def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
-        """Return the score at a size: each layer bilinearly, then all together."""
+        """Return the score at a size: each layer resized bilinearly, then joined."""
         joined = np.array(enlarged(values[0], size)[0])
         if self.weights is not None:
             joined *= np.float32(self.weights[0])
@@ -105,7 +106,7 @@ class FlowDensity:
         return joined
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return the weights of the flows, and what joins them."""
+        """Return the weights of the flows, and those that join them."""
         held = {
             f"flow{number}/{name}": value
             for number, flow in enumerate(self.flows)

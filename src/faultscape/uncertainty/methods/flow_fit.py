@@ -1,11 +1,11 @@
-"""Train a flow on embeddings by their likelihood alone, and keep the one that is best on embeddings that it
-did not learn from.
+"""Train a flow on embeddings by their likelihood only, and keep the one that is best on held-out
+embeddings.
 
-Conventions: of the embeddings, in an order that follows from the seed, the first 2,000 (at most a tenth)
-choose the step, the next as many are reported, the rest is learnt. No unknown object has a part in it.
-Batches follow from the seed and the step, so that a run that was killed goes on from its last checkpoint to
-the same flow. A loss that is not finite stops it. Channels that are the same number in all that is learnt
-have no density, and are left out.
+Conventions: the embeddings are shuffled by the seed; the first 2,000 (at most a tenth) choose the step, the
+same number after them is used for reporting, and the rest for training. Unknown objects are not used. Batches
+depend on the seed and the step, so that a killed run continues from its last checkpoint to the same flow. A
+loss that is not finite stops training. Channels that are constant in the training embeddings have no density,
+and are left out.
 Source: Blum et al. 2021, section 5.2, eq. 6 and B.6 (2,000 embeddings for validation and testing, Adam, rate
 1e-4, 200k steps). Batch size, width and depth are ours.
 """
@@ -27,8 +27,8 @@ from faultscape.uncertainty.methods.flow import BLOCKS, DEPTH, WIDTH, RealNVP
 from faultscape.uncertainty.training import checkpoints
 
 HELD_OUT = 2000
-_SAME = 1e-6  # of a channel's largest number: what rounding makes of one number
-_LOOKS = 20  # how often the held-out embeddings are asked
+_SAME = 1e-6  # relative to a channel's largest value: the effect of rounding on a constant
+_LOOKS = 20  # how often the held-out embeddings are evaluated
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class FlowPlan:
     blocks: int = BLOCKS  # each a coupling, a norm and a permutation
     width: int = WIDTH  # units of each hidden layer of a coupling
     depth: int = DEPTH  # hidden layers of a coupling
-    seed: int = 0  # decides what is held out, where the flow starts, and the batches
+    seed: int = 0  # determines the held-out embeddings, the initial flow and the batches
 
 
 @dataclass(frozen=True)
 class TrainedFlow:
-    """A flow in use, the places of the channels (D,) that it is of, the mean NLL of what it learnt from, of
-    the embeddings that chose it and of those that had no part, and the step that was chosen.
+    """A trained flow, its channels (D,), the mean NLL of the training embeddings, of those that chose the
+    step and of the unused ones, and the chosen step.
     """
 
     flow: RealNVP
@@ -59,8 +59,8 @@ class TrainedFlow:
 
     @torch.no_grad()
     def normalised_nll(self, features: Tensor) -> Tensor:
-        """Return the NLL (n,) of features (n, K) less the mean of those that it learnt from, a feature (Blum
-        et al. 2021, eq. 8).
+        """Return the NLL (n,) of features (n, K) minus the mean over its training embeddings, per feature
+        (Blum et al. 2021, eq. 8).
         """
         return (self.flow.nll(features[:, self.channels]) - self.learnt) / self.flow.dimensions
 
@@ -74,10 +74,10 @@ def train_flow(
     tick: Callable[[int], None] = lambda _: None,
 ) -> TrainedFlow:
     """Return a flow trained by the negative log-likelihood of embeddings (n, D) (Blum et al. 2021, eq. 6),
-    with that likelihood less its mean over them (Blum et al. 2021, eq. 8).
+    with its mean over them to subtract (Blum et al. 2021, eq. 8).
 
-    Checkpoints of this ``key`` go to a folder, and away when it is done. Errors: MetricError for too few
-    embeddings, ModelError where the loss is not finite.
+    Checkpoints with this ``key`` are written to a folder, and removed at the end. Errors: MetricError for too
+    few embeddings, ModelError if the loss is not finite.
 
     >>> made = train_flow(torch.randn(200, 2), FlowPlan(steps=2, blocks=1, width=4))
     >>> made.normalised_nll(torch.zeros(3, 2)).shape
@@ -110,7 +110,7 @@ def train_flow(
     flow = flow.to(device)
     optimiser = torch.optim.Adam(flow.parameters(), plan.rate)
     about = checkpoints.read(folder, key, flow, optimiser) if folder else {"step": 0}
-    best, best_step, kept = math.inf, 0, copy.deepcopy(flow)  # of which the last step may be another
+    best, best_step, kept = math.inf, 0, copy.deepcopy(flow)  # the best flow, which may differ from the last
     if (
         folder
         and about["step"]
@@ -141,7 +141,7 @@ def train_flow(
                 best, best_step = found, step + 1
                 kept.load_state_dict(flow.state_dict())
         if folder and (step + 1) % every == 0 and step + 1 < plan.steps:
-            if best_step == step + 1:  # before the other, which may count only with this one
+            if best_step == step + 1:  # before the checkpoint, which is valid only with this one
                 checkpoints.write(
                     folder / "best",
                     best_step,
@@ -171,7 +171,7 @@ def train_flow(
 
 
 def varying(values: Tensor) -> Tensor:
-    """Return the places of the channels of embeddings (n, K) that are not the same number in all of them.
+    """Return the places of the channels that vary over embeddings (n, K).
 
     >>> varying(torch.tensor([[0.7, 1.0], [0.7, 2.0]])).tolist()
     [1]

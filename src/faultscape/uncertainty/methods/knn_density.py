@@ -1,8 +1,8 @@
 """The methods knn and knn-class: the density of a feature among those of training images, and the share of it
 that has the predicted class.
 
-Conventions: see `neighbours`. The prediction is brought to the grid of the layer by the mean of the
-probabilities of each place's patch. Of knn-class a neighbour has all classes of its patch.
+Conventions: see `neighbours`. The prediction is reduced to the grid of the layer by the mean probabilities of
+each place's patch. For knn-class, a neighbour has all classes of its patch.
 Source: Blum et al. 2021, section 5.1, eq. 4 and 5, B.5.
 """
 
@@ -54,7 +54,7 @@ class KnnDensity:
         channels: np.ndarray,
     ) -> KnnDensity:
         """Return the method with these training features; ``channels`` (C,) is the class of each channel of
-        the network, -1 of none.
+        the network, -1 for none.
         """
         tensors = dict[str, Tensor]()
         if cls.by_class:
@@ -79,7 +79,7 @@ class KnnDensity:
         return (score.reshape(len(grid), 1, *grid.shape[2:]),)
 
     def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
-        """Return the score at a size, bilinearly: Blum et al. 2021 up-sample the density."""
+        """Return the score resized bilinearly: Blum et al. 2021 up-sample the density."""
         return np.array(enlarged(values[0], size)[0])
 
     def tensors(self) -> dict[str, Tensor]:
@@ -89,14 +89,16 @@ class KnnDensity:
 
 
 class KnnClassDensity(KnnDensity):
-    """The same, with the classes (m, K) of the patches of training features and the class of each channel."""
+    """`KnnDensity` with the classes (m, K) of the patches of training features and the class of
+    each channel.
+    """
 
     by_class = True
 
 
 def share_neighbours(methods: Iterable[object]) -> None:
-    """Let methods of one layer with the same training features search a grid once: the one of the largest k
-    does it for all.
+    """Let methods of one layer with the same training features share one search per grid, with the
+    largest k.
     """
     found = [method for method in methods if isinstance(method, KnnDensity)]
     for method in found:
@@ -110,7 +112,7 @@ def share_neighbours(methods: Iterable[object]) -> None:
 
 
 def forget_neighbours(methods: Iterable[object]) -> None:
-    """Let go of what methods found for the last grid."""
+    """Discard the methods' results for the last grid."""
     for method in methods:
         if isinstance(method, KnnDensity):
             method.neighbours.forget()

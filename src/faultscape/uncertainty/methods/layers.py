@@ -1,8 +1,8 @@
-"""The layers of a network that a method can tap: by name, all that give a grid of features, or what the last
-layer is given.
+"""The layers of a network that a method can tap: named layers, all that give a grid of features, or the input
+of the last layer.
 
-Conventions: names are those of ``named_modules``; ``LAYER:in`` is what a layer is given. Of a network with
-another head (`replace_head`) a layer may be named as in the network itself.
+Conventions: names are those of ``named_modules``; ``LAYER:in`` is the input of a layer. For a network with a
+replaced head (`replace_head`), layers may be named as in the original network.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from faultscape.uncertainty.methods.embeddings import as_grid
 from faultscape.uncertainty.replace import last_layer
 
 INPUT = ":in"
-_EITHER = 0.05  # of features of a layer before an activation are of each sign
+_EITHER = 0.05  # at least this share of a layer's features before an activation has each sign
 
 
 def penultimate(net: nn.Module) -> str:
-    """Return the word for what the last layer of a network is given.
+    """Return the name of the input of a network's last layer.
 
     >>> penultimate(nn.Sequential(nn.Conv2d(3, 8, 1), nn.ReLU(), nn.Conv2d(8, 2, 1)))
     '2:in'
@@ -31,9 +31,9 @@ def penultimate(net: nn.Module) -> str:
 
 
 def before_activation(net: nn.Module, run: Callable[[], object], size: tuple[int, int]) -> str:
-    """Return the last layer that gives a grid of features of either sign when ``run`` shows the network an
-    image of ``size``, before what the last layer is given: behind an activation many features are the same
-    number, and have no density (Blum et al. 2021, appendix B.6).
+    """Return the last layer, before the input of the last one, that gives a grid of features of either sign
+    when ``run`` runs the network on an image of ``size``. After an activation, many features are equal and
+    have no density (Blum et al. 2021, appendix B.6).
     """
     signed: set[str] = set()
 
@@ -46,7 +46,7 @@ def before_activation(net: nn.Module, run: Callable[[], object], size: tuple[int
 
 
 def check_layers(net: nn.Module, layers: Sequence[str], name: str) -> None:
-    """ModelError for a layer that a network does not have, with the near ones."""
+    """Raise ModelError for a layer that a network does not have, with similar names."""
     known = [key for key, _ in net.named_modules() if key]
     for layer in layers:
         plain = layer.removesuffix(INPUT)
@@ -64,15 +64,14 @@ def grid_layers(
     size: tuple[int, int],
     look_at: Callable[[str, torch.Tensor], None] = lambda *_: None,
 ) -> list[str]:
-    """Return the layers that give a grid of features over an image of ``size`` (height, width) when ``run``
-    shows the network one, in the order in which they run, up to what the last layer is given, which is the
-    last of them.
+    """Return the layers that give a grid of features when ``run`` runs the network on an image of ``size``
+    (height, width), in the order in which they run, ending with the input of the last layer.
 
-    Left out is what runs after the last layer, or in an auxiliary head; of layers that give the same numbers
-    the last is there. ``look_at`` sees each with what it gave.
+    Layers after the last one or in an auxiliary head are left out; among layers with equal outputs, only the
+    last is kept. ``look_at`` receives each name and output.
     """
     head, last = last_layer(net)
-    seen: dict[str, tuple[torch.Size, bytes]] = {}  # the shape and a digest of what layers gave
+    seen: dict[str, tuple[torch.Size, bytes]] = {}  # the shape and a digest of each layer's output
     done, hooks = list[bool](), []
 
     def note(name: str, value: object) -> None:

@@ -1,9 +1,9 @@
 """Weights that join the scores of several layers: a logistic regression on pixels that are known to be
 anomalous or not.
 
-Conventions: scores are (n, L) and anomalous (n,) bool. The regression has an intercept, which orders nothing
-and is not returned, and a small penalty on its weights for standardised scores, so that scores that part the
-pixels wholly have finite weights.
+Conventions: scores are (n, L) and anomalous (n,) bool. The regression has an intercept, which does not affect
+the order and is not returned, and a small penalty on the weights of standardised scores, so that weights stay
+finite when scores separate the pixels perfectly.
 Source: Blum et al. 2021, section 5.2 (as Lee et al. 2018).
 """
 
@@ -17,8 +17,8 @@ _ROUNDS, _PENALTY = 50, 1e-4
 
 
 def logistic_weights(scores: np.ndarray, anomalous: np.ndarray) -> np.ndarray:
-    """Return the weights (L,) of scores (n, L) that say best which pixels are anomalous (n,). MetricError
-    where all or none are.
+    """Return the weights (L,) of scores (n, L) that best predict which pixels are anomalous (n,). MetricError
+    if all or none are.
 
     >>> scores = np.array(
     ...     [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [2.0, 0.0], [2.0, 1.0], [3.0, 0.0], [3.0, 1.0]]

@@ -1,10 +1,11 @@
-"""The method mahalanobis, and what it is made of: the distance to the nearest class, of Gaussians of one
+"""The method mahalanobis and its parts: the distance to the nearest class, for Gaussians with a shared
 covariance around the mean features of each class.
 
-Conventions: features are (n, D); a feature counts for the one class that its whole patch has. The covariance
-is that within classes, with a small share of its mean variance added to its diagonal (``SHRINK``), so that it
-can be inverted where features are linearly dependent. Distances are squared, and to the nearest class mean;
-the method's score is sqrt(distance / D): the root mean square per feature, in standard deviations.
+Conventions: features are (n, D); a feature counts for a class only if its whole patch has that class. The
+covariance is within classes, with a small share of its mean variance added to its diagonal (``SHRINK``), so
+that it can be inverted even if features are linearly dependent. Distances are squared, and to the nearest
+class mean; the method's score is sqrt(distance / D): the root mean square per feature, in standard
+deviations.
 Source: Lee et al. 2018, eq. 1 and 2; a baseline of Blum et al. 2021's successors (SegmentMeIfYouCan).
 """
 
@@ -22,12 +23,13 @@ from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.methods.embeddings import Embeddings
 
 SHRINK = 1e-4
-_ROWS, _ROWS_OF_GPU = 512, 1 << 17  # features at a time: what a processor's cache holds
+_ROWS, _ROWS_OF_GPU = 512, 1 << 17  # features at once, to fit a CPU's cache
 
 
 def class_gaussians(features: Tensor, classes: Tensor, shrink: float = SHRINK) -> tuple[Tensor, Tensor]:
-    """Return the means (K, D) of the classes that have features, and W (D, D) such that W (z - mean) has the
-    covariance 1, of features (n, D) and the classes (n,) that they have, -1 of none. MetricError without any.
+    """Return the means (K, D) of the classes that have features, and W (D, D) such that W (z - mean) has
+    identity covariance, from features (n, D) and their classes (n,), -1 for none. MetricError if no feature
+    has a class.
 
     >>> means, whiten = class_gaussians(
     ...     torch.tensor([[0.0, 1.0], [0.0, -1.0], [4.0, 1.0], [4.0, -1.0]]), torch.tensor([0, 0, 1, 1])
@@ -70,13 +72,13 @@ def mahalanobis_distances(features: Tensor, means: Tensor, whiten: Tensor) -> Te
 
 def _to_nearest(values: Tensor, centres: Tensor) -> Tensor:
     out = values.new_full((len(values),), torch.inf)
-    for centre in centres:  # a difference of squares would lose the digits of what is near
+    for centre in centres:  # a difference of squares would lose the digits of small distances
         out = torch.minimum(out, (values - centre).square().sum(1))
     return out
 
 
 class ClassDistance:
-    """The means of the classes, and what makes the covariance within them 1."""
+    """The means of the classes, and the whitening matrix of the covariance within them."""
 
     epsilon = 0.0
 
@@ -108,7 +110,7 @@ class ClassDistance:
         return (found.sqrt().reshape(len(grid), 1, *grid.shape[2:]),)
 
     def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
-        """Return the score at a size, bilinearly."""
+        """Return the score resized bilinearly."""
         return np.array(enlarged(values[0], size)[0])
 
     def tensors(self) -> dict[str, Tensor]:

@@ -1,11 +1,12 @@
-"""A method that was fitted to a network: what it asks of that, and the one file that holds it.
+"""The interface of a method fitted to a network, and the file that holds it.
 
 Conventions: a method taps ``layers`` of a network by their names. `values` runs beside the network, on its
-device: it makes arrays (N, K, h, w) of the features of these layers and of the logits, of any size each.
-`score` makes the (H, W) float32 score of one image's, large = more anomalous, at the size of its labels.
-Where ``epsilon`` is above 0 the network sees the image a second time, each number of its input moved by that
-much against the gradient of its `objective` (`MovesInput`), and the method scores what it says then. A file
-is a safetensors file: tensors, and in its metadata a JSON object of what they are; nothing is unpickled.
+device: it makes arrays (N, K, h, w), of any size each, from the features of these layers and the logits.
+`score` makes the (H, W) float32 score of one image from them, large = more anomalous, at the size of its
+labels. If ``epsilon`` is above 0, the network sees the image a second time, with each input value moved by
+epsilon against the gradient of its `objective` (`MovesInput`), and the method scores that second output. A
+file is a safetensors file: tensors, and a JSON object in its metadata that describes them; nothing is
+unpickled.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from faultscape.uncertainty.method_files import ABOUT, MethodAbout, about_text, 
 
 
 class Fitted(Protocol):
-    """A method, fitted."""
+    """A fitted method."""
 
     layers: tuple[str, ...]
     epsilon: float
 
     def values(self, features: Sequence[Tensor], logits: Tensor) -> tuple[Tensor, ...]:
-        """Return arrays (N, K, h, w) of the grids (N, D, h, w) of the layers, in their order, and of the
-        logits (N, C, h, w).
+        """Return arrays (N, K, h, w) from the grids (N, D, h, w) of the layers, in order, and the logits (N,
+        C, h, w).
         """
         ...
 
@@ -38,7 +39,7 @@ class Fitted(Protocol):
         ...
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all that is to be kept of it."""
+        """Return all tensors to store."""
         ...
 
 
@@ -46,12 +47,12 @@ class MovesInput(Fitted, Protocol):
     """A method whose epsilon may be above 0."""
 
     def objective(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:
-        """Return the number whose gradient moves the input: the anomaly of the whole image."""
+        """Return the value whose gradient moves the input: the anomaly score of the whole image."""
         ...
 
 
 def write(path: Path, about: MethodAbout, tensors: Mapping[str, Tensor]) -> None:
-    """Put the file of a fitted method."""
+    """Write the file of a fitted method."""
     from safetensors.torch import save
 
     held = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
@@ -60,9 +61,7 @@ def write(path: Path, about: MethodAbout, tensors: Mapping[str, Tensor]) -> None
 
 
 def read(path: Path) -> tuple[MethodAbout, dict[str, Tensor]]:
-    """Return what the file of a fitted method says about itself, and its tensors. ModelError where it is
-    none.
-    """
+    """Return the metadata and the tensors of a fitted method's file. ModelError if it is not such a file."""
     from safetensors import SafetensorError, safe_open
 
     about = read_about(path)

@@ -1,14 +1,15 @@
-"""How near features lie to those of training images: the density of the nearest neighbours by cosine, and the
-share of them that have the predicted class.
+"""Nearness of features to those of training images: the density of the nearest neighbours by cosine, and the
+share of it that has the predicted class.
 
-Conventions: features are (n, D) and are brought to length 1; one that has no length is like none (cosine 0).
-Neighbours are exact: the largest cosines of all, found a block of training features at a time; of equal ones
-those that come first, so that the nearest few are always the first of the nearest many. NaN is nearest of
-all, so that it shows. The paper prints exp(-cos) in eq. 4 and 5 and calls the sum a density, though it is
-largest for what is far. A density grows with nearness: here it is the mean of exp(cos) over k neighbours, and
-the score its negative logarithm, from -1 (k features just like it) to 1. ``printed`` takes the mean of
-exp(-cos) as the score, as if eq. 5 were a distance; of one neighbour both order alike. In eq. 4 the class's
-share of the density is taken from 1; as printed the weights of near and far neighbours are swapped.
+Conventions: features are (n, D), scaled to length 1; a zero vector has cosine 0 with all. Neighbours are
+exact: the largest cosines of all, found one block of training features at a time; among equal ones the first
+count, so that the nearest few are always the first of the nearest many. NaN counts as nearest, so that it
+becomes visible. The paper prints exp(-cos) in eq. 4 and 5 and calls the sum a density, although it is largest
+for distant features. A density should grow with nearness: here it is the mean of exp(cos) over k neighbours,
+and the score is its negative logarithm, from -1 (k identical features) to 1. ``printed`` uses the mean of
+exp(-cos) as the score, as if eq. 5 were a distance; with one neighbour both give the same order. In eq. 4,
+the class's share of the density is subtracted from 1; as printed, the weights of near and far neighbours are
+swapped.
 Source: Blum et al. 2021, section 5.1, eq. 4 and 5, B.5; Mandelbaum and Weinshall 2017; Papernot and McDaniel
 2018 (cosine).
 """
@@ -21,14 +22,14 @@ from torch import Tensor
 
 from faultscape.errors import MetricError
 
-# queries and keys held against each other at a time: 8 MB of cosines, near a processor's cache, and a few
-# times that while they are chosen from; on a GPU, which waits for each block to be counted, 1 GB
+# queries and keys compared at once: 8 MB of cosines, near a CPU's cache size, and a few times that during
+# selection; on a GPU, which waits for each block to be counted, 1 GB
 _BLOCK, _BLOCK_ON_GPU = (512, 4096), (16_384, 16_384)
 
 
 class Neighbours:
-    """Training features (m, D) of length 1, among which methods look for neighbours. Those that share them
-    search a grid once, for ``most`` neighbours; 0 where one method has them alone.
+    """Training features (m, D) of length 1, in which methods search for neighbours. Methods that share them
+    search a grid once, for ``most`` neighbours; 0 if only one method uses them.
     """
 
     def __init__(self, keys: Tensor) -> None:
@@ -37,8 +38,8 @@ class Neighbours:
         self._last: tuple[Tensor, Tensor, Tensor] | None = None
 
     def of(self, grid: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """Return the cosines (N * h * w, k) and the places of the k nearest of the features of a grid (N, D,
-        h, w).
+        """Return the cosines (N * h * w, k) and the places of the k nearest neighbours of the features of a
+        grid (N, D, h, w).
         """
         last = self._last
         if last is None or last[0] is not grid or last[1].shape[1] < k:
@@ -48,7 +49,7 @@ class Neighbours:
         return last[1][:, :k], last[2][:, :k]
 
     def forget(self) -> None:
-        """Let go of the last search, which is large."""
+        """Discard the last search result, which is large."""
         self._last = None
 
     def _on(self, device: torch.device) -> Tensor:
@@ -60,7 +61,7 @@ class Neighbours:
 
 
 def unit(features: Tensor) -> Tensor:
-    """Return features (..., D) of length 1, or 0 where they have none.
+    """Return features (..., D) scaled to length 1; zero vectors stay 0.
 
     >>> unit(torch.tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
@@ -69,8 +70,8 @@ def unit(features: Tensor) -> Tensor:
 
 
 def nearest(queries: Tensor, keys: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Return the cosines (n, k), the largest first, and the places (n, k) of the k nearest of keys (m, D), of
-    length 1 as the queries (n, D) are. MetricError where there are fewer than k.
+    """Return the cosines (n, k), the largest first, and the places (n, k) of the k nearest keys (m, D) to
+    queries (n, D), all of length 1. MetricError if there are fewer than k.
 
     >>> keys = unit(torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]))
     >>> nearest(keys[:1], keys, 2)[1].tolist()
@@ -104,14 +105,14 @@ def _nearest(queries: Tensor, keys: Tensor, k: int, block: int) -> tuple[Tensor,
 
 
 def _below_largest(values: Tensor, k: int) -> Tensor:
-    """Return the number (n, 1) just below the k-th largest of each row."""
+    """Return the float (n, 1) just below the k-th largest value of each row."""
     return values.topk(min(k, values.shape[1]), dim=1).values[:, -1:].nextafter(values.new_tensor(-torch.inf))
 
 
 def _above(values: Tensor, least: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Return of each row of values (n, m) what is above ``least`` (n, 1), or NaN, in its order, and where:
-    few of many. Rows are filled up with -inf; one that has far more than k keeps those that may be among its
-    k largest.
+    """Return, for each row of values (n, m), the few values above ``least`` (n, 1), or NaN, in order, and
+    their places. Rows are padded with -inf; a row with far more than k keeps those that may be among its k
+    largest.
     """
     rows, columns = _places((values <= least).logical_not_())
     counts = rows.bincount(minlength=len(values))
@@ -127,8 +128,8 @@ def _above(values: Tensor, least: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _places(mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the rows and the columns where a mask (n, m) is true. On a processor NumPy finds the few of many
-    in a tenth of the time.
+    """Return the rows and columns where a mask (n, m) is true. On a CPU, NumPy finds sparse entries in a
+    tenth of the time.
     """
     if mask.device.type != "cpu":
         rows, columns = mask.nonzero(as_tuple=True)
@@ -140,8 +141,7 @@ def _places(mask: Tensor) -> tuple[Tensor, Tensor]:
 
 def density_score(cosines: Tensor, *, printed: bool = False) -> Tensor:
     """Return the score (n,) of cosines (n, k) to the nearest neighbours, large = far from all (Blum et al.
-    2021, eq. 5).
-    Errors: MetricError for cosines of another shape.
+    2021, eq. 5). Errors: MetricError for cosines of the wrong shape.
 
     >>> density_score(torch.tensor([[1.0, 1.0], [0.0, 0.0]])).round(decimals=4).tolist()
     [-1.0, -0.0]
@@ -152,8 +152,8 @@ def density_score(cosines: Tensor, *, printed: bool = False) -> Tensor:
 
 
 def class_score(cosines: Tensor, has: Tensor, *, printed: bool = False) -> Tensor:
-    """Return 1 - the share of the density (n,) that neighbours have whose patch holds the predicted class,
-    ``has`` (n, k) (Blum et al. 2021, eq. 4). Errors: MetricError where shapes differ.
+    """Return 1 - the share (n,) of the density from neighbours whose patch contains the predicted class,
+    ``has`` (n, k) (Blum et al. 2021, eq. 4). Errors: MetricError if shapes differ.
 
     >>> class_score(torch.zeros(1, 4), torch.tensor([[True, True, True, False]])).tolist()
     [0.25]

@@ -1,11 +1,11 @@
-"""The method odin: one less the largest probability at a temperature, of an image that was first moved
-towards what the network says about it.
+"""The method odin: 1 - the largest probability at a temperature, for an image first moved towards the
+network's prediction.
 
-Conventions: each number of the network's input moves by ``epsilon`` against the gradient of the mean over
+Conventions: each value of the network's input moves by ``epsilon`` against the gradient of the mean over
 pixels of -log max softmax(z / T). Nothing is fitted: temperature and epsilon are given, or searched on a
 validation set with unknown objects. Blum et al. 2021 left both out of their benchmark (B.2: temperature
-helped little, and the gradient did not fit into memory), so that epsilon is 0 by default, which costs no
-second look.
+helped little, and the gradient did not fit into memory), so epsilon is 0 by default, which needs no second
+pass.
 Source: Liang et al. 2018, eq. 1 and 2; SegmentMeIfYouCan takes epsilon 1e-4 and temperature 3.
 """
 
@@ -54,7 +54,7 @@ class Odin:
         return -(logits / self.temperature).log_softmax(1).amax(1).mean()
 
     def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
-        """Return 1 - the largest probability at a size."""
+        """Return 1 - the largest probability, at a size."""
         return facts_of(values[0], size).others
 
     def tensors(self) -> dict[str, Tensor]:

@@ -1,10 +1,9 @@
-"""The method standardised-max-logit: how far the largest logit lies below what is usual where this class is
-predicted.
+"""The method standardised-max-logit: how far the largest logit is below its mean for the predicted class.
 
-Conventions: of each channel the mean and the standard deviation of the largest logit where it is the largest,
-over training images; a channel that is the largest in fewer than 100 sampled pixels has those of all. The
-score is -(max z - mean) / deviation of the predicted channel, made at the size of the labels. The smoothing
-and the treatment of boundaries of the paper are left out.
+Conventions: for each channel, the mean and the standard deviation of its logit where it is the largest, over
+training images; a channel that is the largest in fewer than 100 sampled pixels uses those of all pixels. The
+score is -(max z - mean) / deviation of the predicted channel, computed at the size of the labels. The paper's
+smoothing and boundary treatment are left out.
 Source: Jung et al. 2021, eq. 3 to 5.
 """
 
@@ -19,8 +18,8 @@ from faultscape.maps.winners import enlarged
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.methods.embeddings import Embeddings
 
-_ENOUGH = 100  # pixels of a class, before it has numbers of its own
-_ROWS = 64  # of the image, whose logits are held at a time
+_ENOUGH = 100  # pixels of a class needed for its own statistics
+_ROWS = 64  # image rows whose logits are held at once
 
 
 class StandardisedMaxLogit:

@@ -1,3 +1,3 @@
-"""The networks that `train` builds: one file a family, each a module that ends in a layer which a head can
-take the place of.
+"""The networks that `train` builds: one file per family, each a module that ends in a layer that a head can
+replace.
 """

@@ -1,9 +1,9 @@
-"""BACKBONES: the networks that `train` builds by name, each a complete entry; help, documents and tables are
-read off it.
+"""BACKBONES: the networks that `train` builds by name, each a complete entry, from which help, documents and
+tables are made.
 
-Conventions: reading this loads no torch: ``place`` names the function that builds one, of a ``size``, with so
-many classes and a rate of dropout. Pixels are divided by 255, less ``mean``, over ``std``. Any other network
-is ``hf:OWNER/MODEL`` or a folder of the transformers library, whose weights it starts from, or
+Conventions: importing this does not load torch: ``place`` names the function that builds a network from a
+``size``, a number of classes and a dropout rate. Pixels become (x / 255 - ``mean``) / ``std``. Other networks
+are ``hf:OWNER/MODEL`` or a folder of the transformers library, whose weights are the start, or
 ``file.py:function``, which returns a module that ends in a linear layer or a 1x1 convolution.
 """
 
@@ -32,18 +32,18 @@ _DEPTHS: Mapping[str, int] = {  # blocks of a vision transformer, or of the stag
     "50": 6,
     "101": 23,
 }
-MIDDLE = "middle"  # the word for a backbone's own layers of MC dropout
+MIDDLE = "middle"  # the name for a backbone's default layers of MC dropout
 
 
 @dataclass(frozen=True)
 class Backbone:
-    """A network by name: what builds it, what both sides of its input are multiples of, its ``stride`` from
+    """A network by name: its builder, the ``multiple`` for both sides of its input, its ``stride`` from
     pixels to logits, and the ``mean`` and ``std`` of its pixels.
 
-    ``middle`` are the blocks of its encoder behind which MC dropout stands by default (`--dropout-at
-    middle`): up to four, spread over a vision transformer, or over the stage before the last, which stands
-    for the middle flow of Blum et al. 2021's encoder. ``any_crop``: it is trained on crops of any size, such
-    as 513 x 513.
+    ``middle`` are the encoder blocks after which MC dropout is placed by default (`--dropout-at middle`): up
+    to four, spread over a vision transformer, or over the stage before the last, which corresponds to the
+    middle flow of Blum et al. 2021's encoder. ``any_crop``: it can be trained on crops of any size, such as
+    513 x 513.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Backbone:
 
 
 def _spread(pattern: str, blocks: int) -> tuple[str, ...]:
-    """Return the names of up to four of so many blocks, evenly spread, the last among them.
+    """Return the names of up to four blocks, evenly spread and including the last.
 
     >>> _spread("block {}", 23)
     ('block 4', 'block 10', 'block 16', 'block 22')
@@ -140,7 +140,7 @@ BACKBONES: tuple[Backbone, ...] = (
 
 
 def backbone_named(name: str) -> Backbone | None:
-    """Return the backbone of a name, None for one of the hub, of a folder or of a file; OptionError with the
+    """Return the backbone with a name, None for one from the hub, a folder or a file; OptionError with the
     nearest name otherwise.
 
     >>> backbone_named("segmenter-L/16").multiple

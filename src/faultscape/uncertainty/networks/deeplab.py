@@ -2,8 +2,8 @@
 features, and a decoder that adds features of stride 4.
 
 Conventions: pixels (N, 3, H, W) to logits (N, K, H / 4, W / 4). The encoder is a ResNet of the transformers
-library whose last stage is dilated instead of strided. Blum et al. 2021's own base has an Xception-71 and a
-dense prediction cell, of which no weights can be had for torch.
+library whose last stage is dilated instead of strided. Blum et al. 2021 use an Xception-71 and a dense
+prediction cell, for which no torch weights are available.
 Source: Chen et al. 2018; Blum et al. 2021, appendix B.1.
 """
 
@@ -19,7 +19,7 @@ SIZES = {
     "50": ("bottleneck", (256, 512, 1024, 2048), (3, 4, 6, 3)),
     "101": ("bottleneck", (256, 512, 1024, 2048), (3, 4, 23, 3)),
 }
-STAGES = ("stage1", "stage4")  # of strides 4 and 16
+STAGES = ("stage1", "stage4")  # at strides 4 and 16
 RATES = (6, 12, 18)  # of the dilated convolutions, at output stride 16
 WIDTH, LOW = 256, 48
 
@@ -45,7 +45,7 @@ class DeepLab(nn.Module):
 
 
 class Pooling(nn.Module):
-    """Features at several rates of dilation, and those of the whole image, side by side and brought to 256
+    """Features at several dilation rates, and those of the whole image, concatenated and reduced to 256
     channels.
     """
 
@@ -53,7 +53,7 @@ class Pooling(nn.Module):
         super().__init__()
         rates = [_convolution(width, WIDTH, 3, rate) for rate in RATES]
         self.branches = nn.ModuleList([_convolution(width, WIDTH, 1), *rates])
-        # no batch norm: one pixel an image has no spread
+        # no batch norm: one pixel per image has no variance
         self.image = nn.Sequential(nn.Conv2d(width, WIDTH, 1), nn.ReLU())
         self.together = nn.Sequential(
             _convolution(WIDTH * (len(self.branches) + 1), WIDTH, 1), nn.Dropout(dropout)
@@ -66,7 +66,7 @@ class Pooling(nn.Module):
 
 
 def deeplab(size: str, classes: int, dropout: float) -> DeepLab:
-    """Return a DeepLabv3+ on a ResNet of a size (18, 50 or 101), with new random weights."""
+    """Return a DeepLabv3+ on a ResNet of a size (18, 50 or 101), with random weights."""
     from transformers import ResNetBackbone, ResNetConfig
 
     layer, widths, depths = SIZES[size]
@@ -76,8 +76,8 @@ def deeplab(size: str, classes: int, dropout: float) -> DeepLab:
 
 
 def of_encoder(encoder: Any, classes: int, dropout: float = 0.1) -> DeepLab:
-    """Return a DeepLabv3+ on a ResNet of the library that gives STAGES, whose last stage is dilated from now
-    on.
+    """Return a DeepLabv3+ on a ResNet of the library that outputs STAGES; the ResNet's last stage becomes
+    dilated.
     """
     widths = encoder.config.hidden_sizes
     for module in encoder.encoder.stages[-1].modules():

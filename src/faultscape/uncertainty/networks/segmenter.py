@@ -1,10 +1,10 @@
 """Segmenter: a ViT whose patch tokens are mapped to classes by one linear layer.
 
 Conventions: pixels (N, 3, H, W), both sides multiples of 16, to logits (N, K, H / 16, W / 16); callers that
-need maps up-sample them bilinearly. The class token is dropped, and position embeddings are brought to the
-input's grid, bicubically. With ``member_blocks`` the last encoder blocks have BatchEnsemble's fast weights in
-their MLPs: their inputs are repeated for each member, and each member's tokens go through its own part of the
-head.
+need maps up-sample them bilinearly. The class token is dropped, and position embeddings are resized
+bicubically to the input's grid. With ``member_blocks``, the last encoder blocks have BatchEnsemble's fast
+weights in their MLPs: their inputs are repeated for each member, and each member's tokens go through its own
+part of the head.
 Source: Strudel et al. 2021; Buchanan et al. 2022, section 2, and its code for the blocks (22 and 23 of
 ViT-L).
 """
@@ -47,7 +47,7 @@ class Segmenter(nn.Module):
 
     def use_members(self, blocks: int, members: int, fast_start: FastStart, spread: float, seed: int) -> None:
         """Give the MLPs of the last encoder blocks fast weights. Errors: OptionError for more blocks than
-        there are.
+        exist.
         """
         layers = blocks_of(self.vit)
         if not 0 < blocks <= len(layers):
@@ -70,8 +70,8 @@ class Segmenter(nn.Module):
 
 
 def segmenter(size: str, classes: int, dropout: float, image: int = 768) -> Segmenter:
-    """Return a Segmenter of a size (T, S, B or L), with new random weights; position embeddings are those
-    of a square image.
+    """Return a Segmenter of a size (T, S, B or L), with random weights; position embeddings are for a square
+    image.
     """
     from transformers import ViTConfig, ViTModel
 
@@ -100,7 +100,7 @@ def _repeated(members: int) -> Any:
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         count = inputs[0].shape[0]
 
-        def repeat(value: Any) -> Any:  # tokens, and whatever else the library says about each image
+        def repeat(value: Any) -> Any:  # tokens, and the library's other values per image
             of_images = isinstance(value, Tensor) and value.ndim > 1 and value.shape[0] == count
             return value.repeat(members, *[1] * (value.ndim - 1)) if of_images else value
 
@@ -110,8 +110,8 @@ def _repeated(members: int) -> Any:
 
 
 def _own_parts(made: Tensor, members: int) -> Tensor:
-    """Return (N, L, E x C) of a head's channels (E x N, L, E x C): of each member's tokens that member's
-    logits.
+    """Return (N, L, E x C) from a head's channels (E x N, L, E x C): for each member, its own logits on its
+    own tokens.
     """
     if made.shape[-1] % members:
         raise OptionError(

@@ -1,9 +1,9 @@
-"""Networks of the transformers library: SegFormer of any size, and whatever folder of the library segments or
-encodes.
+"""Networks of the transformers library: SegFormer of any size, and any folder of the library with a
+segmentation network or an encoder.
 
-Conventions: what a folder holds becomes the start of a network, its last layer new where the classes
-differ. A semantic network stays as it is; a ViT becomes the encoder of a `Segmenter`, a ResNet that of a
-`DeepLab`. A network is described by its configuration, so that it is built again without the folder.
+Conventions: the weights in a folder are the start of a network, with a new last layer if the classes differ.
+A semantic network is kept; a ViT becomes the encoder of a `Segmenter`, a ResNet that of a `DeepLab`. A
+network is described by its configuration, so that it can be rebuilt without the folder.
 Source: Xie et al. 2021 (SegFormer).
 """
 
@@ -29,14 +29,14 @@ SEGFORMERS = {  # widths of the stages, their blocks, width of the decoder
     "b4": ((64, 128, 320, 512), (3, 8, 27, 3), 768),
     "b5": ((64, 128, 320, 512), (3, 6, 40, 3), 768),
 }
-ENCODERS = ("vit", "resnet")  # that a Segmenter and a DeepLab are made of
-MULTIPLE = 32  # of both sides of the input of a network of the hub
-# what loads code or weights from elsewhere
+ENCODERS = ("vit", "resnet")  # of a Segmenter and a DeepLab
+MULTIPLE = 32  # for both sides of the input of a hub network
+# keys that load code or weights from elsewhere
 _ELSEWHERE = ("auto_map", "backbone", "use_pretrained_backbone", "use_timm_backbone")
 
 
 def segformer(size: str, classes: int, dropout: float) -> nn.Module:
-    """Return a SegFormer of a size (b0 to b5), with new random weights."""
+    """Return a SegFormer of a size (b0 to b5), with random weights."""
     from transformers import SegformerConfig, SegformerForSemanticSegmentation
 
     widths, depths, decoder = SEGFORMERS[size]
@@ -48,8 +48,8 @@ def segformer(size: str, classes: int, dropout: float) -> nn.Module:
 
 
 def of_folder(folder: str, classes: int) -> nn.Module:
-    """Return the network that a folder of the library holds, with its weights; ModelError where it neither
-    segments by classes nor is one of ENCODERS.
+    """Return the network in a folder of the library, with its weights; ModelError if it neither segments by
+    class nor is one of ENCODERS.
     """
     import transformers
 
@@ -78,8 +78,8 @@ def of_folder(folder: str, classes: int) -> nn.Module:
 
 
 def config_of(net: Any) -> tuple[JsonObject, int]:
-    """Return the configuration of a network of the library, or of its encoder, and what both sides of its
-    input are raised to multiples of.
+    """Return the configuration of a network of the library, or of its encoder, and the multiple to which both
+    sides of its input are raised.
     """
     if isinstance(net, Segmenter):
         return net.vit.config.to_dict(), net.patch
@@ -89,7 +89,7 @@ def config_of(net: Any) -> tuple[JsonObject, int]:
 
 
 def _with_decoder(kind: str, net: Any, classes: int) -> nn.Module:
-    """Return an encoder with a decoder, another network as it is."""
+    """Return an encoder with a decoder added; other networks unchanged."""
     match kind:
         case "vit":
             return Segmenter(net, classes)
@@ -100,7 +100,7 @@ def _with_decoder(kind: str, net: Any, classes: int) -> nn.Module:
 
 
 def of_config(config: Mapping[str, object], classes: int) -> nn.Module:
-    """Return a network of a configuration of the library, with new random weights; ModelError for one that
+    """Return a network from a configuration of the library, with random weights; ModelError for one that
     cannot be built, or that would load code or weights from elsewhere.
     """
     import transformers
@@ -134,8 +134,8 @@ def of_config(config: Mapping[str, object], classes: int) -> nn.Module:
 
 
 def supported() -> tuple[str, ...]:
-    """Return the kinds of configurations that a network can be made of: those that the library knows to
-    segment by classes, and encoders.
+    """Return the supported kinds of configurations: the library's networks that segment by class, and
+    encoders.
     """
     from transformers.models.auto.modeling_auto import (
         MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING_NAMES as SEMANTIC,
@@ -145,7 +145,7 @@ def supported() -> tuple[str, ...]:
 
 
 def _elsewhere(config: Mapping[str, object]) -> str:
-    """Return the first key of a configuration, or of one within it, that loads code or weights from
+    """Return the first key of a configuration, or of a nested one, that loads code or weights from
     elsewhere.
     """
     for key, value in config.items():

@@ -1,1 +1,1 @@
-"""Training: losses, rates, crops, presets and the one loop."""
+"""Training: losses, learning rates, crops, presets and the loop."""

@@ -1,9 +1,10 @@
-"""Checkpoints: all that training needs to go on as if it had never stopped, as tensors in one file.
+"""Checkpoints: everything that training needs to resume as if it had never stopped, as tensors in
+one file.
 
-Conventions: a checkpoint is ``step-N-KEY.safetensors``, KEY the first digits of that of what is trained:
-weights under ``model/``, the optimiser's tensors under ``optimiser/NAME/PARAMETER``, and words (the step, the
-key, what mixed precision knows) in its metadata. Chance is not part of it, since it follows from the seed and
-the step. The last two are kept; one is put only where all weights are finite.
+Conventions: a checkpoint is ``step-N-KEY.safetensors``, where KEY is the first digits of the training's key.
+It holds weights under ``model/``, the optimiser's tensors under ``optimiser/NAME/PARAMETER``, and the step,
+the key and the state of mixed precision in its metadata. Random state is not part of it, because that depends
+on the seed and the step. The last two are kept; one is written only if all weights are finite.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ KEPT = 2
 def write(
     folder: Path, step: int, key: str, net: nn.Module, optimiser: torch.optim.Optimizer, more: dict[str, Any]
 ) -> None:
-    """Put the checkpoint of a step, and remove all but the last."""
+    """Write the checkpoint of a step, and remove all but the last ones."""
     from safetensors.torch import save
 
     tensors = {f"model/{name}": value.detach().cpu().contiguous() for name, value in net.state_dict().items()}
@@ -41,12 +42,12 @@ def write(
         folder / f"step-{step:08d}-{_short(key)}.safetensors",
         save(tensors, {"about": json.dumps({"step": step, "key": key, **more})}),
     )
-    for path in set(found(folder)) - set(found(folder, key)[-KEPT:]):  # those of another key were left behind
+    for path in set(found(folder)) - set(found(folder, key)[-KEPT:]):  # those with another key are leftovers
         path.unlink()
 
 
 def found(folder: Path, key: str = "") -> list[Path]:
-    """Return the checkpoints of a folder, of one key or of all, the earliest first."""
+    """Return the checkpoints in a folder, for one key or all, the earliest first."""
     held = [(path, _NAME.fullmatch(path.name)) for path in folder.iterdir()] if folder.is_dir() else []
     return sorted(
         (path for path, name in held if name and (not key or name[2] == _short(key))),
@@ -55,10 +56,10 @@ def found(folder: Path, key: str = "") -> list[Path]:
 
 
 def read(folder: Path, key: str, net: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Any]:
-    """Bring a network and its optimiser to where the last whole checkpoint of this key was; returns its
-    words, {"step": 0} where there is none.
+    """Restore a network and its optimiser from the last complete checkpoint with this key; return its
+    metadata, {"step": 0} if there is none.
 
-    Errors: ModelError where a checkpoint belongs to a different network than its key says.
+    Errors: ModelError if a checkpoint belongs to a different network than its key says.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -68,7 +69,7 @@ def read(folder: Path, key: str, net: nn.Module, optimiser: torch.optim.Optimize
                 about = json.loads((file.metadata() or {}).get("about", "{}"))
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dict
         except (SafetensorError, OSError, ValueError):
-            # cut short by whatever killed the run: the one before it is whole
+            # truncated when the run was killed; the one before it is complete
             continue
         if about.get("key") != key:
             continue
@@ -98,7 +99,7 @@ def _short(key: str) -> str:
 
 
 def remove(folder: Path) -> None:
-    """Remove all checkpoints of a folder and the logs beside them, once what they lead to is there."""
+    """Remove all checkpoints in a folder and their logs, once the trained result exists."""
     for path in [*found(folder), *folder.glob("log-*.csv")]:
         path.unlink()
     if folder.is_dir() and not any(folder.iterdir()):

@@ -1,9 +1,9 @@
-"""What a network is shown in training: a random part of an image at a random scale, mirrored or not, and the
-labels of the same pixels.
+"""Training crops: a random part of an image at a random scale, mirrored or not, and the labels of the same
+pixels.
 
 Conventions: images are (H, W, 3) uint8 and labels (H, W) int16 places of classes, IGNORED (-100) or OUTSIDE
-(-1). Chance comes in as a generator: the same generator, the same crop. What an image does not fill is
-IGNORED. Pixels are divided by 255, less the mean, over the standard deviation: (3, H, W) float32.
+(-1). Randomness comes from a generator: the same generator state gives the same crop. Pixels outside the
+image are IGNORED. Network input is (x / 255 - mean) / standard deviation, (3, H, W) float32.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def crop(
 
 
 def resized(photo: np.ndarray, labels: np.ndarray, size: Size) -> tuple[np.ndarray, np.ndarray]:
-    """Return an image at a size, bilinearly, and its labels by the nearest pixel."""
+    """Return an image resized bilinearly, and its labels by nearest neighbour."""
     import cv2
 
     if (photo.shape[1], photo.shape[0]) == size == (labels.shape[1], labels.shape[0]):

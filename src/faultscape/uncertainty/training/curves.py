@@ -1,8 +1,8 @@
-"""log.csv of a network: a row a step, with what validation found.
+"""log.csv of a network: one row per step, with the validation results.
 
-Conventions: while training lasts the log lies beside the checkpoints, under the key of what is trained, so
-that a network keeps its own until another one is whole; after a run that was killed rows behind the
-checkpoint are written again. Seconds lie outside every law.
+Conventions: during training the log is next to the checkpoints, under the training's key, so that a network
+keeps its old log until the new one is complete; after a killed run, rows after the checkpoint are rewritten.
+Seconds are not covered by any law.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ COLUMNS = ("step", "loss", "rate", "gradient_norm", "seconds", "validation_miou"
 
 @dataclass(frozen=True)
 class Row:
-    """One step: loss, rate, the norm of the gradients before it was bounded, seconds, and what validation
-    found after it (NaN where it did not look).
+    """One step: loss, rate, the gradient norm before clipping, seconds, and the validation results after it
+    (NaN if there was no validation).
     """
 
     step: int
@@ -36,13 +36,13 @@ class Row:
 
 
 def log_of(folder: Path, key: str = "") -> Path:
-    """Return where the log of a network's folder lies, or while training lasts that of what has this key."""
+    """Return the path of the log in a network's folder, or, with a key, of the log during training."""
     return folder / "checkpoint" / f"log-{key[:12]}.csv" if key else folder / LOG
 
 
 def read_rows(folder: Path, key: str = "") -> list[Row]:
-    """Return the rows of a network's log, or of that of what has this key; none where there is none, and none
-    that is damaged.
+    """Return the rows of a network's log, or of the log with this key; empty if there is none. Damaged rows
+    are left out.
     """
     try:
         held = list(csv.DictReader(log_of(folder, key).read_text(encoding="utf-8").splitlines()))
@@ -59,7 +59,7 @@ def read_rows(folder: Path, key: str = "") -> list[Row]:
 
 
 def write_rows(folder: Path, rows: Sequence[Row], key: str = "") -> None:
-    """Put the log of a network, or while training lasts that of what has this key."""
+    """Write the log of a network, or, with a key, the log during training."""
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
     out.writerow(COLUMNS)

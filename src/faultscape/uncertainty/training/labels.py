@@ -1,5 +1,5 @@
-"""What a label says to a loss: a class is 0..K-1; IGNORED pixels count in none, which void and withheld ones
-are; OUTSIDE ones were void from the start, and a loss that asks for pixels of no class sees them.
+"""Label values for losses: classes are 0..K-1. IGNORED pixels (void or withheld) count in no loss. OUTSIDE
+pixels were void from the start, and losses that need pixels of no class use them.
 """
 
 IGNORED, OUTSIDE = -100, -1

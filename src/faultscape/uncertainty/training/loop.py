@@ -1,11 +1,11 @@
-"""The one loop that trains: a step is a batch of random crops, a loss, gradients of bounded norm, a rate that
-follows the plan.
+"""The training loop: a step is a batch of random crops, a loss, clipped gradients, and a learning rate from
+the plan.
 
-Conventions: nothing depends on when a run began or was stopped: the order of images follows from the seed and
-the epoch, a crop from the seed, the step and its place in the batch, and what a network leaves out at random
-from the seed and the step. So a run that was killed goes on from its last checkpoint to the same bytes, on a
-processor with the same number of threads. Accelerate brings devices and mixed precision. A loss that is not
-finite stops the run, whose last good checkpoint stays.
+Conventions: results do not depend on when a run started or stopped: the order of images depends on the seed
+and the epoch, a crop on the seed, the step and its place in the batch, and dropout on the seed and the step.
+A killed run therefore resumes from its last checkpoint and ends with the same bytes, on a CPU with the same
+number of threads. Accelerate handles devices and mixed precision. A loss that is not finite stops the run,
+and its last good checkpoint stays.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from faultscape.uncertainty.training.crops import crop, pixels
 from faultscape.uncertainty.training.memory import Shares
 from faultscape.uncertainty.training.plan import TrainingPlan
 
-# number of an image -> photo (H, W, 3) uint8, labels (H, W) int16
+# image number -> image (H, W, 3) uint8, labels (H, W) int16
 Read = Callable[[int], tuple[np.ndarray, np.ndarray]]
 EVERY = 120.0  # seconds between two checkpoints
-_SKIPPED = 40  # steps in a row that half precision may leave out while it looks for its scale
-_AHEAD = 2  # batches that are read before the network is ready for them
+_SKIPPED = 40  # consecutive steps that half precision may skip while finding its scale
+_AHEAD = 2  # batches read ahead of the network
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a network is to learn from: how many ``images`` there are, how one is ``read`` and what it is
-    ``called``, by which ``loss``, with which class ``weights``, and how its input is normalised.
+    """What a network learns from: the number of ``images``, how one is ``read`` and what it is ``called``,
+    the ``loss``, the class ``weights``, and the normalisation of its input.
     """
 
     images: int
@@ -56,8 +56,8 @@ class Task:
 
 @dataclass(frozen=True)
 class Step:
-    """What a step said: its number from 1, the loss, the rate, the norm of the gradients before it was
-    bounded, and what validation found after it.
+    """The results of a step: its number from 1, the loss, the rate, the gradient norm before clipping, and
+    the validation results after it.
     """
 
     step: int
@@ -70,8 +70,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Machine:
-    """What training runs on: the device, ``no``, ``fp16`` or ``bf16`` precision, threads for reading images,
-    and the seconds between two checkpoints.
+    """What training runs on: the device, the precision (``no``, ``fp16`` or ``bf16``), threads for reading
+    images, and the seconds between two checkpoints.
     """
 
     device: str = "cpu"
@@ -90,11 +90,11 @@ def train(
     validate: Callable[[nn.Module], dict[str, float]] | None = None,
     say: Callable[[str], None] = print,
 ) -> Iterator[Step]:
-    """Yield each step of training a network by a plan, from the last checkpoint of this ``key`` in a folder
-    on; at the end the network is trained, and in training mode.
+    """Train a network by a plan, from the last checkpoint with this ``key`` in a folder on, and yield each
+    step; at the end the network is trained, and in training mode.
 
-    Errors: ModelError where the loss or the gradients are not finite, or memory is too short for a single
-    image.
+    Errors: ModelError if the loss or the gradients are not finite, or memory is too short for a
+    single image.
     """
     accelerator = _accelerator(machine)
     net = net.to(accelerator.device).train()
@@ -132,12 +132,12 @@ def train(
             checkpoints.write(folder, step + 1, key, net, own, {"at_once": shares.most, **more})
             saved = time.monotonic()
         yield Step(step + 1, value, rate, norm, time.perf_counter() - begun, found)
-    accelerator.unwrap_model(prepared, keep_fp32_wrapper=False)  # from now on it runs as it will in use
+    accelerator.unwrap_model(prepared, keep_fp32_wrapper=False)  # from now on it runs as in use
 
 
 def checkpoint_activations(net: nn.Module) -> None:
-    """Let a network of the transformers library compute its blocks again in the backward pass, for less
-    memory; ModelError where it has none that can.
+    """Let a network of the transformers library recompute its blocks in the backward pass to save memory;
+    ModelError if it does not support that.
     """
     for module in net.modules():
         if (enable := getattr(module, "activation_checkpointing_enable", None)) is not None:
@@ -161,7 +161,7 @@ def order(seed: int, epoch: int, images: int) -> np.ndarray:
 
 
 def members_of(plan: TrainingPlan, step: int, images: int) -> list[int]:
-    """Return the numbers of the images of a step; where there are fewer than a batch, some of them twice.
+    """Return the numbers of the images of a step; if there are fewer than a batch, some are repeated.
 
     >>> len(members_of(TrainingPlan(batch=8), 0, 3))
     8
@@ -174,7 +174,7 @@ def members_of(plan: TrainingPlan, step: int, images: int) -> list[int]:
 def _batches(
     plan: TrainingPlan, task: Task, steps: Sequence[int], readers: int
 ) -> Iterator[tuple[Tensor, Tensor, list[int]]]:
-    """Yield (images (N, 3, h, w), labels (N, h, w), their numbers) of each step; the next ones are read
+    """Yield (images (N, 3, h, w), labels (N, h, w), their numbers) for each step, reading the next ones
     meanwhile.
     """
 
@@ -202,8 +202,8 @@ def _batches(
 
 
 def _optimiser(net: nn.Module, plan: TrainingPlan) -> torch.optim.Optimizer:
-    """Return the optimiser of a plan; biases and what has one axis (norms) do not decay, and fast weights
-    learn at their own rate.
+    """Return the optimiser of a plan; biases and one-dimensional parameters (norms) have no weight decay, and
+    fast weights have their own learning rate.
     """
     heads = [module for module in net.modules() if isinstance(module, Head | BatchEnsembleLinear)]
     fast = {id(parameter) for head in heads for parameter in head.fast_parameters()}
@@ -227,7 +227,7 @@ def _optimiser(net: nn.Module, plan: TrainingPlan) -> torch.optim.Optimizer:
 
 
 def _accelerator(machine: Machine) -> Any:
-    """Return an accelerator for a device, whatever an earlier training of this process had."""
+    """Return an accelerator for a device, independent of earlier training in this process."""
     try:
         from accelerate import Accelerator
         from accelerate.state import AcceleratorState

@@ -1,11 +1,11 @@
-"""What training makes small: the cross-entropy of a network's logits at the size of its labels, of members
-the mean of theirs.
+"""Training losses: the cross-entropy of a network's logits at the size of its labels; for members, the mean
+of theirs.
 
 Conventions: logits are up-sampled bilinearly to the labels (N, H, W); pixels whose label is ``IGNORED``
-(-100) count nothing, which void and withheld pixels are. Classes may have weights. Where pixels are known to
-be of no class (``OUTSIDE``, -1: void from the start, never withheld), the void class takes them as a class of
-its own, the entropy loss asks for even probabilities there, an outlier head learns to tell them from all
-others, and a Dirichlet is to be flat there.
+(-100), such as void and withheld pixels, do not count. Classes may have weights. On pixels known to be of no
+class (``OUTSIDE``, -1: void from the start, never withheld), the void-class loss treats void as a separate
+class, the entropy loss asks for uniform probabilities, an outlier head learns to distinguish them from all
+others, and a Dirichlet should be flat.
 Source: Buchanan et al. 2022, section 2 and its code (mean of member losses); Blum et al. 2021, section 5.1
 and B.4 for void pixels; Bevandic et al. 2019 (outlier head).
 """
@@ -30,8 +30,8 @@ _, VOID_CLASS, _EVEN, OUTLIER_HEAD, DIRICHLET = LOSSES
 
 @dataclass(frozen=True)
 class Counts:
-    """How much the pixels of a batch weigh: those of classes, and how many are outside of all, and of a
-    class.
+    """The weight of the pixels of a batch that have a class, and the numbers of pixels outside all classes
+    and of a class.
     """
 
     known: Tensor
@@ -42,7 +42,7 @@ class Counts:
 def counts_of(
     labels: Tensor, weights: Tensor | None = None, name: LossName = "ce", channels: int = 0
 ) -> Counts:
-    """Return what the labels of a whole batch weigh, so that its parts can be done one after another."""
+    """Return the counts of a whole batch's labels, so that its parts can be processed one after another."""
     known = _known(labels, name, channels)
     seen = known[known != IGNORED]
     weight = (
@@ -59,16 +59,15 @@ def loss(
     outside_weight: float = 1.0,
     of: Counts | None = None,
 ) -> Tensor:
-    """Return the loss of what a network says about images whose labels are (N, H, W), or (N,) of one answer
-    each.
+    """Return the loss of a network's output for images with labels (N, H, W), or (N,) for one answer each.
 
-    ``name`` is ce, void-class (the last class is that of void pixels), entropy (beside ce, ``outside_weight``
-    times the cross-entropy to even probabilities on void pixels), outlier-head (beside ce, ``outside_weight``
-    times the binary cross-entropy of the outlier's logit, of known and of void pixels half each) or dirichlet
-    (beside ce, .1 times the divergence from sharp Dirichlets on known pixels, and ``outside_weight`` times .1
-    times that from the flat one on void pixels: Blum et al. 2021, eq. 3). ``of`` are the counts of the batch
-    that these images are a part of: the losses of its parts add up to its own. Errors: OptionError for
-    another name.
+    ``name`` is ce, void-class (the last class is for void pixels), entropy (ce plus ``outside_weight`` times
+    the cross-entropy to uniform probabilities on void pixels), outlier-head (ce plus ``outside_weight`` times
+    the binary cross-entropy of the outlier's logit, with half the weight each on known and void pixels) or
+    dirichlet (ce plus .1 times the divergence from sharp Dirichlets on known pixels, and ``outside_weight``
+    times .1 times that from the flat one on void pixels: Blum et al. 2021, eq. 3). ``of`` are the counts of
+    the whole batch if these images are a part of it: the losses of the parts add up to that of the batch.
+    Errors: OptionError for an unknown name.
 
     >>> said = Doubt(torch.zeros(1, 2, 2, 2))
     >>> round(float(loss(said, torch.tensor([[[0, 1], [IGNORED, 1]]]))), 4)
@@ -87,7 +86,7 @@ def loss(
 
 
 def _known(labels: Tensor, name: LossName, channels: int) -> Tensor:
-    """Return labels in which pixels outside of all classes are those of the last channel, or ignored."""
+    """Return labels in which pixels outside all classes belong to the last channel, or are ignored."""
     return labels.masked_fill(labels == OUTSIDE, channels - 1 if name == VOID_CLASS else IGNORED)
 
 

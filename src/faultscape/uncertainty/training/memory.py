@@ -1,7 +1,7 @@
-"""What memory allows: a batch goes through a network in parts where it does not fit as a whole.
+"""Fit a batch into memory: it goes through a network in parts if it does not fit as a whole.
 
-Conventions: parts give the gradients of the whole batch, since each counts by the pixels of all; batch norm
-and what is drawn at random see each part by itself.
+Conventions: the parts give the gradients of the whole batch, because each is weighted by the pixels of all;
+batch norm and random draws see each part separately.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from faultscape.uncertainty.training.losses import VOID_CLASS, counts_of, loss
 
 @contextmanager
 def in_memory(image: Tensor) -> Iterator[None]:
-    """Let an image (1, 3, h, w) be shown to a network outside the steps of training; ModelError where it does
-    not fit into memory.
+    """Run a network on an image (1, 3, h, w) outside training steps; ModelError if it does not fit into
+    memory.
     """
     try:
         yield
@@ -38,8 +38,8 @@ def in_memory(image: Tensor) -> Iterator[None]:
 
 
 class Shares:
-    """How many images of a batch go through the network at once: all of them, or half as many whenever memory
-    is too short, to the same gradients.
+    """How many images of a batch go through the network at once: all, or half as many whenever memory is too
+    short, with the same gradients.
     """
 
     def __init__(self, most: int, processes: Sequence[GaussianProcessHead] = ()) -> None:
@@ -62,7 +62,7 @@ class Shares:
 
         def share(
             part: Tensor, said: Tensor
-        ) -> float:  # of its own, so that nothing of it is held when it fails
+        ) -> float:  # a separate function, so that it releases everything when it fails
             for head in self._processes:
                 head.counted = said >= 0 if name != VOID_CLASS else said != IGNORED
             with accelerator.autocast():
@@ -90,7 +90,7 @@ class Shares:
                     head.end_batch()
                     head.counted = None
                 return total
-            self._halve(len(images), say)  # here the error, and what its frames held, is gone
+            self._halve(len(images), say)  # here the error, and everything its frames held, is released
 
     def _halve(self, batch: int, say: Callable[[str], None]) -> None:
         at_once = min(self.most, batch)

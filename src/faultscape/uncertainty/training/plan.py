@@ -1,9 +1,9 @@
-"""How a network is trained, in numbers: how long, at which rate, on which crops.
+"""The training plan of a network: how long, at which rate, on which crops.
 
-Conventions: a plan is in ``epochs``, or in ``steps`` where these are given. Sizes are (width, height) in
-pixels; a crop that an image does not fill has void beside it. The rate rises over ``warm_up`` epochs, at most
-half of the steps, and then falls: polynomial r (1 - t)^power, cosine r (1 + cos pi t) / 2, or constant, for t
-from 0 to 1. Fast weights (BatchEnsemble) learn ``fast_rate`` times as fast.
+Conventions: a plan is in ``epochs``, or in ``steps`` if given. Sizes are (width, height) in pixels; a crop
+that is larger than its image is padded with void. The rate rises over ``warm_up`` epochs, at most half of the
+steps, and then falls: polynomial r (1 - t)^power, cosine r (1 + cos pi t) / 2, or constant, for t from 0 to
+1. Fast weights (BatchEnsemble) learn ``fast_rate`` times as fast.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Size = tuple[int, int]
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """How long, at which rate and on what a network is trained; ``size`` is that to which images are brought
-    first, None for their own, and ``scale`` a range of random factors after it.
+    """How long, at which rate and on what a network is trained; ``size`` is the size to which images are
+    first resized, None for their own, and ``scale`` a range of random factors after it.
     """
 
     epochs: float = 100.0
@@ -46,7 +46,7 @@ class TrainingPlan:
     seed: int = 0
 
     def check(self) -> None:
-        """OptionError for the first number that makes no sense."""
+        """Raise OptionError for the first invalid number."""
         positive = {
             **({"steps": self.steps} if self.steps else {"epochs": self.epochs}),
             "batch": self.batch,
@@ -79,13 +79,13 @@ class TrainingPlan:
                 raise OptionError(f"--{name} {value!r} is not known; use {', '.join(get_args(kind))}")
 
     def steps_an_epoch(self, images: int) -> int:
-        """Return how many steps go once over so many images; images that do not fill a batch are left for
-        another epoch's order.
+        """Return the number of steps in one epoch over this many images; images that do not fill a batch are
+        left out until another epoch.
         """
         return max(1, images // self.batch)
 
     def all_steps(self, images: int) -> int:
-        """Return how many steps there are.
+        """Return the total number of steps.
 
         >>> TrainingPlan(epochs=2, batch=4).all_steps(10), TrainingPlan(steps=7).all_steps(10)
         (4, 7)

@@ -1,9 +1,9 @@
-"""PRESETS: plans of training, with what heads are told under them, each a complete entry.
+"""PRESETS: training plans with the options of heads, each a complete entry.
 
-Conventions: a preset of Buchanan et al. 2022 has the numbers of Cityscapes and those of ADE20K (150 classes),
-and a class list of a hundred or more takes the latter. ``heads`` are options that heads have under the preset
-and would not have by themselves. What the paper and its code leave open is ours: the optimiser's other
-constants, crops of images that were scaled by .5 to 2, flips.
+Conventions: a preset of Buchanan et al. 2022 has the settings for Cityscapes and those for ADE20K (150
+classes); a class list of a hundred or more uses the latter. ``heads`` are options of heads that differ from
+their defaults under the preset. The paper and its code leave some choices open, which are ours: the
+optimiser's other constants, crops of images scaled by .5 to 2, flips.
 Source: Buchanan et al. 2022, section 2 (s3-paper) and the code of its authors (s3-code), which differ.
 """
 
@@ -16,17 +16,17 @@ from faultscape.errors import OptionError, closest
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.training.plan import TrainingPlan
 
-MANY_CLASSES = 100  # of ADE20K's kind
+MANY_CLASSES = 100  # like ADE20K
 
 
 @dataclass(frozen=True)
 class TrainingPreset:
-    """A plan by name: ``many`` is that of a class list of a hundred or more, ``heads`` the options of heads,
-    ``epochs_of_many`` the epochs of heads that have others in ``many``, ``window`` and ``stride`` how a
-    network sees in use.
+    """A plan by name: ``many`` is the plan for a class list of a hundred or more, ``heads`` the options of
+    heads, ``epochs_of_many`` the epochs of heads that differ in ``many``, ``window`` and ``stride`` the
+    windows in use.
 
-    ``member_blocks``: the last encoder blocks that have fast weights under the head batch-ensemble.
-    ``from_init``: the share of its steps that a network which starts from another takes.
+    ``member_blocks``: the number of last encoder blocks with fast weights for the head batch-ensemble.
+    ``from_init``: the share of the steps for a network that starts from another one.
     """
 
     name: str
@@ -44,7 +44,7 @@ class TrainingPreset:
     source: str = ""
 
     def plan_for(self, classes: int, head: str = "linear") -> TrainingPlan:
-        """Return the plan for so many classes and a head."""
+        """Return the plan for a number of classes and a head."""
         if classes < MANY_CLASSES:
             return self.plan
         return replace(self.many, epochs=self.epochs_of_many.get(head, self.many.epochs))
@@ -148,7 +148,7 @@ PRESETS: tuple[TrainingPreset, ...] = (
 
 
 def preset_named(name: str) -> TrainingPreset:
-    """Return the preset of a name; OptionError with the nearest name otherwise.
+    """Return the preset with a name; OptionError with the nearest name otherwise.
 
     >>> preset_named("s3-paper").plan.batch
     64

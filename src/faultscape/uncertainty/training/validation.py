@@ -1,10 +1,10 @@
-"""What a network is worth while it is trained: mean IoU and negative log-likelihood over whole images.
+"""Validation during training: mean IoU and negative log-likelihood over whole images.
 
-Conventions: images are brought to the size of the plan (None: their own), raised to what the network's sides
-are multiples of, and its logits, or its members', up-sampled bilinearly to their labels (H, W); a network
-that sees windows is shown each image in windows side by side, so that memory is bounded by one. IGNORED and
-OUTSIDE pixels do not count. Mean IoU is over the classes that occur in truth or prediction. It is watched,
-and chooses nothing: the last step is the network.
+Conventions: images are resized to the size of the plan (None: their own), rounded up to the network's
+multiple, and its logits, or its members', are up-sampled bilinearly to their labels (H, W). A network with
+windows sees each image in windows side by side, so that memory is bounded by one window. IGNORED and OUTSIDE
+pixels do not count. Mean IoU is over the classes that occur in truth or prediction. Validation is only for
+monitoring: the network is always that of the last step.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Pairs = Iterable[Sequence[Tensor]]  # of images (N, 3, H, W) and labels (N, H, W
 
 @dataclass(frozen=True)
 class Images:
-    """Whole images: how many, how one is read (image (H, W, 3) uint8, labels (H, W) int16), at which size
-    they are shown, and how pixels are normalised; ``window`` is the side of the squares in which they are
-    shown, 0 for whole.
+    """Whole images: their number, how one is read (image (H, W, 3) uint8, labels (H, W) int16), the size at
+    which they are shown, and how pixels are normalised; ``window`` is the side of square windows, 0 for whole
+    images.
     """
 
     count: int
@@ -43,7 +43,7 @@ class Images:
     def tensors(
         self, device: str | torch.device, numbers: Sequence[int] | None = None
     ) -> Iterator[tuple[Tensor, np.ndarray]]:
-        """Yield (image (1, 3, h, w), labels (H, W)) of all images, or of some; of windows, each with the
+        """Yield (image (1, 3, h, w), labels (H, W)) for all images, or some; with windows, each with the
         labels that no window before it had.
         """
         for number in range(self.count) if numbers is None else numbers:
@@ -51,7 +51,7 @@ class Images:
             width, height = self.size or (photo.shape[1], photo.shape[0])
             size = (-(-width // self.multiple) * self.multiple, -(-height // self.multiple) * self.multiple)
             photo, at_size = resized(photo, labels, size)
-            at_size = at_size.copy()  # what was read is the reader's
+            at_size = at_size.copy()  # do not change the reader's array
             for rows, columns in side_by_side(size, self.window):
                 shown = torch.from_numpy(pixels(photo[rows, columns], self.mean, self.std))[None].to(device)
                 if not self.window:
@@ -63,7 +63,7 @@ class Images:
 
 def side_by_side(size: Size, window: int) -> list[tuple[slice, slice]]:
     """Return the windows (rows, columns) that cover an image of (width, height), the last of a row or column
-    moved back to end with it; the whole image where ``window`` is 0.
+    moved back to end with it; the whole image if ``window`` is 0.
 
     >>> [columns.start for _, columns in side_by_side((10, 4), 4)]
     [0, 4, 6]
@@ -88,15 +88,15 @@ def some_of(count: int, most: int) -> list[int]:
 
 
 def probabilities(said: Doubt, size: Size) -> Tensor:
-    """Return the probabilities (N, C, H, W) of what a network says, at a size (width, height): of members the
-    mean of theirs, after up-sampling.
+    """Return a network's probabilities (N, C, H, W) at a size (width, height); for members, the mean of
+    theirs after up-sampling.
     """
     if said.own is not None:
         return _at_size(said.own, size).softmax(1)
     assert said.members is not None
     members = said.members.unbind(1)
     total = _at_size(members[0], size).softmax(1)
-    for member in members[1:]:  # one after another, since all of them at this size are gigabytes
+    for member in members[1:]:  # one after another, because all of them at this size take gigabytes
         total += _at_size(member, size).softmax(1)
     return total / len(members)
 
@@ -109,10 +109,11 @@ def validate(
     most: int | None = None,
     classes: int | None = None,
 ) -> dict[str, float]:
-    """Return the mean IoU (``miou``) and the negative log-likelihood a pixel (``nll``) of a network over
-    images (of an `Images` over at most this many, evenly spread); NaN where no pixel is labelled.
+    """Return the mean IoU (``miou``) and the negative log-likelihood per pixel (``nll``) of a network over
+    images (at most ``most``, evenly spread, of an `Images`); NaN if no pixel is labelled.
 
-    ``classes`` are the first channels, of which the mean is taken: a channel of void pixels is none of them.
+    ``classes`` is the number of first channels that the mean is over: a channel for void pixels is not among
+    them.
     """
     was = net.training
     net.eval()
@@ -141,7 +142,7 @@ def validate(
 def _shown(
     images: Images | Pairs, device: str | torch.device, most: int | None
 ) -> Iterator[tuple[Tensor, np.ndarray]]:
-    """Yield (image (1, 3, h, w), labels (H, W)) of images, of an `Images` of at most this many."""
+    """Yield (image (1, 3, h, w), labels (H, W)) for images; at most ``most`` of an `Images`."""
     if isinstance(images, Images):
         yield from images.tensors(device, some_of(images.count, images.count if most is None else most))
         return

@@ -1,3 +1,1 @@
-"""What Label Studio's files are made of: packed runs of its brush, shapes in percent, tasks and who answered
-them.
-"""
+"""Parts of Label Studio's files: packed brush runs, shapes in percent, tasks and their annotators."""

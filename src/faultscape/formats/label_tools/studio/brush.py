@@ -1,12 +1,12 @@
-"""The runs in which Label Studio keeps what was painted with its brush: packed bits, four values a pixel.
+"""The run-length format of Label Studio's brush: packed bits, four values per pixel.
 
 Conventions: a mask is (H, W); its values go row by row, each four times (red, green, blue, alpha), and alpha
-is what counts. 32 bits say how many values there are, 5 bits their width less one (8), 4 x 4 bits the widths
-less one of the four kinds of lengths (3, 4, 8, 16). Then block by block: 1 bit, 1 for a run; 2 bits, the kind
-of its length; the length less one; and the value of a run once, or all values. `encode` writes as the Python
-tools of Label Studio do: the shortest kind that holds a run, runs of more than 65,536 values in pieces of
-that many, all of them of the last kind, and 1 to 8 bits of zeros behind. Blocks of single values are only
-read: no run of a pixel is shorter than four.
+is what counts. The head has 32 bits for the number of values, 5 bits for their width minus one (8), and 4 x 4
+bits for the widths minus one of the four kinds of lengths (3, 4, 8, 16). Then, for each block: 1 bit, set for
+a run; 2 bits, the kind of its length; the length minus one; and the value of a run once, or all values.
+`encode` writes like Label Studio's Python tools: the shortest kind that holds a run, runs of more than 65,536
+values in pieces of that length, all of the last kind, and 1 to 8 zero bits at the end. Blocks of single
+values are only read, because no run of a pixel is shorter than four.
 Source: the README file of @thi.ng/rle-pack; which kind is chosen and the layout of the data were found by
 encoding masks with label-studio-sdk.
 """
@@ -19,16 +19,16 @@ import numpy as np
 
 from faultscape.errors import LabelMapError
 
-MOST_BYTES = 4 << 20  # of one mask: noise on 4 million pixels takes as many
+MOST_BYTES = 4 << 20  # per mask: noise on 4 million pixels takes this many
 _KINDS = (3, 4, 8, 16)
 _HEAD = 53  # bits
 _WORD = 8
 _LONGEST = 1 << 16  # values of a run
-_CHUNK = 1 << 17  # bytes that are walked through at a time
+_CHUNK = 1 << 17  # bytes processed at once
 
 
 def encode(mask: np.ndarray) -> bytes:
-    """Return the bytes of an (H, W) mask, bool or uint8 (alpha, of which a bool is 0 or 255).
+    """Return the bytes of an (H, W) mask, bool or uint8 (alpha; a bool becomes 0 or 255).
 
     >>> list(encode(np.array([[True, False]])))
     [0, 0, 0, 8, 57, 27, 252, 127, 241, 128, 0]
@@ -57,8 +57,8 @@ def encode(mask: np.ndarray) -> bytes:
 
 
 def decode(rle: bytes | Sequence[int], pixels: int) -> np.ndarray:
-    """Return the alpha of a mask of so many ``pixels``, row by row, uint8; LabelMapError says how the runs
-    are damaged.
+    """Return the alpha of a mask with this number of ``pixels``, row by row, uint8; LabelMapError says how
+    the runs are damaged.
 
     >>> decode([0, 0, 0, 8, 57, 27, 252, 127, 241, 128, 0], 2)
     array([255,   0], dtype=uint8)
@@ -77,7 +77,7 @@ def decode(rle: bytes | Sequence[int], pixels: int) -> np.ndarray:
 
 
 def check(rle: bytes | Sequence[int], pixels: int) -> None:
-    """Raise LabelMapError where `decode` would, making no mask.
+    """Raise LabelMapError if `decode` would, without making a mask.
 
     >>> check(encode(np.eye(3, dtype=bool)), 9)
     """
@@ -85,7 +85,7 @@ def check(rle: bytes | Sequence[int], pixels: int) -> None:
 
 
 def values_of(rle: bytes | Sequence[int]) -> int:
-    """Return how many values runs say they have, four a pixel; LabelMapError where they have no head.
+    """Return the number of values that runs declare, four per pixel; LabelMapError if they have no head.
 
     >>> values_of([0, 0, 0, 8, 57, 27, 252, 127, 241, 128, 0])
     8
@@ -102,8 +102,8 @@ def values_of(rle: bytes | Sequence[int]) -> int:
 def _walked(
     rle: bytes | Sequence[int], pixels: int
 ) -> tuple[bytes, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the bytes, the widths of lengths, and of each block where it begins, whether it holds single
-    values, its kind and its length, once they are found to make so many pixels.
+    """Return the bytes, the widths of lengths, and, for each block, its start, whether it holds single
+    values, its kind and its length, after checking that they give this number of pixels.
     """
     if len(rle) > min(MOST_BYTES, 8 * pixels + 16):
         raise LabelMapError(f"its runs take {len(rle):,} bytes, more than a mask of {pixels:,} pixels can")
@@ -127,7 +127,7 @@ def _walked(
 
 
 def _widths(data: bytes, pixels: int) -> np.ndarray:
-    """Return the widths of the four kinds of lengths, once the head is found to fit."""
+    """Return the widths of the four kinds of lengths, after checking the head."""
     if (said := values_of(data)) != 4 * pixels:
         raise LabelMapError(
             f"its runs have {said:,} values; an image of {pixels:,} pixels has {4 * pixels:,}, four each"
@@ -139,8 +139,8 @@ def _widths(data: bytes, pixels: int) -> np.ndarray:
 
 
 def _facts(words: np.ndarray, wide: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return of blocks, whose first bits lead the ``words``, whether they hold single values, their kind, and
-    how many values they stand for.
+    """Return, for blocks that start at the head of each of the ``words``, whether they hold single values,
+    their kind, and their number of values.
     """
     kind = words >> np.uint32(29) & np.uint32(3)
     length = (words << np.uint32(3) >> (32 - wide).astype(np.uint32)[kind]).astype(np.int64) + 1
@@ -148,7 +148,7 @@ def _facts(words: np.ndarray, wide: np.ndarray) -> tuple[np.ndarray, np.ndarray,
 
 
 def _blocks(data: bytes, wide: np.ndarray) -> np.ndarray:
-    """Return the bit at which each block begins, also of those that the zeros behind the last one make."""
+    """Return the bit at which each block begins, including blocks made by the zeros after the last one."""
     found, at, end = [], _HEAD, 8 * len(data)
     padded = np.frombuffer(data + bytes(4), np.uint8)
     while at < end:
@@ -177,7 +177,7 @@ def _blocks(data: bytes, wide: np.ndarray) -> np.ndarray:
 
 
 def _words(data: bytes, bits: np.ndarray) -> np.ndarray:
-    """Return the 25 bits and more that begin at each of the ``bits``, at the head of uint32."""
+    """Return the 25 or more bits that begin at each of the ``bits``, at the head of uint32."""
     padded = np.frombuffer(data + bytes(4), np.uint8)
     byte = bits >> 3
     words = padded[byte].astype(np.uint32) << np.uint32(24)
@@ -187,7 +187,7 @@ def _words(data: bytes, bits: np.ndarray) -> np.ndarray:
 
 
 def _packed(codes: np.ndarray, widths: np.ndarray) -> bytes:
-    """Return codes of at most 27 bits one behind the other, and 1 to 8 bits of zeros."""
+    """Return codes of at most 27 bits concatenated, followed by 1 to 8 zero bits."""
     ends = np.cumsum(widths)
     begins = ends - widths
     out = np.zeros(int(ends[-1]) // 8 + 5, np.uint8)

@@ -1,11 +1,11 @@
-"""Label Studio's results that have an area, each as a piece that can be painted: runs of the brush, bitmasks,
-polygons, rectangles, ellipses.
+"""Label Studio's results with an area, each as a piece that can be painted: brush runs, bitmasks, polygons,
+rectangles, ellipses.
 
-Conventions: points are in percent of the image; a pixel is inside an outline where its centre is (even-odd
-rule), inside a mask where its alpha is above 0, which is also how Label Studio shows it. Rectangles turn
-about their upper left corner, ellipses about their centre, clockwise. A PNG without transparency covers the
-whole image in Label Studio, and is refused.
-Source: Label Studio's documentation of its tags; that alpha counts and where shapes turn was read in its
+Conventions: points are in percent of the image; a pixel is inside an outline if its centre is (even-odd
+rule), and inside a mask if its alpha is above 0, as Label Studio displays it. Rectangles rotate about their
+upper left corner, ellipses about their centre, clockwise. A PNG without transparency covers the whole image
+in Label Studio, and is refused.
+Source: Label Studio's documentation of its tags; the use of alpha and the centres of rotation come from its
 editor.
 """
 
@@ -31,14 +31,14 @@ from faultscape.formats.label_tools.studio import brush
 from faultscape.nouns import Classes
 
 _SHAPES = ("brush", "bitmask", "polygon", "rectangle", "ellipse")
-# types of results, and which shape each is
+# types of results, and the shape of each
 AREAS = {name: shape for shape in _SHAPES for name in (shape, f"{shape}labels")}
 PNG = "data:image/png;base64,"
 _FAR = 1e6  # percent
 
 
 def type_of(result: dict[str, Any]) -> str:
-    """Return the type of a result in lower case, '' where it has none."""
+    """Return the type of a result in lower case, '' if it has none."""
     kind = result.get("type")
     return kind.lower() if isinstance(kind, str) else ""
 
@@ -46,7 +46,7 @@ def type_of(result: dict[str, Any]) -> str:
 def piece_of(
     result: Any, size: tuple[int, int], beside: dict[Any, Any], classes: Classes, where: str
 ) -> Piece:
-    """Return what a result paints; LabellingError says why it paints nothing."""
+    """Return the piece that a result paints; LabellingError if it cannot be painted."""
     value = result.get("value") if isinstance(result, dict) else None
     if not isinstance(value, dict):
         raise LabellingError(f"{where}: has no value")
@@ -107,7 +107,7 @@ def piece_of(
 
 
 def _numbers(value: dict[str, Any], name: str, where: str) -> float:
-    """Return a number of a shape; what turns it may be absent."""
+    """Return a number of a shape; only its rotation may be absent."""
     number = value.get(name, 0 if name == "rotation" else None)
     if type(number) not in (int, float) or not abs(number) < _FAR:
         raise LabellingError(f"{where}: {name} must be a finite number; got {str(number)[:40]}")
@@ -126,7 +126,7 @@ def _corners(points: Any, size: tuple[int, int], where: str) -> np.ndarray:
 
 
 def _turned(points: Iterable[tuple[float, float]], degrees: float, size: tuple[int, int]) -> np.ndarray:
-    """Return points in percent as pixels, turned about the first of them."""
+    """Return points in percent as pixels, rotated about the first one."""
     corners = np.array(tuple(points), np.float64) * size / 100
     if not degrees % 360:
         return corners
@@ -139,7 +139,7 @@ def _outline(outline: list[list[float]], size: tuple[int, int], box: tuple[int, 
 
 
 def _ellipse(shape: tuple[float, float, float, float], degrees: float, size: tuple[int, int]) -> Box:
-    """Return the pixels whose centres lie within an ellipse, as a formula says."""
+    """Return the pixels whose centres are inside an ellipse, by its equation."""
     x, y, a, b = (v * side / 100 for v, side in zip(shape, (*size, *size), strict=True))
     if a <= 0 or b <= 0:
         return 0, 0, np.zeros((0, 0), bool)
@@ -152,7 +152,7 @@ def _ellipse(shape: tuple[float, float, float, float], degrees: float, size: tup
     across = np.arange(left, right, dtype=np.float64)[None] + (0.5 - x)
     down = np.arange(top, bottom, dtype=np.float64)[:, None] + (0.5 - y)
     mask = np.empty((max(bottom - top, 0), max(right - left, 0)), bool)
-    for k in range(0, len(mask), 256):  # rows at a time: of a large image all would take gigabytes
+    for k in range(0, len(mask), 256):  # in blocks of rows: a large image would take gigabytes at once
         d = down[k : k + 256]
         mask[k : k + 256] = ((across * cosine + d * sine) / a) ** 2 + (
             (d * cosine - across * sine) / b
@@ -167,21 +167,21 @@ def _brush(rle: list[int], size: tuple[int, int]) -> Box:
 
 
 def bitmask(text: str, size: tuple[int, int], where: str) -> Box:
-    """Return where the alpha of a PNG in base64 is above 0; LabellingError where it is none, has another size
-    or no transparency.
+    """Return where the alpha of a PNG in base64 is above 0; LabellingError if it is not a PNG, has the wrong
+    size or no transparency.
     """
     with decoding(where, LabellingError):
         return 0, 0, np.asarray(_opened(text, size, where).convert("RGBA").getchannel("A")) > 0
 
 
 def check_bitmask(text: str, size: tuple[int, int], where: str) -> None:
-    """Raise LabellingError where `bitmask` would, except for damaged pixels: none are decoded."""
+    """Raise LabellingError if `bitmask` would, except for damaged pixels, because none are decoded."""
     with decoding(where, LabellingError):
         _opened(text, size, where).verify()
 
 
 def _opened(text: str, size: tuple[int, int], where: str) -> Image.Image:
-    """Return the PNG of a bitmask, not decoded yet."""
+    """Return the PNG of a bitmask, not yet decoded."""
     try:
         data = base64.b64decode(text.removeprefix(PNG), validate=True)
     except (binascii.Error, ValueError):

@@ -1,10 +1,10 @@
-"""Label Studio's files, whatever was asked: tasks as JSON, who answered them, what its images are called, and
-which labels its configuration knows.
+"""Label Studio's files for any kind of question: tasks as JSON, their annotators, the names of their images,
+and the labels of the configuration.
 
-Conventions: a task has ``data`` (addresses of images among it) and, once exported, ``annotations``, each with
-a list ``result``. A person's latest annotation of a task that was not skipped counts. Images are
-named as Label Studio's local storage names them, /data/local-files/?d=PATH. What is ours of a task stands in
-data.meta: ``image`` is its id, and ``ask`` what was asked. A configuration with a DOCTYPE is refused.
+Conventions: a task has ``data`` (including image addresses) and, once exported, ``annotations``, each with a
+list ``result``. A person's latest annotation of a task that was not skipped counts. Images are named as Label
+Studio's local storage names them, /data/local-files/?d=PATH. Our own fields are in data.meta: ``image`` is
+the image's id, and ``ask`` what was asked. A configuration with a DOCTYPE is refused.
 Source: Label Studio's documentation of its task format, and exports of versions 1.x.
 """
 
@@ -24,12 +24,12 @@ from faultscape.errors import LabellingError
 from faultscape.formats.guard import read_bytes
 from faultscape.formats.label_tools.named_masks import load_json
 
-_UPLOAD = 128 << 20  # bytes of a file: of more than 250 million none is taken
+_UPLOAD = 128 << 20  # bytes per file: files above 250 million are refused
 CONFIG = "label_config.xml"
 _MOST_CONFIG = 4 << 20
 _HEAD = 1 << 20
 _LOCAL = "/data/local-files/?d="
-# what Label Studio puts before the name of a file that was uploaded
+# the prefix that Label Studio adds to the name of an uploaded file
 _UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
 _IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff", ".gif")
 _TASKS = re.compile(rb"^(\xef\xbb\xbf)?\s*\[\s*\{")
@@ -38,8 +38,8 @@ _KEYS = re.compile(rb'"(annotations|predictions|data)"\s*:\s*[\[{]')
 
 @dataclass(frozen=True)
 class Said:
-    """What one person, or one model, answered for a task: the task's ``data``, who, the list of results,
-    seconds that it took or nan, whether it was skipped, and where it stands.
+    """The answer of one person or model to a task: the task's ``data``, the annotator, the list of results,
+    the seconds taken or nan, whether it was skipped, and its place in the file.
     """
 
     data: dict[str, Any]
@@ -52,15 +52,15 @@ class Said:
 
 @dataclass(frozen=True)
 class Config:
-    """What a configuration knows: for each control (by its ``name``) its tag in lower case and the labels or
-    choices within it.
+    """The content of a configuration: for each control (by its ``name``), its tag in lower case and its
+    labels or choices.
     """
 
     controls: dict[str, tuple[str, frozenset[str]]]
 
 
 def head_of(path: Path) -> bytes:
-    """Return the beginning of a file of tasks, b"" where it is none or cannot be read; never raises."""
+    """Return the beginning of a file of tasks, b"" if it is not one or cannot be read; never raises."""
     try:
         if not os.path.isfile(path):
             return b""
@@ -72,8 +72,8 @@ def head_of(path: Path) -> bytes:
 
 
 def load(path: Path) -> list[Any]:
-    """Return the tasks of a file, not looked at yet; LabellingError where it is not a list of tasks, or
-    larger than is read.
+    """Return the tasks of a file, not yet checked; LabellingError if it is not a list of tasks, or is too
+    large.
     """
     tasks = load_json(path, "a Label Studio JSON file")
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
@@ -88,8 +88,8 @@ def load(path: Path) -> list[Any]:
 def said_of(
     task: dict[str, Any], path: Path, number: int, *, predictions: bool = False, skipped: bool = False
 ) -> Iterator[Said]:
-    """Yield each person's annotation of a task, in the order of their first one: the latest that
-    was not skipped (also skipped ones with ``skipped``); of ``predictions`` what each model version said.
+    """Yield each person's annotation of a task, in the order of their first one: the latest that was not
+    skipped (or any with ``skipped``); with ``predictions``, that of each model version.
     """
     data = task.get("data")
     data = data if isinstance(data, dict) else {}
@@ -121,14 +121,13 @@ def said_of(
 
 
 def task_name(task: dict[str, Any], number: int) -> str:
-    """Return how errors call a task: by its id, else by its place in the file."""
+    """Return a task's name in errors: its id, else its place in the file."""
     id_ = task.get("id")
     return f"task {id_}" if type(id_) is int else f"task number {number}"
 
 
 def address(photo: str) -> str:
-    """Return the address of an image for Label Studio's local storage, whose root is the folder that is
-    written.
+    """Return the address of an image in Label Studio's local storage, whose root is the output folder.
 
     >>> address("images/a b.jpg")
     '/data/local-files/?d=images/a%20b.jpg'
@@ -137,8 +136,8 @@ def address(photo: str) -> str:
 
 
 def image_of(data: dict[str, Any], key: str = "image") -> str:
-    """Return what a task's image is called: the id that we wrote, else the path within its address; '' where
-    it has none.
+    """Return the name of a task's image: the id that we wrote, else the path in its address; '' if it has
+    none.
 
     >>> (
     ...     image_of({"image": "/data/local-files/?d=images/a%20b.jpg"}),
@@ -164,8 +163,8 @@ def image_of(data: dict[str, Any], key: str = "image") -> str:
 
 
 def local_photo(data: dict[str, Any], key: str = "image") -> str:
-    """Return the path of a task's image below the root of Label Studio's local storage, '' where its address
-    leads elsewhere.
+    """Return the path of a task's image below the root of Label Studio's local storage, '' for other
+    addresses.
 
     >>> (
     ...     local_photo({"image": "/data/local-files/?d=images/a%20b.png"}),
@@ -178,9 +177,7 @@ def local_photo(data: dict[str, Any], key: str = "image") -> str:
 
 
 def path_of(text: str) -> str:
-    """Return the path within an address of Label Studio, of a store or of the web; other texts as they
-    are.
-    """
+    """Return the path in an address of Label Studio, a store or the web; other texts unchanged."""
     try:
         parts = urlsplit(text)
         query = parse_qs(parts.query, errors="surrogateescape")
@@ -198,8 +195,8 @@ def path_of(text: str) -> str:
 def dumped(
     tasks: Iterable[dict[str, Any]], folder: Path, name: str, most: int = _UPLOAD
 ) -> Iterator[tuple[Path, bytes]]:
-    """Yield files of tasks, NAME.json, NAME-2.json and so on, each as large as Label Studio takes in one
-    upload; at least one.
+    """Yield files of tasks, NAME.json, NAME-2.json and so on, each small enough for one upload to Label
+    Studio; at least one.
     """
     number, size, lines = 1, 0, list[bytes]()
     for task in tasks:
@@ -216,7 +213,7 @@ def dumped(
 
 
 def read_config(path: Path) -> Config:
-    """Return what a labelling configuration knows; LabellingError where it is damaged, or has a DOCTYPE."""
+    """Return the content of a labelling configuration; LabellingError if it is damaged, or has a DOCTYPE."""
     controls: dict[str, tuple[str, set[str]]] = {}
     open_: list[str] = []
 
@@ -245,7 +242,7 @@ def read_config(path: Path) -> Config:
 
 
 def _person(said: Any) -> str:
-    """Return who completed an annotation: the address, else the name, else the number."""
+    """Return the annotator of an annotation: the email address, else the name, else the number."""
     if isinstance(said, dict):
         said = next((said[key] for key in ("email", "username", "id") if said.get(key) not in (None, "")), "")
     return " ".join(str(said).split())[:200] if type(said) in (int, str) else ""

@@ -1,1 +1,1 @@
-"""Compiled loops of blending over whole numbers, each with a plain twin of the same bytes."""
+"""Compiled integer loops for blending, each with a plain twin that gives the same bytes."""

@@ -1,4 +1,4 @@
-"""Which twin serves: the compiled kernels where numba is, else the plain ones, with the same bytes."""
+"""The choice of kernels: compiled ones if numba is available, else the plain ones, with the same bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from types import ModuleType
 
 
 def blend_kernels() -> ModuleType:
-    """Return the module of kernels that serves here."""
+    """Return the module of kernels to use."""
     try:
         from faultscape.stressors.blend_steps.kernels import planes
     except ImportError:  # no numba, or FAULTSCAPE_NUMBA=0

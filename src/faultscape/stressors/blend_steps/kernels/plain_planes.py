@@ -74,14 +74,14 @@ def move(planes: np.ndarray, centre_y: int, centre_x: int, share: int, taps: int
 
 
 def add_noise(colour: np.ndarray, start: np.uint64, sigmas: np.ndarray) -> None:
-    """Add nearly normal noise of a standard deviation a channel to ``colour`` in place."""
+    """Add nearly normal noise with a standard deviation per channel to ``colour`` in place."""
     words = words_at(int(start), colour.size).reshape(colour.shape)
     total = sum((words >> np.uint64(shift) & np.uint64(0xFFFF)).astype(np.int64) for shift in (0, 16, 32, 48))
     colour[...] = np.clip(colour + (total - 131070) * sigmas // 37837, 0, 65280)
 
 
 def straighten(planes: np.ndarray, colour: np.ndarray, alpha: np.ndarray) -> None:
-    """Fill ``colour`` (h, w, 3) and ``alpha`` (h, w) with those of planes (h, w, 4) of colour times alpha,
+    """Fill ``colour`` (h, w, 3) and ``alpha`` (h, w) from planes (h, w, 4) of colour times alpha,
     and alpha.
     """
     alpha[...] = planes[..., 3]
@@ -92,8 +92,8 @@ def straighten(planes: np.ndarray, colour: np.ndarray, alpha: np.ndarray) -> Non
 def overexposed(
     colour: np.ndarray, alpha: np.ndarray, window: np.ndarray, bright: int, cell: int, out: np.ndarray
 ) -> bool:
-    """Fill ``out`` (rows, columns, 6) with the means over cells of what the frame beside the object, and the
-    object, have above ``bright``; returns whether anything has.
+    """Fill ``out`` (rows, columns, 6) with the means over cells of the excess above ``bright``, in the frame
+    beside the object and in the object; return whether there is any.
     """
     frame = np.maximum(window.astype(np.int32) - bright, 0) * 256 * (4096 - alpha)[..., None] >> 12
     light = np.maximum(colour - bright * 256, 0) * alpha[..., None] >> 12
@@ -105,5 +105,5 @@ def overexposed(
 
 
 def count_values(image: np.ndarray) -> np.ndarray:
-    """Return (3, 256) int64: how often each value stands in each channel of an (H, W, 3) uint8 image."""
+    """Return (3, 256) int64: how often each value occurs in each channel of an (H, W, 3) uint8 image."""
     return np.stack([np.bincount(image[..., c].ravel(), minlength=256) for c in range(3)]).astype(np.int64)

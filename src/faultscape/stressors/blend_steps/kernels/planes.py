@@ -1,7 +1,7 @@
-"""Blurs, resampling, motion, noise and counts of values over whole numbers.
+"""Blurs, resampling, motion, noise and counts of values in integer arithmetic.
 
-Conventions: planes are (h, w, k) int32; weights are whole numbers whose sum is 2^12; what lies outside is 0.
-Results are rounded to the nearest, halves up. The plain twin is `plain_planes`, which gives the same bytes.
+Conventions: planes are (h, w, k) int32; weights are whole numbers with sum 2^12; outside is 0. Results are
+rounded to nearest, halves up. The plain twin is `plain_planes`, which gives the same bytes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _HALF, _SHIFT = 1 << 11, 12
 
 @jit
 def blur(planes: np.ndarray, weights: np.ndarray, lines: np.ndarray, out: np.ndarray) -> None:
-    """Fill ``out`` with the planes weighted along rows, then along columns; ``lines`` (h, w, k) is room for
-    the first.
+    """Fill ``out`` with the planes weighted along rows, then along columns; ``lines`` (h, w, k) is scratch
+    space for the first pass.
     """
     height, width, count = planes.shape
     radius, row = len(weights) // 2, width * count
@@ -52,7 +52,7 @@ def resample(
     out: np.ndarray,
 ) -> None:
     """Fill ``out`` (H, W, k): pixel (y, x) weighs the planes' rows from first_y[y] and columns from
-    first_x[x] on; ``lines`` (h, W, k) is room.
+    first_x[x] on; ``lines`` (h, W, k) is scratch space.
     """
     height, count = planes.shape[0], planes.shape[2]
     for y in range(height):
@@ -106,8 +106,8 @@ def move(planes: np.ndarray, centre_y: int, centre_x: int, share: int, taps: int
 
 @jit
 def add_noise(colour: np.ndarray, start: np.uint64, sigmas: np.ndarray) -> None:
-    """Add noise of a standard deviation a channel to ``colour`` in place: the sum of four uniform numbers of
-    16 bits each, so nearly normal.
+    """Add noise with a standard deviation per channel to ``colour`` in place: the sum of four uniform 16-bit
+    numbers, which is nearly normal.
     """
     height, width, count = colour.shape
     mask, sixteen = np.uint64(0xFFFF), np.uint64(16)
@@ -125,8 +125,8 @@ def add_noise(colour: np.ndarray, start: np.uint64, sigmas: np.ndarray) -> None:
 
 @jit
 def straighten(planes: np.ndarray, colour: np.ndarray, alpha: np.ndarray) -> None:
-    """Fill ``colour`` (h, w, 3) and ``alpha`` (h, w) with those of planes (h, w, 4) of colour times alpha,
-    and alpha; where alpha is 0 the colour is too.
+    """Fill ``colour`` (h, w, 3) and ``alpha`` (h, w) from planes (h, w, 4) of colour times alpha, and alpha;
+    where alpha is 0, the colour is too.
     """
     for y in range(planes.shape[0]):
         for x in range(planes.shape[1]):
@@ -145,8 +145,8 @@ def straighten(planes: np.ndarray, colour: np.ndarray, alpha: np.ndarray) -> Non
 def overexposed(
     colour: np.ndarray, alpha: np.ndarray, window: np.ndarray, bright: int, cell: int, out: np.ndarray
 ) -> bool:
-    """Fill ``out`` (rows, columns, 6) with the means over cells of what the frame beside the object, and the
-    object, have above ``bright``; returns whether anything has.
+    """Fill ``out`` (rows, columns, 6) with the means over cells of the excess above ``bright``, in the frame
+    beside the object and in the object; return whether there is any.
     """
     height, width = alpha.shape
     found = False
@@ -170,7 +170,7 @@ def overexposed(
 
 @jit
 def count_values(image: np.ndarray) -> np.ndarray:
-    """Return (3, 256) int64: how often each value stands in each channel of an (H, W, 3) uint8 image."""
+    """Return (3, 256) int64: how often each value occurs in each channel of an (H, W, 3) uint8 image."""
     counts = np.zeros((3, 256), np.int64)
     for y in range(image.shape[0]):
         for x in range(image.shape[1]):
