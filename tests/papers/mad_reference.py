@@ -52,16 +52,15 @@ def codes(m, classes):
     return np.where((m >= 0) & (m < classes), m, classes).astype(np.int32)
 
 
-def confusion(a, b, classes):
+def confusion(a, b, classes, times=None):
     """N_yy' of eq. 8: pixels that map a (reference) calls y and map b calls y'; index `classes` stands for
-    void.
+    void. A pixel counts once, or as many ``times``.
     """
     a, b = codes(a, classes), codes(b, classes)
     if a.shape != b.shape:
         raise ValueError("the two maps differ in size")
-    return np.bincount((a * (classes + 1) + b).ravel(), minlength=(classes + 1) ** 2).reshape(
-        classes + 1, classes + 1
-    )
+    counts = np.bincount((a * (classes + 1) + b).ravel(), times, minlength=(classes + 1) ** 2)
+    return counts.astype(np.int64).reshape(classes + 1, classes + 1)
 
 
 def _parts(table):
@@ -235,15 +234,20 @@ def tables(maps, truth, classes):
     truths = np.zeros((len(images), len(models), *size), dtype=np.int64)
     shares = np.zeros((len(images), len(models), classes))
     for m, image in enumerate(images):
-        read = [codes(maps[f][image], classes) for f in models]
         label = truth.get(image)
-        for i, one in enumerate(read):
+        read = [maps[f][image] for f in models] + ([] if label is None else [label])
+        # most pixels share their labels with others: each combination is looked at once
+        combinations = (classes + 1,) * len(read)
+        joint = np.ravel_multi_index([codes(one, classes).ravel() for one in read], combinations)
+        found, times = np.unique(joint, return_counts=True)
+        read = np.unravel_index(found, combinations)
+        for i, one in enumerate(read[: len(models)]):
             for j in range(i, len(models)):
-                pairs[m, i, j] = confusion(one, read[j], classes)
+                pairs[m, i, j] = confusion(one, read[j], classes, times)
                 pairs[m, j, i] = pairs[m, i, j].T
-            shares[m, i] = np.diagonal(pairs[m, i, i])[:classes] / one.size
+            shares[m, i] = np.diagonal(pairs[m, i, i])[:classes] / joint.size
             if label is not None:
-                truths[m, i] = confusion(label, one, classes)
+                truths[m, i] = confusion(read[-1], one, classes, times)
     return images, pairs, truths, shares
 
 
