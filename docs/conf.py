@@ -29,6 +29,7 @@ extensions = [
     "sphinx_design",
     "reference",
     "reading_order",
+    "search_scope",
 ]
 exclude_patterns = ["_build", "jupyter_execute", "_ext", "**.ipynb_checkpoints"]
 root_doc = "index"

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import json
 import re
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -148,6 +149,28 @@ def test_a_site_without_pages_lacks_what_it_should_have(tmp_path: Path) -> None:
     assert "the metric miou has no place in the reference" in problems
     assert check_site.unsearchable(tmp_path)
     assert check_site.problems_of(tmp_path) == [f"{tmp_path} holds no pages; build them with `make docs`"]
+
+
+def test_a_decision_that_the_search_finds_is_found_out(tmp_path: Path) -> None:
+    index = {
+        "docnames": ["decisions/0001", "decisions/0002", "decisions/0003", "decisions/0004", "how-to/undo"],
+        "terms": {"remov": 4, "stage": [0, 4]},
+        "titleterms": {"part": 1},
+        "alltitles": {"Stages": [[2, None]], "Undo a mistake": [[4, None]]},
+    }
+    (tmp_path / "searchindex.js").write_text(f"Search.setIndex({json.dumps(index)})")
+    assert check_site.searched_decisions(tmp_path) == [
+        f"the search finds decisions/000{number}, a decision: users need none" for number in (1, 2, 3)
+    ]
+
+
+def test_decisions_are_left_out_of_the_search_and_other_pages_are_not() -> None:
+    scope = loaded(DOCS / "_ext" / "search_scope.py")
+    metadata: dict[str, dict[str, str]] = {"decisions/0001": {}, "how-to/undo": {}}
+    for page in metadata:
+        scope.leave_out(SimpleNamespace(env=SimpleNamespace(docname=page, metadata=metadata)), None)
+    assert metadata == {"decisions/0001": {"nosearch": "1"}, "how-to/undo": {}}
+    assert '"search_scope"' in (DOCS / "conf.py").read_text(encoding="utf-8")
 
 
 def test_the_script_of_formulas_asks_for_nothing_from_elsewhere() -> None:
