@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import faultscape as fs
+from faultscape.classes.built_in import BUILT_IN
 from faultscape.cli import VERBS
 
 ROOT = Path(__file__).parents[2]
@@ -95,6 +96,19 @@ def test_every_metric_has_a_formula_and_a_picture() -> None:
     for name, picture in pictures.PICTURES.items():
         assert picture().startswith('<svg class="counted"'), name
         assert 'aria-label="' in picture(), name
+
+
+def test_every_group_of_metrics_says_what_it_answers_and_when_to_use_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    pages = loaded(DOCS / "_ext" / "metric_pages.py")
+    assert set(pages.LEADS) == set(pages.GROUPS) == {metric.group for metric in fs.metrics.METRICS}
+    for group, lead in pages.LEADS.items():
+        assert "Use these" in lead or "Begin here" in lead, group
+    for name, text in pages.pages().items():
+        if name != "index.rst":
+            assert re.match(r".+\n=+\n\n[A-Z][^\n]+\.\n\n\.\. raw", text), name
 
 
 def test_the_site_needs_the_versions_that_the_tests_run_with() -> None:
@@ -219,6 +233,23 @@ def test_what_a_class_does_not_say_of_a_field_is_taken_from_the_comment_behind_i
     place = docstrings.Place(("An ``few`` and ``many``. ``many`` is how many.",), public.comments(file))
     parameters, _ = docstrings.described("An A.", public.tree(file).body[0], place)
     assert [one.said for one in parameters] == [["How few."], ["How many."]]
+
+
+def test_a_default_of_a_field_is_its_value_and_not_how_it_was_declared() -> None:
+    names = [*public.results(), *public.options(), *(n for of_it in public.rooms().values() for n in of_it)]
+    nodes = [name.node for name in names if isinstance(name.node, ast.FunctionDef | ast.ClassDef)]
+    assert [words for words in map(docstrings.signature, nodes) if "field(" in words] == []
+
+
+def test_two_hyphens_stay_two_hyphens_on_every_page() -> None:
+    conf = (DOCS / "conf.py").read_text(encoding="utf-8")
+    assert re.search(r'^smartquotes_action = "[qe]+"', conf, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", ["src/faultscape/verbs/collect.py", "docs/reference/verbs/collect.md"])
+def test_every_built_in_class_list_is_named_where_classes_are_chosen(page: str) -> None:
+    words = set(re.findall(r"[\w.-]*\w", (ROOT / page).read_text(encoding="utf-8")))
+    assert set(BUILT_IN) - words == set()
 
 
 def test_the_index_of_the_reference_lists_every_page_once() -> None:

@@ -33,7 +33,9 @@ def test_images_of_a_group_are_redrawn_together() -> None:
     truth = rng.integers(0, 3, (24, 8, 8))
     prediction = np.where(rng.random(truth.shape) < np.repeat(rng.random(8) / 2, 3)[:, None, None], 0, truth)
     alone = fs.metrics.measure_maps(truth, prediction, 3)["miou"]
-    drives = fs.metrics.measure_maps(truth, prediction, 3, groups=[f"drive-{k // 3}" for k in range(24)])["miou"]
+    drives = fs.metrics.measure_maps(truth, prediction, 3, groups=[f"drive-{k // 3}" for k in range(24)])[
+        "miou"
+    ]
     assert drives.value == alone.value
     assert drives.high - drives.low > alone.high - alone.low
 

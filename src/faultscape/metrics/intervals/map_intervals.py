@@ -28,9 +28,9 @@ from faultscape.metrics.summary import summarise
 class Interval(NamedTuple):
     """A number of a data set and its 95 % interval, NaN for fewer than six images or groups."""
 
-    value: float
-    low: float
-    high: float
+    value: float  # the metric over all images
+    low: float  # the lower end of its interval
+    high: float  # the upper end
 
 
 def measure_maps(
