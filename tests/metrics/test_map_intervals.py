@@ -24,7 +24,7 @@ def test_numbers_and_intervals_of_arrays_are_those_of_folders(tmp_path: Path) ->
     assert {"miou", "rom", "rum", "boundary_f"} <= set(found)
     for name, interval in found.items():
         row = measured.models["model-1"][name]
-        told = [np.nan if row[key] is None else row[key] for key in ("value", "low", "high")]
+        told = np.array([row[key] for key in ("value", "low", "high")], float)  # None is NaN
         np.testing.assert_allclose(interval, told, rtol=1e-9, err_msg=name)
 
 
