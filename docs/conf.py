@@ -29,10 +29,12 @@ extensions = [
     "sphinx_design",
     "reference",
     "reading_order",
+    "search_scope",
 ]
 exclude_patterns = ["_build", "jupyter_execute", "_ext", "**.ipynb_checkpoints"]
 root_doc = "index"
 default_role = "literal"
+smartquotes_action = "qe"  # quotes and ellipses; no dashes: `--name` is an option
 python_maximum_signature_line_length = 72
 toc_object_entries_show_parents = "hide"
 nitpicky = True

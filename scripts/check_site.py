@@ -3,11 +3,12 @@
 Conventions: the pages are read as a browser would read them, without opening one. Nothing may be loaded from
 elsewhere (a link that a reader follows may lead anywhere); every verb, every public name, every metric and
 every error has its place; all links within the site lead to a page and a heading of it; the index of the search
-knows the words that it should. Each problem is one line, and the exit status is 1 where there is one.
+knows the words that it should, and no decision. Each problem is one line, and the exit status is 1 where there is one.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from dataclasses import dataclass, field
@@ -39,6 +40,7 @@ LOADING = {
 }
 STYLED = re.compile(r"url\(\s*['\"]?((?:https?:)?//[^'\")]+)|@import\s+['\"]((?:https?:)?//[^'\"]+)")
 SEARCHED = ("bradley", "concord", "defend")  # stems, as the index has them
+UNSEARCHED = "decisions/"  # pages for people who change Faultscape
 
 
 @dataclass
@@ -172,6 +174,22 @@ def unsearchable(site: Path) -> list[str]:
     return [f"the search does not know {word}" for word in SEARCHED if f'"{word}' not in text]
 
 
+def searched_decisions(site: Path) -> list[str]:
+    """Return decisions that the index of the search knows, by a word or a heading."""
+    path = site / "searchindex.js"
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    index = json.loads(text[text.index("(") + 1 : text.rindex(")")]) if "(" in text else {}
+    known: set[int] = set()
+    for pages in (*index.get("terms", {}).values(), *index.get("titleterms", {}).values()):
+        known |= {pages} if isinstance(pages, int) else set(pages)
+    known |= {page for headings in index.get("alltitles", {}).values() for page, _ in headings}
+    return [
+        f"the search finds {name}, a decision: users need none"
+        for number, name in enumerate(index.get("docnames", ()))
+        if name.startswith(UNSEARCHED) and number in known
+    ]
+
+
 def problems_of(site: Path) -> list[str]:
     """Return all that is wrong with a site."""
     pages = read_pages(site)
@@ -182,6 +200,7 @@ def problems_of(site: Path) -> list[str]:
         *broken_links(site, pages),
         *lacking(site, pages),
         *unsearchable(site),
+        *searched_decisions(site),
     ]
 
 

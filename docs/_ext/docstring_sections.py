@@ -146,12 +146,21 @@ def _taken(argument: ast.arg, default: ast.expr | None, stars: str = "") -> Take
 
 
 def _default(value: ast.expr | None) -> str:
-    """Return a default as it is written; '' where there is none, and of a dataclass's field() what it makes."""
+    """Return a default as it is written; '' where there is none, and of a dataclass's field() what it makes.
+
+    >>> fields = "field(repr=False)", "field(default=3, repr=False)", "field(default_factory=dict)", "4"
+    >>> [_default(ast.parse(text, mode="eval").body) for text in fields]
+    ['', '3', 'dict()', '4']
+    """
     if value is None:
         return ""
-    text = ast.unparse(value)
-    made = re.fullmatch(r"(?:dataclasses\.)?field\(default_factory=(\w+)\)", text)
-    return f"{made[1]}()" if made else text
+    if not (isinstance(value, ast.Call) and ast.unparse(value.func) in {"field", "dataclasses.field"}):
+        return ast.unparse(value)
+    given = {keyword.arg: keyword.value for keyword in value.keywords}
+    if "default" in given:
+        return ast.unparse(given["default"])
+    factory = given.get("default_factory")
+    return f"{factory.id}()" if isinstance(factory, ast.Name) else "..." if factory else ""
 
 
 def signature(node: ast.FunctionDef | ast.ClassDef) -> str:

@@ -69,8 +69,8 @@ def page() -> str:
         (
             "A mistake is one line: what was given, what was expected, what to do. On the command line it stands"
             " behind ``faultscape:`` on standard error. In Python it is an exception; catch"
-            " :py:exc:`~faultscape.errors.FaultscapeError` to catch all of them. Anything else that is raised is"
-            " a defect of ours."
+            " :py:exc:`~faultscape.errors.FaultscapeError` to catch all of them. Any other exception is a"
+            " bug; please report it."
         ),
         "Exit statuses\n-------------",
         f".. list-table::\n   :header-rows: 1\n   :widths: 15 85\n\n   * - status\n     - meaning\n{rows}",

@@ -1,4 +1,4 @@
-"""A page a group of metrics: of each its formula, its definition by default, and a picture of what it counts.
+"""A page a group of metrics: when to use it, and of each its formula, its definition by default, and a picture of what it counts.
 
 Conventions: all but formulas and pictures is read off the catalogue; LookupError for a metric that lacks one.
 """
@@ -32,6 +32,45 @@ GROUPS = {
     "anomaly scores": "Anomaly scores: are unknown objects found",
     "confidence": "Confidence: does the model doubt where it is wrong",
     "calibration": "Calibration: is it right as often as it says",
+}
+LEADS = {  # what a group answers, and when to use it
+    "pixels": (
+        "How many pixels have the right class, over all images and class by class. Begin here: mIoU "
+        "is the number that papers report, and the one to compare with theirs. Pixel accuracy and "
+        "FWIoU follow the large classes; mIoU and MPA count every class alike."
+    ),
+    "regions": (
+        "Which objects are found, missed, invented, torn apart or run together. Use these if you "
+        "count or handle objects: two models with the same mIoU can differ in them."
+    ),
+    "partitions": (
+        "How alike two divisions of an image into regions are, whatever the classes are called. Use "
+        "these for maps of regions without classes, such as superpixels or instances, or beside the "
+        "metrics of regions."
+    ),
+    "boundaries": (
+        "Whether outlines lie where they should, within a few pixels. Use these if edges matter, for "
+        "example for cutting out or measuring: mIoU hardly sees a wrong outline of a large object."
+    ),
+    "centrelines": (
+        "Whether thin things such as roads, vessels and wires are connected along their length. Use "
+        "these if a gap of a pixel is a serious error: mIoU hardly sees it."
+    ),
+    "anomaly scores": (
+        "Whether a score per pixel finds what belongs to no class: unknown objects on the road, "
+        "defects. Use these to compare detectors of the unknown; average precision is the first to "
+        "read where unknown pixels are rare."
+    ),
+    "confidence": (
+        "Whether a model doubts where it is wrong. Use these if doubtful pixels are left out or sent "
+        "to a person: they rank pixels by doubt, and do not ask whether the probabilities themselves "
+        "are right."
+    ),
+    "calibration": (
+        "Whether a probability means what it says: of the pixels with a confidence of .8, 80 % should "
+        "be right. Use these if probabilities are used as numbers, in a risk or a threshold; a "
+        "temperature (`faultscape fit`) often mends what they show."
+    ),
 }
 INDEX = r"""Metrics
 =======
@@ -81,6 +120,7 @@ def pages() -> dict[str, str]:
         found[f"{stem}.rst"] = "\n\n".join(
             [
                 f"{title}\n{'=' * len(title)}",
+                plain(LEADS[group]),
                 (
                     '.. raw:: html\n\n   <p class="key"><i class="hit"></i>counts for it <i class="miss"></i>'
                     'counts against it <i class="line"></i>truth, or a limit</p>'

@@ -198,7 +198,12 @@ def verb_pages() -> dict[str, str]:
         "results.rst": "\n\n".join(
             [
                 heading("What verbs return", "="),
-                "Printed, a result is what the command line shows.",
+                (
+                    "Every verb returns an object, so that a script need not read a file back. ``print(result)`` shows"
+                    " what the command line prints; the fields and properties below hold the numbers, for example"
+                    ' ``fs.status("study").next``, or ``fs.measure(...).models["unet"]["miou"]``. Arrays and tables too'
+                    " large for memory stay in the files of the study."
+                ),
                 mark,
                 *(entry(n, "") for n in public.results() if n.written not in {"Slots", "Scale"}),
             ]
@@ -228,7 +233,7 @@ def api_pages() -> dict[str, str]:
             (
                 ".. list-table::\n   :widths: 25 75\n\n"
                 "   * - :doc:`Verbs <verbs>`\n     - ``fs.collect`` to ``fs.view``, as on the command line\n"
-                "   * - :doc:`Groups of options <options>`\n     - What several verbs are told together\n"
+                "   * - :doc:`Groups of options <options>`\n     - Options that several verbs share\n"
                 "   * - :doc:`What verbs return <results>`\n     - Results, and what can be read off them"
             ),
             heading("Rooms", "-"),

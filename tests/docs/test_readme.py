@@ -6,6 +6,7 @@ import re
 import shlex
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -186,6 +187,16 @@ def test_the_lines_on_arrays_that_the_plan_promises_run_as_they_stand() -> None:
         assert call in page  # test_docs runs the blocks
     (short,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     assert len(short.splitlines()) <= 12
+
+
+def test_the_block_of_python_prints_the_ranks_that_it_promises(capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    found: dict[str, Any] = {}
+    exec(block, found)
+    said = capsys.readouterr().out
+    assert len(set(found["slots"].images)) == int(re.findall(r"label these (\d+)", block)[0])
+    assert len(re.findall(r"^ +1  unet .*rank 1$", said, re.MULTILINE)) == 4
+    assert "rank open" not in said
 
 
 def test_readme_links_lead_on_to_tutorial_documentation_and_project_files() -> None:

@@ -6,15 +6,17 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import json
 import re
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 import faultscape as fs
+from faultscape.classes.built_in import BUILT_IN
 from faultscape.cli import VERBS
 
 ROOT = Path(__file__).parents[2]
@@ -96,6 +98,19 @@ def test_every_metric_has_a_formula_and_a_picture() -> None:
         assert 'aria-label="' in picture(), name
 
 
+def test_every_group_of_metrics_says_what_it_answers_and_when_to_use_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    pages = loaded(DOCS / "_ext" / "metric_pages.py")
+    assert set(pages.LEADS) == set(pages.GROUPS) == {metric.group for metric in fs.metrics.METRICS}
+    for group, lead in pages.LEADS.items():
+        assert "Use these" in lead or "Begin here" in lead, group
+    for name, text in pages.pages().items():
+        if name != "index.rst":
+            assert re.match(r".+\n=+\n\n[A-Z][^\n]+\.\n\n\.\. raw", text), name
+
+
 def test_the_site_needs_the_versions_that_the_tests_run_with() -> None:
     def pins(path: Path) -> dict[str, str]:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -150,6 +165,28 @@ def test_a_site_without_pages_lacks_what_it_should_have(tmp_path: Path) -> None:
     assert check_site.problems_of(tmp_path) == [f"{tmp_path} holds no pages; build them with `make docs`"]
 
 
+def test_a_decision_that_the_search_finds_is_found_out(tmp_path: Path) -> None:
+    index = {
+        "docnames": ["decisions/0001", "decisions/0002", "decisions/0003", "decisions/0004", "how-to/undo"],
+        "terms": {"remov": 4, "stage": [0, 4]},
+        "titleterms": {"part": 1},
+        "alltitles": {"Stages": [[2, None]], "Undo a mistake": [[4, None]]},
+    }
+    (tmp_path / "searchindex.js").write_text(f"Search.setIndex({json.dumps(index)})")
+    assert check_site.searched_decisions(tmp_path) == [
+        f"the search finds decisions/000{number}, a decision: users need none" for number in (1, 2, 3)
+    ]
+
+
+def test_decisions_are_left_out_of_the_search_and_other_pages_are_not() -> None:
+    scope = loaded(DOCS / "_ext" / "search_scope.py")
+    metadata: dict[str, dict[str, str]] = {"decisions/0001": {}, "how-to/undo": {}}
+    for page in metadata:
+        scope.leave_out(SimpleNamespace(env=SimpleNamespace(docname=page, metadata=metadata)), None)
+    assert metadata == {"decisions/0001": {"nosearch": "1"}, "how-to/undo": {}}
+    assert '"search_scope"' in (DOCS / "conf.py").read_text(encoding="utf-8")
+
+
 def test_the_script_of_formulas_asks_for_nothing_from_elsewhere() -> None:
     conf = (DOCS / "conf.py").read_text(encoding="utf-8")
     assert 'mathjax_path = "mathjax/tex-svg.js"' in conf
@@ -196,6 +233,23 @@ def test_what_a_class_does_not_say_of_a_field_is_taken_from_the_comment_behind_i
     place = docstrings.Place(("An ``few`` and ``many``. ``many`` is how many.",), public.comments(file))
     parameters, _ = docstrings.described("An A.", public.tree(file).body[0], place)
     assert [one.said for one in parameters] == [["How few."], ["How many."]]
+
+
+def test_a_default_of_a_field_is_its_value_and_not_how_it_was_declared() -> None:
+    names = [*public.results(), *public.options(), *(n for of_it in public.rooms().values() for n in of_it)]
+    nodes = [name.node for name in names if isinstance(name.node, ast.FunctionDef | ast.ClassDef)]
+    assert [words for words in map(docstrings.signature, nodes) if "field(" in words] == []
+
+
+def test_two_hyphens_stay_two_hyphens_on_every_page() -> None:
+    conf = (DOCS / "conf.py").read_text(encoding="utf-8")
+    assert re.search(r'^smartquotes_action = "[qe]+"', conf, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", ["src/faultscape/verbs/collect.py", "docs/reference/verbs/collect.md"])
+def test_every_built_in_class_list_is_named_where_classes_are_chosen(page: str) -> None:
+    words = set(re.findall(r"[\w.-]*\w", (ROOT / page).read_text(encoding="utf-8")))
+    assert set(BUILT_IN) - words == set()
 
 
 def test_the_index_of_the_reference_lists_every_page_once() -> None:

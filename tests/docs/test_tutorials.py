@@ -61,6 +61,13 @@ def test_a_tutorial_is_a_notebook(page: Path) -> None:
 
 
 @PAGES
+def test_a_tutorial_says_which_cells_are_for_a_terminal_before_the_first(page: Path) -> None:
+    assert (
+        "A cell that begins with `%%bash` holds lines for a terminal" in page.read_text().split("%%bash\n")[0]
+    )
+
+
+@PAGES
 def test_python_of_a_tutorial_parses(page: Path) -> None:
     python = [code for _, code in cells(page) if not code.startswith("%%")]
     assert len(python) > 4

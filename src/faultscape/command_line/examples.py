@@ -21,7 +21,7 @@ EXAMPLES: dict[tuple[str, ...], tuple[str, ...]] = {
     ),
     ("select",): (
         "faultscape select study --scale scale.json",
-        "faultscape select study --goal order --budget 150 --list",
+        "faultscape select study --goal order --budget 100 --list",
     ),
     ("label", "export"): (
         "faultscape label export study to-label/",

@@ -22,6 +22,8 @@ from .doubt import margin as margin
 from .doubt import max_logit as max_logit
 from .doubt import max_probability as max_probability
 from .doubt import surprise as surprise
+from .intervals.map_intervals import Interval as Interval
+from .intervals.map_intervals import measure_maps as measure_maps
 from .metric import Metric as Metric
 from .metric import metric_of_maps as metric_of_maps
 from .metric import metric_of_scores as metric_of_scores

@@ -54,7 +54,8 @@ def collect(
         image); fixed when the study is created.
     classes
         A class file (JSON, TOML, or .txt with one name per line) or a built-in name: ade20k, camvid,
-        cityscapes, voc; for classifiers imagenet1k. In Python also a Classes, or a number of classes.
+        camvid32, cityscapes, coco-stuff, lost-and-found, mapillary-1.2, mapillary-2.0, streethazards, voc;
+        for classifiers imagenet1k. In Python also a Classes, or a number of classes.
     only_classes
         For classifiers: a file that names some of the classes. Search terms are made for these, and only
         images on which both models predict one of them are selected (Wang et al. 2020 use 200 of 1,000).

@@ -1,4 +1,4 @@
-"""demo: try everything on drawn street scenes, in a minute or two.
+"""demo: try everything on drawn street scenes, in two or three minutes.
 
 The demo has two acts, because the images that answer one question are not a fair sample for the other:
 duels show where the networks fail, and as many images drawn for all networks show which is better. A third
