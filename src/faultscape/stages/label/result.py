@@ -92,12 +92,13 @@ class Imported:
 
     truth: str  # name of these labels; with several annotators, what their names begin with
     new: int  # images that had no label there
-    replaced: int  # images that had one, which is replaced
+    replaced: int  # images that had a different one, which is replaced
     discarded: int  # images that are discarded from now on
     failures: int  # labels that cannot be used
     several: tuple[tuple[str, int], ...] = ()  # (truth, labels) of each annotator, where a tool names some
-    first: str = ""  # why the first of these cannot be used
+    first: str = ""  # why the first of the labels that cannot be used was rejected
     copies: tuple[str, ...] = ()
+    unchanged: int = 0  # images that had the same label already
 
     def __repr__(self) -> str:
         each = (
@@ -106,6 +107,7 @@ class Imported:
         parts = [
             f"{counted(self.new, 'image')} added" if self.new else "",
             f"{self.replaced} replaced" if self.replaced else "",
+            f"{self.unchanged} unchanged" if self.unchanged else "",
             f"{self.discarded} newly discarded" if self.discarded else "",
             f"{self.failures} not usable (failures.csv)" if self.failures else "",
         ]
@@ -153,7 +155,7 @@ class Answered:
     ties: int  # questions whose answers decide nothing, those of earlier imports included
     discarded: int  # images that are discarded from now on
     failures: int  # lines that cannot be used
-    first: str = ""  # what is wrong with the first of these
+    first: str = ""  # why the first of the lines that cannot be used was rejected
 
     def __repr__(self) -> str:
         parts = [
