@@ -273,7 +273,12 @@ def test_a_verdict_names_those_between_whom_it_is_not_decided_and_those_behind()
     none = CardIndex(card(2, intervals=False))
     assert (
         verdict(none.stand(questions(card(2))[0]))
-        == "Undecided: no two models have a paired interval. Best value: unet 0.460."
+        == "Undecided, since differences have no intervals. Best value: unet 0.460."
+    )
+    apart = CardIndex(without_sets(card(2), HOSTILE, keep=1))
+    assert (
+        verdict(apart.stand(questions(card(2))[0]))
+        == "Not comparable: no two models were run on the same corrupted sets."
     )
 
 

@@ -55,7 +55,7 @@ OF_ANOMALIES = ("average_precision", "fpr95", "auroc", "component_f1")
 @dataclass(frozen=True)
 class Mark:
     """A number as it is drawn: its value and the ends of its interval, None where they are not known, and
-    ``standing``: best, unbeaten or ''. Of a mean over fewer corrupted sets than others, ``share`` of them.
+    ``standing``: best, unbeaten or ''. ``share`` marks a mean over fewer corrupted sets than others.
     """
 
     value: float | None

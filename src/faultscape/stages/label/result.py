@@ -96,7 +96,7 @@ class Imported:
     discarded: int  # images that are discarded from now on
     failures: int  # labels that cannot be used
     several: tuple[tuple[str, int], ...] = ()  # (truth, labels) of each annotator, where a tool names some
-    first: str = ""  # why the first of the labels that cannot be used was rejected
+    first: str = ""  # why the first unusable label was rejected
     copies: tuple[str, ...] = ()
     unchanged: int = 0  # images that had the same label already
 
@@ -155,7 +155,7 @@ class Answered:
     ties: int  # questions whose answers decide nothing, those of earlier imports included
     discarded: int  # images that are discarded from now on
     failures: int  # lines that cannot be used
-    first: str = ""  # why the first of the lines that cannot be used was rejected
+    first: str = ""  # why the first unusable line was rejected
 
     def __repr__(self) -> str:
         parts = [
@@ -225,7 +225,7 @@ class AnswersTaken:
 
     kinds: tuple[tuple[str, int], ...]  # (kind, new rows) of each kind that has some
     failures: int  # lines that cannot be used
-    first: str = ""  # why the first of these cannot be used
+    first: str = ""  # why the first unusable line was rejected
     repeated: int = 0  # lines that have the key of an earlier one, and are skipped
 
     def __repr__(self) -> str:
@@ -253,7 +253,7 @@ class ChoicesTaken:
     new: int  # choices that were not there before
     people: int  # how many people chose
     failures: int  # answers that cannot be used
-    first: str = ""  # why the first of these cannot be used
+    first: str = ""  # why the first unusable answer was rejected
 
     def __repr__(self) -> str:
         rest = (

@@ -118,7 +118,7 @@ class Consensus:
     discuss: tuple[tuple[str, float, float], ...]
     pairs: tuple[tuple[str, str, float, int], ...]
     least: int = 2  # how many people must have labelled an image
-    first: str = ""  # why the first of the failures could not be merged
+    first: str = ""  # why the first image that failed could not be merged
     unchanged: int = 0  # images that had the same consensus already
 
     def __repr__(self) -> str:
