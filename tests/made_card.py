@@ -247,3 +247,10 @@ def card(
         "provenance": {"faultscape": "0", "arguments": {"seed": 1}},
     }
     return made  # type: ignore[return-value]
+
+
+def without_sets(card: Card, model: str, *, keep: int) -> Card:
+    """The same card without a model's numbers of all corrupted sets but the first ``keep``."""
+    names = [one["name"] for one in card["conditions"] if one["kind"] == "corrupted"][keep:]
+    card["cells"] = [c for c in card["cells"] if not (c["model"] == model and c["condition"] in names)]
+    return card

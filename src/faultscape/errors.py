@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import errno
 import re
+from collections.abc import Sequence
 
 # torch has its own exception for GPU memory, but not for CPU memory or for GPU libraries
 _OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "STATUS_ALLOC_FAILED")
@@ -130,10 +131,29 @@ def closest(word: str, known: list[str] | tuple[str, ...]) -> str:
     >>> closest("zebra", ["miou", "fwiou"])
     ''
     """
+    near = _nearest(word, known)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def shortened(known: Sequence[str], word: str = "", most: int = 12) -> str:
+    """Return the first names of a list, with the one nearest to ``word``, and ``...`` where others are left
+    out.
+
+    >>> shortened(["sky", "road", "pole", "person"], "persn", 2)
+    'sky, road, person, ...'
+    >>> shortened(["sky", "road"], "persn", 2)
+    'sky, road'
+    """
+    shown = list(known[:most])
+    near = [name for name in _nearest(word, list(known)) if word and name not in shown]
+    left_out = len(known) > len(shown) + len(near)
+    return ", ".join([*shown, *near, *(["..."] if left_out else [])])
+
+
+def _nearest(word: str, known: list[str] | tuple[str, ...]) -> list[str]:
     import difflib
 
-    near = difflib.get_close_matches(word, known, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    return difflib.get_close_matches(word, known, n=1)
 
 
 def counted(number: int, one: str, many: str = "") -> str:

@@ -149,7 +149,7 @@ def test_what_a_tool_exports_becomes_the_truth_of_who_sends_it(
     assert f'<td class="words">{truth}</td>' not in person.get("/checks").text
     assert (
         sent(person, tool(entrance, name, drawn(4), tmp_path))[1][-1]
-        == f"truth {truth}: 1 image added, 3 replaced"
+        == f"truth {truth}: 1 image added, 3 unchanged"
     )
 
 

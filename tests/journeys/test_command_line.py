@@ -285,14 +285,14 @@ class TestWhatIsPrinted:
     def test_quiet_prints_the_result_alone(self, ready: str) -> None:
         line = ("select", ready, "--as", "quiet", "--engine", "local")
         loud = run(*line)[1]
-        assert loud.startswith("note: 1 image of 2 answers for more than 10 duels each")
+        assert loud.startswith("note: 1 of the 2 images decides ")
         again = run("select", ready, "--as", "quiet2", "--engine", "local", "-q")
         assert re.fullmatch(r"\d+ images? to label \(.*\)\n", again[1])
         assert again[2] == ""
 
     def test_quiet_leaves_out_notes_and_warnings_beside_an_object_and_a_list_too(self, ready: str) -> None:
         line = ("select", ready, "--engine", "local")
-        assert "note: 1 image of 2 answers" in run(*line, "--as", "loud", "--json")[2]
+        assert "note: 1 of the 2 images decides" in run(*line, "--as", "loud", "--json")[2]
         status, out, err = run(*line, "--as", "quiet3", "--json", "-q")
         assert (status, err) == (0, "")
         assert json.loads(out)["verb"] == "select"
@@ -371,7 +371,7 @@ class TestWhatIsPrinted:
     def test_chosen_images_are_listed_one_a_line_and_can_be_piped(self, ready: str) -> None:
         status, out, err = run("select", ready, "--as", "listed", "--engine", "local", "--list")
         assert status == 0
-        assert err.startswith("note: 1 image of 2 answers for more than 10 duels each")
+        assert err.startswith("note: 1 of the 2 images decides ")
         rows = [line.split("\t") for line in out.splitlines()]
         assert {len(row) for row in rows} == {3}
         assert all(Path(path).is_file() for path, _, _ in rows)

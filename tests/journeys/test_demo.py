@@ -77,6 +77,15 @@ def test_the_duels_stand_under_their_caveat_and_the_drawn_images_say_who_is_bett
         assert 'src="http' not in page
 
 
+def test_the_time_stands_on_a_line_of_its_own_behind_the_list_of_reports(demo: tuple[Path, str]) -> None:
+    lines = demo[1].splitlines()
+    assert re.fullmatch(r"took \d+ s", lines[-2])
+    assert lines[-1].startswith("next: ")
+    reports = lines[next(k for k, line in enumerate(lines) if line.startswith("reports: ")) : -2]
+    assert [re.search(r"\(([^()]*)\)$", line) is not None for line in reports] == [True] * 4
+    assert not any(re.search(r"\d s\)", line) for line in reports)
+
+
 def test_the_drawn_images_put_all_networks_in_order_that_are_not_nearly_equal(demo: tuple[Path, str]) -> None:
     _, said = demo
     (numbers,) = re.findall(

@@ -218,7 +218,7 @@ def test_masks_come_back_as_a_truth_of_each_and_training_is_compared(
     )
     label(corpus, out)
     again = fs.label.import_(str(study), str(out))
-    assert [(one.new, one.replaced, one.begun) for one in again.people] == [(2, 6, 3)] * 3
+    assert [(one.new, one.unchanged, one.begun) for one in again.people] == [(2, 6, 3)] * 3
 
 
 def plain_miou(ones: list[np.ndarray], others: list[np.ndarray]) -> float:
@@ -390,9 +390,8 @@ def test_images_that_one_person_labelled_are_left_out_unless_asked_for(
     assert "3 images left out (labelled by fewer than 2 people)" in " ".join(repr(found).split())
     assert kept(study, "both").keys() == set(corpus.ids[2:4])
     capsys.readouterr()
-    assert fs.label.import_(str(study), str(tmp_path / "ben"), truth="both").replaced == 2
-    # none of them differs
-    assert "2 images already had a label in truth 'both'; it is replaced\n" in capsys.readouterr().out
+    assert fs.label.import_(str(study), str(tmp_path / "ben"), truth="both").unchanged == 2
+    assert "replaced" not in capsys.readouterr().out  # none of them differs
     assert fs.label.consensus(str(study), of=["ann", "ben"], truth="any", least=1).new == 5
     made.write(tmp_path / "eve" / f"{corpus.ids[9]}.png", corpus.truths[9])
     fs.label.import_(str(study), str(tmp_path / "eve"), truth="eve")

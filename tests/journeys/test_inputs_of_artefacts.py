@@ -82,7 +82,7 @@ def test_standings_of_draws_follow_from_what_other_selections_chose(answers: mad
     assert anew.differing(study) == []
     select(study, top=3)
     assert stale(study, "standings", "random") == (
-        "other selections chose images of it, or draw images that show more about its models",
+        "another selection that affects this ranking was made, changed or removed",
     )
 
 
@@ -95,7 +95,7 @@ def test_standings_of_draws_follow_from_even_draws_where_models_agree(
     fs.rank(study, selection="vma", **FEW)
     select(study, selector="random", budget=20)
     assert stale(study, "standings", "vma") == (
-        "other selections chose images of it, or draw images that show more about its models",
+        "another selection that affects this ranking was made, changed or removed",
     )
     fs.rank(study, selection="vma", **FEW)
     mine = set(read_selection(Path(study), "vma")[0].images)

@@ -178,7 +178,7 @@ def test_labels_go_out_and_come_back_in_both_formats_and_later_ones_replace(
         for k, id_ in enumerate(corpus.ids):
             if id_ in held:
                 assert (runs.decode(held[id_]) == corpus.maps["model-1"][k]).all()
-        assert fs.label.import_(study, str(out), truth=form).replaced == len(slots.images)
+        assert fs.label.import_(study, str(out), truth=form).unchanged == len(slots.images)
     again = fs.label.export(study, str(tmp_path / "again"), truth="png")
     assert again.images == 0  # nobody is asked twice
     assert repr(again).startswith("no images to label; nothing was written")

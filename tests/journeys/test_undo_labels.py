@@ -41,7 +41,7 @@ def test_masks_are_taken_back_and_can_be_imported_again(study: str, corpus: made
     assert digest(study) == before
     done = fs.label.remove(study, gone)
     assert (done.done, done.stale) == (said.done, said.stale)
-    assert done.done == "1 label of truth labels taken back"
+    assert done.done == "1 label removed from truth 'labels' (kept in truth/labels/removed)"
     assert {words.split(":")[0] for words in done.stale} == {
         "labels of main",
         "standings of main",
@@ -77,7 +77,7 @@ def test_labels_that_others_replace_are_kept(
     for again in (corpus.truth, corpus.models["model-0"], corpus.models["model-0"], corpus.truth):
         capsys.readouterr()
         fs.label.import_(study, str(again))
-    assert "6 changed labels are kept in truth/labels/removed" in capsys.readouterr().out
+    assert "is replaced, and kept in truth/labels/removed" in capsys.readouterr().out
     assert [row for n in (0, 1, 2) for row in label_maps.read_stored(where, n)] == right
     kept = [row for n in (0, 1, 2) for row in label_maps.read_stored(where / "removed", n)]
     assert len(kept) == 12  # what people drew, and the maps, each once
@@ -120,7 +120,7 @@ def test_answers_are_taken_back_by_rows_behind_them(answers: made_answers.Answer
     assert digest(study) == before
     done = fs.label.remove(study, all_=True, by="bob")
     assert (done.done, done.stale) == (said.done, said.stale)
-    assert done.done == f"{len(rows)} answers of truth labels taken back"
+    assert done.done == f"{len(rows)} answers removed from truth 'labels'"
     assert Answers(Path(study)).answers() == [row for row in everything if row[2] == "ann"]
     class_ = next(row[1] for row in everything if row[0] == image)
     fs.label.remove(study, image, class_=class_)

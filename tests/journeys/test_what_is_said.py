@@ -68,12 +68,27 @@ def test_label_import_says_how_many_labels_it_replaces_and_replaces_those_alone(
         made.write(tmp_path / "again" / f"{id_}.png", np.full((36, 48), 2, np.uint8))
     done = fs.label.import_(str(study), str(tmp_path / "again"))
     assert (done.new, done.replaced) == (0, 2)
-    assert "2 images already had a label in truth 'labels'; it is replaced" in capsys.readouterr().out
+    assert "2 images already had another label in truth 'labels'; it is replaced" in capsys.readouterr().out
     held = stored(study)
     assert all((held[id_] == 2).all() for id_ in corpus.ids[1:3])
     assert all((held[corpus.ids[k]] == corpus.truths[k]).all() for k in (0, 3))
     fs.label.import_(str(study), str(tmp_path / "again"), truth="second")
     assert "replaced" not in capsys.readouterr().out
+
+
+def test_the_same_labels_imported_again_are_unchanged_and_nothing_is_written(
+    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = tmp_path / "study"
+    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes))
+    first = fs.label.import_(str(study), str(corpus.truth))
+    files = {p: p.stat().st_mtime_ns for p in (study / "truth").rglob("*") if p.is_file()}
+    capsys.readouterr()
+    again = fs.label.import_(str(study), str(corpus.truth))
+    assert (again.new, again.replaced, again.unchanged) == (0, 0, first.new)
+    assert repr(again) == f"truth labels: {first.new} unchanged"
+    assert "replaced" not in capsys.readouterr().out
+    assert {p: p.stat().st_mtime_ns for p in (study / "truth").rglob("*") if p.is_file()} == files
 
 
 OFFICIAL = np.array([[7, 8, 11, 12], [26, 33, 0, 3], [9, 30, 31, 20]], np.uint8).repeat(4, 0).repeat(4, 1)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from faultscape.labelling.catalogue import BundleFormat, find_format
 from faultscape.stages.label.crowd.result import Consensus, SessionsExported
+from faultscape.stages.label.mask_export import steps_of
 from faultscape.stages.label.result import Asked, Exported
 from faultscape.terminal_lines import wrapped
 
@@ -17,6 +19,22 @@ def test_an_export_names_what_to_do_and_the_whole_line_that_follows() -> None:
         "next: put each mask into to-label/labels, named as its image, then run",
         f"  {THEN}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "upload"), [("cvat", "upload annotations.xml"), ("cvat-masks", "upload cvat-masks.zip")]
+)
+def test_only_maps_that_a_model_filled_in_are_uploaded_to_cvat(name: str, upload: str) -> None:
+    form = find_format(name, "segmentation")
+    assert isinstance(form, BundleFormat)
+    assert "upload" not in steps_of(form, None)
+    assert upload in steps_of(form, "unet")
+
+
+def test_formats_without_other_steps_say_the_same_with_prefill() -> None:
+    form = find_format("label-studio", "segmentation")
+    assert isinstance(form, BundleFormat)
+    assert steps_of(form, "unet") == steps_of(form, None) == form.says
 
 
 @pytest.mark.parametrize(

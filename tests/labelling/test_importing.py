@@ -13,7 +13,9 @@ from PIL import Image
 import faultscape as fs
 import made
 from faultscape.errors import LabellingError, OptionError
+from faultscape.formats.label_tools.named_ids import id_of
 from faultscape.maps import runs
+from faultscape.nouns import Classes
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.logs import read_failures
 from faultscape.study.tables.selections import read_selection
@@ -85,6 +87,29 @@ def test_what_failed_in_an_earlier_import_stays_said(corpus: made.Corpus, study:
     assert [f.image for f in read_failures(Path(study)) if f.stage == "label"] == [corpus.ids[1]]
     fs.label.import_(study, str(masks(corpus, tmp_path / "third", 1)))
     assert not [f for f in read_failures(Path(study)) if f.stage == "label"]
+
+
+def test_an_unknown_class_is_told_with_the_nearest_name_among_the_known_ones() -> None:
+    names = [*(f"class-{k}" for k in range(14)), "person"]
+    classes = Classes(tuple(names), tuple(range(15)), ((1, 2, 3),) * 15)
+    with pytest.raises(LabellingError, match=r"class-11, person, \.\.\.\. Did you mean 'person'\?"):
+        id_of("persn", classes, "a.json, shape 0")
+
+
+def test_a_folder_of_two_kinds_of_files_says_which_count_as_labels(
+    corpus: made.Corpus, study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    fs.label.export(study, str(out), format="labelme", prefill="model-0")
+    number = len(list(out.rglob("*.json")))
+    assert number
+    for k, folder in enumerate(("one", "two")):  # two overlays of one image, as annotators leave them
+        made.write(out / folder / f"{corpus.ids[0]}.png", corpus.truths[k])
+    capsys.readouterr()
+    assert fs.label.import_(study, str(out)).new == number
+    said = capsys.readouterr().out
+    assert f"labels come from {number} LabelMe file" in said
+    assert "\nmask files are ignored: " in said
 
 
 def test_labelme_files_without_a_shape_are_not_labels_yet(

@@ -212,7 +212,23 @@ def test_the_best_is_marked_and_ties_are_those_of_the_paired_interval() -> None:
         n: {"miou": of["miou"] | {"definition": "not comparable between models"}} for n, of in models.items()
     }
     assert standings({"models": apart}, "miou") == {}
-    assert measures.headline({"models": models, "paired": paired}) == "b and c share the least IoU error"
+    assert measures.headline({"models": models, "paired": paired}) == "b or c has the highest mIoU"
+
+
+def test_the_page_begins_with_the_value_and_interval_that_the_terminal_shows() -> None:
+    what = document()
+    assert "mIoU .582 [.53, .63]" in measure_words.summary("o", what)
+    html = measures.page(what, measures.Facts())
+    assert "<h1>unet has the highest mIoU: 0.582 (0.532 to 0.632)</h1>" in html
+    table = html[html.index('id="values"') : html.index('id="errors"')]
+    assert re.search(r'<th scope="row">unet</th><td data-value="0.582\d*" class="best">', table)
+    assert "<small>0.532–0.632</small>" in table
+    assert "mIoU <span" in table
+
+
+def test_maps_without_classes_have_no_table_of_values() -> None:
+    what = {"models": {"a": {"rom": {"value": 0.1, "better": "low", "definition": "x"}}}}
+    assert 'id="values"' not in measures.page(what, measures.Facts())
 
 
 def compared(*rows: tuple[str, str, float, float], metric: str = "ap") -> dict[str, Any]:
@@ -263,7 +279,7 @@ def test_the_best_is_who_leads_where_both_have_a_value_and_a_sentence_says_what_
     assert ["*" in line for line in table[1:4]] == [False, True, True]
     assert "* marks the best and all that are not significantly worse" in table[-1]
     html = measures.page(compared(("a", "b", 0.02, -0.01), metric="miou"), measures.Facts())
-    assert "b has the least IoU error where models can be compared" in html
+    assert "b has the lowest mIoU where models can be compared" in html
     assert "a leads b by 0.0100 over all that each has, and b leads a" in html
 
 
@@ -303,7 +319,7 @@ def test_without_intervals_nothing_is_starred_shaded_or_called_beaten() -> None:
         assert any(attrs.get("class") == "tied" for tag, attrs in page.tags if tag == "tr") == marked
         assert ("nothing is shaded" in page.text) != marked
         assert ("Not beaten: not determined, since there are no intervals" in page.text) != marked
-        assert ("the least" in measures.headline(what)) == marked
+        assert ("has the highest mIoU: 0.582" in measures.headline(what)) == marked
     assert (
         "highest mIoU"
         not in shown(

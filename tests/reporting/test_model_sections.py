@@ -23,7 +23,7 @@ from faultscape.stages.choice_evidence import digests
 from faultscape.stages.report import sections as stage
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.tables.selections import read_selection
-from made_card import card
+from made_card import card, without_sets
 from made_page import Page
 
 NAMES = made.NAMES
@@ -378,3 +378,9 @@ def test_the_new_parts_break_no_rule_of_access_and_open_by_their_links(
         assert found == [], (width, scheme)
         assert page.evaluate("document.documentElement.scrollWidth") == width
         context.close()
+
+
+def test_a_number_of_the_card_says_over_how_many_corrupted_sets_it_is_where_others_have_more() -> None:
+    rows = stage.card_rows(without_sets(card(3), "model 2", keep=1))
+    assert "mIoU corrupted (1 of 6 sets)" in [number.title for number in rows["model 2"]]
+    assert "mIoU corrupted" in [number.title for number in rows["unet"]]

@@ -17,7 +17,8 @@ from faultscape.reporting.reliability import views
 from faultscape.reporting.reliability.document import CORRUPTED, Card
 from faultscape.reporting.reliability.page import Facts, card_page
 from faultscape.reporting.reliability.questions import CardIndex, above_chance, questions, verdict
-from made_card import HOSTILE, card
+from faultscape.reporting.reliability.tables import latex_text, markdown_text, views_of
+from made_card import HOSTILE, card, without_sets
 from made_document import Page
 
 FRAME = FrameCard(
@@ -272,7 +273,12 @@ def test_a_verdict_names_those_between_whom_it_is_not_decided_and_those_behind()
     none = CardIndex(card(2, intervals=False))
     assert (
         verdict(none.stand(questions(card(2))[0]))
-        == "Undecided: no two models have a paired interval. Best value: unet 0.460."
+        == "Undecided, since differences have no intervals. Best value: unet 0.460."
+    )
+    apart = CardIndex(without_sets(card(2), HOSTILE, keep=1))
+    assert (
+        verdict(apart.stand(questions(card(2))[0]))
+        == "Not comparable: no two models were run on the same corrupted sets."
     )
 
 
@@ -320,6 +326,29 @@ def test_the_card_marks_who_is_unbeaten_and_only_where_somebody_is_beaten() -> N
     assert standings(card(3, gap=0.015), "mIoU corrupted") == ["unbeaten", "unbeaten", ""]
     assert standings(card(3, half=0.2), "mIoU corrupted") == ["", "", ""]
     assert standings(card(3), "ECE main") == ["", "", ""]  # of which there are no differences
+
+
+def test_a_mean_over_fewer_corrupted_sets_than_others_carries_a_star_on_the_page() -> None:
+    what = without_sets(card(3), "model 2", keep=1)
+    front = views.front(what, CardIndex(what))
+    assert front is not None
+    titles = [column["title"] for column in front["columns"]]
+    stars = {
+        (row["model"], titles[k]) for row in front["rows"] for k, m in enumerate(row["marks"]) if m.share
+    }
+    assert stars == {("model 2", "mIoU corrupted"), ("model 2", "relative drop")}
+    page = card_page(what)
+    assert page.count("(mean over 1 of 6 corrupted sets)") == 3  # and once more beside consistency
+    assert page.count("* mean over 1 of 6 corrupted sets: not comparable") == 2
+    assert "corrupted sets: not comparable" not in card_page(card(3))
+
+
+def test_tables_mark_a_mean_over_fewer_corrupted_sets_than_others() -> None:
+    held = {view.name: view for view in views_of(without_sets(card(3), "model 2", keep=1))}
+    assert "| 0.360* |" in markdown_text(held["models"])
+    assert "0.360*" in latex_text(held["models"])
+    row = markdown_text(held["corruptions"]).splitlines()[-3]
+    assert row == "| model 2 | 0.600 | 0.520* | – | 0.360* |"  # fog at one severity, snow at none
 
 
 def test_views_hold_the_numbers_of_the_card() -> None:

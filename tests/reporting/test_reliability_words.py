@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from faultscape.reporting.reliability.document import CORRUPTED
 from faultscape.reporting.reliability.words import card_text
-from made_card import card
+from made_card import card, without_sets
 
 
 @pytest.mark.parametrize("models", [1, 3, 12])
@@ -22,10 +24,28 @@ def test_the_corruption_error_names_its_reference_and_says_what_it_is() -> None:
     model = what["models"][0]["name"]
     what["cells"].append({"model": model, "condition": CORRUPTED, "metric": "corruption_error", "value": 1.0})
     text = card_text("study/reliability", what)
-    assert f"mCE ({what['reference']} = 1)" in text
+    assert f"({what['reference']} = 1)" in text
     assert f"mCE: mean corruption error relative to {what['reference']}; lower is better" in " ".join(
         text.split()
     )
+
+
+def test_a_mean_over_fewer_corrupted_sets_than_others_carries_a_star_that_says_of_how_many() -> None:
+    what = without_sets(card(3), "model 2", keep=1)
+    lines = card_text("out", what).splitlines()
+    row = next(line for line in lines if line.startswith("model 2 ")).split()
+    assert row[2:] == ["0.6000", "0.3600*", "0.4400*"]  # mIoU clean and corrupted, relative drop
+    assert "* mean over 1 of 6 corrupted sets: not comparable with means over more of them" in " ".join(lines)
+    assert not any("*" in line for line in lines if line.startswith("unet "))
+    assert "*" not in card_text("out", card(3))
+
+
+def test_heads_of_columns_stand_apart_on_lines_of_their_own() -> None:
+    top = [line.strip() for line in card_text("out", card(3)).splitlines()[:2]]
+    assert [re.split(r" {2,}", line) for line in top] == [
+        ["mIoU", "relative"],
+        ["mIoU main", "corrupted", "drop"],
+    ]
 
 
 def test_no_row_is_empty() -> None:

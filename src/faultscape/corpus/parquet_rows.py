@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from faultscape.corpus.store_pictures import find_objects, relative
-from faultscape.errors import CorpusError, FaultscapeError
+from faultscape.errors import CorpusError, FaultscapeError, shortened
 from faultscape.study import store
 
 PARQUET = frozenset((".parquet", ".pq"))
@@ -125,7 +125,7 @@ def image_column(schema: pa.Schema, path: str) -> tuple[str | None, str | None]:
             (name for name in _PLACES if name in schema.names and text(schema.field(name).type)), None
         )
     if inside is None and places is None:
-        known = ", ".join(schema.names[:12]) or "none"
+        known = shortened(schema.names) or "none"
         raise CorpusError(
             f"{path}: has no image column, only {known}; expected bytes in {', '.join(_BYTES)}, or paths"
             f" in {', '.join(_PLACES)}; to collect ids without image files (for"

@@ -78,12 +78,13 @@ class MaskFormat:
 class BundleFormat:
     """Label maps for a tool that keeps those of many images in one file, or in files that belong together.
 
-    ``says`` tells what to do with the exported files. ``photo`` takes (folder, image id) and returns the path
-    of the file of an image. ``write`` takes (folder, images, classes), the images as `DrawnImage`, and yields
-    (path in the folder, bytes) of all files but the images. ``recognise`` takes a path and returns whether it
-    is a file of this format. ``read`` takes its path and returns its labels for each image, as `ToolLabel`.
-    ``check`` takes its path and returns what the tool would reject, in sentences. ``outlines``: `write` also
-    takes this argument, and then writes polygons.
+    ``says`` tells what to do with the exported files, ``says_prefilled`` what to do instead if a model's maps
+    are filled in, '' for the same. ``photo`` takes (folder, image id) and returns the path of the file of an
+    image. ``write`` takes (folder, images, classes), the images as `DrawnImage`, and yields (path in the
+    folder, bytes) of all files but the images. ``recognise`` takes a path and returns whether it is a file of
+    this format. ``read`` takes its path and returns its labels for each image, as `ToolLabel`. ``check``
+    takes its path and returns what the tool would reject, in sentences. ``outlines``: `write` also takes this
+    argument, and then writes polygons.
     """
 
     name: str  # what `--format` takes
@@ -95,6 +96,7 @@ class BundleFormat:
     read: Callable[[Path], Iterable[ToolLabel]]
     check: Callable[[Path], list[str]]
     outlines: bool = False
+    says_prefilled: str = ""
     task: Literal["segmentation"] = "segmentation"  # the task of studies that it fits
 
 
@@ -225,10 +227,20 @@ def _bundle(
     *,
     write: Callable[..., Iterable[tuple[Path, bytes]]],
     outlines: bool = False,
+    says_prefilled: str = "",
 ) -> BundleFormat:
     """Return a format of a tool whose module reads, recognises and checks its files."""
     return BundleFormat(
-        name, title, says, _photo, write, module.recognise, module.read, module.check, outlines
+        name,
+        title,
+        says,
+        _photo,
+        write,
+        module.recognise,
+        module.read,
+        module.check,
+        outlines,
+        says_prefilled,
     )
 
 
@@ -260,18 +272,21 @@ FORMATS: tuple[Format, ...] = (
     _bundle(
         "cvat",
         "CVAT for images 1.1",
-        "make a task of images/ in CVAT, with the labels of labels.json, and upload annotations.xml; export"
-        " it as CVAT for images 1.1",
+        "make a task of images/ in CVAT with the labels of labels.json; export it as CVAT for images 1.1",
         cvat_images,
         write=cvat_images.write,
         outlines=True,
+        says_prefilled="make a task of images/ in CVAT with the labels of labels.json, and upload"
+        " annotations.xml; export it as CVAT for images 1.1",
     ),
     _bundle(
         "cvat-masks",
         "CVAT Segmentation mask 1.1",
-        "make a task of images/ in CVAT, and upload the zip; export it as Segmentation mask 1.1",
+        "make a task of images/ in CVAT with your classes as labels; export it as Segmentation mask 1.1",
         cvat_masks,
         write=cvat_masks.write,
+        says_prefilled="make a task of images/ in CVAT with your classes as labels, and upload"
+        " cvat-masks.zip; export it as Segmentation mask 1.1",
     ),
     _bundle(
         "label-studio",

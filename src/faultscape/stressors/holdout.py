@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from faultscape.errors import ClassesError, LabelMapError, OptionError, closest
+from faultscape.errors import ClassesError, LabelMapError, OptionError, closest, shortened
 from faultscape.nouns import Classes
 from faultscape.stressors.anomaly_labels import ANOMALY, KNOWN, VOID
 
@@ -77,7 +77,7 @@ def hold_out(classes: Classes, names: Sequence[str]) -> Holdout:
     if lost := next((name for name in names if name not in classes.names), None):
         raise ClassesError(
             f"{lost!r} cannot be held out: it is not a class.{closest(lost, list(classes.names))} Classes:"
-            f" {', '.join(classes.names[:12])}{', ...' if len(classes) > 12 else ''}"
+            f" {shortened(classes.names, lost)}"
         )
     withheld = tuple(name for name in classes.names if name in set(names))
     if not withheld or len(withheld) == len(classes):

@@ -93,12 +93,13 @@ class Demonstrated:
             "",
             *self._card_lines,
             f"reports: {Path(self.study) / 'report.html'} (where they fail)",
-            f"         {Path(self.study) / f'report-{DRAWN}.html'} (which is better)  ({self.seconds:.0f} s)",
+            f"         {Path(self.study) / f'report-{DRAWN}.html'} (which is better)",
             f"         {Path(self.study) / CARD_FOLDER / 'report.html'} (what they know about their errors)",
             (
                 f"         {Path(self.study) / 'stress.html'} (how corruptions and unknown objects change"
                 " these scenes)"
             ),
+            f"took {self.seconds:.0f} s",
             f"next: faultscape status {self.study}",
         ]
         return "\n".join(lines)

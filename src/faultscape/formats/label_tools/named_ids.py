@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from faultscape.errors import LabellingError, closest
+from faultscape.errors import LabellingError, closest, shortened
 from faultscape.nouns import Classes
 
 VOID = "void"
@@ -54,7 +54,7 @@ def id_of(name: str, classes: Classes, where: str) -> int:
         return classes.background
     raise LabellingError(
         f"{where}: {name[:80]!r} is not a class; known are"
-        f" {', '.join(classes.names[:12])}.{closest(name[:80], classes.names)}"
+        f" {shortened(classes.names, name[:80])}.{closest(name[:80], classes.names)}"
     )
 
 

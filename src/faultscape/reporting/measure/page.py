@@ -2,7 +2,7 @@
 
 Conventions: the page contains its style and script, Jinja2 escapes all inserted values, unknown numbers are a
 dash, and the same facts give the same bytes. Any part of a document may be missing; its section is then left
-out. All metrics are shown as errors: 0 is best.
+out. Values come first, as the terminal prints them; below them all metrics are errors: 0 is best.
 Source: Zhang et al. 2021, Table I, Figs. 2, 5 and 7.
 """
 
@@ -22,14 +22,14 @@ from faultscape.reporting.measure import views
 from faultscape.reporting.measure.document import Document, SetDocument
 from faultscape.reporting.measure.gap_sentences import sentence
 from faultscape.reporting.measure.leaders import errors, standings
-from faultscape.reporting.measure.tables import TITLES, saturated, sets_of, tables
+from faultscape.reporting.measure.tables import TITLES, saturated, sets_of, tables, value_name, values_table
 from faultscape.reporting.template import template
 
 HEADLINES = {
-    metric.name: metric.short or metric.says
+    metric.name: value_name(metric.name)
     for metric in sorted(METRICS, key=lambda metric: metric.headline)
     if metric.headline
-}  # for the heading, the first that distinguishes models
+}  # {metric: its name} for the heading, the first that distinguishes models
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,7 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         "sets": sets,
         "models": list(dict.fromkeys(model for one in named.values() for model in one.get("models", {}))),
         "tables": tables(named),
+        "values": values_table(named),
         "titles": {m: words[0] for m, words in TITLES.items()},
         "images": _range(
             [n for one in named.values() for n in [max(one.get("images", {}).values(), default=0)] if n]
@@ -130,15 +131,16 @@ def headline(document: Mapping[str, Any]) -> str:
     for metric, title in HEADLINES.items():
         found = standings(one, metric)
         if found:
-            leaders = list(found)
-            verb = "has" if len(leaders) == 1 else "share"
-            found_errors = errors(one, metric)
+            leaders, found_errors = list(found), errors(one, metric)
+            entry = one["models"][leaders[0]][metric]
             where = (
                 ""
                 if found_errors[leaders[0]] == min(found_errors.values())
                 else " where models can be compared"
             )
-            return f"{_listed(leaders)} {verb} the least {title}{where}"
+            most = "highest" if entry["better"] == "high" else "lowest"
+            value = f": {_with_interval(entry)}" if len(leaders) == 1 and not where else ""
+            return f"{_either(leaders)} has the {most} {title}{where}{value}"
     return f"{len(models)} models, measured"
 
 
@@ -186,8 +188,19 @@ def definitions(named: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     return out
 
 
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def _either(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _with_interval(entry: Mapping[str, Any]) -> str:
+    """Return a value with its interval.
+
+    >>> _with_interval({"value": 0.448, "low": 0.4191, "high": 0.47})
+    '0.448 (0.419 to 0.470)'
+    """
+    low, high = entry.get("low"), entry.get("high")
+    ends = "" if low is None or high is None else f" ({number(low)} to {number(high)})"
+    return f"{number(entry['value'])}{ends}"
 
 
 def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:

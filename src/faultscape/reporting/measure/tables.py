@@ -1,5 +1,5 @@
-"""Tables of errors: every model of every data set against the metrics. 0 is best; the best of a column and
-its ties are marked.
+"""The tables of a page: first the most telling values, then all errors of every model of every data set, 0 is
+best. The best of a column and its ties are marked.
 
 Conventions: an error is 1 - value if large values are good, else the value itself (Zhang et al. 2021, Table
 I). A model ties with the best of its data set (see `leaders`) if the interval of their paired difference
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faultscape.metrics.catalogue import GROUPS, METRICS
+from faultscape.metrics.catalogue import GROUPS, METRICS, named
 from faultscape.reporting.measure.leaders import error, standings
 
 _ENTRIES = sorted(METRICS, key=lambda metric: (GROUPS.index(metric.group), metric.place))
@@ -29,6 +29,12 @@ SCORES = tuple(metric.name for metric in _ENTRIES if metric.main and metric.of_s
 PAIRS = ("ror", "rur")  # in the main table if ROM and RUM saturate, or without classes
 OF_SCORES = frozenset(metric.group for metric in _ENTRIES if metric.of_scores)  # groups of score metrics
 SATURATED = 0.9
+_KINDS_OF_ERROR = frozenset(["regions", "partitions"])  # groups that only the tables of errors show
+_LINE = tuple(
+    metric.name
+    for metric in sorted(METRICS, key=lambda metric: metric.column)
+    if metric.column and metric.group not in _KINDS_OF_ERROR
+)
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,59 @@ def tables(sets: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     rest = [m for m in known if m not in main and m not in scores]
     named = (("maps", main), ("scores", scores), ("rest", rest))
     return [_table(kind, metrics, sets) for kind, metrics in named if metrics]
+
+
+def headline_metrics(sets: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return (metric, its name) of accuracy, anomaly scores, calibration and what was asked for; none of maps
+    without classes.
+    """
+    there = {m for one in sets.values() for of in one.get("models", {}).values() for m in of}
+    own = [(m, name_of(title)) for m, (title, _) in own_titles(sets).items()]
+    return [(m, value_name(m)) for m in _LINE if m in there] + own
+
+
+def value_name(metric: str) -> str:
+    """Return what a metric is called, of which tables of errors show the error.
+
+    >>> value_name("miou"), value_name("average_precision"), value_name("partition_distance")
+    ('mIoU', 'AP', 'partition distance')
+    """
+    found = named()[metric]
+    return "mIoU" if metric == "miou" else name_of(found.short or found.says)
+
+
+def name_of(title: str) -> str:
+    """Return the name of a metric from that of its error.
+
+    >>> name_of("AP error"), name_of("ROM")
+    ('AP', 'ROM')
+    """
+    return title.removesuffix(" error")
+
+
+def values_table(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return the table of the values that the terminal shows, as they are: ``columns`` [(name, better)] and
+    ``rows`` [(set, model, [Cell])]; None where there is none.
+    """
+    shown, rows = headline_metrics(sets), list[dict[str, Any]]()
+    better = {
+        m: of[m]["better"] for one in sets.values() for of in one.get("models", {}).values() for m in of
+    }
+    for name, one in sets.items():
+        stand = {m: standings(one, m) for m, _ in shown}
+        for model, of in one.get("models", {}).items():
+            if any(m in of for m, _ in shown):
+                cells = [_value(of.get(m), stand[m].get(model, "")) for m, _ in shown]
+                rows.append({"set": name, "model": model, "cells": cells})
+    columns = [{"name": name, "better": better[m]} for m, name in shown]
+    return {"columns": columns, "rows": rows} if rows else None
+
+
+def _value(entry: Mapping[str, Any] | None, standing: str) -> Cell:
+    if entry is None:
+        return Cell(None, None, None, 0)
+    undefined = int(entry.get("undefined") or 0)
+    return Cell(entry["value"], entry.get("low"), entry.get("high"), undefined, standing)
 
 
 def own_titles(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str]]:

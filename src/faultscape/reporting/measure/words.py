@@ -17,7 +17,7 @@ from faultscape.errors import counted
 from faultscape.metrics.catalogue import METRICS
 from faultscape.reporting.measure.document import Document, MetricEntry, SetDocument
 from faultscape.reporting.measure.leaders import contradictions, error, standings
-from faultscape.reporting.measure.tables import own_titles
+from faultscape.reporting.measure.tables import headline_metrics, name_of, own_titles
 
 COLUMNS = tuple(
     (metric.name, metric.short)
@@ -25,15 +25,6 @@ COLUMNS = tuple(
     if metric.column
 )
 _PIXELS = frozenset(["ror", "rur"])
-_KINDS_OF_ERROR = frozenset(["regions", "partitions"])  # groups for -v, the page and measure.json only
-_LINE = tuple(
-    metric.name
-    for metric in sorted(METRICS, key=lambda metric: metric.column)
-    if metric.column and metric.group not in _KINDS_OF_ERROR
-)
-_NAMES = {metric.name: (metric.short or metric.title).removesuffix(" error") for metric in METRICS} | {
-    "miou": "mIoU"
-}
 
 
 def summary(path: str, document: Document) -> str:
@@ -93,18 +84,7 @@ def _shown(one: SetDocument) -> list[tuple[str, str]]:
     requested ones; for maps without classes, those of regions.
     """
     there = {m for of in one["models"].values() for m in of}
-    own = [(m, _name(title)) for m, (title, _) in own_titles({"": one}).items()]
-    shown = [(m, _NAMES[m]) for m in _LINE if m in there] + own
-    return shown or [(m, _name(title)) for m, title in COLUMNS if m in there]
-
-
-def _name(title: str) -> str:
-    """Return the name of a metric from the name of its error.
-
-    >>> _name("AP error"), _name("ROM")
-    ('AP', 'ROM')
-    """
-    return title.removesuffix(" error")
+    return headline_metrics({"": one}) or [(m, name_of(title)) for m, title in COLUMNS if m in there]
 
 
 def _is_low(one: SetDocument, metric: str) -> bool:

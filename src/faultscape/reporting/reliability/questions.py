@@ -261,7 +261,9 @@ def verdict(standing: Standing) -> str:
         second = max((name for name in cells if name != best), key=lambda name: sign * _value(cells[name]))
         return f"{best} is conclusively best, {text(best)}. Next is {second}, {text(second)}."
     if not standing.decided:
-        return f"Undecided: no two models have a paired interval. Best value: {leader} {text(leader)}."
+        if standing.gaps or standing.question.condition != CORRUPTED:
+            return f"Undecided, since differences have no intervals. Best value: {leader} {text(leader)}."
+        return "Not comparable: no two models were run on the same corrupted sets."
     unbeaten, behind, apart = standing.unbeaten, standing.behind, standing.apart
     said = [f"Undecided between {_named(unbeaten, len(cells))}."] if len(unbeaten) > 1 else []
     said.append(f"Best value: {leader} {text(leader)}.")

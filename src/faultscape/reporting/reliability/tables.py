@@ -25,6 +25,7 @@ from faultscape.reporting.reliability.document import (
     flags_of_score,
     own_scorer,
 )
+from faultscape.reporting.reliability.partial_means import STAR, PartialMeans, Share, shares_text
 from faultscape.study.folder import put
 
 VIEWS = ("models", "corruptions", "table-s3", "table-s4", "errors")  # the names of all tables
@@ -38,14 +39,15 @@ _TEX = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a view: its header, its condition ('' for none), its metric, and a function that returns
-    the cell of a row (model, scorer).
+    """A column of a view: its header, its condition ('' for none), its metric, and functions that return the
+    cell of a row (model, scorer), and, for a mean over fewer corrupted sets than others, the share of them.
     """
 
     title: str
     condition: str
     metric: str
     cell: Callable[[str, str], CardCell | None]
+    share: Callable[[str, str], Share | None] = lambda _model, _scorer: None
 
     @property
     def better(self) -> str:
@@ -66,6 +68,14 @@ class View:
     rows: tuple[tuple[str, str], ...]
     with_scorers: bool = False
     flags: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def shares(self, columns: Sequence[Column] | None = None) -> list[tuple[str, Share]]:
+        """Return (model, share) of the means over fewer corrupted sets than others, of some columns only
+        where they are given.
+        """
+        shown = self.columns if columns is None else columns
+        found = ((row[0], c.share(*row)) for row in self.rows for c in shown if c.cell(*row) is not None)
+        return [(model, share) for model, share in found if share is not None]
 
     def words(self, row: tuple[str, str]) -> list[str]:
         """Return the text cells of a row: model, scorer if it has a column, and flags if any row has some."""
@@ -94,16 +104,29 @@ def conditions_of(card: Card, *kinds: str) -> list[str]:
 
 
 def _of_maps(card: Card, title: str, condition: str, metric: str) -> Column:
-    return Column(title, condition, metric, lambda model, _scorer: find_cell(card, model, condition, metric))
+    means = PartialMeans(card) if condition == CORRUPTED else None
+    return Column(
+        title,
+        condition,
+        metric,
+        lambda model, _scorer: find_cell(card, model, condition, metric),
+        lambda model, _scorer: means.share(model, condition, metric) if means else None,
+    )
 
 
 def _of_score(card: Card, title: str, condition: str, metric: str, *, main: bool = False) -> Column:
-    def cell(model: str, scorer: str) -> CardCell | None:
-        return find_cell(
-            card, model, condition, metric, main_scorer(card, model) if main and model != RANDOM else scorer
-        )
+    means = PartialMeans(card) if condition == CORRUPTED else None
 
-    return Column(title, condition, metric, cell)
+    def shown(model: str, scorer: str) -> str:
+        return main_scorer(card, model) if main and model != RANDOM else scorer
+
+    return Column(
+        title,
+        condition,
+        metric,
+        lambda model, scorer: find_cell(card, model, condition, metric, shown(model, scorer)),
+        lambda model, scorer: means.share(model, condition, metric, shown(model, scorer)) if means else None,
+    )
 
 
 def _filled(columns: Sequence[Column], rows: Sequence[tuple[str, str]]) -> tuple[Column, ...]:
@@ -159,7 +182,9 @@ def _corruptions(card: Card) -> View | None:
     )
     rows = tuple((one["name"], "") for one in card["models"])
 
-    def mean(name: str) -> Callable[[str, str], CardCell | None]:
+    means = PartialMeans(card)
+
+    def mean(name: str) -> Column:
         conditions = [
             c["name"] for c in card["conditions"] if c.get("corruption") == name and c["kind"] == "corrupted"
         ]
@@ -173,11 +198,13 @@ def _corruptions(card: Card) -> View | None:
                 else None
             )
 
-        return cell
+        return Column(
+            name, name, "miou", cell, lambda model, _scorer: means.share_within(conditions, model, "miou")
+        )
 
     columns = [
         _of_maps(card, "clean", _clean(card), "miou"),
-        *(Column(name, name, "miou", mean(name)) for name in names),
+        *map(mean, names),
         _of_maps(card, "mean", CORRUPTED, "miou"),
     ]
     filled = _filled(columns, rows)
@@ -325,6 +352,8 @@ def markdown_text(view: View) -> str:
     lines = [f"| {' | '.join(map(_escaped, head))} |", f"|{'---|' * len(head)}"]
     for row, cells in _texts(view):
         lines.append(f"| {' | '.join(map(_escaped, [*row, *cells]))} |")
+    told = shares_text(view.shares())
+    lines += ["", told.replace(STAR, f"\\{STAR}", 1)] if told else []
     return f"**{view.title}.** {view.says}\n\n" + "\n".join(lines) + "\n"
 
 
@@ -339,14 +368,20 @@ def latex_text(view: View) -> str:
     ]
     lines += [" & ".join(head) + r" \\", r"\midrule"]
     lines += [" & ".join([*map(_tex, row), *cells]) + r" \\" for row, cells in _texts(view, dash="--")]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+    told = shares_text(view.shares())
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *([f"% {told}"] if told else [])]) + "\n"
 
 
 def _texts(view: View, dash: str = "–") -> list[tuple[list[str], list[str]]]:
     out = []
     for row in view.rows:
         cells = [column.cell(*row) for column in view.columns]
-        texts = [dash if cell is None or cell["value"] is None else f"{cell['value']:.3f}" for cell in cells]
+        texts = [
+            dash
+            if cell is None or cell["value"] is None
+            else f"{cell['value']:.3f}{STAR if column.share(*row) else ''}"
+            for cell, column in zip(cells, view.columns, strict=True)
+        ]
         out.append((view.words(row), texts))
     return out
 

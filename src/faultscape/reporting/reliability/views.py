@@ -28,6 +28,7 @@ from faultscape.reporting.reliability.document import (
     method_flags,
 )
 from faultscape.reporting.reliability.figures import Line, Point
+from faultscape.reporting.reliability.partial_means import PartialMeans, Share, shares_text
 from faultscape.reporting.reliability.questions import (
     CardIndex,
     Question,
@@ -53,27 +54,28 @@ OF_ANOMALIES = ("average_precision", "fpr95", "auroc", "component_f1")
 @dataclass(frozen=True)
 class Mark:
     """A number to draw: its value and the ends of its interval, None if unknown, and its ``standing``: best,
-    unbeaten or ''.
+    unbeaten or ''. ``share`` marks a mean over fewer corrupted sets than others.
     """
 
     value: float | None
     low: float | None = None
     high: float | None = None
     standing: str = ""
+    share: Share | None = None
 
 
-def mark(cell: CardCell | None, standing: str = "") -> Mark:
+def mark(cell: CardCell | None, standing: str = "", share: Share | None = None) -> Mark:
     """Return a cell as a mark.
 
     >>> mark({"metric": "ece", "value": 0.01, "low": -0.02, "high": 0.03})
-    Mark(value=0.01, low=0.0, high=0.03, standing='')
+    Mark(value=0.01, low=0.0, high=0.03, standing='', share=None)
     """
     if cell is None or cell["value"] is None:
         return Mark(None)
     low, high = cell.get("low"), cell.get("high")
     if cell["metric"] not in _UNBOUNDED:
         low, high = (None if end is None else min(max(end, 0.0), 1.0) for end in (low, high))
-    return Mark(cell["value"], low, high, standing)
+    return Mark(cell["value"], low, high, standing, share)
 
 
 def axis_of(marks: Sequence[Mark], *, at_most: int = 3, zero: bool = False) -> Axis:
@@ -93,7 +95,7 @@ def front(card: Card, index: CardIndex) -> dict[str, Any] | None:
     rows = []
     for model, scorer in view.rows:
         marks = [
-            mark(column.cell(model, scorer), about["standings"].get(model, ""))
+            mark(column.cell(model, scorer), about["standings"].get(model, ""), column.share(model, scorer))
             for column, about in zip(view.columns, columns, strict=True)
         ]
         rows.append(
@@ -109,6 +111,7 @@ def front(card: Card, index: CardIndex) -> dict[str, Any] | None:
         "columns": columns,
         "rows": rows,
         "shaded": any(m.standing for row in rows for m in row["marks"]),
+        "shares": shares_text(view.shares()),
         "intervals": any(m.low is not None for row in rows for m in row["marks"]),
     }
 
@@ -285,7 +288,7 @@ def _with_values(
 
 
 def _score_rows(card: Card, index: CardIndex, condition: str, metrics: Sequence[str]) -> list[dict[str, Any]]:
-    rows = []
+    rows, means = [], PartialMeans(card)
     for place, one in enumerate(card["models"]):
         for scorer in one.get("scorers", []):
             cells = [index.cell(one["name"], condition, m, scorer) for m in metrics]
@@ -299,10 +302,18 @@ def _score_rows(card: Card, index: CardIndex, condition: str, metrics: Sequence[
                         "title": scorer_title(scorer),
                         "main": main,
                         "flags": method_flags(card, one["name"], scorer),
-                        "marks": [mark(cell) for cell in cells],
+                        "marks": [
+                            mark(cell, share=means.share(one["name"], condition, m, scorer))
+                            for cell, m in zip(cells, metrics, strict=True)
+                        ],
                     }
                 )
     return rows
+
+
+def _shares_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the stars of some rows say, '' where there are none."""
+    return shares_text((row["model"], m.share) for row in rows for m in row["marks"] if m.share)
 
 
 def _axes(
@@ -373,6 +384,7 @@ def error_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
                 {
                     "name": name,
                     "rows": rows,
+                    "shares": _shares_of(rows),
                     "axes": _axes(rows, metrics),
                     "metrics": [TITLES[m] for m in metrics],
                 }
@@ -423,24 +435,25 @@ def without_labels(card: Card, index: CardIndex) -> dict[str, Any] | None:
     if not order:
         return None
     clean = next(iter(conditions_of(card, "clean")), "")
-    asked = ((CORRUPTED, "consistency"), (CORRUPTED, "miou"), (clean, "miou"))
+    asked, means = ((CORRUPTED, "consistency"), (CORRUPTED, "miou"), (clean, "miou")), PartialMeans(card)
     rows = [
         {
             "model": m,
             "place": index.models.index(m),
-            "marks": [mark(index.cell(m, *about)) for about in asked],
+            "marks": [mark(index.cell(m, *about), share=means.share(m, *about)) for about in asked],
         }
         for m in order
     ]
     dots = []
     for row in rows:
         x, y = row["marks"][:2]
-        if x.value is not None and y.value is not None:
+        if x.value is not None and y.value is not None and not (x.share or y.share):
             across, up = (None if m.low is None else (m.low, m.high) for m in (x, y))
             dots.append(Dot(row["model"], x.value, y.value, across, up, row["place"]))
     axes = [axis_of([row["marks"][k] for row in rows], zero=True) for k in range(3)]
     return {
         "rows": rows,
+        "shares": _shares_of(rows),
         "axes": axes,
         "dots": dots,
         "agreement": dict(ranking.get("agreement") or {}),

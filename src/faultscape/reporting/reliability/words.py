@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from faultscape.errors import counted
 from faultscape.reporting.reliability.document import CORRUPTED, RANDOM, Card, CardModel, find_cell
-from faultscape.reporting.reliability.tables import Column, main_scorer, views_of
+from faultscape.reporting.reliability.partial_means import STAR, shares_text
+from faultscape.reporting.reliability.tables import Column, View, main_scorer, views_of
 from faultscape.terminal_lines import WIDTH, wrapped
+
+_HEAD = 12  # columns of a head, which is wrapped
+_GAP = 3
+_HARD = "\x00"  # stands for a space at which no line ends
 
 
 def card_text(path: str, card: Card) -> str:
@@ -20,16 +27,9 @@ def card_text(path: str, card: Card) -> str:
     for view in views_of(card)[:1]:
         width = max(5, *(len(model) for model, _ in view.rows))
         for shown in _blocks(view.columns, WIDTH - width):
-            lines.append(f"{'':<{width}} " + " ".join(f"{column.title:>6}" for column in shown))
-            for row in view.rows:
-                cells = [(max(6, len(column.title)), column.cell(*row)) for column in shown]
-                if row[0] == RANDOM and not any(cell for _, cell in cells):
-                    continue
-                texts = [
-                    f"{'-' if cell is None or cell['value'] is None else format(cell['value'], '.4f'):>{of}}"
-                    for of, cell in cells
-                ]
-                lines.append(f"{row[0]:<{width}} " + " ".join(texts))
+            lines += _block_lines(view, shown, width)
+        if told := shares_text(view.shares()):
+            lines += wrapped(told)
         if any(column.metric == "corruption_error" for column in view.columns):
             lines += wrapped(
                 f"mCE: mean corruption error relative to {card.get('reference', '')}; lower is better"
@@ -63,11 +63,54 @@ def card_text(path: str, card: Card) -> str:
     return "\n".join(lines)
 
 
+def _block_lines(view: View, shown: Sequence[Column], width: int) -> list[str]:
+    """Return some columns of a view: their heads, on several lines where they are long, and a line a row."""
+    heads = [_head(column.title) for column in shown]
+    high = max(map(len, heads))
+    tops = [[""] * (high - len(head)) + head for head in heads]
+    table = [("", [(top[k], "") for top in tops]) for k in range(high)]
+    for row in view.rows:
+        cells = [column.cell(*row) for column in shown]
+        if row[0] == RANDOM and not any(cells):
+            continue
+        texts = [
+            ("-", "")
+            if cell is None or cell["value"] is None
+            else (f"{cell['value']:.4f}", STAR if column.share(*row) else "")
+            for cell, column in zip(cells, shown, strict=True)
+        ]
+        table.append((row[0], texts))
+    room = [_width(column) - _GAP for column in shown]
+    return [
+        (
+            f"{first:<{width}}"
+            + "".join(f"  {text:>{of}}{star or ' '}" for (text, star), of in zip(texts, room, strict=True))
+        ).rstrip()
+        for first, texts in table
+    ]
+
+
+def _head(title: str) -> list[str]:
+    """Return the lines of a column's head; what is in parentheses stays on one.
+
+    >>> _head("calibration AUROC corrupted"), _head("mCE (fcn = 1)")
+    (['calibration', 'AUROC', 'corrupted'], ['mCE', '(fcn = 1)'])
+    """
+    held = re.sub(r"\([^)]*\)", lambda found: found[0].replace(" ", _HARD), title)
+    lines = textwrap.wrap(held, _HEAD, break_long_words=False, break_on_hyphens=False)
+    return [line.replace(_HARD, " ") for line in lines]
+
+
+def _width(column: Column) -> int:
+    """Return how many columns of a terminal a column takes, with two spaces before it and a star behind."""
+    return _GAP + max(6, *map(len, _head(column.title)))
+
+
 def _blocks(columns: Sequence[Column], room: int) -> list[list[Column]]:
     """Return columns in blocks that fit into a terminal."""
     blocks: list[list[Column]] = [[]]
     for column in columns:
-        if blocks[-1] and sum(max(6, len(one.title)) + 1 for one in (*blocks[-1], column)) > room:
+        if blocks[-1] and sum(map(_width, (*blocks[-1], column))) > room:
             blocks.append([])
         blocks[-1].append(column)
     return blocks

@@ -304,7 +304,7 @@ STANDINGS = Artefact(
         "concordance": "the file of the concordance changed",
         "maps": "images or predictions changed",
         "photos": "files of labelled images changed",
-        "others": "other selections chose images of it, or draw images that show more about its models",
+        "others": "another selection that affects this ranking was made, changed or removed",
         "added": "models were added or removed",
         "labels": "labels changed",
         "discards": "images were discarded",

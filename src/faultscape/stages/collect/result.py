@@ -74,7 +74,7 @@ class Downloaded:
     failed: int  # URLs and searches that gave no image
     for_review: int  # images on the review page, earlier ones included
     stopped: str = ""  # why the API gave no more; '' if it was searched to the end
-    first: str = ""  # what failed first, and why; '' without failures
+    first: str = ""  # why the first image could not be downloaded; '' without failures
 
     def __repr__(self) -> str:
         parts = [

@@ -46,7 +46,13 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat | Bu
     chosen, todo = to_label(root, options.selection, truth)
     then = import_line(study, options.out, truth, options.format)
     written = Exported(
-        options.out, len(todo), form.name, prefill or "", len(chosen) - len(todo), then, form.says
+        options.out,
+        len(todo),
+        form.name,
+        prefill or "",
+        len(chosen) - len(todo),
+        then,
+        steps_of(form, prefill),
     )
     if not todo:
         return written
@@ -54,6 +60,12 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat | Bu
     with progress("export", len(todo)) as tick:
         work.images(todo, tick)
     return replace(written, differing=work.differing(todo) if options.outlines else None)
+
+
+def steps_of(form: MaskFormat | BundleFormat, prefill: str | None) -> str:
+    """Return what to do with what was written, filled in with the maps of a model or not."""
+    filled = form.says_prefilled if prefill and isinstance(form, BundleFormat) else ""
+    return filled or form.says
 
 
 def refuse_odd(settings: Settings, options: ExportOptions, form: MaskFormat | BundleFormat) -> None:

@@ -8,6 +8,7 @@ LabelMapError or LabellingError.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -61,7 +62,7 @@ def _label_files(
     """
     masks = path / "labels" if (path / "labels").is_dir() else path
     files: dict[str, tuple[str, MaskFormat]] = {}
-    problems, states, beside = [], {}, set()
+    problems, states, beside = list[tuple[MaskFormat, CorpusError]](), {}, set()
     for form in sorted(formats, key=lambda form: form.listed):
         say = print if form.listed else lambda _: None
         where = masks if form.listed else path
@@ -83,7 +84,7 @@ def _label_files(
                 else {}
             )
         except CorpusError as error:
-            problems.append(error)
+            problems.append((form, error))
             continue
         if rest := sorted({f.path for f in kind} - set(fitting.values())):
             print(
@@ -92,13 +93,23 @@ def _label_files(
             )
         files = {id_: (file, form) for id_, file in fitting.items()} | files
     if problems and not files:
-        raise problems[0]
-    for problem in problems:
-        print(problem)
+        raise problems[0][1]
     empty = {id_ for id_, (file, _) in files.items() if states[file] == "empty"}
     if beside and masks is path:  # images are next to files of shapes
         empty |= {id_ for id_, (file, form) in files.items() if form.listed and _is_photo(file, images[id_])}
-    return {id_: found for id_, found in files.items() if id_ not in empty}, len(empty)
+    drawn = {id_: found for id_, found in files.items() if id_ not in empty}
+    _tell_kinds([form for _, form in drawn.values()], problems)
+    return drawn, len(empty)
+
+
+def _tell_kinds(read: Sequence[MaskFormat], problems: Sequence[tuple[MaskFormat, CorpusError]]) -> None:
+    """Print which kinds of file count as labels where a folder holds several."""
+    kinds = Counter(form.title for form in read)
+    if len(kinds) > 1 or problems:
+        what = " and ".join(counted(number, f"{title} file") for title, number in kinds.items()) or "no files"
+        print(f"labels come from {what}")
+    for form, problem in problems:
+        print(f"{form.title} files are ignored: {problem}")
 
 
 def _is_photo(file: str, image: Image) -> bool:

@@ -120,23 +120,19 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             replace_failures(root, "label", name, earlier + kept[name].failures)
         log(root, "label import", source=options.named(source), truth=truth)
     failures = [failure for one in kept.values() for failure in one.failures]
-    new, replaced = (sum(getattr(one, of) for one in kept.values()) for of in ("new", "replaced"))
-    if failures and not new and not replaced and not discarded:
+    new, replaced, unchanged = (
+        sum(getattr(one, of) for one in kept.values()) for of in ("new", "replaced", "unchanged")
+    )
+    if failures and not new and not replaced and not unchanged and not discarded:
         raise LabellingError(f"no label could be used; the first: {failures[0].reason}")
     tell_discards(root, {image for image, _ in thrown})
     for name, one in kept.items():
         if one.replaced:
-            others = one.others
-            more = (
-                f"; {counted(others, 'changed label is', 'changed labels are')} kept in truth/{name}/removed"
-                if others
-                else ""
-            )
             print(
-                f"{counted(one.replaced, 'image')} already had a label in truth {name!r}; it is"
-                f" replaced{more}"
+                f"{counted(one.replaced, 'image')} already had another label in truth {name!r}; it is"
+                f" replaced, and kept in truth/{name}/removed"
             )
-    several = tuple((name, one.new + one.replaced) for name, one in kept.items()) if len(kept) > 1 else ()
+    several = tuple((name, one.read) for name, one in kept.items()) if len(kept) > 1 else ()
     first = failures[0].reason if failures else ""
     same = tuple(
         f"{f'truth {name}: ' if several else ''}{said}"
@@ -144,18 +140,31 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
         if (said := one.said())
     )
     return Imported(
-        truth if several else next(iter(kept)), new, replaced, discarded, len(failures), several, first, same
+        truth if several else next(iter(kept)),
+        new,
+        replaced,
+        discarded,
+        len(failures),
+        several,
+        first,
+        same,
+        unchanged,
     )
 
 
 class Kept:
-    """How many labels of one truth are new, replaced, and different from earlier ones, and what could not be
-    used.
+    """How many labels of one truth are new, replaced by different ones, and the same as before, and what
+    could not be used.
     """
 
     def __init__(self) -> None:
-        self.new = self.replaced = self.others = 0
+        self.new = self.replaced = self.unchanged = 0
         self.failures: list[Failure] = []
+
+    @property
+    def read(self) -> int:
+        """How many labels could be read."""
+        return self.new + self.replaced + self.unchanged
 
 
 def _why_nothing(path: Path, form: MaskFormat | BundleFormat | None) -> str:
@@ -194,7 +203,7 @@ def keep_labels(
             if not mine:
                 continue
             held = {m.id: m for m in label_maps.read_stored(where, number, stored)}
-            other: list[StoredMap] = []
+            other, fresh = list[StoredMap](), 0
             for image in mine:
                 try:
                     label_map = read[image.id]()
@@ -204,18 +213,18 @@ def keep_labels(
                     continue
                 if look is not None:
                     look(image, label_map)
-                out.replaced += image.id in held
-                out.new += image.id not in held
-                now = StoredMap(image.id, runs.encode(label_map))
-                before = held.get(image.id, now)
-                if before.runs != now.runs and np.array_equal(runs.decode(before.runs), label_map):
-                    now = before  # the same values, stored with 8 instead of 16 bits or vice versa
-                elif before.runs != now.runs:
-                    other.append(before)
-                held[image.id] = now
                 tick(1)
-            out.others += len(other)
-            if held:
+                now, before = StoredMap(image.id, runs.encode(label_map)), held.get(image.id)
+                if before is not None:
+                    same = before.runs == now.runs or np.array_equal(runs.decode(before.runs), label_map)
+                    if same:  # in other bytes too: 8 bits wide and 16
+                        out.unchanged += 1
+                        continue
+                    other.append(before)
+                fresh += before is None
+                held[image.id] = now
+            out.new, out.replaced = out.new + fresh, out.replaced + len(other)
+            if fresh or other:
                 maps = [held[id_] for id_ in sorted(held)]
                 entry.add(
                     (number, Part(label_maps.put_maps(where, number, maps), len(maps), "semantic"), other)

@@ -58,7 +58,7 @@ def remove_labels(study: str, options: RemoveOptions) -> Changed:
     if options.dry_run and read_settings(root).store and not wanted.discards:
         # a dry run writes no parts to a store
         return followers(
-            root, study, f"labels of truth {wanted.truth} would be taken back", "labels", "labels changed"
+            root, study, f"labels would be removed from truth {wanted.truth!r}", "labels", "labels changed"
         )
     about = {"images": sorted(wanted.images), "truth": wanted.truth, "discards": wanted.discards}
     return change(
@@ -122,7 +122,8 @@ def _taken_back(root: Path, wanted: _Wanted) -> str:
     words = [counted(labels, "label")] if labels else []
     words += [counted(answers, "answer")] if answers else []
     more = f"; {counted(again, 'image is', 'images are')} no longer discarded" if again else ""
-    return f"{' and '.join(words)} of truth {wanted.truth} taken back{more}"
+    kept = f" (kept in truth/{wanted.truth}/removed)" if labels else ""
+    return f"{' and '.join(words)} removed from truth {wanted.truth!r}{kept}{more}"
 
 
 def _fits(word: str, words: Collection[str]) -> bool:

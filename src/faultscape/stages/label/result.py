@@ -92,12 +92,13 @@ class Imported:
 
     truth: str  # name of these labels; with several annotators, what their names begin with
     new: int  # images that had no label there
-    replaced: int  # images that had one, which is replaced
+    replaced: int  # images that had a different one, which is replaced
     discarded: int  # images that are discarded from now on
     failures: int  # labels that cannot be used
     several: tuple[tuple[str, int], ...] = ()  # (truth, labels) of each annotator, if a tool names some
-    first: str = ""  # why the first of these cannot be used
+    first: str = ""  # why the first unusable label was rejected
     copies: tuple[str, ...] = ()
+    unchanged: int = 0  # images that had the same label already
 
     def __repr__(self) -> str:
         each = (
@@ -106,6 +107,7 @@ class Imported:
         parts = [
             f"{counted(self.new, 'image')} added" if self.new else "",
             f"{self.replaced} replaced" if self.replaced else "",
+            f"{self.unchanged} unchanged" if self.unchanged else "",
             f"{self.discarded} newly discarded" if self.discarded else "",
             f"{self.failures} not usable (failures.csv)" if self.failures else "",
         ]
@@ -153,7 +155,7 @@ class Answered:
     ties: int  # questions whose answers decide nothing, those of earlier imports included
     discarded: int  # images that are discarded from now on
     failures: int  # lines that cannot be used
-    first: str = ""  # what is wrong with the first of these
+    first: str = ""  # why the first unusable line was rejected
 
     def __repr__(self) -> str:
         parts = [
@@ -223,7 +225,7 @@ class AnswersTaken:
 
     kinds: tuple[tuple[str, int], ...]  # (kind, new rows) of each kind that has some
     failures: int  # lines that cannot be used
-    first: str = ""  # why the first of these cannot be used
+    first: str = ""  # why the first unusable line was rejected
     repeated: int = 0  # lines that have the key of an earlier one, and are skipped
 
     def __repr__(self) -> str:
@@ -251,7 +253,7 @@ class ChoicesTaken:
     new: int  # choices that were not there before
     people: int  # how many people chose
     failures: int  # answers that cannot be used
-    first: str = ""  # why the first of these cannot be used
+    first: str = ""  # why the first unusable answer was rejected
 
     def __repr__(self) -> str:
         rest = (

@@ -134,7 +134,11 @@ def card_rows(card: Card) -> dict[str, list[CardNumber]]:
             for column in view.columns if view else ():
                 cell = column.cell(*row)
                 if cell is not None and (value := cell.get("value")) is not None:
-                    number = CardNumber(column.title, float(value), cell.get("low"), cell.get("high"))
+                    share = column.share(*row)
+                    part = f" ({share[0]} of {share[1]} sets)" if share else ""
+                    number = CardNumber(
+                        f"{column.title}{part}", float(value), cell.get("low"), cell.get("high")
+                    )
                     out.setdefault(row[0], []).append(number)
     except (KeyError, TypeError, ValueError, AttributeError):
         return {}

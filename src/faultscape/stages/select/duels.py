@@ -110,10 +110,11 @@ def _tell_piles(slots: Slots) -> None:
     piles = [image for image, number in held.most_common() if number > PILE]
     if slots.definition["constraints"] == "class" and piles:
         share = sum(held[image] for image in piles) / len(slots.chosen)
+        of = f"{len(piles)} of the " if len(held) > 1 else ""
         print(
-            f"note: {counted(len(piles), 'image')} of {len(held)} answer{'s' * (len(piles) == 1)} for more"
-            f" than {PILE} duels each, {share:.0%} of all duels (most: {piles[0]}, {held[piles[0]]});"
-            " --scale, a file that `faultscape scale` makes from old masks, spreads duels over more images"
+            f"note: {of}{counted(len(held), 'image')} decide{'s' * (len(piles) == 1)}"
+            f" {100 * share:.0f} % of the duels (most: {piles[0]}, {held[piles[0]]}); to spread duels over"
+            " more images, give --scale FILE, which `faultscape scale` makes from old masks"
         )
 
 

@@ -69,7 +69,17 @@ def join_labels(study: str, options: ConsensusOptions) -> Consensus:
     wrong = kept.failures
     first = wrong[0].reason if wrong else ""
     return Consensus(
-        options.truth, names, kept.new, kept.replaced, alone, len(wrong), discuss, pairs, options.least, first
+        options.truth,
+        names,
+        kept.new,
+        kept.replaced,
+        alone,
+        len(wrong),
+        discuss,
+        pairs,
+        options.least,
+        first,
+        kept.unchanged,
     )
 
 

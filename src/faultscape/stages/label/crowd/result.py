@@ -68,6 +68,7 @@ class Taken:
     training: tuple[tuple[str, float], ...] = ()
     mean: float = float("nan")  # mIoU of training images
     first: str = ""
+    unchanged: int = 0  # images that had the same label already
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ def _lines(one: Taken) -> list[str]:
     parts = [
         f"{counted(one.new, 'image')} added" if one.new else "",
         f"{one.replaced} replaced" if one.replaced else "",
+        f"{one.unchanged} unchanged" if one.unchanged else "",
         f"{one.failures} not usable (failures.csv; the first: {one.first})" if one.failures else "",
     ]
     begun = f"; {one.begun} of {counted(one.sessions, 'session')} started" if one.begun < one.sessions else ""
@@ -110,18 +112,20 @@ class Consensus:
     truth: str  # name under which the consensus is stored
     of: tuple[str, ...]  # the truths that were merged, in the order of their names
     new: int  # images that had no consensus under this name
-    replaced: int  # images that had one, which is replaced
+    replaced: int  # images that had a different one, which is replaced
     alone: int  # images left out, because fewer than ``least`` people labelled them
     failures: int  # images whose labels cannot be merged
     discuss: tuple[tuple[str, float, float], ...]
     pairs: tuple[tuple[str, str, float, int], ...]
     least: int = 2  # how many people must have labelled an image
-    first: str = ""  # why the first of the failures could not be merged
+    first: str = ""  # why the first image that failed could not be merged
+    unchanged: int = 0  # images that had the same consensus already
 
     def __repr__(self) -> str:
         parts = [
             f"{counted(self.new, 'image')} added" if self.new else "",
             f"{self.replaced} replaced" if self.replaced else "",
+            f"{self.unchanged} unchanged" if self.unchanged else "",
             f"{self.failures} not usable (failures.csv; the first: {self.first})" if self.failures else "",
             (
                 f"{counted(self.alone, 'image')} left out (labelled by fewer than {self.least} people)"

@@ -18,7 +18,7 @@ from faultscape.labelling.people.mask_sessions import by_chance, share_images
 from faultscape.progress import progress
 from faultscape.stages import evidence
 from faultscape.stages.label.crowd.result import SessionsExported
-from faultscape.stages.label.mask_export import Export, refuse_odd, to_label
+from faultscape.stages.label.mask_export import Export, refuse_odd, steps_of, to_label
 from faultscape.stages.label.options import ExportOptions, SessionRules
 from faultscape.stages.label.result import import_line
 from faultscape.study.answers.labels import Answers
@@ -54,7 +54,15 @@ def export(
     then = import_line(study, options.out, truth, options.format)
     people = tuple((who, sum(map(len, mine)), len(mine)) for who, mine in shared.items())
     written = SessionsExported(
-        options.out, people, len(todo), rules.overlap, 0, form.name, len(chosen) - len(todo), then, form.says
+        options.out,
+        people,
+        len(todo),
+        rules.overlap,
+        0,
+        form.name,
+        len(chosen) - len(todo),
+        then,
+        steps_of(form, options.prefill),
     )
     if not todo:
         return written

@@ -58,11 +58,12 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
                 continue
             for line in found.copies:
                 print(f"{where}: {line}")
-            drawn = found.new + found.replaced + found.failures
+            drawn = found.new + found.replaced + found.unchanged + found.failures
             one = replace(
                 one,
                 new=one.new + found.new,
                 replaced=one.replaced + found.replaced,
+                unchanged=one.unchanged + found.unchanged,
                 failures=one.failures + found.failures,
                 begun=one.begun + bool(drawn),
                 first=one.first or found.first,
