@@ -172,10 +172,10 @@ class Snapshot:
 
     def current(self, selection: str) -> Slots:
         """Return a selection as it counts now: images that were discarded or left the corpus are replaced by
-        spares.
+        spares, and draws do without models that left the study.
         """
         if selection not in self._current:
-            slots, _ = self.selections[selection]
+            slots = evidence.with_models_left(self.selections[selection][0], self.settings.models)
             gone = {row.image for row in slots.rows} - self.ids
             self._current[selection] = effective(
                 slots, {**self.discarded, **dict.fromkeys(gone, "left the corpus")}

@@ -22,6 +22,12 @@ class Ran:
 
     done: tuple[str, ...]  # what each stage printed, in order; () where nothing was to do
     status: Status  # status of the study afterwards
+    not_ranked: str = ""  # why no model is ranked although there are labels, and what to do; else ''
+
+    @property
+    def exit_status(self) -> int:
+        """2 if no model is ranked although there are labels, else 0."""
+        return 2 if self.not_ranked else 0
 
     def __repr__(self) -> str:
         return "\n".join([*self.done, repr(self.status)])
@@ -110,7 +116,7 @@ def run(
     if truths(root):
         done += _ranked(study, truth, engine)
     done += _made_again(study, engine)
-    return Ran(tuple(done), status(study))
+    return Ran(tuple(done), status(study), _not_ranked(study))
 
 
 def _undone(root: Path, artefact: str) -> list[Node]:
@@ -250,6 +256,27 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
                     " one with --truth NAME"
                 )
     return done
+
+
+def _not_ranked(study: str) -> str:
+    """Return why no selection is ranked although the images of one are labelled, and what to do about it; ''
+    where one is ranked, or labels are still missing.
+    """
+    from faultscape.stages.artefacts import labels, selection, standings
+    from faultscape.stages.graph import node
+    from faultscape.stages.snapshot import Snapshot
+
+    snapshot = Snapshot(Path(study), study)
+    if not snapshot.images or any(standings.are_done(snapshot, name) for name in snapshot.selections):
+        return ""
+    for name in selection.in_order(snapshot):
+        stale = node(snapshot, selection.SELECTION, name)
+        if stale.line and not labels.is_short(snapshot, name) and not selection.is_rankable(snapshot, name):
+            return (
+                f"no model was ranked: selection {name} is stale ({', '.join(stale.why)}); choose again with"
+                f" `{stale.line}` (labels count for both)"
+            )
+    return ""
 
 
 def _made_again(study: str, engine: str) -> list[str]:

@@ -200,10 +200,11 @@ def _labelled(root: Path, selection: str, truth: str, where: Domain | None) -> L
             f"selection {selection!r} was drawn with {measure}, which has changed since; restore that "
             "file, or draw a new selection with --as NAME"
         )
-    notes: list[str] = []
+    notes = _gone_notes(slots, now)
     choices: Shares = {}
     if settings.classifies:
-        images, accuracy, notes = evidence.correctness(root, now.models, truth, discarded)
+        images, accuracy, said_of_ties = evidence.correctness(root, now.models, truth, discarded)
+        notes += said_of_ties
     else:
         images, accuracy = evidence.accuracies(root, now.models, truth, now.definition, discarded)
         said, outdated = choice_evidence.counting(root, truth, now.models, discarded)
@@ -240,9 +241,21 @@ def _labelled(root: Path, selection: str, truth: str, where: Domain | None) -> L
     )
 
 
+def _gone_notes(slots: Slots, now: Slots) -> list[str]:
+    """Return what to say about models of a selection that left the study, where the others are ranked."""
+    if not (gone := [model for model in slots.models if model not in now.models]):
+        return []
+    return [
+        f"{', '.join(gone)} {'is' if len(gone) == 1 else 'are'} no longer in the study: the other"
+        f" {len(now.models)} models are ranked from the same draws, whose probabilities still hold"
+    ]
+
+
 def _line_to_redraw(root: Path, selection: str) -> str:
     """Return what to do about a selection that cannot be ranked any more."""
     snapshot = Snapshot(root)
+    if len(snapshot.models) == 1:
+        return f"{snapshot.models[0]} is left, and `faultscape measure {snapshot.place}` scores it against labels"
     if is_replaced(snapshot, selection):
         return f"{snapshot.selections[selection][0].definition[selections.REPLACED_BY]} took its place"
     return f"redraw it with `{line_again(snapshot, selection)}` (labels count for both)"
@@ -315,7 +328,7 @@ def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: st
     notes = [*standings.notes, *filter(None, [lost]), *known.notes]
     if late := [m for m in known.settings.models if m not in now.models]:
         notes.append(f"{', '.join(late)} came after selection {selection} was made: not ranked here")
-    if drawn_from != known.drawn_from:
+    if drawn_from != known.drawn_from and now.models == slots.models:
         notes.append(
             f"selection {selection} was drawn from other images or predictions than the study has now; "
             "`faultscape status` prints the line that redraws it"
@@ -363,7 +376,8 @@ def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> t
         known.settings,
         known.discarded,
     )
-    models, pool = slots.models, drawing_pool.drawn_from(root, settings, slots, trust)
+    models = known.now.models
+    pool = drawing_pool.drawn_from(root, settings, replace(slots, models=models), trust)
     lost = evidence.undecidable(root, models, truth) | set(discarded)
     about = AboutDraws(
         lost=lost,
@@ -374,7 +388,8 @@ def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> t
         rest=None,
     )
     whole = {*slots.images, *pool.images, *pool.agreed}
-    if not find_selector(slots.definition["selector"]).chance or not pool.agreed or pool.others:
+    fewer = models != slots.models  # on which of the agreed images these differed is not known any more
+    if not find_selector(slots.definition["selector"]).chance or not pool.agreed or pool.others or fewer:
         return about, whole
     agreed, best = set(pool.agreed), np.zeros((len(models), 0))
     for name in selections.names(root):  # images of random draws that fall there are even draws of them
