@@ -186,8 +186,9 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
     return the command to run.
     """
     from faultscape.errors import SelectionError
-    from faultscape.nouns import PairSlot, Slot, Slots
+    from faultscape.nouns import PairSlot, Slot
     from faultscape.stages.artefacts.selection import can_grow, options_again
+    from faultscape.stages.chosen_result import Selected
     from faultscape.stages.evidence import labelled_among
     from faultscape.stages.given_options import call_again, option_words
     from faultscape.stages.snapshot import Snapshot
@@ -212,13 +213,13 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
             return [f"selection {node.words}; {', '.join(node.why)}; to choose again: {node.line}"]
         asked = {**options_again(snapshot, MAIN), **asked, "replace": True}
     slots = call_again(select, study, asked, engine=engine)
-    if not isinstance(slots, Slots) or not isinstance(slots.chosen[0], Slot | PairSlot):
+    if not isinstance(slots, Selected) or not isinstance(slots.chosen[0], Slot | PairSlot):
         return [repr(slots)]
     line = (
         f"faultscape select {shlex.quote(study)} --goal"
         f" {goal}{'' if goal == 'best' else f' --budget {budget_like(len(slots.images))}'}"
     )
-    return [repr(slots), f"these show where models fail; {_WANTED[goal]} {line}"]
+    return [slots.summary(), f"these show where models fail; {_WANTED[goal]} {line}"]
 
 
 def _ranked(study: str, truth: str | None, engine: str) -> list[str]:

@@ -101,9 +101,7 @@ def is_stale(snapshot: Snapshot, name: str) -> bool:
 
 
 def is_rankable(snapshot: Snapshot, name: str) -> bool:
-    """Whether a selection can be ranked as it is: it is not stale, or only models left the study without which
-    its draws are as good.
-    """
+    """Whether a selection can be ranked as it is: it is not stale, or it is of draws and only models left."""
     held, now = _made_from(snapshot, name) or {}, _made_from_now(snapshot, name)
     changed = {key for key in held if held[key] != now.get(key)}
     return not changed or (changed == {"models"} and snapshot.knows(snapshot.current(name).models))

@@ -155,7 +155,8 @@ def standings_of(
     )
     rank = _of_draws if now.draws else _of_pairs if known.settings.classifies else _of_duels
     standings = rank(known, asked, common)
-    standings = _noted(standings, known, asked.selection, corpus_key(root, known.settings, now.models))
+    drawn_from = corpus_key(root, known.settings, now.models)
+    standings = _noted(standings, known, asked.selection, drawn_from, all_labels=asked.all_labels)
     if together and (number := _groups_counted(known, inside, together)) is not None:
         standings = replace(standings, labels=standings.labels | {"groups": number})
     provenance = {
@@ -246,8 +247,10 @@ def _gone_notes(slots: Slots, now: Slots) -> list[str]:
     if not (gone := [model for model in slots.models if model not in now.models]):
         return []
     return [
-        f"{', '.join(gone)} {'is' if len(gone) == 1 else 'are'} no longer in the study: the other"
-        f" {len(now.models)} models are ranked from the same draws, whose probabilities still hold"
+        (
+            f"{', '.join(gone)} {'is' if len(gone) == 1 else 'are'} no longer in the study: the other"
+            f" {len(now.models)} models are ranked from the same draws, whose probabilities still hold"
+        )
     ]
 
 
@@ -255,7 +258,8 @@ def _line_to_redraw(root: Path, selection: str) -> str:
     """Return what to do about a selection that cannot be ranked any more."""
     snapshot = Snapshot(root)
     if len(snapshot.models) == 1:
-        return f"{snapshot.models[0]} is left, and `faultscape measure {snapshot.place}` scores it against labels"
+        measure = f"`faultscape measure {snapshot.place}` scores it against labels"
+        return f"{snapshot.models[0]} is left, and {measure}"
     if is_replaced(snapshot, selection):
         return f"{snapshot.selections[selection][0].definition[selections.REPLACED_BY]} took its place"
     return f"redraw it with `{line_again(snapshot, selection)}` (labels count for both)"
@@ -318,14 +322,34 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
     return standings
 
 
-def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: str) -> Standings:
+def _outside_note(known: Labelled) -> str:
+    """Return a note on labels outside the selection that are more than those in it, and on what counts them;
+    '' where they are fewer, since most are those of another selection.
+    """
+    decided = np.asarray(~np.isnan(known.accuracy).all(0))
+    labelled = {
+        image
+        for image, one in zip(known.images, decided.tolist(), strict=True)
+        if one and known.covers(image)
+    }
+    outside = len(labelled - set(known.now.images))
+    if 2 * outside <= len(labelled):
+        return ""
+    lie = f"{outside:,} labelled image{' lies' if outside == 1 else 's lie'} outside this selection"
+    return f"{lie}; `rank --all-labels` counts them in the re-use rankings"
+
+
+def _noted(
+    standings: Standings, known: Labelled, selection: str, drawn_from: str, *, all_labels: bool
+) -> Standings:
     """Return standings with what is to be said about them, the recommended ranking first; ``drawn_from`` is
-    the key of what the selection would be drawn from now.
+    the key of what the selection would be drawn from now, ``all_labels`` whether labels outside it count.
     """
     slots, now = known.slots, known.now
     # of draws their first note says it
     lost = "" if slots.draws else discards_text(slots, now, known.discarded)
-    notes = [*standings.notes, *filter(None, [lost]), *known.notes]
+    outside = "" if all_labels else _outside_note(known)
+    notes = [*standings.notes, *filter(None, [lost, outside]), *known.notes]
     if late := [m for m in known.settings.models if m not in now.models]:
         notes.append(f"{', '.join(late)} came after selection {selection} was made: not ranked here")
     if drawn_from != known.drawn_from and now.models == slots.models:
