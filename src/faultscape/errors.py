@@ -126,16 +126,21 @@ class OptionError(FaultscapeError):
 
 
 def closest(word: str, known: list[str] | tuple[str, ...]) -> str:
-    """Return `` Did you mean 'x'?`` for the known word nearest to ``word``, or nothing.
+    """Return `` Did you mean 'x'?`` for the known word nearest to ``word``, or nothing; one of the same
+    letters is nearest.
 
     >>> closest("miuo", ["miou", "fwiou"])
     " Did you mean 'miou'?"
+    >>> closest("mian", ["mine", "main"])
+    " Did you mean 'main'?"
     >>> closest("zebra", ["miou", "fwiou"])
     ''
     """
     import difflib
 
-    near = difflib.get_close_matches(word, known, n=1)
+    near = [one for one in known if sorted(one) == sorted(word)] or difflib.get_close_matches(
+        word, known, n=1
+    )
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

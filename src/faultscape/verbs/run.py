@@ -191,6 +191,7 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
     from faultscape.stages.chosen_result import Selected
     from faultscape.stages.evidence import labelled_among
     from faultscape.stages.given_options import call_again, option_words
+    from faultscape.stages.more_images import pool_size
     from faultscape.stages.snapshot import Snapshot
     from faultscape.standings import budget_like
     from faultscape.study.tables.selections import MAIN
@@ -212,12 +213,22 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
                 )
             return [f"selection {node.words}; {', '.join(node.why)}; to choose again: {node.line}"]
         asked = {**options_again(snapshot, MAIN), **asked, "replace": True}
-    slots = call_again(select, study, asked, engine=engine)
+    try:
+        slots = call_again(select, study, asked, engine=engine)
+    except SelectionError as error:
+        if not asked or MAIN not in snapshot.selections:
+            raise
+        line = " ".join([f"faultscape select {shlex.quote(study)}", *option_words(asked)])
+        raise SelectionError(
+            f"selection main is there, and `run` does not choose again with {' '.join(option_words(asked))};"
+            f" beside it: `{line} --as NAME`, in its place: `{line} --replace`"
+        ) from error
     if not isinstance(slots, Selected) or not isinstance(slots.chosen[0], Slot | PairSlot):
         return [repr(slots)]
+    budget = min(budget_like(len(slots.images)), pool_size(Path(study)))
     line = (
         f"faultscape select {shlex.quote(study)} --goal"
-        f" {goal}{'' if goal == 'best' else f' --budget {budget_like(len(slots.images))}'}"
+        f" {goal}{'' if goal == 'best' else f' --budget {budget}'}"
     )
     return [slots.summary(), f"these show where models fail; {_WANTED[goal]} {line}"]
 
@@ -268,7 +279,11 @@ def _not_ranked(study: str) -> str:
     from faultscape.stages.snapshot import Snapshot
 
     snapshot = Snapshot(Path(study), study)
-    if not snapshot.images or any(standings.are_done(snapshot, name) for name in snapshot.selections):
+    if (
+        len(snapshot.models) < 2
+        or not snapshot.images
+        or any(standings.are_done(snapshot, name) for name in snapshot.selections)
+    ):
         return ""
     for name in selection.in_order(snapshot):
         stale = node(snapshot, selection.SELECTION, name)
@@ -296,9 +311,8 @@ def _made_again(study: str, engine: str) -> list[str]:
             repr(call_again(measure.measure, study, measures.again(Snapshot(root)).options, engine=engine))
         )
     if _undone(root, "plan"):
-        done.append(
-            repr(call_again(plan_verb.plan, study, plan.again(Snapshot(root)).options, engine=engine))
-        )
+        call_again(plan_verb.plan, study, plan.again(Snapshot(root)).options, engine=engine)
+        done.append(f"{root / 'plan.json'}: planned again; `faultscape plan {shlex.quote(study)}` prints it")
     if _undone(root, "reliability"):
         given = reliability.again(Snapshot(root)).options
         done.append(repr(call_again(reliability_verb.reliability, study, given, engine=engine)))

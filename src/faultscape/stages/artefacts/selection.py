@@ -193,10 +193,12 @@ def _describe(snapshot: Snapshot, name: str) -> str:
 
 
 def _line(snapshot: Snapshot, name: str) -> str:
+    if name != NONE and is_superseded(snapshot, name):
+        return ""
+    if len(snapshot.models) < 2:  # nothing can be chosen
+        return f"faultscape predict {snapshot.place} NAME=SOURCE"
     if name == NONE:
         return f"faultscape select {snapshot.place}"
-    if is_superseded(snapshot, name):
-        return ""
     if can_grow(snapshot, name):
         return f"faultscape select {snapshot.place}{'' if name == MAIN else f' --as {shlex.quote(name)}'}"
     return line_again(snapshot, name)
