@@ -299,12 +299,13 @@ def test_a_selection_that_holds_a_drawn_image_twice_is_damaged_and_can_be_remove
         head, first, _, third = table.read_text().splitlines(keepends=True)
         table.write_text(f"{head}{first}{third}{third}")
     held = table.read_bytes()
-    for line in (["status", study], ["select", study, "--remove", "main"]):
-        assert re.search(
-            r"is damaged: it holds '.*' twice.*--remove drawn` and select again", refused_line(*line)
-        )
+    wrong = r"is damaged: it holds '.*' twice.*--remove drawn` and select again"
+    assert re.search(wrong, refused_line("select", study, "--remove", "main"))
+    told = fs.status(study)
+    assert [state for verb, state, words in told.stages if re.search(wrong, words)] == ["damaged"]
+    assert told.next.endswith("--remove drawn")
     assert main(["select", study, "--remove", "drawn"]) == 0
-    assert "--remove other`" in refused_line("status", study)
+    assert fs.status(study).next.endswith("--remove other")
     assert "labels are kept" in fs.select(study, remove="other", dry_run=True).done
     said = fs.select(study, remove="other")
     assert said.next == fs.status(study).next

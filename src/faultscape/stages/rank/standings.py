@@ -96,9 +96,9 @@ class Labelled:
 
 def standings_of(
     root: Path, truth: str, closed: dict[str, float] | None, asked: RankOptions, extra: Sequence[Ranking] = ()
-) -> tuple[Standings, tuple[str, ...]]:
-    """Return the standings of one selection and its chosen images; ``closed`` are the scores of a closed
-    benchmark, ``extra`` your own rankings.
+) -> tuple[Standings, tuple[str, ...], str]:
+    """Return the standings of one selection, its chosen images, and a note on labels that lie outside it;
+    ``closed`` are the scores of a closed benchmark, ``extra`` your own rankings.
     """
     known, snapshot = _labelled(root, asked.selection, truth, domain_of(root, asked.where)), Snapshot(root)
     now, inside, of = (
@@ -156,7 +156,7 @@ def standings_of(
     rank = _of_draws if now.draws else _of_pairs if known.settings.classifies else _of_duels
     standings = rank(known, asked, common)
     drawn_from = corpus_key(root, known.settings, now.models)
-    standings = _noted(standings, known, asked.selection, drawn_from, all_labels=asked.all_labels)
+    standings = _noted(standings, known, asked.selection, drawn_from)
     if together and (number := _groups_counted(known, inside, together)) is not None:
         standings = replace(standings, labels=standings.labels | {"groups": number})
     provenance = {
@@ -178,8 +178,10 @@ def standings_of(
         "arguments": given_options(asked, but=("selection", "truth", "engine", "output")),
         "benchmark": closed or {},
     }
-    return replace(standings, provenance=provenance), tuple(
-        image for image in now.images if known.covers(image)
+    return (
+        replace(standings, provenance=provenance),
+        tuple(image for image in now.images if known.covers(image)),
+        "" if asked.all_labels else _outside_note(known),
     )
 
 
@@ -339,17 +341,14 @@ def _outside_note(known: Labelled) -> str:
     return f"{lie}; `rank --all-labels` counts them in the re-use rankings"
 
 
-def _noted(
-    standings: Standings, known: Labelled, selection: str, drawn_from: str, *, all_labels: bool
-) -> Standings:
+def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: str) -> Standings:
     """Return standings with what is to be said about them, the recommended ranking first; ``drawn_from`` is
-    the key of what the selection would be drawn from now, ``all_labels`` whether labels outside it count.
+    the key of what the selection would be drawn from now.
     """
     slots, now = known.slots, known.now
     # of draws their first note says it
     lost = "" if slots.draws else discards_text(slots, now, known.discarded)
-    outside = "" if all_labels else _outside_note(known)
-    notes = [*standings.notes, *filter(None, [lost, outside]), *known.notes]
+    notes = [*standings.notes, *filter(None, [lost]), *known.notes]
     if late := [m for m in known.settings.models if m not in now.models]:
         notes.append(f"{', '.join(late)} came after selection {selection} was made: not ranked here")
     if drawn_from != known.drawn_from and now.models == slots.models:
