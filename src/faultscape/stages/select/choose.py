@@ -64,7 +64,7 @@ def choose(asked: SelectOptions) -> Selected | Changed | ChosenImages:
         return change(root, asked.study, lambda copy: _words_of_choosing(copy, asked), "select", dry_run=True)
     had_main = selections.MAIN in selections.names(root)
     name, slots = _made(root, asked)
-    snapshot = Snapshot(root, asked.study)
+    snapshot = Snapshot(root, asked.study, skip_damaged=True)  # what was made is told in any case
     if name == selections.MAIN and not had_main:
         print("".join(f"{note}\n" for note in _stale_notes(snapshot)), end="")
     return _selected(snapshot, name, slots)
