@@ -205,6 +205,8 @@ def _run(words: list[str], output: OutputOptions) -> int:
         full = getattr(result, "full_text", None) if output.verbose else None
         text = full() if full is not None else repr(result)
         _printed(without_notes(text) if output.quiet else text)
+    if why_not := getattr(result, "not_ranked", ""):
+        return _refused(why_not)
     return getattr(result, "exit_status", 0)
 
 

@@ -124,10 +124,13 @@ class OptionError(FaultscapeError):
 
 
 def closest(word: str, known: list[str] | tuple[str, ...]) -> str:
-    """Return `` Did you mean 'x'?`` for the known word nearest to ``word``, or nothing.
+    """Return `` Did you mean 'x'?`` for the known word nearest to ``word``, or nothing; one of the same
+    letters is nearest.
 
     >>> closest("miuo", ["miou", "fwiou"])
     " Did you mean 'miou'?"
+    >>> closest("mian", ["mine", "main"])
+    " Did you mean 'main'?"
     >>> closest("zebra", ["miou", "fwiou"])
     ''
     """
@@ -153,7 +156,8 @@ def shortened(known: Sequence[str], word: str = "", most: int = 12) -> str:
 def _nearest(word: str, known: list[str] | tuple[str, ...]) -> list[str]:
     import difflib
 
-    return difflib.get_close_matches(word, known, n=1)
+    same_letters = [one for one in known if sorted(one) == sorted(word)]
+    return same_letters or difflib.get_close_matches(word, known, n=1)
 
 
 def counted(number: int, one: str, many: str = "") -> str:

@@ -328,17 +328,25 @@ class Slots:
         return tuple(dict.fromkeys(row.image for row in self.chosen))
 
     def __repr__(self) -> str:
-        return _slots_text(self)
+        return self._summary()
 
     def full_text(self) -> str:
         """Return what ``-v`` prints, including how the number of slots compares with the papers' upper
         bound.
         """
-        return "\n".join([_slots_text(self), *_bound_text(self)])
+        return "\n".join([self._summary(), *self._bounds()])
+
+    def _summary(self, labelled: int = 0) -> str:
+        return _slots_text(self, labelled)
+
+    def _bounds(self) -> list[str]:
+        return _bound_text(self)
 
 
-def _slots_text(slots: Slots) -> str:
-    """Return the summary of a selection: how many images to label, and for what."""
+def _slots_text(slots: Slots, labelled: int) -> str:
+    """Return the summary of a selection: how many images to label, and for what, and how many of them are
+    ``labelled``.
+    """
     if draws := slots.draws:
         last = max(row.round for row in draws)
         rounds = (
@@ -351,12 +359,27 @@ def _slots_text(slots: Slots) -> str:
             if slots.definition.get("goal") == "best" and not all_
             else ""
         )
-        return (
-            f"{counted(len(draws), 'image')} to label, drawn by the selector"
-            f" {slots.definition['selector']}{rounds}{all_}{more}"
-        )
+        how = f", drawn by the selector {slots.definition['selector']}{rounds}"
+        if not labelled:
+            return f"{counted(len(draws), 'image')} to label{how}{all_}{more}"
+        return f"{counted(len(draws), 'image')}{how}{all_}; {_labelled_text(len(draws), labelled)}{more}"
     spares = f", {counted(slots.spares, 'spare')}" if slots.spares else ""
-    return f"{counted(len(slots.images), 'image')} to label ({counted(slots.slots, 'duel')}{spares})"
+    duels = f" ({counted(slots.slots, 'duel')}{spares})"
+    if not labelled:
+        return f"{counted(len(slots.images), 'image')} to label{duels}"
+    number = len(slots.images)
+    return f"{counted(number, 'image')}{duels}; {_labelled_text(number, labelled)}"
+
+
+def _labelled_text(images: int, labelled: int) -> str:
+    """Return how many of some images have labels, and how many are to label.
+
+    >>> _labelled_text(18, 5), _labelled_text(18, 18)
+    ('5 have labels, 13 to label', 'all have labels')
+    """
+    if labelled >= images:
+        return "all have labels"
+    return f"{labelled:,} {'has' if labelled == 1 else 'have'} labels, {images - labelled:,} to label"
 
 
 def _bound_text(slots: Slots) -> list[str]:

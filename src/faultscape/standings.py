@@ -154,7 +154,7 @@ def standings_text(standings: Standings, describe_score: Callable[[str], str] = 
         )
         lines.append(f"  {name}{f', intervals {of}' if of else ''}")
         lines += [f"    score: {unit}"] if (unit := describe_score(name)) else []
-        best = could_be_best(ranking)
+        best = shown_best(ranking)
         for place, model in enumerate(ranking.order, 1):
             low, high = ranking.score_interval.get(model, (float("nan"), float("nan")))
             spread = f"  [{_number(low, 4)}, {_number(high, 4)}]" if not math.isnan(low) else ""
@@ -162,7 +162,7 @@ def standings_text(standings: Standings, describe_score: Callable[[str], str] = 
             ranges = ranking.simultaneous_rank_interval or ranking.rank_interval
             ranks = rank_words(ranges, model, to="-")
             spread += f"  rank {ranks}" if ranks else ""
-            open_ = "  could be best" if model in best and len(best) > 1 else ""
+            open_ = "  could be best" if model in best and len(could_be_best(ranking)) > 1 else ""
             lines.append(f"    {place:>3}  {model:<24} {_number(ranking.scores[model], 4):>8}{spread}{open_}")
     for name, other in standings.against.items():
         said = ", ".join(f"{ranking} {_number(value)}" for ranking, value in other.spearman.items())
@@ -196,6 +196,18 @@ def could_be_best(ranking: ModelRanking) -> list[str]:
     """
     found = {*ranking.best_set, *ranking.tied_for_best}
     return [m for m in ranking.order if m in found] + sorted(found - set(ranking.order))
+
+
+def shown_best(ranking: ModelRanking) -> list[str]:
+    """Return the models that could be the best of which that says something: a rank that may be any says
+    nothing.
+
+    >>> ranges = {"a": [1, 2], "b": [1, 3], "c": [2, 3]}
+    >>> shown_best(ModelRanking(order=["a", "b"], best_set=["a", "b"], simultaneous_rank_interval=ranges))
+    ['a']
+    """
+    ranges = ranking.simultaneous_rank_interval or ranking.rank_interval
+    return [model for model in could_be_best(ranking) if rank_words(ranges, model) != "open"]
 
 
 def labelled_words(labels: Mapping[str, int]) -> str:

@@ -176,7 +176,7 @@ def test_the_first_line_says_who_leads_or_that_nobody_does(
     assert main(["rank", answers.study, "--selection", "random"]) == 0
     said = capsys.readouterr().out
     assert said.startswith(
-        "model-0 leads. Corrected for multiple comparisons (95 %), only model-0 could be best by"
+        "model-0 leads. Only 'model-0' can be best (Prediction-powered, 95 %, corrected for multiple comparisons)."
     )
     assert (
         "Standings of 3 models from 60 labelled images\n  prediction_powered, intervals of this pool\n"
@@ -265,7 +265,7 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     assert "A dot is the score; there are no intervals, and all ranks are open.</p>" in html
     assert set(re.findall(r'<td class="rank.*?</td>', html)) == {'<td class="rank">open</td>'}
     assert 'class="tied"' not in html
-    assert "Corrected for multiple comparisons" not in typed  # of a mean without an interval
+    assert "orrected for multiple comparisons" not in typed  # of a mean without an interval
     assert main([*line[:5], "0", *line[6:], "future"]) == 0
     assert "Run rank with --resamples 1000." in capsys.readouterr().out
     assert main([*line, "pool"]) == 0

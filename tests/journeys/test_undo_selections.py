@@ -223,7 +223,7 @@ def test_a_selection_is_removed_and_what_was_labelled_for_it_stays(study: str, c
     ids=["by a selector", "for a goal", "with a temperature"],
 )
 @pytest.mark.parametrize("name", ["r", "main"])
-def test_draws_are_made_anew_as_draws_by_the_line_that_rank_names_and_never_become_duels_for_want_of_a_selector(
+def test_draws_are_made_anew_as_draws_by_the_line_that_select_names_and_never_become_duels_for_want_of_a_selector(
     tmp_path: Path, drawn: dict[str, Any], name: str
 ) -> None:
     it = made_answers.study(tmp_path / "it is made", images=40)
@@ -231,21 +231,36 @@ def test_draws_are_made_anew_as_draws_by_the_line_that_rank_names_and_never_beco
     made_answers.import_labels(it, list(before.images))
     fs.predict(it.study, remove=["model-2"])
     asked, told = ["--as", name] if name != "main" else [], ("selector", "goal", "seed", "temperature")
-    for line in (["rank", it.study, "--selection", name], ["select", it.study, *asked, "--replace"]):
-        said = refused_text(*line)
-        again = said.split("`")[1]
-        assert again == selection_artefact.line_again(Snapshot(Path(it.study)), name), said
+    said = refused_text("select", it.study, *asked, "--replace")
+    again = said.split("`")[1]
+    assert again == selection_artefact.line_again(Snapshot(Path(it.study)), name), said
+    assert again == fs.status(it.study).next
     assert refused_text("select", it.study, *asked, "--replace", "--dry-run") == said
     assert selections.read_selection(Path(it.study), name)[0].rows == before.rows
     assert main(shlex.split(again)[1:]) == 0
     now = selections.read_selection(Path(it.study), name)[0]
     assert len(now.draws) == 6
     assert [now.definition.get(key) for key in told] == [before.definition.get(key) for key in told]
-    old = next(kept for kept in selections.names(Path(it.study)) if kept.startswith(f"{name}-2"))
-    assert refused_text("rank", it.study, "--selection", old).endswith(f"; {name} took its place")
     # who wants duels there says so
     assert main(["select", it.study, "--as", name, "--selector", "mad", "--replace"]) == 0
     assert selections.read_selection(Path(it.study), name)[0].pairs
+
+
+def test_duels_of_a_model_that_is_gone_are_not_ranked_and_the_line_makes_them_anew(tmp_path: Path) -> None:
+    it = made_answers.study(tmp_path, images=40)
+    fs.select(it.study, top=3, engine="local")
+    made_answers.import_labels(it)
+    fs.predict(it.study, remove=["model-2"])
+    said = refused_text("rank", it.study)
+    assert said.endswith(
+        f"; redraw it with `faultscape select {it.study} --top 3 --replace` (labels count for both)"
+    )
+    assert main(shlex.split(said.split("`")[1])[1:]) == 0
+    old = next(kept for kept in selections.names(Path(it.study)) if kept.startswith("main-2"))
+    assert refused_text("rank", it.study, "--selection", old).endswith("; main took its place")
+    fs.predict(it.study, remove=["model-1"])
+    said = refused_text("rank", it.study)
+    assert said.endswith(f"; model-0 is left, and `faultscape measure {it.study}` scores it against labels")
 
 
 def test_a_name_that_no_selection_has_is_told_where_one_is_replaced(
@@ -284,12 +299,13 @@ def test_a_selection_that_holds_a_drawn_image_twice_is_damaged_and_can_be_remove
         head, first, _, third = table.read_text().splitlines(keepends=True)
         table.write_text(f"{head}{first}{third}{third}")
     held = table.read_bytes()
-    for line in (["status", study], ["select", study, "--remove", "main"]):
-        assert re.search(
-            r"is damaged: it holds '.*' twice.*--remove drawn` and select again", refused_line(*line)
-        )
+    wrong = r"is damaged: it holds '.*' twice.*--remove drawn` and select again"
+    assert re.search(wrong, refused_line("select", study, "--remove", "main"))
+    told = fs.status(study)
+    assert [state for verb, state, words in told.stages if re.search(wrong, words)] == ["damaged"]
+    assert told.next.endswith("--remove drawn")
     assert main(["select", study, "--remove", "drawn"]) == 0
-    assert "--remove other`" in refused_line("status", study)
+    assert fs.status(study).next.endswith("--remove other")
     assert "labels are kept" in fs.select(study, remove="other", dry_run=True).done
     said = fs.select(study, remove="other")
     assert said.next == fs.status(study).next

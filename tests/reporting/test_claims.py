@@ -27,16 +27,23 @@ MODELS = ("a", "b", "c")
 
 
 def ranking(tied: str, best: str | None = None, speaks_of: str = "pool", order: str = "abc") -> ModelRanking:
+    held = list(tied if best is None else best)
+    ranges: dict[str, list[float]] = {m: [1, len(held)] if m in held else [len(held) + 1, 3] for m in order}
     return ModelRanking(
         order=list(order),
         scores={m: float(-order.index(m)) for m in order},
         score_interval={m: [-3.0, 1.0] for m in order},
-        rank_interval={m: [1, 3] for m in order},
-        simultaneous_rank_interval={m: [1, 3] for m in order},
+        rank_interval=ranges,
+        simultaneous_rank_interval=ranges,
         tied_for_best=list(tied),
-        best_set=list(tied if best is None else best),
+        best_set=held,
         speaks_of=speaks_of,
     )
+
+
+def ranked(ranges: dict[str, list[float]]) -> ModelRanking:
+    best = [m for m in MODELS if ranges[m][0] == 1]
+    return replace(ranking("".join(best)), rank_interval=ranges, simultaneous_rank_interval=ranges)
 
 
 def standings(**rankings: ModelRanking) -> Standings:
@@ -51,7 +58,7 @@ def test_duels_lead_on_the_chosen_images_and_without_a_level() -> None:
     head, words = verdict(found)
     assert head == "a leads on the chosen images"
     assert words.startswith(CAVEAT)
-    assert words.endswith("Corrected for multiple comparisons, only a could be best by Perron rank.")
+    assert words.endswith("Only 'a' can be best (Perron rank, corrected for multiple comparisons).")
     assert best_at_once(found) == (
         "Corrected for multiple comparisons, only a could be best by Perron rank; only a by Mean over all labels."
     )
@@ -69,7 +76,7 @@ def test_of_drawn_images_the_headline_rests_on_what_speaks_of_the_pool() -> None
     assert list(claiming(found)) == ["margins"]
     assert verdict(found) == (
         "a or b could be best",
-        "By Margins, corrected for multiple comparisons (95 %).",
+        "Ranking: Margins, 95 %, corrected for multiple comparisons.",
     )
     assert "c by" not in best_at_once(found)
     assert "  margins, intervals of this pool\n" in repr(found)
@@ -100,7 +107,7 @@ def test_ranks_that_may_be_any_are_open_on_the_terminal_and_in_tables_and_no_num
     # the terminal has the ranks of the report's first table
     told = repr(Ranked.of(standings(reuse_mean=at_once))).splitlines()
     assert [line.split("rank ")[1].split()[0] for line in told if "  rank " in line] == ["open"] * 3
-    assert ["could be best" in line for line in told if "  rank " in line] == [True, True, False]
+    assert "could be best" not in "\n".join(told[2:])
     rows = ranking_rows("reuse_mean", at_once, MODELS)["rows"]
     assert [row["ranks"] for row in rows] == ["open", "2", "2–3"]
     assert {row["at_once"] for row in rows} == {"open"}
@@ -135,14 +142,33 @@ def test_the_first_screen_has_one_notion_of_95_per_cent() -> None:
         assert f"{head} {words}".count("95 %") == 1
         assert "one pair at a time" not in words
     old = standings(margins=ranking("a", ""))  # from before there were corrected tests: no claim of them
-    assert verdict(old)[1] == "One pair at a time (95 %), only a could be best by Margins."
+    assert verdict(old)[1] == "Only 'a' can be best (Margins, 95 %, one pair at a time)."
 
 
 def test_the_headline_is_that_of_the_ranking_that_stands_first() -> None:
-    found = standings(margins=ranking("a"), lure=ranking("bc"))
+    found = standings(margins=ranking("a"), lure=ranked({"a": [2, 3], "b": [1, 2], "c": [1, 2]}))
     head, words = verdict(found)
     assert head == "a leads"
-    assert words.endswith("only a could be best by Margins. By other rankings, b or c could be best too.")
+    assert words == (
+        "Only 'a' can be best (Margins, 95 %, corrected for multiple comparisons). In other rankings, 'b' or 'c'"
+        " could be best too."
+    )
+
+
+def test_ranks_that_are_all_open_bring_no_model_into_the_verdict_and_none_is_marked_beside_them() -> None:
+    first = ranked({"a": [1, 1], "b": [2, 3], "c": [2, 3]})
+    found = standings(margins=first, lure=ranking("abc"))
+    head, words = verdict(found)
+    assert (head, words) == verdict(standings(margins=first))
+    assert best_at_once(found) == best_at_once(standings(margins=first))
+    assert "could be best" not in repr(found)
+    part = ranked({"a": [1, 2], "b": [1, 3], "c": [2, 3]})  # of b nothing is known, of a something
+    assert ["could be best" in line for line in repr(standings(lure=part)).splitlines()[-3:]] == [
+        True,
+        False,
+        False,
+    ]
+    assert "In other rankings, 'b' could" not in verdict(standings(margins=first, lure=part))[1]
 
 
 def test_a_model_that_comparisons_do_not_link_to_the_others_is_unknown_and_not_worse() -> None:
@@ -151,25 +177,28 @@ def test_a_model_that_comparisons_do_not_link_to_the_others_is_unknown_and_not_w
     head, words = verdict(standings(**lone))
     assert head == "a leads on the chosen images, but not conclusively"
     assert words.endswith(
-        "only a could be best by Perron rank. c has no score by Perron rank, and may be better."
+        "Only 'a' can be best (Perron rank, corrected for multiple comparisons). c has no score by Perron rank, and"
+        " may be better."
     )
     two = standings(
         perron=replace(ranking("ab", speaks_of="chosen"), scores=alone),
         reuse_mean=ranking("ab", speaks_of="chosen"),
     )
     assert verdict(two)[1].endswith(
-        "By Perron rank, corrected for multiple comparisons. c has no score by Perron rank, and may be better."
+        "Ranking: Perron rank, corrected for multiple comparisons. c has no score by Perron rank, and may be better."
     )
     assert (
         best_at_once(two)
         == "Corrected for multiple comparisons, a or b could be best by Perron rank (c has no score there, and"
         " may be better); a or b by Mean over all labels."
     )
-    ahead = standings(margins=replace(ranking("a"), scores=alone), lure=ranking("ab"))
+    ahead = standings(
+        margins=replace(ranking("a"), scores=alone), lure=ranked({"a": [1, 2], "b": [1, 2], "c": [3, 3]})
+    )
     assert verdict(ahead) == (
         "a leads, but not conclusively",
         (
-            "Corrected for multiple comparisons (95 %), only a could be best by Margins. By other rankings, b could be"
+            "Only 'a' can be best (Margins, 95 %, corrected for multiple comparisons). In other rankings, 'b' could be"
             " best too. c has no score by Margins, and may be better."
         ),
     )

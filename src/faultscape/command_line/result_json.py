@@ -64,7 +64,7 @@ def field_names(kind: type) -> list[str]:
         if is_dataclass(kind)
         else ["text"]
     )
-    return [*own, *ADDED.get(kind.__name__, ())]
+    return [*own, *(name for base in kind.__mro__ for name in ADDED.get(base.__name__, ()))]
 
 
 def json_value(value: object) -> Json:

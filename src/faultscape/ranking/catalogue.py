@@ -285,7 +285,7 @@ RANKINGS: tuple[Ranking, ...] = (
     ),
     Ranking(
         "reuse_bradley_terry",
-        "Bradley–Terry, all labels",
+        "Bradley–Terry on all labels",
         "B–T",
         "each labelled image is won or lost between every pair of models",
         "strengths on a log scale",

@@ -1,4 +1,5 @@
-"""The chosen images of a selection as `select --list` and `show STUDY --images` print them, one per line.
+"""A selection as `select` hands it back, and its chosen images as `select --list` and `show STUDY --images`
+print them, one per line.
 
 Conventions: light, because verbs name it in their signatures; a line is PATH, a tab, the number of duels, a
 tab, the reason.
@@ -7,6 +8,8 @@ tab, the reason.
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from faultscape.nouns import Slots
 
 
 @dataclass(frozen=True)
@@ -29,3 +32,26 @@ class ChosenImages:
 
     def __repr__(self) -> str:
         return "\n".join(f"{one.path}\t{one.duels}\t{one.why}" for one in self.chosen)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Selected(Slots):
+    """A selection that was made or extended, how many of its images have labels, and what to run next."""
+
+    name: str = ""  # name of the selection
+    labelled: int = 0  # images of it that have a label
+    next: str = ""  # the command that labels or ranks it; '' where nothing is left to do
+
+    def __repr__(self) -> str:
+        return "\n".join([self.summary(), *self._next_text()])
+
+    def full_text(self) -> str:
+        """Return what ``-v`` prints: also how the number of slots compares with the papers' upper bound."""
+        return "\n".join([self.summary(), *self._bounds(), *self._next_text()])
+
+    def summary(self) -> str:
+        """Return how many images are to label and for what, without what to run next."""
+        return f"{self.name}: {self._summary(self.labelled)}"
+
+    def _next_text(self) -> list[str]:
+        return [f"next: {self.next}"] if self.next else []

@@ -9,6 +9,7 @@ not decide. Discarded images are left out.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -275,11 +276,20 @@ def labelled_among(root: Path, images: Collection[str]) -> set[str]:
     return out
 
 
+def with_models_left(slots: Slots, known: Collection[str]) -> Slots:
+    """Return a selection with those of its models that are ``known``, where it can do without the others: the
+    probability of a draw does not depend on which models are ranked later (Farquhar et al. 2021), as long as
+    two are left; a duel has no meaning without its models.
+    """
+    left = tuple(model for model in slots.models if model in known)
+    return replace(slots, models=left) if slots.draws and len(left) > 1 else slots
+
+
 def current(root: Path, selection: str, discarded: Mapping[str, str]) -> Slots:
     """Return a selection as it counts now: images that were discarded or left the corpus are replaced by
-    spares.
+    spares, and draws do without models that left the study.
     """
-    slots, _ = selections.read_selection(root, selection)
+    slots = with_models_left(selections.read_selection(root, selection)[0], read_settings(root).models)
     gone = {row.image for row in slots.rows} - read_ids(root)
     return effective(slots, {**dict(discarded), **dict.fromkeys(gone, "left the corpus")})
 

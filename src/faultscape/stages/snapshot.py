@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from faultscape.errors import DamagedSelectionError
 from faultscape.nouns import JsonObject, Slots
 from faultscape.selection.spares import effective
 from faultscape.stages import evidence
@@ -35,10 +36,13 @@ if TYPE_CHECKING:
 
 
 class Snapshot:
-    """The contents of the study at ``root``; ``place`` is how a command names it."""
+    """The contents of the study at ``root``; ``place`` is how a command names it. Damaged selections raise,
+    or are left out, and named in ``damaged``, where one only looks (``skip_damaged``).
+    """
 
-    def __init__(self, root: Path, place: str = "") -> None:
+    def __init__(self, root: Path, place: str = "", *, skip_damaged: bool = False) -> None:
         self.root = root
+        self._skip_damaged = skip_damaged
         self.place = shlex.quote(place or str(root))
         self._current: dict[str, Slots] = {}
         self._keys: dict[tuple[str, ...], str] = {}
@@ -121,7 +125,19 @@ class Snapshot:
         return {
             name: selections.read_selection(self.root, name, seen=True)
             for name in selections.names(self.root)
+            if name not in self.damaged
         }
+
+    @cached_property
+    def damaged(self) -> dict[str, str]:
+        """{name of a damaged selection that is left out: what is wrong with it, and what to do}."""
+        found = dict[str, str]()
+        for name in selections.names(self.root) if self._skip_damaged else ():
+            try:
+                selections.read_selection(self.root, name, seen=True)
+            except DamagedSelectionError as error:
+                found[name] = str(error)
+        return found
 
     @cached_property
     def drawn(self) -> list[Slots]:
@@ -170,10 +186,10 @@ class Snapshot:
 
     def current(self, selection: str) -> Slots:
         """Return a selection as it counts now: images that were discarded or left the corpus are replaced by
-        spares.
+        spares, and draws do without models that left the study.
         """
         if selection not in self._current:
-            slots, _ = self.selections[selection]
+            slots = evidence.with_models_left(self.selections[selection][0], self.settings.models)
             gone = {row.image for row in slots.rows} - self.ids
             self._current[selection] = effective(
                 slots, {**self.discarded, **dict.fromkeys(gone, "left the corpus")}

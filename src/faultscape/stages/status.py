@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -48,9 +49,13 @@ def read_status(root: Path, place: str) -> Progress:
 def _read_status(root: Path, place: str) -> Progress:
     if line := unfinished(root):  # until it is finished, files may contradict each other
         return Progress((("predict", "stale", "a change of models was interrupted; finish it first"),), line)
-    found = nodes(snapshot := Snapshot(root, place))
-    line = next_line(found)
+    found = nodes(snapshot := Snapshot(root, place, skip_damaged=True))
     rows = tuple(_row(node) for node in found if node.artefact not in _UNSHOWN)
+    if snapshot.damaged:
+        first = next(iter(snapshot.damaged))
+        rows += tuple(("select", "damaged", f"{name}: {why}") for name, why in snapshot.damaged.items())
+        return Progress(rows, f"faultscape select {snapshot.place} --remove {shlex.quote(first)}")
+    line = next_line(found)
     stuck = is_stuck(found)
     more, why = ("", "") if line or stuck else line_for_more(snapshot)
     about = why or _about(snapshot, found, line)

@@ -22,6 +22,12 @@ class Ran:
 
     done: tuple[str, ...]  # what each stage printed, in order; () where nothing was to do
     status: Status  # status of the study afterwards
+    not_ranked: str = ""  # why no model is ranked although there are labels, and what to do; else ''
+
+    @property
+    def exit_status(self) -> int:
+        """2 if no model is ranked although there are labels, else 0."""
+        return 2 if self.not_ranked else 0
 
     def __repr__(self) -> str:
         return "\n".join([*self.done, repr(self.status)])
@@ -110,7 +116,7 @@ def run(
     if truths(root):
         done += _ranked(study, truth, engine)
     done += _made_again(study, engine)
-    return Ran(tuple(done), status(study))
+    return Ran(tuple(done), status(study), _not_ranked(study))
 
 
 def _undone(root: Path, artefact: str) -> list[Node]:
@@ -180,10 +186,12 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
     return the command to run.
     """
     from faultscape.errors import SelectionError
-    from faultscape.nouns import PairSlot, Slot, Slots
+    from faultscape.nouns import PairSlot, Slot
     from faultscape.stages.artefacts.selection import can_grow, options_again
+    from faultscape.stages.chosen_result import Selected
     from faultscape.stages.evidence import labelled_among
     from faultscape.stages.given_options import call_again, option_words
+    from faultscape.stages.more_images import pool_size
     from faultscape.stages.snapshot import Snapshot
     from faultscape.standings import budget_like
     from faultscape.study.tables.selections import MAIN
@@ -205,14 +213,24 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
                 )
             return [f"selection {node.words}; {', '.join(node.why)}; to choose again: {node.line}"]
         asked = {**options_again(snapshot, MAIN), **asked, "replace": True}
-    slots = call_again(select, study, asked, engine=engine)
-    if not isinstance(slots, Slots) or not isinstance(slots.chosen[0], Slot | PairSlot):
+    try:
+        slots = call_again(select, study, asked, engine=engine)
+    except SelectionError as error:
+        if not asked or MAIN not in snapshot.selections:
+            raise
+        line = " ".join([f"faultscape select {shlex.quote(study)}", *option_words(asked)])
+        raise SelectionError(
+            f"selection main is there, and `run` does not choose again with {' '.join(option_words(asked))};"
+            f" beside it: `{line} --as NAME`, in its place: `{line} --replace`"
+        ) from error
+    if not isinstance(slots, Selected) or not isinstance(slots.chosen[0], Slot | PairSlot):
         return [repr(slots)]
+    budget = min(budget_like(len(slots.images)), pool_size(Path(study)))
     line = (
         f"faultscape select {shlex.quote(study)} --goal"
-        f" {goal}{'' if goal == 'best' else f' --budget {budget_like(len(slots.images))}'}"
+        f" {goal}{'' if goal == 'best' else f' --budget {budget}'}"
     )
-    return [repr(slots), f"these show where models fail; {_WANTED[goal]} {line}"]
+    return [slots.summary(), f"these show where models fail; {_WANTED[goal]} {line}"]
 
 
 def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
@@ -252,6 +270,31 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
     return done
 
 
+def _not_ranked(study: str) -> str:
+    """Return why no selection is ranked although the images of one are labelled, and what to do about it; ''
+    where one is ranked, or labels are still missing.
+    """
+    from faultscape.stages.artefacts import labels, selection, standings
+    from faultscape.stages.graph import node
+    from faultscape.stages.snapshot import Snapshot
+
+    snapshot = Snapshot(Path(study), study)
+    if (
+        len(snapshot.models) < 2
+        or not snapshot.images
+        or any(standings.are_done(snapshot, name) for name in snapshot.selections)
+    ):
+        return ""
+    for name in selection.in_order(snapshot):
+        stale = node(snapshot, selection.SELECTION, name)
+        if stale.line and not labels.is_short(snapshot, name) and not selection.is_rankable(snapshot, name):
+            return (
+                f"no model was ranked: selection {name} is stale ({', '.join(stale.why)}); choose again with"
+                f" `{stale.line}` (labels count for both)"
+            )
+    return ""
+
+
 def _made_again(study: str, engine: str) -> list[str]:
     """Measure, plan and report again what is stale, with the options given before."""
     from faultscape.stages.artefacts import measures, plan, reliability, report
@@ -268,9 +311,8 @@ def _made_again(study: str, engine: str) -> list[str]:
             repr(call_again(measure.measure, study, measures.again(Snapshot(root)).options, engine=engine))
         )
     if _undone(root, "plan"):
-        done.append(
-            repr(call_again(plan_verb.plan, study, plan.again(Snapshot(root)).options, engine=engine))
-        )
+        call_again(plan_verb.plan, study, plan.again(Snapshot(root)).options, engine=engine)
+        done.append(f"{root / 'plan.json'}: planned again; `faultscape plan {shlex.quote(study)}` prints it")
     if _undone(root, "reliability"):
         given = reliability.again(Snapshot(root)).options
         done.append(repr(call_again(reliability_verb.reliability, study, given, engine=engine)))

@@ -7,9 +7,8 @@ from typing import Literal, overload
 from faultscape.arguments import Place, needed_text
 from faultscape.choices import Goal
 from faultscape.errors import OptionError
-from faultscape.nouns import Slots
 from faultscape.stages.change_result import Changed
-from faultscape.stages.chosen_result import ChosenImages
+from faultscape.stages.chosen_result import ChosenImages, Selected
 from faultscape.stages.select.options import ClassifierRules, MapRules, Printing, Sampling, SelectOptions
 
 
@@ -35,7 +34,7 @@ def select(
     classifiers: ClassifierRules = ClassifierRules(),
     sampling: Sampling = Sampling(),
     printing: Printing = Printing(),
-) -> Slots: ...
+) -> Selected: ...
 
 
 @overload
@@ -60,7 +59,7 @@ def select(
     classifiers: ClassifierRules = ClassifierRules(),
     sampling: Sampling = Sampling(),
     printing: Printing = Printing(),
-) -> Slots | Changed | ChosenImages: ...
+) -> Selected | Changed | ChosenImages: ...
 
 
 def select(
@@ -84,7 +83,7 @@ def select(
     classifiers: ClassifierRules = ClassifierRules(),
     sampling: Sampling = Sampling(),
     printing: Printing = Printing(),
-) -> Slots | Changed | ChosenImages:
+) -> Selected | Changed | ChosenImages:
     """Choose the images on which models disagree most, with spares in reserve; or draw images for all models
     at once, with known probabilities.
 

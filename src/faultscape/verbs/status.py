@@ -19,7 +19,7 @@ class Status:
     """
 
     study: str  # the study folder, as it was given
-    stages: tuple[tuple[str, str, str], ...]  # (verb, state, sentence); states: done, stale, missing
+    stages: tuple[tuple[str, str, str], ...]  # (verb, state, sentence); states: done, stale, missing, damaged
     next: str
     stuck: bool = False  # whether someone must fix something first
     instead: str = ""  # an alternative to the next command, or ''

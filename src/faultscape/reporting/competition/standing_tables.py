@@ -24,7 +24,15 @@ from faultscape.ranking.agreement import spearman
 from faultscape.ranking.catalogue import RANKINGS, UNBIASED
 from faultscape.ranking.replicates import CHOSEN, FUTURE, POOL
 from faultscape.reporting import figures
-from faultscape.standings import FEW, ModelRanking, Standings, could_be_best, labelled_words, rank_words
+from faultscape.standings import (
+    FEW,
+    ModelRanking,
+    Standings,
+    could_be_best,
+    labelled_words,
+    rank_words,
+    shown_best,
+)
 
 SPEAKS_OF = {POOL: "this pool", FUTURE: "data to come", CHOSEN: "the chosen images"}
 CAVEAT = (
@@ -139,18 +147,17 @@ def verdict(standings: Standings) -> tuple[str, str]:
     else:
         head = f"{tied[0]} leads{where}{', but not conclusively' if rest or unknown else ''}"
         head += f": {_any_of(rest, standings)} could be best too" if rest else ""
-    at = "" if above else f" ({level(standings)})"
-    tests = "Corrected for multiple comparisons" if counted[name].best_set else "One pair at a time"
-    who = f"only {best[0]}" if len(best) == 1 else _any_of(best, standings)
     title = words_of(name, standings.definitions)["title"]
+    tests = "corrected for multiple comparisons" if counted[name].best_set else "one pair at a time"
+    ranking = ", ".join([title, *([] if above else [level(standings)]), tests])
     # the headline already names several
-    tested = f"By {title}, {tests[0].lower()}{tests[1:]}{at}."
-    tested = tested if len(tied) > 1 else f"{tests}{at}, {who} could be best by {title}."
+    tested = f"Ranking: {ranking}." if len(best) > 1 else f"Only {best[0]!r} can be best ({ranking})."
     said = [*([above] if above else []), tested]
-    others = {m for ranking in counted.values() for m in could_be_best(ranking)} - set(best)
+    others = {m for ranking in counted.values() for m in shown_best(ranking)} - set(best)
     if others:
-        named = _named([m for m in standings.models if m in others], "or")
-        said.append(f"By other rankings, {named} could be best too.")
+        named = [m for m in standings.models if m in others]
+        quoted = listed([repr(m) for m in named], "or") if len(named) <= _NAMED else f"{len(named)} others"
+        said.append(f"In other rankings, {quoted} could be best too.")
     return head, " ".join([*said, *unknown])
 
 
@@ -240,8 +247,9 @@ def best_at_once(standings: Standings) -> str:
     """
     said, counted = [], claiming(standings)
     for name in firsts(standings).values():
-        best = counted[name].best_set if name in counted else []
-        if best:
+        ranking = counted.get(name, ModelRanking())
+        best = ranking.best_set
+        if best and (not said or shown_best(ranking)):
             who = f"only {best[0]}" if len(best) == 1 else _any_of(best, standings)
             lone = _without_score(standings, name)
             verb = "has" if len(lone) == 1 else "have"

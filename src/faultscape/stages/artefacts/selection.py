@@ -100,6 +100,13 @@ def is_stale(snapshot: Snapshot, name: str) -> bool:
     return _made_from(snapshot, name) != _made_from_now(snapshot, name)
 
 
+def is_rankable(snapshot: Snapshot, name: str) -> bool:
+    """Whether a selection can be ranked as it is: it is not stale, or it is of draws and only models left."""
+    held, now = _made_from(snapshot, name) or {}, _made_from_now(snapshot, name)
+    changed = {key for key in held if held[key] != now.get(key)}
+    return not changed or (changed == {"models"} and snapshot.knows(snapshot.current(name).models))
+
+
 def _instances(snapshot: Snapshot) -> Sequence[str]:
     return list(snapshot.selections) or [NONE]
 
@@ -186,10 +193,12 @@ def _describe(snapshot: Snapshot, name: str) -> str:
 
 
 def _line(snapshot: Snapshot, name: str) -> str:
+    if name != NONE and is_superseded(snapshot, name):
+        return ""
+    if len(snapshot.models) < 2:  # nothing can be chosen
+        return f"faultscape predict {snapshot.place} NAME=SOURCE"
     if name == NONE:
         return f"faultscape select {snapshot.place}"
-    if is_superseded(snapshot, name):
-        return ""
     if can_grow(snapshot, name):
         return f"faultscape select {snapshot.place}{'' if name == MAIN else f' --as {shlex.quote(name)}'}"
     return line_again(snapshot, name)

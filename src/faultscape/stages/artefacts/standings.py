@@ -46,15 +46,15 @@ def made_from_now(
     groups are resampled, your own rankings (``ranking``, file.py:name), the file of a closed ``benchmark``,
     and ``all_labels`` if those of other images count too.
     """
-    slots = snapshot.selections[name][0]
+    slots, models = snapshot.selections[name][0], snapshot.current(name).models
     images = {row.image for row in slots.rows}
     return {
-        "models": ",".join(slots.models),
+        "models": ",".join(models),
         "selection": selection.key(snapshot, name),
         "concordance": plug.digest(slots.definition.get("concordance", "")),
-        "maps": snapshot.drawn_from(slots.models),
+        "maps": snapshot.drawn_from(models),
         # a note names them
-        "added": ",".join(model for model in snapshot.models if model not in slots.models),
+        "added": ",".join(model for model in snapshot.models if model not in models),
         "labels": labels.key(snapshot, truth),
         "discards": discards.key_of_all(snapshot) if all_labels else discards.key(snapshot, name),
         # images decide the order of sums and of the bootstrap
@@ -82,9 +82,10 @@ def _others(snapshot: Snapshot, name: str) -> dict[str, str]:
     """Return what standings of draws depend on in other selections: which of the images these chose, because
     their labels are not random, and even draws, which show how models score where they agree.
     """
-    own, drawn_from = snapshot.selections[name][0], snapshot.drawn_from(snapshot.selections[name][0].models)
+    own = snapshot.selections[name][0]
     if not own.draws:
         return {}
+    drawn_from = snapshot.drawn_from(own.models) if snapshot.knows(own.models) else ""
     found: list[object] = [*sorted(_chosen_elsewhere(snapshot, own))]
     if not draws_evenly(own.definition):  # even draws include images on which models agree
         for other, (slots, other_from) in snapshot.selections.items():
@@ -145,7 +146,7 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
 def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
     if (held := provenance(snapshot, name)) is None:
         return {}
-    if not snapshot.knows(snapshot.selections[name][0].models):
+    if not snapshot.knows(snapshot.current(name).models):
         return {**held["inputs"], "models": "removed"}
     given = arguments_of(held)
     against, ranking = ([str(one) for one in _listed(given.get(key))] for key in ("against", "ranking"))
@@ -183,7 +184,8 @@ def open_questions(snapshot: Snapshot, name: str) -> tuple[str, ...]:
 def again(snapshot: Snapshot, name: str, truth: str = "") -> Again:
     """Return how to remake standings by a ``truth``, or by the one they were made with."""
     given, left_out = _options_again(snapshot, name)
-    stale = selection.is_stale(snapshot, name)  # then its own command, or what is in the way, comes first
+    # its own command, or what is in the way, comes first
+    stale = not selection.is_rankable(snapshot, name)
     return Again(
         given, left_out, "" if stale else _in_the_way(snapshot, name, given, truth or _truth(snapshot, name))
     )
@@ -206,7 +208,7 @@ def _is_to_be_ranked(snapshot: Snapshot, name: str) -> bool:
     """Whether a selection exists that can be ranked, or redrawn so that it can."""
     there = name in snapshot.selections
     return there and (
-        snapshot.knows(snapshot.selections[name][0].models) or not selection.is_superseded(snapshot, name)
+        snapshot.knows(snapshot.current(name).models) or not selection.is_superseded(snapshot, name)
     )
 
 
@@ -237,15 +239,13 @@ def _in_the_way(snapshot: Snapshot, name: str, given: JsonObject, truth: str) ->
             " nothing about any model; label other images, or discard these"
         )
     for other in (str(one) for one in _listed(given.get("against"))):
-        if not snapshot.knows(snapshot.selections[other][0].models) or labels.is_silent(
-            snapshot, other, truth
-        ):
+        if not snapshot.knows(snapshot.current(other).models) or labels.is_silent(snapshot, other, truth):
             return (
                 f"selection {other} of --against cannot be ranked yet; redraw or label it, or rank without"
                 f" --against {other}"
             )
     return gone_file(given, ("benchmark", "ranking"), "rank") or _wrong_benchmark(
-        given, snapshot.selections[name][0].models
+        given, snapshot.current(name).models
     )
 
 
@@ -271,7 +271,7 @@ def _line(snapshot: Snapshot, name: str) -> str:
     if provenance(snapshot, name) is None and selection.is_replaced(snapshot, name):
         return ""
     truth = _truth(snapshot, name)
-    if selection.is_stale(snapshot, name) or labels.is_short(snapshot, name, truth):
+    if not selection.is_rankable(snapshot, name) or labels.is_short(snapshot, name, truth):
         return ""
     asked = None if truth == labels.LABELS else truth
     options = {

@@ -96,9 +96,9 @@ class Labelled:
 
 def standings_of(
     root: Path, truth: str, closed: dict[str, float] | None, asked: RankOptions, extra: Sequence[Ranking] = ()
-) -> tuple[Standings, tuple[str, ...]]:
-    """Return the standings of one selection and its chosen images; ``closed`` are the scores of a closed
-    benchmark, ``extra`` custom rankings.
+) -> tuple[Standings, tuple[str, ...], str]:
+    """Return the standings of one selection, its chosen images, and a note on labels outside it; ``closed``
+    are the scores of a closed benchmark, ``extra`` custom rankings.
     """
     known, snapshot = _labelled(root, asked.selection, truth, domain_of(root, asked.where)), Snapshot(root)
     now, inside, of = (
@@ -155,7 +155,8 @@ def standings_of(
     )
     rank = _of_draws if now.draws else _of_pairs if known.settings.classifies else _of_duels
     standings = rank(known, asked, common)
-    standings = _noted(standings, known, asked.selection, corpus_key(root, known.settings, now.models))
+    drawn_from = corpus_key(root, known.settings, now.models)
+    standings = _noted(standings, known, asked.selection, drawn_from)
     if together and (number := _groups_counted(known, inside, together)) is not None:
         standings = replace(standings, labels=standings.labels | {"groups": number})
     provenance = {
@@ -177,8 +178,10 @@ def standings_of(
         "arguments": given_options(asked, but=("selection", "truth", "engine", "output")),
         "benchmark": closed or {},
     }
-    return replace(standings, provenance=provenance), tuple(
-        image for image in now.images if known.covers(image)
+    return (
+        replace(standings, provenance=provenance),
+        tuple(image for image in now.images if known.covers(image)),
+        "" if asked.all_labels else _outside_note(known),
     )
 
 
@@ -200,10 +203,11 @@ def _labelled(root: Path, selection: str, truth: str, where: Domain | None) -> L
             f"selection {selection!r} was drawn with {measure}, which has changed since; restore that "
             "file, or draw a new selection with --as NAME"
         )
-    notes: list[str] = []
+    notes = _gone_notes(slots, now)
     choices: Shares = {}
     if settings.classifies:
-        images, accuracy, notes = evidence.correctness(root, now.models, truth, discarded)
+        images, accuracy, said_of_ties = evidence.correctness(root, now.models, truth, discarded)
+        notes += said_of_ties
     else:
         images, accuracy = evidence.accuracies(root, now.models, truth, now.definition, discarded)
         said, outdated = choice_evidence.counting(root, truth, now.models, discarded)
@@ -238,9 +242,24 @@ def _labelled(root: Path, selection: str, truth: str, where: Domain | None) -> L
     )
 
 
+def _gone_notes(slots: Slots, now: Slots) -> list[str]:
+    """Return what to say about models of a selection that left the study, where the others are ranked."""
+    if not (gone := [model for model in slots.models if model not in now.models]):
+        return []
+    return [
+        (
+            f"{', '.join(gone)} {'is' if len(gone) == 1 else 'are'} no longer in the study: the other"
+            f" {len(now.models)} models are ranked from the same draws, whose probabilities still hold"
+        )
+    ]
+
+
 def _line_to_redraw(root: Path, selection: str) -> str:
     """Return advice for a selection that is no longer valid."""
     snapshot = Snapshot(root)
+    if len(snapshot.models) == 1:
+        measure = f"`faultscape measure {snapshot.place}` scores it against labels"
+        return f"{snapshot.models[0]} is left, and {measure}"
     if is_replaced(snapshot, selection):
         return f"{snapshot.selections[selection][0].definition[selections.REPLACED_BY]} took its place"
     return f"redraw it with `{line_again(snapshot, selection)}` (labels count for both)"
@@ -303,6 +322,23 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
     return standings
 
 
+def _outside_note(known: Labelled) -> str:
+    """Return a note on labels outside the selection that are more than those in it, and on what counts them;
+    '' where they are fewer, since most are those of another selection.
+    """
+    decided = np.asarray(~np.isnan(known.accuracy).all(0))
+    labelled = {
+        image
+        for image, one in zip(known.images, decided.tolist(), strict=True)
+        if one and known.covers(image)
+    }
+    outside = len(labelled - set(known.now.images))
+    if 2 * outside <= len(labelled):
+        return ""
+    lie = f"{outside:,} labelled image{' lies' if outside == 1 else 's lie'} outside this selection"
+    return f"{lie}; `rank --all-labels` counts them in the re-use rankings"
+
+
 def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: str) -> Standings:
     """Return standings with their notes, the recommended ranking first; ``drawn_from`` is the key of what the
     selection would be drawn from now.
@@ -313,7 +349,7 @@ def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: st
     notes = [*standings.notes, *filter(None, [lost]), *known.notes]
     if late := [m for m in known.settings.models if m not in now.models]:
         notes.append(f"{', '.join(late)} came after selection {selection} was made: not ranked here")
-    if drawn_from != known.drawn_from:
+    if drawn_from != known.drawn_from and now.models == slots.models:
         notes.append(
             f"selection {selection} was drawn from other images or predictions than the study has now; "
             "`faultscape status` prints the line that redraws it"
@@ -360,7 +396,8 @@ def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> t
         known.settings,
         known.discarded,
     )
-    models, pool = slots.models, drawing_pool.drawn_from(root, settings, slots, trust)
+    models = known.now.models
+    pool = drawing_pool.drawn_from(root, settings, replace(slots, models=models), trust)
     lost = evidence.undecidable(root, models, truth) | set(discarded)
     about = AboutDraws(
         lost=lost,
@@ -371,7 +408,8 @@ def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> t
         rest=None,
     )
     whole = {*slots.images, *pool.images, *pool.agreed}
-    if not find_selector(slots.definition["selector"]).chance or not pool.agreed or pool.others:
+    fewer = models != slots.models  # on which of the agreed images these differed is not known any more
+    if not find_selector(slots.definition["selector"]).chance or not pool.agreed or pool.others or fewer:
         return about, whole
     agreed, best = set(pool.agreed), np.zeros((len(models), 0))
     for name in selections.names(root):  # random draws that land there sample them evenly

@@ -52,11 +52,11 @@ def make_standings(study: str, options: RankOptions) -> Ranked:
     with writing(root):
         if not classifies:
             count(root, evidence.truths(root), engine=options.engine)
-        standings, images = standings_of(root, truth, closed, options, extra)
+        standings, images, outside = standings_of(root, truth, closed, options, extra)
         compared = {}
         notes = list(standings.notes)
         for other in options.against:
-            theirs, other_images = standings_of(root, truth, None, options.of_other(other))
+            theirs, other_images, _ = standings_of(root, truth, None, options.of_other(other))
             compared[other] = compare_selections(standings, theirs, images, other_images)
             missing = theirs.labels["missing"]
             notes.append(
@@ -73,7 +73,8 @@ def make_standings(study: str, options: RankOptions) -> Ranked:
             )
         part = {"where": list(options.where)} if options.where else {}
         log(root, "rank", selection=selection, truth=truth, **options.recorded(classifies=classifies), **part)
-    return Ranked.of(standings)
+    # what lies outside is no part of the standings: they do not become stale with it
+    return Ranked.of(replace(standings, notes=(*standings.notes, *filter(None, [outside]))))
 
 
 def _target(root: Path, options: RankOptions) -> Path | None:

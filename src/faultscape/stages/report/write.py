@@ -20,6 +20,7 @@ from faultscape.nouns import Agreement, Draw, JsonObject, PairSlot, Slots
 from faultscape.ranking.duel_standings import from_json
 from faultscape.reporting.competition import outcomes, page
 from faultscape.reporting.competition.failure_kinds import FailureKinds, failure_kinds
+from faultscape.reporting.competition.standing_tables import listed
 from faultscape.stages import choice_evidence, evidence, graph
 from faultscape.stages.agreement import agreement
 from faultscape.stages.artefacts.report import (
@@ -127,6 +128,8 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
     uncompared = dict[str, str]()
     images: list[str] = []
     values = np.zeros((len(slots.models), 0))
+    if left := [m for m in drawn.models if m not in settings.models and m not in slots.models]:
+        remarks.append(f"{listed(left)} left the study: the other models are shown.")
     gone = [m for m in slots.models if m not in settings.models]
     if gone:
         remarks.append(f"{gone[0]} is no longer in the study: its answers and outcomes are not shown.")

@@ -12,12 +12,14 @@ from faultscape.errors import OptionError, SelectionError, closest
 from faultscape.nouns import Slots
 from faultscape.selection.catalogue import Selector, Task, chosen_for, find_selector
 from faultscape.stages import agreement, evidence
-from faultscape.stages.artefacts.selection import line_again
+from faultscape.stages.artefacts.labels import LABELS_OF_SELECTION
+from faultscape.stages.artefacts.selection import SELECTION, line_again
+from faultscape.stages.artefacts.standings import STANDINGS
 from faultscape.stages.change_result import Changed, stale_lines
 from faultscape.stages.chosen_images import chosen_images
-from faultscape.stages.chosen_result import ChosenImages
+from faultscape.stages.chosen_result import ChosenImages, Selected
 from faultscape.stages.consequences import became_stale, change
-from faultscape.stages.graph import nodes
+from faultscape.stages.graph import next_line, node, nodes
 from faultscape.stages.more_images import few_note
 from faultscape.stages.select import replacement
 from faultscape.stages.select.draws import draw
@@ -31,7 +33,7 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
 
 
-def choose(asked: SelectOptions) -> Slots | Changed | ChosenImages:
+def choose(asked: SelectOptions) -> Selected | Changed | ChosenImages:
     """Make, extend, replace or remove a selection, or list its images. OptionError for options that do not
     apply, SelectionError if nothing can be chosen.
     """
@@ -58,7 +60,39 @@ def choose(asked: SelectOptions) -> Slots | Changed | ChosenImages:
     if asked.dry_run:
         _refuse_more(asked)
         return change(root, asked.study, lambda copy: _words_of_choosing(copy, asked), "select", dry_run=True)
-    return _made(root, asked)[1]
+    had_main = selections.MAIN in selections.names(root)
+    name, slots = _made(root, asked)
+    snapshot = Snapshot(root, asked.study, skip_damaged=True)  # what was made is told in any case
+    if name == selections.MAIN and not had_main:
+        print("".join(f"{note}\n" for note in _stale_notes(snapshot)), end="")
+    return _selected(snapshot, name, slots)
+
+
+def _stale_notes(snapshot: Snapshot) -> list[str]:
+    """Return a note on each stale selection beside a new main: who added a model may have meant that one."""
+    found = (node(snapshot, SELECTION, name) for name in snapshot.selections if name != selections.MAIN)
+    return [
+        (
+            f"note: main is a new selection; selection {stale.name} is stale ({', '.join(stale.why)}):"
+            f" `{stale.line}` draws it again, and its labels count"
+        )
+        for stale in found
+        if stale.state == "stale" and stale.line
+    ]
+
+
+def _selected(snapshot: Snapshot, name: str, slots: Slots) -> Selected:
+    """Return a selection with how many of its images have labels, and what to run next for it."""
+    found = [node(snapshot, artefact, name) for artefact in (LABELS_OF_SELECTION, STANDINGS)]
+    return Selected(
+        slots.models,
+        slots.definition,
+        slots.rows,
+        slots.tied,
+        name,
+        snapshot.label_count(name).labelled,
+        next_line(found),
+    )
 
 
 def _made(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
