@@ -47,7 +47,11 @@ def test_label_has_two_verbs_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("run study --resamples 5", "run has no option --resamples; see `faultscape run --help`"),
+        (
+            "run study --resamples 5",
+            "run has no option --resamples; rank, measure, reliability have it; see `faultscape run --help`",
+        ),
+        ("run study --as order", "run has no option --as; select, stress holdout, fit have it; see"),
         (
             "select study --conkordance x",
             (

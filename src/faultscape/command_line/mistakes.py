@@ -15,8 +15,9 @@ from typing import Literal, get_args, get_origin
 
 import cyclopts
 
+from faultscape.command_line.commands import command
 from faultscape.command_line.output_options import NAMES
-from faultscape.command_line.verb_list import GROUPS, REMOVALS, VERBS
+from faultscape.command_line.verb_list import GROUPS, LINES, REMOVALS, VERBS
 from faultscape.errors import closest
 
 _ALONE = ("--version", "--completion")  # options that need no verb
@@ -64,6 +65,9 @@ def misread_line(error: cyclopts.CycloptsError, given: Sequence[str]) -> str:
             for name in argument.names
             if name[:2] == "--"
         }
+        if others := _verbs_with(word):
+            have = "has it" if len(others) == 1 else "have it"
+            return plain_text(f"{chain} has no option {word}; {', '.join(others)} {have}{more}")
         near = closest(word.lstrip("-"), tuple(known)).replace("mean '", "mean '--")
         return plain_text(f"{chain} has no option {word}{f'.{near} See{more[5:]}' if near else more}")
     argument = error.argument
@@ -94,6 +98,19 @@ def misread_line(error: cyclopts.CycloptsError, given: Sequence[str]) -> str:
             if takes(argument, kind):
                 return plain_text(f"{error.token.keyword} must be {words}; got {error.token.value!r}")
     return plain_text(" ".join(str(error).split()).rstrip("."))
+
+
+def _verbs_with(option: str) -> list[str]:
+    """Return the commands that have an option of this name.
+
+    >>> _verbs_with("--as")
+    ['select', 'stress holdout', 'fit']
+    """
+    return [
+        " ".join(words)
+        for words in LINES
+        if any(option in one.spellings for group in command(words).options.values() for one in group)
+    ]
 
 
 def unknown_line(words: Sequence[str]) -> str:
