@@ -627,13 +627,13 @@ STUDIES = (
     _of_study(
         "a selection of lists within lists",
         partial(_damaged, "selection.json", DEEP),
-        "status",
+        "rank --engine local",
         r"selection\.json is damaged: its lists are nested too deep",
     ),
     _of_study(
         "a selection without models",
         partial(_edited, "selection.json", r'"models": \[[^]]*\]', '"models": 5'),
-        "status",
+        "rank --engine local",
         r"selection\.json is damaged: models, definition or drawn_from",
     ),
     _of_study(
