@@ -97,6 +97,10 @@ class SelectionError(FaultscapeError):
     """A selection cannot be made, extended or found."""
 
 
+class FixedSelectionError(SelectionError):
+    """A selection exists, and what a line asks for would change which images it holds."""
+
+
 class DamagedSelectionError(SelectionError):
     """The files of a selection are not as `select` writes them."""
 

@@ -14,6 +14,7 @@ import made
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import SelectionError
+from faultscape.stages import map_duels
 from refusals import refused
 
 
@@ -39,6 +40,19 @@ def test_run_names_lines_of_select_for_options_that_a_selection_cannot_change(
         fs.run(study, concordance="fwiou", engine="local")
     assert f"beside it: `{line} --as NAME`, in its place: `{line} --replace`" in str(told.value)
     assert main(shlex.split(f"{line} --replace")[1:]) == 0
+
+
+def test_run_passes_on_any_other_reason_for_which_nothing_can_be_chosen(
+    corpus: made.Corpus, study: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fs.run(study, corpus.photos, corpus.models, classes=corpus.classes, engine="local")
+
+    def search(*_: object, **__: object) -> None:
+        raise SelectionError("no image is left")
+
+    monkeypatch.setattr(map_duels, "search", search)
+    with refused(SelectionError, "^no image is left$"):
+        fs.run(study, per_class=2, engine="local")
 
 
 def test_status_shows_a_damaged_selection_and_the_others(tmp_path: Path) -> None:

@@ -60,6 +60,14 @@ def test_run_ranks_the_others_and_reports_them(answers: made_answers.Answers) ->
     assert ("rank", "done") in [(verb, state) for verb, state, _ in fs.status(answers.study).stages]
 
 
+def test_draws_without_probabilities_claim_none(answers: made_answers.Answers) -> None:
+    fs.select(answers.study, selector="entropy", budget=60)
+    made_answers.import_labels(answers)
+    fs.predict(answers.study, remove=["model-2"])
+    (note,) = (n for n in fs.rank(answers.study, selection="entropy", resamples=10).notes if "no longer" in n)
+    assert note.endswith("the other 2 models are ranked from the same draws")
+
+
 def test_one_model_that_is_left_is_no_ranking(answers: made_answers.Answers) -> None:
     fs.select(answers.study, selector="random", budget=60)
     made_answers.import_labels(answers)

@@ -185,7 +185,7 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
     """Choose images if none are chosen, or extend the duels. Replace main if it has no labels; otherwise
     return the command to run.
     """
-    from faultscape.errors import SelectionError
+    from faultscape.errors import FixedSelectionError, SelectionError
     from faultscape.nouns import PairSlot, Slot
     from faultscape.stages.artefacts.selection import can_grow, options_again
     from faultscape.stages.chosen_result import Selected
@@ -215,8 +215,8 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
         asked = {**options_again(snapshot, MAIN), **asked, "replace": True}
     try:
         slots = call_again(select, study, asked, engine=engine)
-    except SelectionError as error:
-        if not asked or MAIN not in snapshot.selections:
+    except FixedSelectionError as error:
+        if not asked:
             raise
         line = " ".join([f"faultscape select {shlex.quote(study)}", *option_words(asked)])
         raise SelectionError(

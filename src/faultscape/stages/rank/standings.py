@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -181,7 +182,7 @@ def standings_of(
     return (
         replace(standings, provenance=provenance),
         tuple(image for image in now.images if known.covers(image)),
-        "" if asked.all_labels else _outside_note(known),
+        "" if asked.all_labels else _outside_note(known, _line_of_all(asked.selection, snapshot.place)),
     )
 
 
@@ -246,10 +247,12 @@ def _gone_notes(slots: Slots, now: Slots) -> list[str]:
     """Return what to say about models of a selection that left the study, where the others are ranked."""
     if not (gone := [model for model in slots.models if model not in now.models]):
         return []
+    chance = find_selector(slots.definition["selector"]).chance
     return [
         (
             f"{', '.join(gone)} {'is' if len(gone) == 1 else 'are'} no longer in the study: the other"
-            f" {len(now.models)} models are ranked from the same draws, whose probabilities still hold"
+            f" {len(now.models)} models are ranked from the same draws"
+            f"{', whose probabilities still hold' if chance else ''}"
         )
     ]
 
@@ -322,9 +325,15 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
     return standings
 
 
-def _outside_note(known: Labelled) -> str:
-    """Return a note on labels outside the selection that are more than those in it, and on what counts them;
-    '' where they are fewer, since most are those of another selection.
+def _line_of_all(selection: str, place: str) -> str:
+    """Return the command that ranks from all labels; ``place`` is how a command names the study."""
+    of = "" if selection == selections.MAIN else f" --selection {shlex.quote(selection)}"
+    return f"faultscape rank {place}{of} --all-labels"
+
+
+def _outside_note(known: Labelled, line: str) -> str:
+    """Return a note on labels outside the selection that are more than those in it, and the ``line`` that
+    counts them; '' where they are fewer, since most are those of another selection.
     """
     decided = np.asarray(~np.isnan(known.accuracy).all(0))
     labelled = {
@@ -336,7 +345,7 @@ def _outside_note(known: Labelled) -> str:
     if 2 * outside <= len(labelled):
         return ""
     lie = f"{outside:,} labelled image{' lies' if outside == 1 else 's lie'} outside this selection"
-    return f"{lie}; `rank --all-labels` counts them in the re-use rankings"
+    return f"{lie}; `{line}` counts them in the re-use rankings"
 
 
 def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: str) -> Standings:

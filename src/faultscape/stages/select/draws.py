@@ -14,7 +14,7 @@ import numpy as np
 
 from faultscape import plug
 from faultscape.comparison.distance_definitions import DistanceDefinition, define_distances
-from faultscape.errors import ModelError, OptionError, SelectionError, counted
+from faultscape.errors import FixedSelectionError, ModelError, OptionError, SelectionError, counted
 from faultscape.metrics.catalogue import CONCORDANCES
 from faultscape.nouns import Definition, Draw, Slots
 from faultscape.ranking.drawn.estimates import vote_weights
@@ -86,7 +86,7 @@ def draw(
         held = () if old is None else old[0].rows
         if old is not None and (old[0].models != models or old[1] != corpus_key(root, settings, models)):
             what = "models" if old[0].models != models else "images or predictions"
-            raise SelectionError(
+            raise FixedSelectionError(
                 f"{what} changed since selection {name!r} was drawn, so that no more can be added; "
                 f"redraw it with --selector {selector} --replace, or draw another with --as NAME (labels "
                 "count for both)"
@@ -242,16 +242,22 @@ def _definition(
         return define
     fixed = "its definition is fixed: use --as NAME for another, or --replace to redraw it"
     if was["selector"] != selector:
-        raise SelectionError(f"selection {name!r} was drawn by {was['selector']}, not by {selector}; {fixed}")
+        raise FixedSelectionError(
+            f"selection {name!r} was drawn by {was['selector']}, not by {selector}; {fixed}"
+        )
     if was.get("selector_file", "") != plug.digest(selector):
-        raise SelectionError(f"selection {name!r} was drawn by {selector}, which has changed since; {fixed}")
+        raise FixedSelectionError(
+            f"selection {name!r} was drawn by {selector}, which has changed since; {fixed}"
+        )
     for key, value in asked.items():
         if was.get(key) != value:
-            raise SelectionError(
+            raise FixedSelectionError(
                 f"selection {name!r} was drawn with {key} {was.get(key)}, not {value}; {fixed}"
             )
     if was.get("distances", about.get("distances")) != about.get("distances"):
-        raise SelectionError(f"selection {name!r} was drawn with other distances between classes; {fixed}")
+        raise FixedSelectionError(
+            f"selection {name!r} was drawn with other distances between classes; {fixed}"
+        )
     return cast("Definition", {**was, **about})
 
 

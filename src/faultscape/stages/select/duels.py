@@ -10,7 +10,7 @@ from typing import Any
 
 from faultscape import plug
 from faultscape.classes.class_lists import resolve
-from faultscape.errors import OptionError, SelectionError, counted
+from faultscape.errors import FixedSelectionError, OptionError, SelectionError, counted
 from faultscape.metrics.catalogue import CONCORDANCES
 from faultscape.nouns import Definition, Scale, Slots
 from faultscape.selection import duel
@@ -64,7 +64,7 @@ def duels(root: Path, name: str, options: SelectOptions) -> Slots:
                 quartiles = from_json({"classes": was["scale"]}, classes, f"selection {name}")
                 print("scale: kept as it was; change it with --scale, drop it with --constraints class")
         if old is not None and (gone := [m for m in old[0].models if m not in models]):
-            raise SelectionError(
+            raise FixedSelectionError(
                 f"selection {name!r} was drawn with {gone[0]!r}, which is no longer in the study; redraw "
                 "it with --replace, or draw another with --as NAME (labels count for both)"
             )
@@ -83,7 +83,7 @@ def duels(root: Path, name: str, options: SelectOptions) -> Slots:
                 quartiles = from_json({"classes": define["scale"]}, classes, f"selection {name}")
         drawn_from = corpus_key(root, settings, models)
         if old is not None and old[1] != corpus_key(root, settings, old[0].models):
-            raise SelectionError(
+            raise FixedSelectionError(
                 f"images or predictions changed since selection {name!r} was drawn; redraw it with "
                 "--replace, or draw another with --as NAME (labels count for both)"
             )
@@ -125,7 +125,7 @@ def _extended(
     option changed.
     """
     if was.get("concordance_file", "") != plug.digest(was["concordance"]):
-        raise SelectionError(
+        raise FixedSelectionError(
             f"selection {name!r} was made with {was['concordance']}, which has changed since; its "
             "definition is fixed: use --as NAME for another, or --replace to redraw it"
         )
@@ -136,7 +136,7 @@ def _extended(
         if was.get(key) != value:
             words = f"{key} {was[key]}, not {value}" if key in was else f"no {key}"
             words = "another scale file, or none" if key == "scale" else words
-            raise SelectionError(
+            raise FixedSelectionError(
                 f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for "
                 "another, or --replace to redraw it"
             )

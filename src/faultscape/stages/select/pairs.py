@@ -17,7 +17,7 @@ from faultscape.classes.names import class_place
 from faultscape.comparison.distance_definitions import class_hierarchy, define_distances
 from faultscape.comparison.semantic_distances import abstract_classes
 from faultscape.comparison.temperatures import FEWEST, fit_temperature
-from faultscape.errors import ModelError, OptionError, SelectionError, counted
+from faultscape.errors import FixedSelectionError, ModelError, OptionError, counted
 from faultscape.nouns import Classes, Definition, Predictions, Slots
 from faultscape.selection import classifier_duels
 from faultscape.selection.classifier_duels import UNCALIBRATED
@@ -59,7 +59,7 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
         )
         old = selections.read_selection(root, name) if not anew and name in selections.names(root) else None
         if old is not None and (gone := [m for m in old[0].models if m not in models]):
-            raise SelectionError(
+            raise FixedSelectionError(
                 f"selection {name!r} was drawn with {gone[0]!r}, which is no longer in the study; redraw "
                 "it with --replace, or draw another with --as NAME (labels count for both)"
             )
@@ -75,7 +75,7 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
         if old is not None:
             define = _extended(name, old[0].definition, define, given)
             if old[1] != corpus_key(root, settings, old[0].models):
-                raise SelectionError(
+                raise FixedSelectionError(
                     f"images or predictions changed since selection {name!r} was drawn; redraw it with "
                     "--replace, or draw another with --as NAME (labels count for both)"
                 )
@@ -270,7 +270,7 @@ def _extended(name: str, was: Definition, now: Definition, given: dict[str, Any]
     ):
         words = f"{key} {was[key]}, not {now[key]}" if key in was else f"no {key}"
         words = "other distances between classes" if key == "distances" else words
-        raise SelectionError(
+        raise FixedSelectionError(
             f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for "
             "another, or --replace to redraw it"
         )
