@@ -907,12 +907,12 @@ def run(
     while todo:
         results = folder / f"results-{len(todo)}"
         results.touch()
-        here = str(Path(__file__).parent)
+        here = Path(__file__).parent
         line = [
             sys.executable,
             "-c",
             (
-                f"import sys; sys.path.insert(0, {here!r}); import {module} as cases, hostile_cases;"
+                f"import sys; sys.path[:0] = {[str(here), str(here.parent)]!r}; import {module} as cases, hostile_cases;"
                 " hostile_cases.main(cases.CASES, sys.argv[1:])"
             ),
         ]
