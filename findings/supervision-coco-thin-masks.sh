@@ -8,7 +8,7 @@ set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/venv"
-"$folder/venv/bin/python" -m pip install --quiet --disable-pip-version-check supervision==0.31.2 numpy==2.2.6
+"$folder/venv/bin/python" -m pip install --quiet --disable-pip-version-check supervision==0.31.2 opencv-python-headless==4.12.0.88 numpy==2.2.6
 cd "$folder"
 "$folder/venv/bin/python" -W ignore - <<'PYTHON'
 import json
