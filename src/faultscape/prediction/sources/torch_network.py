@@ -138,14 +138,16 @@ def exported(path: str, options: ModelOptions, device: str = "cpu") -> TorchNetw
     """
     torch = need_torch(path)
     _no_layers(path, options)
-    with only_weights():
-        exported_files.check(path)
     extra = {_EXTRA: ""}
     try:
-        with only_weights():
-            program = torch.export.load(path, extra_files=extra)
+        with open(path, "rb") as file, only_weights():  # opened once: what is checked is what is read
+            exported_files.check(path, file)
+            file.seek(0)
+            program = torch.export.load(file, extra_files=extra)
             module = program.module(check_guards=False)  # guards are code of the file
             fixed, channels = _shapes(program)
+    except ModelError:
+        raise
     except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
         raise ModelError(
             f"{path}: torch.export cannot load it: {library_text(error, first_line=True)}"
