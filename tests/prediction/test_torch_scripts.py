@@ -166,7 +166,9 @@ def test_a_pickle_names_nothing_but_tensors_and_classes_of_the_file(
         tmp_path / "net.ts",
         {member: hostile.pickle_of(module, name)},
     )
-    says = rf"net\.ts: its {member} names '{module} {name}'; only tensors, plain values and objects of its own"
+    says = (
+        rf"net\.ts: its {member} names '{module} {name}'; only tensors, plain values and objects of its own"
+    )
     with refused(ModelError, says):
         catalogue.open_model(str(path))
 
@@ -180,9 +182,7 @@ def test_a_pickle_names_nothing_but_tensors_and_classes_of_the_file(
         (b"\x80\x02c\xc3\xa9\nx\n.", "is not as torch writes it"),
     ],
 )
-def test_a_pickle_that_names_things_in_another_way_is_refused(
-    tmp_path: Path, data: bytes, says: str
-) -> None:
+def test_a_pickle_that_names_things_in_another_way_is_refused(tmp_path: Path, data: bytes, says: str) -> None:
     import torch_networks as nets
 
     path = nets.forged(nets.scripted(tmp_path / "whole.ts"), tmp_path / "net.ts", {"data.pkl": data})

@@ -26,8 +26,8 @@ _OLD = "version"  # the member by which torch knows an archive of the older form
 
 
 def check(path: str, file: IO[bytes]) -> None:
-    """Raise ModelError naming the first thing in an exported program, opened at its begin, beyond a graph with
-    its weights.
+    """Raise ModelError naming the first thing in an exported program, opened at its start, beyond a graph
+    with its weights.
     """
     try:
         from torch.export.pt2_archive import PT2ArchiveReader
@@ -37,21 +37,22 @@ def check(path: str, file: IO[bytes]) -> None:
         with PT2ArchiveReader(file) as archive:
             names = archive.get_file_names()
             unpacked = sum(map(archive.archive_file.get_record_size, names))
-            if unpacked > (size := file.seek(0, 2)):  # torch itself compresses nothing in it
-                raise ModelError(f"{path}: {size:,} bytes that unpack to {unpacked:,}; it is forged")
+            whole = unpacked <= file.seek(0, 2)  # torch itself compresses nothing in it
+            names = names if whole else []
             graphs = {name: archive.read_bytes(name) for name in names if name.startswith("models/")}
             configs = {name: archive.read_bytes(name) for name in names if name.endswith("_config.json")}
         with zipfile.ZipFile(file) as other:
             is_old = _OLD in other.namelist()
-    except ModelError:
-        raise
     except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
         raise ModelError(
             f"{path}: is not an exported program: {library_text(error, first_line=True, most=200)}"
         ) from None
+    if not whole:
+        raise ModelError(f"{path}: its members unpack to {unpacked:,} bytes, more than it has; it is forged")
     if is_old:
         raise ModelError(
-            f"{path}: holds {_OLD!r}, as programs of torch before 2.8 do; save it again with torch.export.save"
+            f"{path}: holds {_OLD!r}, as programs of torch before 2.8 do; save it again with"
+            " torch.export.save"
         )
     if not graphs:
         raise ModelError(f"{path}: contains no exported program; save one with torch.export.save")

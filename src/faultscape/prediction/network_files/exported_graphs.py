@@ -108,7 +108,7 @@ def _within_class(kind: Any, value: dict[str, Any]) -> Iterator[str]:
 def _fields(kind: Any) -> dict[str, Any]:
     from torch._export.serde import schema
 
-    return typing.get_type_hints(kind, globalns=vars(schema))
+    return typing.get_type_hints(kind, globalns={**vars(schema)})
 
 
 def _is_number(kind: Any, value: Any) -> bool:
@@ -212,10 +212,7 @@ def _odd_nodes(node: Any) -> Iterator[str]:
         yield str(children)
     elif kind is None and context is None and not children:
         return
-    elif kind in _SEQUENCES and context == "null":
-        for child in children:
-            yield from _odd_nodes(child)
-    elif kind in _DICTS and _are_plain_keys(context):
+    elif (kind in _SEQUENCES and context == "null") or (kind in _DICTS and _are_plain_keys(context)):
         for child in children:
             yield from _odd_nodes(child)
     else:

@@ -45,9 +45,11 @@ def check(path: str) -> None:
             f"{path}: is written as torch did before 1.1; load it there, and save it with torch.jit.save of a"
             " later one"
         )
-    size, unpacked = os.path.getsize(path), sum(map(archive.get_record_size, names))
-    if unpacked > size + _UNPACKED:
-        raise ModelError(f"{path}: {size:,} bytes that unpack to {unpacked:,}; it is forged")
+    unpacked = sum(map(archive.get_record_size, names))
+    if unpacked > os.path.getsize(path) + _UNPACKED:
+        raise ModelError(
+            f"{path}: its members unpack to {unpacked:,} bytes, far more than it has; it is forged"
+        )
     for name in names:
         if name.lower().endswith(".py"):
             for problem in problems(archive.get_record(name)):
@@ -111,8 +113,9 @@ def problems(code: bytes) -> Iterator[str]:
 def problems_of_pickle(data: bytes) -> Iterator[str]:
     r"""Yield each name in a pickle that is neither of torch's readers of tensors nor a class of the file.
 
-    >>> list(problems_of_pickle(b"\x80\x02c__torch__.nets\nSmall\n)\x81.")), list(
-    ...     problems_of_pickle(b"\x80\x02cposix\nsystem\n)\x81.")
+    >>> (
+    ...     list(problems_of_pickle(b"\x80\x02c__torch__.nets\nSmall\n)\x81.")),
+    ...     list(problems_of_pickle(b"\x80\x02cposix\nsystem\n)\x81.")),
     ... )
     ([], ["names 'posix system'"])
     """
