@@ -1,12 +1,15 @@
 """Lines for a terminal: prose is wrapped at 80 columns, and commands in backticks stay whole.
 
-Conventions: a command that is longer than a line has a line of its own, so that it can be pasted.
+Conventions: commands to run again are written from the options that were recorded. A command that is longer
+than a line has a line of its own, so that it can be pasted.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 import textwrap
+from collections.abc import Mapping
 
 WIDTH = 80
 _HARD = "\x00"  # marks a space at which no line ends
@@ -31,3 +34,28 @@ def wrapped(text: str, indent: str = "", rest: str = "  ") -> list[str]:
         break_on_hyphens=False,
     )
     return [line.replace(_HARD, " ") for line in lines]
+
+
+def option_words(arguments: Mapping[str, object]) -> list[str]:
+    """Return options as a command line spells them; None counts as not given.
+
+    >>> option_words(
+    ...     {
+    ...         "truth": "two people",
+    ...         "all_labels": True,
+    ...         "boundaries": False,
+    ...         "against": ["a", "b"],
+    ...         "seed": None,
+    ...     }
+    ... )
+    ['--truth', "'two people'", '--all-labels', '--no-boundaries', '--against', 'a', '--against', 'b']
+    """
+    words: list[str] = []
+    for key, value in arguments.items():
+        flag = f"--{key.rstrip('_').replace('_', '-')}"
+        for one in value if isinstance(value, list | tuple) else [value]:
+            if one is True or one is False:
+                words.append(flag if one else f"--no-{flag[2:]}")
+            elif one is not None:
+                words += [flag, shlex.quote(str(one))]
+    return words

@@ -4,6 +4,8 @@ of them.
 
 from __future__ import annotations
 
+import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +14,11 @@ import pytest
 from PIL import Image
 
 import faultscape as fs
-from faultscape.errors import OptionError
+from faultscape.errors import ModelError, OptionError
 from faultscape.stages.graph import nodes
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.settings import read_settings
+from flipped_bits import flip
 from made_methods import fitted, kept
 from made_training import FEW, Trained, doubt_of, image_of
 from refusals import refused, told
@@ -44,6 +47,21 @@ def test_the_same_line_again_fits_nothing(
     fs.stress.holdout(study, classes=["tree"], as_="trees")
     fs.fit(study, "knn", model="plain", **{**sweep, "data": fs.FitData(images=6, keep_embeddings=200)})
     assert len(drawn) == 3
+
+
+def test_a_method_with_a_flipped_bit_is_refused_and_the_line_that_is_named_fits_it_again(
+    predicted: Trained,
+) -> None:
+    study, path = predicted.study, Path(predicted.study, "methods", "plain", "knn.safetensors")
+    fs.fit(study, "knn", model="plain", data=fs.FitData(images=5, keep_embeddings=200))
+    whole = flip(path)
+    says = r"knn\.safetensors: is damaged \(its checksum is wrong\); fit it again: `(.*)`$"
+    with refused(ModelError, says) as caught:
+        fs.predict(study, {"plain": predicted.source}, scorer=["knn"], engine="local")
+    found = re.search(says, str(caught.value))
+    assert found is not None
+    told(*shlex.split(found[1])[1:])
+    assert path.read_bytes() == whole
 
 
 def test_flags_follow_what_was_scored(predicted: Trained) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +11,9 @@ import pytest
 
 import faultscape as fs
 from faultscape.errors import ModelError
+from flipped_bits import flip
 from made_training import FEW, ONE, Trained
-from refusals import refused
+from refusals import refused, told
 
 
 def test_the_same_line_trains_nothing_again_and_another_one_does(
@@ -30,6 +33,24 @@ def test_the_same_line_trains_nothing_again_and_another_one_does(
     assert back.new
     # the same seed, the same bytes
     assert Path(study, "models", "plain", "weights.safetensors").read_bytes() == weights
+
+
+def test_weights_with_a_flipped_bit_are_refused_and_the_line_that_is_named_makes_them_again(
+    trained: Trained,
+) -> None:
+    study, path = trained.study, Path(trained.study, "models", "plain", "weights.safetensors")
+    whole = flip(path)
+    says = r"weights\.safetensors: is damaged \(its checksum is wrong\); train the network again: `(.*)`$"
+    for use in (
+        lambda: fs.predict(study, {"plain": trained.source}, engine="local"),
+        lambda: fs.train(study, "two", init="plain", backbone=trained.own, schedules=ONE),
+    ):
+        with refused(ModelError, says) as caught:
+            use()
+    found = re.search(says, str(caught.value))
+    assert found is not None
+    told(*shlex.split(found[1])[1:])
+    assert path.read_bytes() == whole
 
 
 def test_what_a_network_follows_from_is_its_key(trained: Trained) -> None:

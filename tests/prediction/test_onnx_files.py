@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import faultscape as fs
+import hostile_archives as hostile
 import made
 from faultscape.errors import ModelError
 from faultscape.maps import runs
@@ -56,8 +60,11 @@ def test_the_numbers_of_fields_are_those_of_onnx() -> None:
             "TensorProto",
             "SparseTensorProto",
             "FunctionProto",
+            "TrainingInfoProto",
         }
         assert within == {number: name for number, name in found.items() if name in followed}
+        once = tuple(field.number for field in fields if field.number in within and not field.is_repeated)
+        assert once == onnx_files.ONCE.get(kind, ())
     of_tensor = TensorProto.DESCRIPTOR.fields_by_name
     assert of_tensor["external_data"].number == onnx_files.PLACES
     assert of_tensor["data_location"].number == onnx_files.WHERE
@@ -164,3 +171,78 @@ def test_what_is_no_network_is_left_to_its_reader(tmp_path: Path) -> None:
         assert onnx_files.weights_beside(tmp_path / "torn.onnx") == {}
         with refused(ModelError, "onnxruntime cannot load it"):
             catalogue.open_model(str(tmp_path / "torn.onnx"))
+
+
+def external_tensors(message: Any) -> Iterator[str]:
+    """The files that hold data of tensors anywhere in a message, found by the library's own reader."""
+    from onnx import TensorProto
+
+    if isinstance(message, TensorProto) and message.data_location == TensorProto.EXTERNAL:
+        yield from (entry.value for entry in message.external_data if entry.key == "location")
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for inner in value if field.is_repeated else [value]:
+                yield from external_tensors(inner)
+
+
+@pytest.mark.parametrize("form", hostile.HIDDEN_WEIGHTS)
+def test_weights_are_found_in_whatever_form_a_reader_accepts(tmp_path: Path, form: str) -> None:
+    path, whole = tmp_path / "net.onnx", external(tmp_path / "whole.onnx", "weights.bin")
+    path.write_bytes(hostile.HIDDEN_WEIGHTS[form](whole.read_bytes()))
+    assert [*onnx_files.weights_beside(path)] == [tmp_path / "weights.bin"]
+    assert catalogue.open_model(str(path)).network.channels == 5
+
+
+def test_weights_in_training_information_are_found(tmp_path: Path) -> None:
+    import onnx
+
+    model = onnx.load(external(tmp_path / "whole.onnx", "weights.bin"), load_external_data=False)
+    model.training_info.add().algorithm.initializer.extend(model.graph.initializer)
+    del model.graph.initializer[:]
+    (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
+    assert [*onnx_files.weights_beside(tmp_path / "net.onnx")] == [tmp_path / "weights.bin"]
+
+
+def test_a_graph_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    data = external(tmp_path / "whole.onnx", "weights.bin").read_bytes()
+    (tmp_path / "net.onnx").write_bytes(data + b"\x3a\x00")
+    for way in (onnx_files.weights_beside, lambda path: catalogue.open_model(str(path))):
+        with refused(ModelError, r"net\.onnx: holds field 7 of a ModelProto twice; it is forged"):
+            way(tmp_path / "net.onnx")
+
+
+def test_whatever_a_reader_accepts_no_weights_escape_the_check(tmp_path: Path) -> None:
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    whole = external(tmp_path / "whole.onnx", "weights.bin").read_bytes()
+    rng, accepted = np.random.default_rng(5), 0
+    for _ in range(400):
+        data = bytearray(whole)
+        for place in rng.integers(0, len(data), rng.integers(1, 4)):
+            data[place] = rng.integers(0, 256)
+        (tmp_path / "net.onnx").write_bytes(data)
+        try:
+            named = {*external_tensors(onnx.ModelProto.FromString(bytes(data)))}
+        except DecodeError:
+            continue
+        accepted += 1
+        with contextlib.suppress(ModelError):  # refused: nothing escapes
+            found = onnx_files.weights_beside(tmp_path / "net.onnx")
+            assert {tmp_path / name for name in named} <= {*found}
+    assert accepted > 100
+
+
+@pytest.mark.parametrize(
+    ("domain", "operator"), [("mine", "Relu"), ("com.microsoft", "PythonOp"), ("", "Mine")]
+)
+def test_operators_that_are_not_built_in_are_named(tmp_path: Path, domain: str, operator: str) -> None:
+    import onnx
+    import onnx_networks
+
+    model = onnx.load(onnx_networks.small(tmp_path / "net.onnx"))
+    model.graph.node[1].domain, model.graph.node[1].op_type = domain, operator
+    model.opset_import.append(onnx.helper.make_opsetid(domain or "mine", 1))
+    (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
+    with refused(ModelError, rf"net\.onnx: onnxruntime cannot load it: .*{operator}"):
+        catalogue.open_model(str(tmp_path / "net.onnx"))

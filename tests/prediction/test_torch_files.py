@@ -192,10 +192,8 @@ def test_a_script_whose_data_is_another_pickle_is_refused_and_nothing_of_it_runs
         tmp_path / "net.ts",
         {"data.pkl": pickle.dumps(_Creates(victim), 2)},
     )
-    with refused(ModelError, r"torch\.jit cannot load it: ") as caught:
+    with refused(ModelError, r"net\.ts: its data\.pkl names 'posix mkdir'; only tensors, plain values and"):
         catalogue.open_model(str(path))
-    assert "\n" not in str(caught.value)
-    assert "weights_only" not in str(caught.value)
     assert not victim.exists()
 
 
@@ -375,7 +373,7 @@ def test_the_attacks_are_real_where_nothing_looks(
 ) -> None:
     import torch_networks as nets
 
-    monkeypatch.setattr(exported_files, "check", lambda _path: None)
+    monkeypatch.setattr(exported_files, "check", lambda _path, _file: None)
     victim = tmp_path / "created"
     path = nets.forged(whole, tmp_path / "net.pt2", attacks(victim)[attack])
     with contextlib.suppress(ModelError):

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import hostile_archives as hostile
 from faultscape.errors import ModelError
 from faultscape.prediction import catalogue
 from faultscape.prediction.network_files import scripted_files
@@ -139,5 +140,72 @@ def test_a_network_of_packed_whole_numbers_is_no_attack(tmp_path: Path) -> None:
         module(torch.rand(1, 3, 8, 8, generator=torch.Generator().manual_seed(0)))
         quantization.convert(module, inplace=True)
         path = nets.scripted(tmp_path / "net.ts", module=module)
+    (out,) = catalogue.open_model(str(path)).predict([np.zeros((8, 8, 3), np.uint8)])
+    assert out.labels.shape == (8, 8)
+
+
+@pytest.mark.parametrize("member", ["data.pkl", "constants.pkl", "code/__torch__/mine.py.debug_pkl"])
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("__torch__.torch.classes.mine", "Runner"),
+        ("__torch__.torch.classes.dist_rpc", "WorkerInfo"),
+        ("torch.distributed.rpc", "rref"),
+        ("posix", "mkdir"),
+        ("torch.os", "mkdir"),
+        ("__torch__", "torch.classes.mine"),
+    ],
+)
+def test_a_pickle_names_nothing_but_tensors_and_classes_of_the_file(
+    tmp_path: Path, member: str, module: str, name: str
+) -> None:
+    import torch_networks as nets
+
+    path = nets.forged(
+        nets.scripted(tmp_path / "whole.ts"),
+        tmp_path / "net.ts",
+        {member: hostile.pickle_of(module, name)},
+    )
+    says = (
+        rf"net\.ts: its {member} names '{module} {name}'; only tensors, plain values and objects of its own"
+    )
+    with refused(ModelError, says):
+        catalogue.open_model(str(path))
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"\x80\x04\x8c\x05posix\x8c\x05mkdir\x93)R.", "holds STACK_GLOBAL"),
+        (b"(S'x'\niposix\nmkdir\n.", "holds INST"),
+        (b"\x80\x02\xff\xff", "is not as torch writes it"),
+        (b"\x80\x02c\xc3\xa9\nx\n.", "is not as torch writes it"),
+    ],
+)
+def test_a_pickle_that_names_things_in_another_way_is_refused(tmp_path: Path, data: bytes, says: str) -> None:
+    import torch_networks as nets
+
+    path = nets.forged(nets.scripted(tmp_path / "whole.ts"), tmp_path / "net.ts", {"data.pkl": data})
+    with refused(ModelError, rf"net\.ts: its data\.pkl {says}; only tensors"):
+        catalogue.open_model(str(path))
+
+
+def test_values_of_all_kinds_are_no_attack(tmp_path: Path) -> None:
+    import torch
+    import torch_networks as nets
+
+    class Many(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.small, self.texts, self.whole = nets.Small(), {"a": 1}, [1, 2]
+            self.parts, self.truths, self.tensors = [1.5], [True], [torch.ones(1)]
+            self.place, self.kind, self.complex = torch.device("cpu"), torch.float32, 1 + 2j
+            self.register_buffer("halves", torch.ones(3, dtype=torch.half))
+
+        def forward(self, image: torch.Tensor) -> torch.Tensor:
+            more = torch.zeros(1, dtype=self.kind, device=self.place) + self.tensors[0]
+            return self.small(image) + self.texts["a"] + self.whole[0] + self.parts[0] + more
+
+    path = nets.scripted(tmp_path / "net.ts", module=Many())
     (out,) = catalogue.open_model(str(path)).predict([np.zeros((8, 8, 3), np.uint8)])
     assert out.labels.shape == (8, 8)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from faultscape.errors import MetricError, ModelError
+from flipped_bits import flip
 from refusals import refused
 
 
@@ -144,6 +145,36 @@ def test_a_flow_that_was_killed_goes_on_to_the_same_flow(torch, tmp_path: Path) 
     for name, value in whole.flow.state_dict().items():
         assert torch.equal(value, again.flow.state_dict()[name]), name
     assert not (tmp_path / "flow").exists()
+
+
+@pytest.mark.parametrize("damaged", ["", "best"])
+def test_a_flow_whose_checkpoints_have_a_flipped_bit_ends_as_the_same_flow(
+    torch, tmp_path: Path, damaged: str
+) -> None:
+    from faultscape.uncertainty.methods.flow_fit import FlowPlan, train_flow
+    from faultscape.uncertainty.training import checkpoints
+
+    rows = torch.cat([torch.ones(200, 1), torch.randn(200, 3)], 1)
+    plan = FlowPlan(40, rate=1e-2, batch=32, blocks=2, width=8)
+    whole = train_flow(rows, plan)
+    assert whole.step < 26  # the best flow is older than the last checkpoint
+    steps = iter(range(27))
+
+    def stop(number: int) -> None:
+        for _ in range(number):
+            if next(steps, None) is None:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_flow(rows, plan, tmp_path / "flow", "key", tick=stop)
+    held = checkpoints.found(tmp_path / "flow" / damaged)
+    for path in held if damaged else held[-1:]:
+        flip(path)
+    again = train_flow(rows, plan, tmp_path / "flow", "key")
+    assert (again.step, again.chosen, again.learnt) == (whole.step, whole.chosen, whole.learnt)
+    for name, value in whole.flow.state_dict().items():
+        assert torch.equal(value, again.flow.state_dict()[name]), name
+    assert torch.equal(torch.as_tensor(again.channels), torch.as_tensor(whole.channels))
 
 
 def test_a_flow_needs_embeddings_and_numbers(torch) -> None:

@@ -17,6 +17,7 @@ from faultscape.errors import ModelError, OptionError, is_out_of_memory
 from faultscape.uncertainty.training.crops import crop
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 from faultscape.uncertainty.training.plan import TrainingPlan
+from flipped_bits import flipped
 from refusals import refused
 
 PLAN = TrainingPlan(steps=6, batch=4, rate=1e-2, crop=(16, 12), scale=(0.8, 1.2))
@@ -88,6 +89,34 @@ def test_a_checkpoint_that_is_cut_short_counts_for_nothing_and_the_one_before_it
     assert [path.name for path in held] == ["step-00000003-key.safetensors", "step-00000004-key.safetensors"]
     held[-1].write_bytes(held[-1].read_bytes()[:100])
     assert next(steps_of(torch, tmp_path)).step == 4
+
+
+@pytest.mark.parametrize("damaged", [1, 2])
+def test_a_flipped_bit_of_a_checkpoint_costs_steps_and_changes_nothing(
+    torch, tmp_path: Path, damaged: int
+) -> None:
+    from faultscape.uncertainty.training import checkpoints
+    from faultscape.uncertainty.training.loop import Machine, Task, train
+
+    whole, first, second = (network(torch) for _ in range(3))
+    losses = [step.loss for step in steps_of(torch, tmp_path / "a", whole)]
+    killed = steps_of(torch, tmp_path / "b", first)
+    for _ in range(4):
+        next(killed)
+    killed.close()
+    said = []
+    held = checkpoints.found(tmp_path / "b")
+    for path in held[-damaged:]:
+        path.write_bytes(flipped(path.read_bytes(), -5))
+    after = [*train(second, PLAN, Task(10, read), tmp_path / "b", "key", Machine(), say=said.append)]
+    assert [step.step for step in after] == [[4, 5, 6], [1, 2, 3, 4, 5, 6]][damaged - 1]
+    assert [step.loss for step in after] == losses[-len(after) :]
+    for name, value in whole.state_dict().items():
+        assert torch.equal(value, second.state_dict()[name]), name
+    assert said == [
+        f"note: {path} is damaged (its checksum is wrong); going on from the checkpoint before it"
+        for path in reversed(held[-damaged:])
+    ]
 
 
 def test_checkpoints_that_another_line_left_behind_push_none_of_this_one_out(torch, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ Conventions: light, because verbs pass options on before anything else is loaded
 from __future__ import annotations
 
 import inspect
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
@@ -134,28 +133,3 @@ def number_word(value: float) -> str:
     """
     short = f"{value:g}"
     return short if float(short) == float(value) else repr(float(value))
-
-
-def option_words(arguments: JsonObject) -> list[str]:
-    """Return options as a command line spells them; None counts as not given.
-
-    >>> option_words(
-    ...     {
-    ...         "truth": "two people",
-    ...         "all_labels": True,
-    ...         "boundaries": False,
-    ...         "against": ["a", "b"],
-    ...         "seed": None,
-    ...     }
-    ... )
-    ['--truth', "'two people'", '--all-labels', '--no-boundaries', '--against', 'a', '--against', 'b']
-    """
-    words: list[str] = []
-    for key, value in arguments.items():
-        flag = f"--{key.rstrip('_').replace('_', '-')}"
-        for one in value if isinstance(value, list | tuple) else [value]:
-            if one is True or one is False:
-                words.append(flag if one else f"--no-{flag[2:]}")
-            elif one is not None:
-                words += [flag, shlex.quote(str(one))]
-    return words

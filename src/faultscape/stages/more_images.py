@@ -12,11 +12,11 @@ from pathlib import Path
 from faultscape.errors import counted
 from faultscape.nouns import Slots
 from faultscape.stages.artefacts import selection
-from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.standings import ENOUGH, FEW
 from faultscape.study.tables import selections
 from faultscape.study.tables.pool import read_pool
+from faultscape.terminal_lines import option_words
 
 
 def few_note(slots: Slots, root: Path) -> str:

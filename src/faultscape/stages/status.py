@@ -12,12 +12,12 @@ from faultscape.errors import StudyChangedError, counted
 from faultscape.stages.artefacts.labels import LABELS_OF_SELECTION
 from faultscape.stages.artefacts.standings import STANDINGS
 from faultscape.stages.evidence import LABELS
-from faultscape.stages.given_options import option_words
 from faultscape.stages.graph import Node, is_stuck, next_line, nodes
 from faultscape.stages.more_images import line_for_more
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.lock import unfinished
 from faultscape.study.tables.selections import MAIN
+from faultscape.terminal_lines import option_words
 
 TRIES = 10
 Row = tuple[str, str, str]  # verb, state, words

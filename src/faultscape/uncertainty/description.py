@@ -2,14 +2,16 @@
 weights.safetensors.
 
 Conventions: the folder is self-contained on any machine: a backbone of the transformers library is described
-by its configuration, a user-defined one by a copy of its file. Weights are only tensors. The network's input
-settings (``mean``, ``std``, ``multiple``, ``window``, ``stride``, classes) are attributes of the module
-built, as for any user-defined network.
+by its configuration, a user-defined one by a copy of its file. Weights are only tensors, in a file with a
+checksum of itself. The network's input settings (``mean``, ``std``, ``multiple``, ``window``, ``stride``,
+classes) are attributes of the module built, as for any user-defined network.
 """
 
 from __future__ import annotations
 
 import importlib
+import io
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +26,8 @@ from faultscape import plug
 from faultscape.errors import FaultscapeError, ModelError, library_text
 from faultscape.nouns import JsonObject
 from faultscape.study.folder import put
+from faultscape.terminal_lines import option_words
+from faultscape.uncertainty import sealed_files
 from faultscape.uncertainty.catalogue import Value, head_named
 from faultscape.uncertainty.dropout import RATE, SAMPLES, add_dropout
 from faultscape.uncertainty.networks import transformers_networks
@@ -177,11 +181,8 @@ def input_words(description: Description) -> JsonObject:
 
 def save(folder: Path, description: Description, net: nn.Module, more: JsonObject) -> None:
     """Write a network into a folder: its weights, and its description with ``more`` information."""
-    from safetensors.torch import save as as_bytes
-
     folder.mkdir(parents=True, exist_ok=True)
-    state = {key: value.detach().cpu().contiguous() for key, value in net.state_dict().items()}
-    put(folder / WEIGHTS, as_bytes(state))
+    sealed_files.write(folder / WEIGHTS, net.state_dict())
     put(folder / NETWORK, description_text(description, more).encode())
 
 
@@ -238,18 +239,47 @@ def read_description(folder: Path) -> Description:
 
 
 def load_weights(net: nn.Module, path: Path) -> None:
-    """Read weights into a network; ModelError names the tensors that differ."""
+    """Read weights into a network; ModelError if they are not as they were written, or names the tensors that
+    differ.
+    """
     from safetensors.torch import load as of_bytes
 
     try:
-        state = of_bytes(path.read_bytes())
+        data = path.read_bytes()
+        whole = sealed_files.is_whole(io.BytesIO(data))
+        state = of_bytes(data) if whole else {}
     except FileNotFoundError:
         raise ModelError(f"{path}: file not found; the weights of the network are missing") from None
     except Exception as error:  # noqa: BLE001 - safetensors raises an error of its own
         raise ModelError(f"{path}: not valid weights: {library_text(error, most=200)}") from None
+    if not whole:
+        raise ModelError(
+            f"{path}: is damaged (its checksum is wrong); train the network again:"
+            f" `{_line_again(path.parent)}`"
+        )
     if why := differing(dict(net.state_dict()), state):
         raise ModelError(f"{path}: the weights do not match the network: {why}")
     net.load_state_dict(state)
+
+
+def are_whole(folder: Path) -> bool:
+    """Whether the weights in a folder are as they were written."""
+    try:
+        with (folder / WEIGHTS).open("rb") as file:
+            return sealed_files.is_whole(file)
+    except OSError:
+        return False
+
+
+def _line_again(folder: Path) -> str:
+    """Return the command that trains the network of a folder again, with the options recorded there."""
+    try:
+        held = pydantic.TypeAdapter(dict[str, Any]).validate_json((folder / NETWORK).read_bytes())
+        given = dict(held["provenance"]["arguments"])
+    except (OSError, ValueError, KeyError, TypeError):
+        given = {}
+    study = shlex.quote(str(folder.parent.parent))
+    return " ".join(["faultscape train", study, shlex.quote(folder.name), *option_words(given)])
 
 
 def _backbone(description: Description, folder: Path | None) -> nn.Module:

@@ -1,12 +1,14 @@
 """The file of a method fitted to a network: its name, its digest and its metadata, without loading torch.
 
-Conventions: STUDY/methods/MODEL/NAME.safetensors holds tensors, and a JSON object in its header metadata.
+Conventions: STUDY/methods/MODEL/NAME.safetensors holds tensors, a JSON object in its header metadata, and a
+checksum of itself, which is compared when the tensors are read.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,11 +16,11 @@ from pathlib import Path
 import pydantic
 
 from faultscape.errors import ModelError, library_text
+from faultscape.terminal_lines import option_words
+from faultscape.uncertainty import sealed_files
 
 ENDING = ".safetensors"
-ABOUT = "about"  # the key of its metadata
 _DIGITS = 12  # of a digest, as in a scorer's name
-_MOST = 1 << 24  # bytes of a header
 
 
 @dataclass(frozen=True)
@@ -64,13 +66,18 @@ def about_of(text: str, path: Path) -> MethodAbout:
 def read_about(path: Path) -> MethodAbout:
     """Return the metadata of a fitted method's file; ModelError if it is not such a file."""
     try:
-        with path.open("rb") as file:
-            header = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), _MOST)))
-        return _READ.validate_json(header["__metadata__"][ABOUT])
+        return _READ.validate_json(sealed_files.read_text(path))
     except FileNotFoundError:
         raise ModelError(f"{path}: fitted method not found") from None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:  # pydantic's are ValueErrors
         raise not_a_method(path, error) from None
+
+
+def line_again(path: Path, about: MethodAbout) -> str:
+    """Return the command that fits the method of a file again."""
+    given = about.provenance.get("arguments")
+    words = option_words({"model": path.parent.name, **(given if isinstance(given, dict) else {})})
+    return " ".join(["faultscape fit", shlex.quote(str(path.parents[2])), about.method, *words])
 
 
 def not_a_method(path: Path, error: BaseException) -> ModelError:

@@ -139,8 +139,8 @@ def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: st
     from faultscape.errors import StudyError
     from faultscape.prediction.catalogue import there
     from faultscape.stages.artefacts.maps import lacking_parts
-    from faultscape.stages.given_options import option_words
     from faultscape.stages.snapshot import Snapshot
+    from faultscape.terminal_lines import option_words
     from faultscape.verbs.collect import collect
     from faultscape.verbs.predict import predict
 
@@ -190,11 +190,12 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
     from faultscape.stages.artefacts.selection import can_grow, options_again
     from faultscape.stages.chosen_result import Selected
     from faultscape.stages.evidence import labelled_among
-    from faultscape.stages.given_options import call_again, option_words
+    from faultscape.stages.given_options import call_again
     from faultscape.stages.more_images import pool_size
     from faultscape.stages.snapshot import Snapshot
     from faultscape.standings import budget_like
     from faultscape.study.tables.selections import MAIN
+    from faultscape.terminal_lines import option_words
     from faultscape.verbs.select import select
 
     snapshot, undone = (

@@ -2,8 +2,10 @@
 
 Conventions: an ONNX file is a protocol buffer message: fields, each a number with its wire type, then its
 value; messages are nested. Numbers are those of onnx.proto. Only fields that lead to tensors are followed,
-and the data of a tensor is skipped. The size that a tensor declares is compared with the file that holds it,
-before that is read.
+and the data of a tensor is skipped. Everything that a reader of protocol buffers accepts is accepted, so that
+none finds weights which this one does not; a field that may stand once and stands twice is refused, since
+readers merge the two. Operators that onnxruntime does not have are left to it: it names them. The size that a
+tensor declares is compared with the file that holds it, before that is read.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ MOST_BYTES, MOST_FIELDS = 1 << 31, 5_000_000
 Field = tuple[int, int, int]  # field number; begin and end of its bytes, or its value twice
 
 WITHIN = {
-    "ModelProto": {7: "GraphProto", 25: "FunctionProto"},
+    "ModelProto": {7: "GraphProto", 20: "TrainingInfoProto", 25: "FunctionProto"},
+    "TrainingInfoProto": {1: "GraphProto", 2: "GraphProto"},
     "FunctionProto": {7: "NodeProto", 11: "AttributeProto"},
     "GraphProto": {1: "NodeProto", 5: "TensorProto", 15: "SparseTensorProto"},
     "NodeProto": {5: "AttributeProto"},
@@ -37,8 +40,16 @@ WITHIN = {
     },
     "SparseTensorProto": {1: "TensorProto", 2: "TensorProto"},
 }
+# those of these fields that may stand once in their message
+ONCE = {
+    "ModelProto": (7,),
+    "TrainingInfoProto": (1, 2),
+    "AttributeProto": (5, 6, 22),
+    "SparseTensorProto": (1, 2),
+}
 # fields of a tensor: where its data is stored; whether that is external, and the value for external
 PLACES, WHERE, ELSEWHERE = 13, 14, 1
+_BITS = (1 << 32) - 1  # what readers keep of the number of a key or of a choice
 
 
 _REST = 1 << 26  # bytes after the last tensor data that still count as the network's
@@ -106,27 +117,40 @@ def _weights(data: mmap.mmap, path: str) -> Iterator[tuple[str, int]]:
         left -= len(fields)
         if left < 0:
             raise ModelError(f"{path}: has more than {MOST_FIELDS:,} fields, which no network has")
+        for once in ONCE.get(kind, ()):
+            if sum(number == once for number, _, _ in fields) > 1:
+                raise ModelError(f"{path}: holds field {once} of a {kind} twice; it is forged")
         if kind != "TensorProto":
             todo += [
                 (WITHIN[kind][number], start, end) for number, start, end in fields if number in WITHIN[kind]
             ]
-        elif (WHERE, ELSEWHERE, ELSEWHERE) in fields:
-            said = {}
+        elif any(number == WHERE and value & _BITS == ELSEWHERE for number, value, _ in fields):
+            places, said = [], {}
             for number, start, end in fields:
                 if number == PLACES:
-                    entry = {n: data[a:b].decode() for n, a, b in _fields(data, start, end)}
+                    entry = {n: _text(data[a:b]) for n, a, b in _fields(data, start, end)}
                     said[entry.get(1, "")] = entry.get(2, "")
-            if "location" in said:
-                yield (
-                    said["location"],
-                    (int(said.get("offset") or 0) + int(said["length"]) if said.get("length") else 0),
-                )
+                    places += [entry.get(2, "")] if entry.get(1, "") == "location" else []
+            for place in places:
+                yield place, _end_of(said)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _end_of(said: dict[str, str]) -> int:
+    """Return where external data ends in its file, 0 (all of it counts) where that is not said in numbers."""
+    try:
+        return int(said.get("offset") or 0) + int(said["length"])
+    except (KeyError, ValueError):
+        return 0
 
 
 def _fields(data: mmap.mmap, at: int, last: int) -> Iterator[Field]:
     """Yield the fields of the message between two byte positions."""
     while at < last:
-        key, at = _number(data, at)
+        key, at = _key(data, at)
         if key < 8:  # no field has the number 0
             raise ValueError
         match key & 7:
@@ -141,8 +165,40 @@ def _fields(data: mmap.mmap, at: int, last: int) -> Iterator[Field]:
                 at += length
             case 1 | 5 as fixed:
                 at += 8 if fixed == 1 else 4
+            case 3:
+                at = _after_group(data, at, last, key >> 3)
             case _:
                 raise ValueError
+
+
+def _after_group(data: mmap.mmap, at: int, last: int, number: int) -> int:
+    """Return where a group ends: fields up to an end with its number, groups within it among them."""
+    open_groups = [number]
+    while open_groups:
+        if at >= last:
+            raise ValueError
+        key, at = _key(data, at)
+        match key & 7:
+            case 0:
+                _, at = _number(data, at)
+            case 2:
+                length, at = _number(data, at)
+                at += length
+            case 1 | 5 as fixed:
+                at += 8 if fixed == 1 else 4
+            case 3:
+                open_groups.append(key >> 3)
+            case 4 if open_groups[-1] == key >> 3:
+                open_groups.pop()
+            case _:
+                raise ValueError
+    return at
+
+
+def _key(data: mmap.mmap, at: int) -> tuple[int, int]:
+    """Return the key of a field, of which readers keep 32 bits, and where it ends."""
+    key, at = _number(data, at)
+    return key & _BITS, at
 
 
 def _number(data: mmap.mmap, at: int) -> tuple[int, int]:

@@ -1,23 +1,35 @@
-"""Check that the code of a TorchScript file calls only operators that compute, before torch loads any of it.
+"""Check that the code of a TorchScript file calls only operators that compute, and that its pickles make only
+tensors, plain values and objects of this code, before torch loads any of it.
 
 Conventions: torch runs parts of such a file while it loads it (default arguments, constants of classes,
 ``__setstate__``), and an operator of its language writes files. So the code is first inspected as text,
 through torch's own archive reader. Only the form that torch itself writes is accepted (ASCII without
 comments, strings in double quotes on one line, no adjacent strings); in this form every operator appears by
-name, after a dot or as the last argument of ``getattr``.
+name, after a dot or as the last argument of ``getattr``. Its pickles are read by torch's own reader, which
+makes objects of the classes that they name, also of those that are compiled into torch.
 """
 
 from __future__ import annotations
 
+import os
+import pickletools
 import re
 from collections.abc import Iterator
 from itertools import pairwise
 
 from faultscape.errors import ModelError
-from faultscape.prediction.network_files.exported_files import EFFECTS, NAMESPACES
+from faultscape.prediction.network_files.exported_graphs import EFFECTS, NAMESPACES
 
 _TOKEN = re.compile(r'[ \n]+|("(?:[^"\\\n]|\\[^\n])*"|\w+|[!$%&()*+,\-./:;<=>?@\[\]^`{|}~])', re.ASCII)
 _CLASSES = ("profiler", "quantized", "rnn")  # torch's own C++ classes that ordinary networks use
+_GLOBAL = re.compile(
+    r"torch \w+|torch\._utils _rebuild_\w+|torch\._tensor _rebuild_from_type_v2"
+    r"|torch\.jit\._pickle (build_\w+|restore_type_tag)|builtins complex|collections OrderedDict",
+    re.ASCII,
+)
+_OF_CODE = re.compile(r"__torch__(\.\w+)* \w+", re.ASCII)
+_OTHER_GLOBALS = ("INST", "STACK_GLOBAL", "EXT1", "EXT2", "EXT4")
+_UNPACKED = 1 << 28  # bytes by which the code of a network may exceed its archive
 
 
 def check(path: str) -> None:
@@ -33,10 +45,21 @@ def check(path: str) -> None:
             f"{path}: is written as torch did before 1.1; load it there, and save it with torch.jit.save of a"
             " later one"
         )
+    unpacked = sum(map(archive.get_record_size, names))
+    if unpacked > os.path.getsize(path) + _UNPACKED:
+        raise ModelError(
+            f"{path}: its members unpack to {unpacked:,} bytes, far more than it has; it is forged"
+        )
     for name in names:
         if name.lower().endswith(".py"):
             for problem in problems(archive.get_record(name)):
                 raise ModelError(f"{path}: its code {problem}; only operators of torch that compute are run")
+        elif name.lower().endswith("pkl"):
+            for problem in problems_of_pickle(archive.get_record(name)):
+                raise ModelError(
+                    f"{path}: its {name} {problem}; only tensors, plain values and objects of its own code"
+                    " are read"
+                )
 
 
 def problems(code: bytes) -> Iterator[str]:
@@ -85,6 +108,30 @@ def problems(code: bytes) -> Iterator[str]:
             yield f"calls operators of {words[place + 2]!r}"
         elif word == "__torch__" and not _plain(words[place + 1 : place + 7]):
             yield f"uses the class {''.join(words[place : place + 7])!r}"
+
+
+def problems_of_pickle(data: bytes) -> Iterator[str]:
+    r"""Yield each name in a pickle that is neither of torch's readers of tensors nor a class of the file.
+
+    >>> (
+    ...     list(problems_of_pickle(b"\x80\x02c__torch__.nets\nSmall\n)\x81.")),
+    ...     list(problems_of_pickle(b"\x80\x02cposix\nsystem\n)\x81.")),
+    ... )
+    ([], ["names 'posix system'"])
+    """
+    try:
+        for operation, argument, _ in pickletools.genops(data):
+            if operation.name in _OTHER_GLOBALS:
+                yield f"holds {operation.name}"
+            elif operation.name == "GLOBAL" and not _may_be_named(str(argument)):
+                yield f"names {str(argument)[:80]!r}"
+    except (ValueError, UnicodeDecodeError):
+        yield "is not as torch writes it"
+
+
+def _may_be_named(name: str) -> bool:
+    words = re.findall(r"\.|\w+", name.replace(" ", ".").removeprefix("__torch__")) + [""] * 6
+    return bool(_GLOBAL.fullmatch(name) or (_OF_CODE.fullmatch(name) and _plain(words[:6])))
 
 
 def _named(words: list[str], place: int) -> str:

@@ -22,6 +22,7 @@ from faultscape.prediction import bounds
 from faultscape.prediction.classifiers import as_pixel
 from faultscape.prediction.inputs import inputs_of, size_of
 from faultscape.prediction.network_files.onnx_files import weights_beside
+from faultscape.prediction.network_files.unchanged_files import unchanged
 from faultscape.prediction.sources.network import DOUBT, OUTLIER, Answer, Size
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
@@ -54,7 +55,6 @@ class OnnxNetwork:
         self.name = str(path)
         if not Path(path).is_file():
             raise ModelError(f"{path}: no such file")
-        weights_beside(path)  # refuses weights outside its folder
         settings = onnxruntime.SessionOptions()
         settings.log_severity_level = 4
         given = cast(
@@ -66,12 +66,16 @@ class OnnxNetwork:
         providers: list[Any] = ["CPUExecutionProvider"]
         if device.startswith("cuda"):
             providers.insert(0, ("CUDAExecutionProvider", {"device_id": int(device.partition(":")[2] or 0)}))
-        file = _with_layers(self.name, given.get("layers", []))
         try:
             self._run_options = onnxruntime.RunOptions
-            self._session = bounds.within(
-                bounds.SECONDS, lambda: onnxruntime.InferenceSession(file, settings, providers=providers)
-            )
+            with unchanged(self.name):
+                weights_beside(path)  # refuses weights outside its folder
+                file = _with_layers(self.name, given.get("layers", []))
+                self._session = bounds.within(
+                    bounds.SECONDS, lambda: onnxruntime.InferenceSession(file, settings, providers=providers)
+                )
+        except ModelError:
+            raise
         except TimeoutError:
             raise ModelError(
                 f"{path}: onnxruntime has not opened it within {bounds.SECONDS:.0f} s; check the file"

@@ -28,6 +28,7 @@ from faultscape.prediction.classifiers import as_pixel
 from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import KEYS, inputs_of, size_of
 from faultscape.prediction.network_files import exported_files, scripted_files, weights
+from faultscape.prediction.network_files.unchanged_files import unchanged
 from faultscape.prediction.sources.network import DOUBT, OUTLIER, Answer, Size, padded_to
 from faultscape.prediction.sources.torch_pass import running, watched
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
@@ -138,14 +139,17 @@ def exported(path: str, options: ModelOptions, device: str = "cpu") -> TorchNetw
     """
     torch = need_torch(path)
     _no_layers(path, options)
-    with only_weights():
-        exported_files.check(path)
     extra = {_EXTRA: ""}
     try:
-        with only_weights():
-            program = torch.export.load(path, extra_files=extra)
+        # opened once, so that what is checked is what is read
+        with unchanged(path), open(path, "rb") as file, only_weights():
+            exported_files.check(path, file)
+            file.seek(0)
+            program = torch.export.load(file, extra_files=extra)
             module = program.module(check_guards=False)  # guards are code of the file
             fixed, channels = _shapes(program)
+    except ModelError:
+        raise
     except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
         raise ModelError(
             f"{path}: torch.export cannot load it: {library_text(error, first_line=True)}"
@@ -177,8 +181,8 @@ def scripted(path: str, options: ModelOptions, device: str = "cpu") -> TorchNetw
             " function that builds it and pass that as file.py:function, or save it with torch.export"
         )
     try:
-        scripted_files.check(path)
-        with only_weights():
+        with unchanged(path), only_weights():
+            scripted_files.check(path)
             module = torch.jit.load(path, map_location=device, _extra_files=extra)
     except ModelError:
         raise

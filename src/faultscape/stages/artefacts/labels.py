@@ -10,12 +10,12 @@ from faultscape.maps import runs
 from faultscape.stages.artefact import Artefact
 from faultscape.stages.artefacts.selection import in_order, is_replaced, is_stale
 from faultscape.stages.evidence import LABELS
-from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name, shards_of
 from faultscape.study.tables.selections import MAIN
+from faultscape.terminal_lines import option_words
 
 
 def is_short(snapshot: Snapshot, name: str, truth: str = "") -> bool:

@@ -17,11 +17,11 @@ from faultscape.stages.artefact import (
     provenance_of,
 )
 from faultscape.stages.artefacts import labels
-from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of, read_manifest
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name, stress_shards
+from faultscape.terminal_lines import option_words
 
 METHOD_NUMBER = 3  # raised when a metric or an interval is computed differently
 

@@ -9,9 +9,9 @@ from faultscape.errors import ModelError
 from faultscape.nouns import JsonObject
 from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of
 from faultscape.stages.artefacts import labels, networks
-from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of
+from faultscape.terminal_lines import option_words
 from faultscape.uncertainty.method_files import ENDING, MethodAbout, read_about
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from faultscape.stages.artefact import (
     provenance_of,
 )
 from faultscape.stages.artefacts import labels
-from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.stages.withheld import find_withheld
 from faultscape.study.parts import key_of
+from faultscape.terminal_lines import option_words
 
 METHOD_NUMBER = 3  # raised when the same options give a different training
 MODELS, NETWORK, WEIGHTS, BEGUN, OWN_FILE = (

@@ -9,10 +9,10 @@ from faultscape.nouns import JsonObject, Slots
 from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of, provenance_of
 from faultscape.stages.artefacts import discards, labels, selection, standings
 from faultscape.stages.evidence import find_truth
-from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of
 from faultscape.study.tables.selections import MAIN
+from faultscape.terminal_lines import option_words
 
 METHOD_NUMBER = 3  # raised when forecasts are computed differently
 

@@ -16,11 +16,11 @@ from faultscape.stages.artefact import (
     provenance_of,
 )
 from faultscape.stages.artefacts import labels
-from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.part_folders import made
 from faultscape.study.parts import key_of, read_manifest
 from faultscape.study.tables import label_maps
+from faultscape.terminal_lines import option_words
 
 METHOD_NUMBER = 2  # raised when a number of the card is computed differently
 _FOLDER = "reliability"

@@ -14,13 +14,13 @@ from faultscape.nouns import JsonObject
 from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of, files_key, gone_file
 from faultscape.stages.artefacts import discards, labels, reliability, selection, standings
 from faultscape.stages.evidence import find_truth
-from faultscape.stages.given_options import option_words
 from faultscape.stages.pairs import missing, wanted
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of
 from faultscape.study.store import is_address
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_columns
+from faultscape.terminal_lines import option_words
 
 METHOD_NUMBER = 6  # raised when the page changes
 META = "faultscape-made-from"

@@ -12,10 +12,10 @@ from faultscape.errors import FaultscapeError, counted
 from faultscape.nouns import Definition, JsonObject, Slots
 from faultscape.selection.catalogue import GOALS
 from faultscape.stages.artefact import Again, Artefact, gone_file
-from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of
 from faultscape.study.tables.selections import MAIN, REPLACED_BY
+from faultscape.terminal_lines import option_words
 
 NONE = ""  # the instance that stands for a study without any selection
 DUELS = {"concordance": "miou", "over": "union", "per_class": 1, "spares": 3, "seed": 0}

@@ -13,10 +13,10 @@ from faultscape.nouns import JsonObject
 from faultscape.stages.artefact import METHOD as METHOD_INPUT
 from faultscape.stages.artefact import Again, Artefact, files_key, gone_file
 from faultscape.stages.artefacts import labels
-from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.tables.corpus import read_columns
 from faultscape.study.tables.stress_sets import StressSet
+from faultscape.terminal_lines import option_words
 
 
 def own_files(parameters: Mapping[str, object]) -> dict[str, str]:

@@ -22,11 +22,11 @@ from faultscape.stages.artefact import (
 from faultscape.stages.artefacts import discards, labels, selection
 from faultscape.stages.benchmark import read_benchmark
 from faultscape.stages.evidence import chosen_by_models
-from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.standings import is_open
 from faultscape.study.parts import key_of
 from faultscape.study.tables import selections
+from faultscape.terminal_lines import option_words
 
 METHOD_NUMBER = 4  # raised when rankings or intervals are computed differently
 _UNREADABLE = "its file cannot be read"

@@ -32,7 +32,7 @@ from faultscape.stages.artefacts.report import (
     unshown_images,
 )
 from faultscape.stages.artefacts.standings import STANDINGS
-from faultscape.stages.given_options import given_options, option_words
+from faultscape.stages.given_options import given_options
 from faultscape.stages.label_counts import LabelCount
 from faultscape.stages.report import classes, maps
 from faultscape.stages.report.options import ReportOptions
@@ -46,6 +46,7 @@ from faultscape.study.tables import selections
 from faultscape.study.tables.logs import log, read_failures
 from faultscape.study.tables.pool import read_pool
 from faultscape.study.tables.timings import frame_times
+from faultscape.terminal_lines import option_words
 
 
 def write_report(study: str, options: ReportOptions) -> tuple[str, int, int]:

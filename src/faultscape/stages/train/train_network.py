@@ -144,10 +144,10 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
 
 
 def _is_whole(folder: Path, wanted: Wanted) -> bool:
-    """Whether a folder holds a complete network with the requested backbone: a study from someone else could
-    hold different code under the same key.
+    """Whether a folder holds a complete, undamaged network with the requested backbone: a study from someone
+    else could hold different code under the same key.
     """
-    if (folder / BEGUN).exists():
+    if (folder / BEGUN).exists() or not descriptions.are_whole(folder):
         return False
     held, own = descriptions.read_description(folder), folder / descriptions.OWN_FILE
     if (held.backbone, dict(held.config)) != (wanted.description.backbone, dict(wanted.description.config)):

@@ -98,7 +98,7 @@ def train_flow(
             f"{len(channels)} of {values.shape[1]} channels vary; a flow needs 2 or more: choose another"
             " layer"
         )
-    values = values[:, channels]
+    given, values = values, values[:, channels]
     choosing, testing, learning = (
         values[order[:held]],
         values[order[held : 2 * held]],
@@ -119,6 +119,11 @@ def train_flow(
         )["step"]
     ):
         best, best_step = float(of_best["nll"]), int(of_best["step"])
+    if best_step < about.get("best", 0):  # that flow is damaged: only a fit from the start finds it again
+        assert folder is not None
+        for place in (folder / "best", folder):
+            checkpoints.remove(place)
+        return train_flow(given, plan, folder, key, device, tick)
     every = max(1, plan.steps // _LOOKS)
     tick(int(about["step"]))
     for step in range(int(about["step"]), plan.steps):
@@ -150,7 +155,7 @@ def train_flow(
                     torch.optim.SGD(kept.parameters(), 1.0),
                     {"nll": best},
                 )
-            checkpoints.write(folder, step + 1, key, flow, optimiser, {})
+            checkpoints.write(folder, step + 1, key, flow, optimiser, {"best": best_step})
     flow.load_state_dict(kept.state_dict())
     for place in (folder / "best", folder) if folder else ():
         checkpoints.remove(place)

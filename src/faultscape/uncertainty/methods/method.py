@@ -5,8 +5,8 @@ device: it makes arrays (N, K, h, w), of any size each, from the features of the
 `score` makes the (H, W) float32 score of one image from them, large = more anomalous, at the size of its
 labels. If ``epsilon`` is above 0, the network sees the image a second time, with each input value moved by
 epsilon against the gradient of its `objective` (`MovesInput`), and the method scores that second output. A
-file is a safetensors file: tensors, and a JSON object in its metadata that describes them; nothing is
-unpickled.
+file is a safetensors file: tensors, and in its metadata a checksum of the file and a JSON object that
+describes them; nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import Protocol
 import numpy as np
 from torch import Tensor
 
-from faultscape.study.folder import put
-from faultscape.uncertainty.method_files import ABOUT, MethodAbout, about_text, not_a_method, read_about
+from faultscape.errors import ModelError
+from faultscape.uncertainty import sealed_files
+from faultscape.uncertainty.method_files import MethodAbout, about_text, line_again, not_a_method, read_about
 
 
 class Fitted(Protocol):
@@ -53,19 +54,24 @@ class MovesInput(Fitted, Protocol):
 
 def write(path: Path, about: MethodAbout, tensors: Mapping[str, Tensor]) -> None:
     """Write the file of a fitted method."""
-    from safetensors.torch import save
-
-    held = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
-    put(path, save(held, {ABOUT: about_text(about)}))
+    sealed_files.write(path, tensors, about_text(about))
 
 
 def read(path: Path) -> tuple[MethodAbout, dict[str, Tensor]]:
-    """Return the metadata and the tensors of a fitted method's file. ModelError if it is not such a file."""
+    """Return the metadata and the tensors of a fitted method's file. ModelError if it is not such a file, or
+    not as it was written.
+    """
     from safetensors import SafetensorError, safe_open
 
     about = read_about(path)
     try:
+        with path.open("rb") as stream:
+            whole = sealed_files.is_whole(stream)
+        if not whole:
+            raise ModelError(
+                f"{path}: is damaged (its checksum is wrong); fit it again: `{line_again(path, about)}`"
+            )
         with safe_open(path, "pt") as file:
             return about, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dict
     except (SafetensorError, OSError) as error:

@@ -2,15 +2,17 @@
 one file.
 
 Conventions: a checkpoint is ``step-N-KEY.safetensors``, where KEY is the first digits of the training's key.
-It holds weights under ``model/``, the optimiser's tensors under ``optimiser/NAME/PARAMETER``, and the step,
-the key and the state of mixed precision in its metadata. Random state is not part of it, because that depends
-on the seed and the step. The last two are kept; one is written only if all weights are finite.
+It holds weights under ``model/``, the optimiser's tensors under ``optimiser/NAME/PARAMETER``, the step, the
+key and the state of mixed precision in its metadata, and a checksum of itself (`sealed_files`). Random state
+is not part of it, because that depends on the seed and the step. The last two are kept; one is written only
+if all weights are finite.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ import torch
 from torch import nn
 
 from faultscape.errors import ModelError
-from faultscape.study.folder import put
+from faultscape.uncertainty import sealed_files
 from faultscape.uncertainty.description import differing
 
 _NAME = re.compile(r"step-(\d+)-(\w+)\.safetensors")
@@ -29,18 +31,17 @@ def write(
     folder: Path, step: int, key: str, net: nn.Module, optimiser: torch.optim.Optimizer, more: dict[str, Any]
 ) -> None:
     """Write the checkpoint of a step, and remove all but the last ones."""
-    from safetensors.torch import save
-
-    tensors = {f"model/{name}": value.detach().cpu().contiguous() for name, value in net.state_dict().items()}
+    tensors = {f"model/{name}": value for name, value in net.state_dict().items()}
     if not all(torch.isfinite(value).all() for value in tensors.values() if value.is_floating_point()):
         return
     for number, held in optimiser.state_dict()["state"].items():
         for name, value in held.items():
-            tensors[f"optimiser/{number}/{name}"] = torch.as_tensor(value).detach().cpu().contiguous()
+            tensors[f"optimiser/{number}/{name}"] = torch.as_tensor(value)
     folder.mkdir(parents=True, exist_ok=True)
-    put(
+    sealed_files.write(
         folder / f"step-{step:08d}-{_short(key)}.safetensors",
-        save(tensors, {"about": json.dumps({"step": step, "key": key, **more})}),
+        tensors,
+        json.dumps({"step": step, "key": key, **more}),
     )
     for path in set(found(folder)) - set(found(folder, key)[-KEPT:]):  # those with another key are leftovers
         path.unlink()
@@ -55,9 +56,15 @@ def found(folder: Path, key: str = "") -> list[Path]:
     )
 
 
-def read(folder: Path, key: str, net: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Any]:
-    """Restore a network and its optimiser from the last complete checkpoint with this key; return its
-    metadata, {"step": 0} if there is none.
+def read(
+    folder: Path,
+    key: str,
+    net: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    say: Callable[[str], None] = print,
+) -> dict[str, Any]:
+    """Restore a network and its optimiser from the last whole checkpoint with this key; return its metadata,
+    {"step": 0} if there is none. A damaged one is passed over, which is said.
 
     Errors: ModelError if a checkpoint belongs to a different network than its key says.
     """
@@ -65,11 +72,15 @@ def read(folder: Path, key: str, net: nn.Module, optimiser: torch.optim.Optimize
 
     for path in reversed(found(folder, key)):
         try:
+            with path.open("rb") as stream:
+                whole = sealed_files.is_whole(stream)
+            about = json.loads(sealed_files.read_text(path)) if whole else {}
             with safe_open(path, "pt") as file:
-                about = json.loads((file.metadata() or {}).get("about", "{}"))
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dict
+                tensors = {name: file.get_tensor(name) for name in file.keys()} if whole else {}  # noqa: SIM118 - no dict
         except (SafetensorError, OSError, ValueError):
-            # truncated when the run was killed; the one before it is complete
+            whole, about, tensors = False, {}, {}
+        if not whole:
+            say(f"note: {path} is damaged (its checksum is wrong); going on from the checkpoint before it")
             continue
         if about.get("key") != key:
             continue

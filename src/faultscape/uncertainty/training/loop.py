@@ -99,7 +99,7 @@ def train(
     accelerator = _accelerator(machine)
     net = net.to(accelerator.device).train()
     own = _optimiser(net, plan)
-    about = checkpoints.read(folder, key, net, own)
+    about = checkpoints.read(folder, key, net, own, say)
     done, total = int(about["step"]), plan.all_steps(task.images)
     prepared, optimiser = accelerator.prepare(net, own)
     weights = torch.tensor(task.weights, device=accelerator.device) if task.weights else None

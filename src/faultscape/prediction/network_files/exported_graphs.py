@@ -1,0 +1,332 @@
+"""Check the JSON of an exported program field by field: what torch reads as numbers, and what it looks up,
+evaluates, imports or writes into code.
+
+Conventions: the fields are those of torch's own schema, followed as its reader follows them, so that each
+text is judged by where it stands and not by what it is called (a tensor may bear the name of any field). A
+text passes only where a rule for its field says what it may be; a field without a rule, or one that this
+version of torch does not have, is named and refused. Structures of arguments and results are tuples, lists
+and dicts with plain keys: torch imports modules that any other kind names.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import enum
+import importlib.util
+import json
+import re
+import types
+import typing
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+# namespaces whose operators only compute
+NAMESPACES = ("aten", "prim", "prims", "quantized", "quantized_decomposed", "profiler", "torchvision")
+# the exceptions in them that do more
+EFFECTS = ("save", "from_file", "PythonOp", "IgnoredPythonOp", "rpc_async", "rpc_remote", "rpc_sync")
+_FLOW = (
+    "cond|while_loop|scan|associative_scan|map_impl|wrap_with_set_grad_enabled|wrap_with_autocast"
+    "|flex_attention"
+)
+_OPERATOR = re.compile(
+    rf"torch\.ops\.({'|'.join(NAMESPACES)})\.(?!__|({'|'.join(EFFECTS)})(\.|$))\w+(\.(?!__)\w+)?|torch\.ops\.higher_order\.({_FLOW})"
+    r"|torch\.ops\.aten\.__i?(and|or|xor|lshift|rshift)__\.\w+|torch\.sym_\w+|math\.[a-z]\w*"
+    r"|_operator\.(add|sub|mul|matmul|truediv|floordiv|mod|pow|neg|pos|abs|eq|ne|lt|le|gt|ge|and_|or_|xor|not_|invert|lshift|rshift|getitem|index)"
+)
+_VALUE = re.compile(r"\w*")  # names that are written into code
+_ATTRIBUTE = re.compile(r"(?!__)[\w@-]*(\.(?!__)[\w@-]*)*")  # dotted names that are attributes of modules
+_ARITHMETIC = (
+    ast.Expression,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.BoolOp,
+    ast.Compare,
+    ast.Name,
+    ast.keyword,
+    ast.operator,
+    ast.unaryop,
+    ast.boolop,
+    ast.cmpop,
+    ast.expr_context,
+)
+_INFINITE = ("Infinity", "-Infinity", "NaN")
+_SEQUENCES = ("builtins.tuple", "builtins.list")
+_DICTS = ("builtins.dict", "collections.OrderedDict")
+_NODE_TEXTS = ("stack_trace", "nn_module_stack", "torch_fn", "custom", "from_node")
+
+
+def problems(document: bytes, kind: str = "ExportedProgram") -> Iterator[str]:
+    """Yield everything in the JSON of a graph, or of another kind of torch's schema, that torch would look
+    up, evaluate, import or write into code, and that its field may not hold.
+    """
+    from torch._export.serde import schema
+
+    try:
+        yield from _within(getattr(schema, kind), json.loads(document.decode()), kind)
+    except (ValueError, RecursionError):
+        yield f"its {kind} is not JSON"
+
+
+def _within(kind: Any, value: Any, field: str) -> Iterator[str]:
+    """Yield the problems of a value that torch reads as a type of its schema; ``field`` is its place there,
+    CLASS.FIELD.
+    """
+    held = typing.get_args(kind)
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        if value is not None:
+            yield from _within(held[0], value, field)
+    elif dataclasses.is_dataclass(kind) and isinstance(value, dict):
+        yield from _within_class(kind, value)
+    elif typing.get_origin(kind) is list and isinstance(value, list):
+        for inner in value:
+            yield from _within(held[0], inner, field)
+    elif typing.get_origin(kind) is dict and isinstance(value, dict):
+        for word, inner in value.items():
+            yield from _problems_of_text(word, field)
+            yield from _within(held[1], inner, field) if held[1] is not str else _words(word, inner, field)
+    elif kind is str and isinstance(value, str):
+        yield from _problems_of_text(value, field)
+    elif not _is_number(kind, value):
+        yield f"the field {field} holds {str(value)[:80]!r}"
+
+
+def _within_class(kind: Any, value: dict[str, Any]) -> Iterator[str]:
+    known = _fields(kind)
+    for word, inner in value.items():
+        if word not in known:
+            yield f"has the field {kind.__name__}.{word[:80]}, which this version of torch does not know"
+        else:
+            yield from _within(known[word], inner, f"{kind.__name__}.{word}")
+    if value.get("use_pickle") is True:
+        name = value.get("path_name")
+        yield f"needs PayloadMeta.use_pickle, since only unpickling could read the object {name!r}"
+
+
+@cache
+def _fields(kind: Any) -> dict[str, Any]:
+    from torch._export.serde import schema
+
+    return typing.get_type_hints(kind, globalns={**vars(schema)})
+
+
+def _is_number(kind: Any, value: Any) -> bool:
+    if kind is float:
+        return value in _INFINITE if isinstance(value, str) else type(value) in (int, float)
+    if kind is bool:
+        return type(value) is bool
+    return isinstance(kind, type) and issubclass(kind, int | enum.IntEnum) and type(value) is int
+
+
+def _problems_of_text(text: str, field: str) -> Iterator[str]:
+    rule = _RULES.get(field)
+    if rule is None:
+        yield f"the field {field} holds {text[:80]!r}, which is not understood"
+    else:
+        yield from rule(text, field)
+
+
+def _words(key: str, text: Any, field: str) -> Iterator[str]:
+    """Yield the problems of a text beside a node or a graph: torch looks up what ``source_fn_stack`` names,
+    and keeps the others as they are.
+    """
+    if not isinstance(text, str):
+        yield f"the field {field}.{key[:80]} holds {str(text)[:80]!r}"
+    elif key == "source_fn_stack":
+        for source in text.split(";"):
+            if not _only_looked_up(source.rpartition(",")[2]):
+                yield f"the field {field}.{key} looks up {source[:80]!r}"
+
+
+def _only_looked_up(name: str) -> bool:
+    """Whether torch, which looks up a dotted name from one of three modules on, would import nothing for
+    it.
+    """
+    if not re.fullmatch(r"[\w.<>]+", name):
+        return False
+    if not name.startswith("torch") or _OPERATOR.fullmatch(name):
+        return True
+    import torch
+
+    words = name.split(".")
+    in_layers = name.startswith("torch.nn")
+    place: Any = torch.nn if in_layers else torch
+    words = words[2:] if in_layers else words[1:]
+    for word in words:
+        if not isinstance(place, types.ModuleType):
+            break
+        if type(place) is not types.ModuleType:  # makes what is asked of it
+            return False
+        if word not in vars(place):  # a package may import a part of it that is not loaded yet
+            is_package = "__path__" in vars(place)
+            return not importlib.util.find_spec(f"{place.__name__}.{word}") if is_package else True
+        place = vars(place)[word]
+    return True
+
+
+def _plain(text: str, field: str) -> Iterator[str]:
+    del text, field
+    yield from ()
+
+
+def _matches(pattern: re.Pattern[str]) -> Callable[[str, str], Iterator[str]]:
+    def rule(text: str, field: str) -> Iterator[str]:
+        if not pattern.fullmatch(text):
+            yield f"has the name {text[:80]!r} in the field {field}"
+
+    return rule
+
+
+def _operator(text: str, field: str) -> Iterator[str]:
+    del field
+    if not _OPERATOR.fullmatch(text):
+        yield f"calls {text[:80]!r}"
+
+
+def _size(text: str, field: str) -> Iterator[str]:
+    del field
+    if not arithmetic(text):
+        yield f"has the size {text[:80]!r}"
+
+
+def _tree(text: str, field: str) -> Iterator[str]:
+    try:
+        version, tree = json.loads(text)
+    except (ValueError, TypeError):
+        version, tree = None, None
+    if version != 1 or not isinstance(tree, dict):
+        yield f"the field {field} holds {text[:80]!r}, which is no structure of arguments"
+        return
+    for kind in _odd_nodes(tree):
+        yield f"the field {field} nests values in {kind[:80]!r}; only tuples, lists and dicts are read"
+
+
+def _odd_nodes(node: Any) -> Iterator[str]:
+    """Yield what the nodes of a serialised tree say they are, where that is no plain tuple, list or dict."""
+    if not isinstance(node, dict) or node.keys() != {"type", "context", "children_spec"}:
+        yield str(node)
+        return
+    kind, context, children = node["type"], node["context"], node["children_spec"]
+    if not isinstance(children, list):
+        yield str(children)
+    elif kind is None and context is None and not children:
+        return
+    elif (kind in _SEQUENCES and context == "null") or (kind in _DICTS and _are_plain_keys(context)):
+        for child in children:
+            yield from _odd_nodes(child)
+    else:
+        yield f"{kind} of {context}" if kind in (*_SEQUENCES, *_DICTS) else str(kind)
+
+
+def _are_plain_keys(context: Any) -> bool:
+    try:
+        keys = json.loads(context)
+    except (ValueError, TypeError):
+        return False
+    return isinstance(keys, list) and all(key is None or isinstance(key, str | int | float) for key in keys)
+
+
+def _one_of(*words: str) -> Callable[[str, str], Iterator[str]]:
+    def rule(text: str, field: str) -> Iterator[str]:
+        if text not in words:
+            yield f"the field {field} holds {text[:80]!r}, which is not understood"
+
+    return rule
+
+
+# what the texts of a field may be, or the keys where it is a dict; the texts of Argument are passed to
+# operators as they are, and guards are never asked for
+_RULES: dict[str, Callable[[str, str], Iterator[str]]] = {
+    "Node.target": _operator,
+    "Argument.as_operator": _operator,
+    "SymExpr.expr_str": _size,
+    "ExportedProgram.range_constraints": _size,
+    "ModuleCallSignature.in_spec": _tree,
+    "ModuleCallSignature.out_spec": _tree,
+    "Node.metadata": _one_of(*_NODE_TEXTS, "source_fn_stack"),
+    "GraphModule.metadata": _one_of("custom"),
+    **dict.fromkeys(
+        (
+            "Argument.as_string",
+            "Argument.as_strings",
+            "ConstantValue.as_string",
+            "ExportedProgram.torch_version",
+            "ExportedProgram.guards_code",
+        ),
+        _plain,
+    ),
+    **dict.fromkeys(
+        (
+            "Argument.as_string_to_argument",
+            "Graph.sym_bool_values",
+            "Graph.sym_float_values",
+            "Graph.sym_int_values",
+            "Graph.tensor_values",
+            "GradientToUserInputSpec.user_input_name",
+            "GraphArgument.name",
+            "InputToConstantInputSpec.name",
+            "ModuleCallSignature.forward_arg_names",
+            "NamedArgument.name",
+            "Node.name",
+            "SymBoolArgument.as_name",
+            "SymFloatArgument.as_name",
+            "SymIntArgument.as_name",
+            "TensorArgument.name",
+            "TokenArgument.name",
+            "UserInputMutationSpec.user_input_name",
+        ),
+        _matches(_VALUE),
+    ),
+    **dict.fromkeys(
+        (
+            "BufferMutationSpec.buffer_name",
+            "Device.type",
+            "ExportedProgram.opset_version",
+            "ExportedProgram.verifiers",
+            "GradientToParameterSpec.parameter_name",
+            "InputToBufferSpec.buffer_name",
+            "InputToParameterSpec.parameter_name",
+            "InputToTensorConstantSpec.tensor_constant_name",
+            "ModuleCallEntry.fqn",
+            "ParameterMutationSpec.parameter_name",
+            "PayloadConfig.config",
+            "PayloadMeta.path_name",
+        ),
+        _matches(_ATTRIBUTE),
+    ),
+}
+
+
+def arithmetic(text: str) -> bool:
+    """Whether a text is arithmetic on numbers and plain names, with functions that begin with a capital, as
+    SymPy writes it; quoted words may only name symbols.
+
+    >>> (
+    ...     arithmetic("16*FloorDiv(Symbol('s0', integer=True) - 1, 2) + Max(1, u0)"),
+    ...     arithmetic("__import__('os')"),
+    ...     arithmetic("s0.real"),
+    ...     arithmetic("S('exit()')"),
+    ... )
+    (True, False, False, False)
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    quoted: set[int] = set()
+    for node in ast.walk(tree):  # outer nodes come before inner ones
+        if isinstance(node, ast.Call):
+            if not isinstance(node.func, ast.Name) or not node.func.id[0].isupper():
+                return False
+            if node.func.id in ("Symbol", "Float"):
+                quoted |= {id(word) for word in node.args}
+        elif isinstance(node, ast.Constant):
+            plain = (
+                isinstance(node.value, str) and id(node) in quoted and re.fullmatch(r"[\w.+-]*", node.value)
+            )
+            if not (plain or isinstance(node.value, int | float)):
+                return False
+        elif not isinstance(node, _ARITHMETIC) or (isinstance(node, ast.Name) and "__" in node.id):
+            return False
+    return True
