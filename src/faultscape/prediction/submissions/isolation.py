@@ -15,7 +15,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -53,8 +52,9 @@ def available() -> tuple[str, ...]:
     """Return what a program can be isolated from on this machine, by trying it."""
     if not sys.platform.startswith("linux"):
         return ()
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "truth").touch()
+    from faultscape.made_aside import held_folder  # here: the script itself imports nothing of ours
+
+    with held_folder() as folder:
         for way in _WAYS:
             trial = [sys.executable, "-I", "-S", "-c", _TRIAL, folder, *way]
             done = subprocess.run(  # noqa: S603 - a line of ours
