@@ -252,7 +252,7 @@ def origin(source: Source, request: Request) -> Origin:
     ways = [way for way in isolation.available() if way in request.options.get("hidden", [way])]
     reach = [way for way in (isolation.NETWORK, isolation.PROCESSES, isolation.FILES) if way not in ways]
     if isolation.FILES in ways and spared:
-        reach.append("folders of images in which the program lies itself")
+        reach.append("folders of images or labels in which the program lies itself")
     options = cast(
         "ModelOptions", {"seed": 0, **request.options, "hidden": ways, "open": [*reach, isolation.REST]}
     )
@@ -321,8 +321,9 @@ def _first_scores(model: OpenSubmission, request: Request) -> dict[str, Any]:
 
 
 def _hidden_folders(request: Request, place: str) -> tuple[tuple[str, ...], bool]:
-    """Return the folders that a submission may not see (the study, its data sets and its images), and whether
-    some cannot be hidden because the program needs them; ModelError if that is the study.
+    """Return the places that a submission may not see (the study, its data sets, its images, and what labels
+    were imported from), and whether some cannot be hidden because the program needs them; ModelError if that
+    is the study.
     """
     needed = [os.path.realpath(path) for path in (tempfile.gettempdir(), *_files(place))]
     first, *others = [os.path.realpath(folder) for folder in request.hidden] or [""]
@@ -341,7 +342,7 @@ def _hidden_folders(request: Request, place: str) -> tuple[tuple[str, ...], bool
         *others,
         *(os.path.commonpath(map(os.path.realpath, sorted(folders))) for folders in of_sets.values()),
     ]
-    wanted = [folder for folder in dict.fromkeys(wanted) if folder and os.path.isdir(folder)]
+    wanted = [folder for folder in dict.fromkeys(wanted) if folder and os.path.exists(folder)]
     possible = [folder for folder in wanted if not any(_holds(folder, path) for path in needed)]
     outer = [
         folder
