@@ -43,8 +43,8 @@ def to_8_bits(picture: Image.Image, coded: str, path: str | os.PathLike[str]) ->
     """Return a loaded image with 8 bits per channel, unchanged if it already has them; ImageError if its
     range is unknown, or it would come out black.
 
-    ``coded`` is the result of `coded_as` before it was loaded. ``info`` of the result holds ``reach`` (of 255)
-    for 16 bits, and ``clipped``, the number of values that became white, where there are any.
+    ``coded`` is the result of `coded_as` before it was loaded. ``info`` of the result holds ``reach`` (of
+    255) for 16 bits, and ``clipped``, the number of values that became white, where there are any.
     """
     tags = getattr(picture, "tag_v2", {})
     if tags.get(_BITS, (0,))[0] == 8 and tags.get(_SAMPLES, (1,))[0] == 2:
