@@ -188,6 +188,12 @@ REFUSED: dict[str, tuple[str, Write]] = {
         tiff(COLOURS, 1, np.float32, means=made_tiff.RGB),
     ),
     "floats of 64 bits": ("this TIFF is damaged, or has 64-bit pixels", tiff(GREY, 1, np.float64)),
+    "five bands": (
+        "this TIFF has 5 bands; images of 1 band (grey), 3 (red, green, blue) or 4 (with alpha) are read",
+        tiff(np.dstack([COLOURS, GREY, GREY]), 255, np.uint8),
+    ),
+    "two bands of 16 bits": ("this TIFF has 2 bands", tiff(np.dstack([GREY, GREY]), 65535, np.uint16)),
+    "eight bands of floats": ("this TIFF has 8 bands", tiff(np.dstack([GREY] * 8), 1, np.float32)),
     "a drawing": (
         "EPS is a vector format, which needs another program; save it as PNG",
         of_bytes(".png", EPS),
@@ -207,7 +213,7 @@ def test_what_may_mean_any_brightness_is_refused_by_name_and_says_what_to_do(
             read(path)
         assert str(told.value).startswith(f"{path}: ")
         assert said in str(told.value)
-        assert "8-bit PNG" in str(told.value) or kind == "a drawing"
+        assert "8-bit PNG" in str(told.value) or kind == "a drawing" or " bands; " in str(told.value)
     with refused(WebError) as told:
         look(path.read_bytes(), "image/tiff")
     assert said in str(told.value)
