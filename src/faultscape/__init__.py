@@ -4,6 +4,15 @@ Conventions: verbs (``fs.collect``, ``fs.select``, ...) work on study folders, r
 ``fs.ranking``, ...) on arrays. Everything is loaded on first use, so importing this package is cheap.
 """
 
+import sys
+
+# `python -m faultscape` has the current folder first on the path, in front of the standard library: a json.py
+# among somebody's images would run. It goes before anything else is imported (the command has no such entry).
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:  # a module is being started, and argv not yet its own
+    _started = sys.orig_argv[-len(sys.argv)].removeprefix("-m")
+    if _started.partition(".")[0] == __name__:
+        del sys.path[0]
+
 import os
 
 import lazy_loader

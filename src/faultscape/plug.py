@@ -1,7 +1,7 @@
 """Find a function by name: a built-in one, or the user's own as ``file.py:function``.
 
 Conventions: a room's built-ins are a literal dict; nothing registers itself. A user's file is run when it is
-named, like any Python file.
+named, like any Python file, but its folder is not on the path.
 """
 
 from __future__ import annotations
@@ -69,9 +69,28 @@ def _run(kind: str, path: Path, attribute: str) -> ModuleType:
         raise OptionError(f"{kind} {path}:{attribute}: there is no file {path}")
     module = ModuleType(f"faultscape_plug_{path.stem}")
     module.__file__ = str(path)
-    with plain_errors(f"{kind} {path}:{attribute}: running {path} failed", OptionError):
-        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)  # noqa: S102 - the user's own file; never an older compiled form of it
+    try:
+        with plain_errors(f"{kind} {path}:{attribute}: running {path} failed", OptionError):
+            exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)  # noqa: S102 - the user's own file; never an older compiled form of it
+    except OptionError as error:
+        raise OptionError(f"{error}{import_hint(path, error.__cause__)}") from error.__cause__
     return module
+
+
+def import_hint(path: Path, failure: BaseException | None) -> str:
+    """Return what to do, as the end of a message, if a user's file failed because it imports a module that
+    lies beside it; '' otherwise.
+
+    Its folder is not on the path: two files may each have a model.py beside them, of which the first would
+    be taken for both, and a change in one would not be noticed.
+    """
+    name = (failure.name or "").partition(".")[0] if isinstance(failure, ModuleNotFoundError) else ""
+    if not name or not (path.with_name(f"{name}.py").is_file() or path.with_name(name).is_dir()):
+        return ""
+    return (
+        f"; a file is loaded alone, without the modules in its folder: write {name} into it, install it, or"
+        f" set PYTHONPATH={path.parent.absolute()}"
+    )
 
 
 @contextmanager

@@ -4,6 +4,7 @@ becomes black in silence.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from PIL import Image, ImageCms
 
 import faultscape as fs
+import made
 import made_tiff
 from faultscape.corpus import photos as reading
 from faultscape.corpus.web.pictures import look
@@ -186,6 +188,12 @@ REFUSED: dict[str, tuple[str, Write]] = {
         tiff(COLOURS, 1, np.float32, means=made_tiff.RGB),
     ),
     "floats of 64 bits": ("this TIFF is damaged, or has 64-bit pixels", tiff(GREY, 1, np.float64)),
+    "five bands": (
+        "this TIFF has 5 bands; images of 1 band (grey), 3 (red, green, blue) or 4 (with alpha) are read",
+        tiff(np.dstack([COLOURS, GREY, GREY]), 255, np.uint8),
+    ),
+    "two bands of 16 bits": ("this TIFF has 2 bands", tiff(np.dstack([GREY, GREY]), 65535, np.uint16)),
+    "eight bands of floats": ("this TIFF has 8 bands", tiff(np.dstack([GREY] * 8), 1, np.float32)),
     "a drawing": (
         "EPS is a vector format, which needs another program; save it as PNG",
         of_bytes(".png", EPS),
@@ -205,7 +213,7 @@ def test_what_may_mean_any_brightness_is_refused_by_name_and_says_what_to_do(
             read(path)
         assert str(told.value).startswith(f"{path}: ")
         assert said in str(told.value)
-        assert "8-bit PNG" in str(told.value) or kind == "a drawing"
+        assert "8-bit PNG" in str(told.value) or kind == "a drawing" or " bands; " in str(told.value)
     with refused(WebError) as told:
         look(path.read_bytes(), "image/tiff")
     assert said in str(told.value)
@@ -248,3 +256,76 @@ def test_collect_names_what_it_refuses_in_failures_and_keeps_the_rest(tmp_path: 
     dark = next(image for image in read_corpus(tmp_path / "other") if image.id == "dark")
     with refused(ImageError, "almost black image"):
         reading.read_photo(dark)
+
+
+def with_a_hot_pixel(values: np.ndarray, hot: float) -> np.ndarray:
+    out = values.copy()
+    out[5, 5] = hot
+    return out
+
+
+@pytest.mark.parametrize(
+    ("top", "told"),
+    [
+        (8191, "at most 8,191 of 65,535, as when 13 bits are stored in a wider file; multiply all by 8"),
+        (16383, "at most 16,383 of 65,535, as when 14 bits are stored in a wider file; multiply all by 4"),
+        (
+            10000,
+            "at most (9,983|10,239) of 65,535, as when 14 bits are stored in a wider file; multiply all by 4",
+        ),
+    ],
+    ids=["13 bits", "14 bits", "reflectance in ten thousandths"],
+)
+@pytest.mark.parametrize("hot", [False, True], ids=["", "with a hot pixel"])
+@pytest.mark.parametrize("ending", [".tif", ".png", "colour.png"])
+def test_a_folder_of_fewer_bits_is_not_read_almost_black(
+    tmp_path: Path, top: int, told: str, ending: str, hot: bool
+) -> None:
+    for k in range(3):
+        values = of((COLOURS if "colour" in ending else GREY) * (1 - k / 10), top, np.uint16)
+        values = with_a_hot_pixel(values, 65535) if hot else values
+        path = tmp_path / "photos" / f"{k}{ending}"
+        path.parent.mkdir(exist_ok=True)
+        if ending == ".tif":
+            made_tiff.write(path, values)
+        else:
+            by_opencv(".png", values, 1, np.uint16)(path)
+    made.write(tmp_path / "photos" / "plain.png", np.zeros((16, 24, 3), np.uint8))
+    found = fs.collect(str(tmp_path / "study"), str(tmp_path / "photos"), classes=3)
+    assert (found.images, found.failures) == (1, 3)
+    for row in read_failures(tmp_path / "study"):
+        assert re.search(f"in 3 such images, 99.9 % of the values of each are {told}", row.reason), row.reason
+
+
+def test_one_bright_image_says_that_the_dark_ones_are_dark(tmp_path: Path) -> None:
+    for name, top in (("night", 9000), ("day", 60000)):
+        made_tiff.write(tmp_path / "photos" / f"{name}.tif", of(GREY, top, np.uint16))
+    assert fs.collect(str(tmp_path / "study"), str(tmp_path / "photos"), classes=3).failures == 0
+    night = next(image for image in read_corpus(tmp_path / "study") if image.id == "night")
+    assert (reading.read_photo(night)[0][..., 0] == of(GREY, 9000, np.uint16) >> 8).all()
+
+
+def test_a_hot_pixel_makes_no_image_bright(tmp_path: Path) -> None:
+    path = made_tiff.write(tmp_path / "hot.tif", with_a_hot_pixel(of(GREY, 4095, np.uint16), 65535))
+    with refused(
+        ImageError, r"99.9 % of its pixels would be at most 15 of 255, the brightest 255\), as when 12"
+    ):
+        fs.formats.read_rgb(path)
+
+
+def test_reflectance_is_read_from_0_to_1_and_a_few_values_above_are_white_and_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for k, above in enumerate((1.3, 200.0)):
+        values = with_a_hot_pixel(GREY, above).astype(np.float32)
+        path = made_tiff.write(tmp_path / "photos" / f"{k}.tif", values)
+        assert (fs.formats.read_rgb(path)[..., 0] == np.round(255 * values.clip(0, 1))).all()
+    assert fs.collect(str(tmp_path / "study"), str(tmp_path / "photos"), classes=3).failures == 0
+    told = "2 images hold floats from 0 to 1 and a few above, at most 0.26% of the pixels, which are read as white"
+    assert told in capsys.readouterr().out
+    # whole numbers up to 255 are not reflectance, however few are above 1
+    stars = np.zeros((16, 24), np.float32)
+    stars[:1, :2] = 255
+    with refused(ImageError, "99.9 % of its pixels would be at most 0 of 255|almost black"):
+        fs.formats.read_rgb(made_tiff.write(tmp_path / "one.tif", with_a_hot_pixel(stars * 0, 255)))
+    assert fs.formats.read_rgb(made_tiff.write(tmp_path / "two.tif", stars)).max() == 255

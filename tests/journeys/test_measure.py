@@ -632,6 +632,31 @@ def _pooled_miou(truth: np.ndarray, shown: np.ndarray) -> float:
     )
 
 
+@pytest.mark.parametrize("kind", ["maps", "confidence", "anomaly"])
+def test_files_without_a_truth_are_counted_and_named(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=8, models=1)
+    for id_ in corpus.ids[5:]:
+        (corpus.truth / f"{id_}.png").unlink()
+    out, scores, maps = tmp_path / "o", tmp_path / "scores", corpus.models["model-0"]
+    for id_ in corpus.ids:
+        made.write(scores / f"{id_}.png", np.full((36, 48), 99, np.uint8))
+    for path in corpus.truth.rglob("*.png") if kind == "anomaly" else ():
+        made.write(path, np.eye(36, 48, dtype=np.uint8))
+    words = {
+        "maps": (f"m={maps}", "--classes", str(corpus.classes)),
+        "confidence": (f"m={maps}", "--classes", str(corpus.classes), "--confidence", f"m={scores}"),
+        "anomaly": ("--anomaly", f"m={scores}"),
+    }[kind]
+    assert main(["measure", str(corpus.truth), *words, "--output", str(out), "--engine", "local"]) == 0
+    printed = capsys.readouterr().out
+    for folder in {"maps": [maps], "confidence": [maps, scores], "anomaly": [scores]}[kind]:
+        names = "part0/photo 006, part1/photo 005, part1/photo 007"
+        told = f"m: 3 files have no truth, of 8 in {folder}, and are not measured: {names}"
+        assert told in printed
+
+
 def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
     (corpus.models["model-0"] / f"{corpus.ids[0]}.png").unlink()
@@ -639,6 +664,7 @@ def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(tmp_p
     assert main(line(corpus, out, models=("model-0", "model-1"))) == 0
     assert document(out)["images"] == {"model-0": 5, "model-1": 6}
     assert "1 of 6 images are left out (1 have no map)" in document(out)["notes"][0]
+    assert document(out)["notes"][0].endswith(f"; left out: {corpus.ids[0]}")
     assert document(out)["models"]["model-0"]["pq"]["value"] is not None
     kept = corpus.ids[1:]
     at = [corpus.ids.index(id_) for id_ in kept]

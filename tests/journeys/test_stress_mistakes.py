@@ -1,6 +1,7 @@
 """What people do wrong with made sets, what they are told, and that what they are told to do works."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,13 @@ import numpy as np
 import pytest
 
 import faultscape as fs
+import lying_depth
 import made
 from faultscape.cli import main
 from faultscape.stages.graph import nodes
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.tables.corpus import read_corpus
+from faultscape.study.tables.stress_sets import read_stress
 from made import states
 from made_blends import squares
 from refusals import refused, refused_line
@@ -271,6 +274,45 @@ def test_an_entry_of_ones_own_is_asked_for_by_its_name_in_a_file(study: str) -> 
         ("collect", f"{study}2", "x", "--layout", "mine", "--split", "s"),
     ):
         assert "or file.py:NAME." in refused_line(*words)
+
+
+@pytest.mark.parametrize("case", lying_depth.CASES)
+def test_what_is_no_depth_is_refused_wherever_it_lies(
+    case: str, study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    values, says = lying_depth.CASES[case]
+    for k, id_ in enumerate(corpus.ids):
+        path = tmp_path / "depth" / f"{id_}.npy"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(path, values if k == len(corpus.ids) - 1 else np.full(lying_depth.SHAPE, 30.0))
+    said = refused_line("stress", "fog", study, "--depth", str(tmp_path / "depth"))
+    assert re.search(f"{re.escape(corpus.ids[-1])}.npy: .*{says}", said), said
+    assert not read_stress(Path(study)).sets
+
+
+def test_images_are_written_to_no_folder_of_other_files(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    before = made.bytes_under(corpus.root, "photos")
+    lines = {
+        "corrupt": ("--corruption", "contrast", "--severities", "5"),
+        "fog": (),
+        "blend": ("--preset", "fishyscapes-v2"),
+        "holdout": ("--classes", "car"),
+    }
+    for kind, words in lines.items():
+        said = refused_line("stress", kind, study, *words, "--write", str(corpus.photos))
+        assert "has files that `faultscape stress` did not write (part0, ...)" in said
+        assert "give a new or an empty folder" in said
+    assert made.bytes_under(corpus.root, "photos") == before
+    assert not read_stress(Path(study)).sets
+    out = tmp_path / "out"
+    out.mkdir()
+    left = out / ".writing-00c0ffee-a.png"  # by a killed line
+    left.write_bytes(b"half an image")
+    for _ in range(2):  # the folder is ours the second time
+        fs.stress.holdout(study, classes=["car"], write=str(out))
+    assert not left.exists()
 
 
 def test_images_are_not_written_into_the_study_nor_left_among_those_of_another_line(

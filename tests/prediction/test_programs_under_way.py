@@ -192,6 +192,31 @@ def test_folders_that_killed_workers_left_are_removed_and_those_in_use_are_not(
     assert sorted(folder.name for folder in temporary.iterdir()) == ["faultscape-other", "faultscape-used"]
 
 
+SWAPS = {
+    "a link": "os.rename(folder, folder + '-moved'); os.symlink(folder + '-moved', folder)",
+    "a link to others' files": "os.rename(folder, folder + '-moved'); os.symlink(sys.argv[3], folder)",
+    "another folder": "os.rename(folder, folder + '-moved'); os.makedirs(folder + '/output')",
+    "a file": "os.rename(folder, folder + '-moved'); open(folder, 'w').close()",
+    "nothing": "os.rename(folder, folder + '-moved')",
+    "nothing at all": "import shutil; shutil.rmtree(folder)",
+}
+
+
+@pytest.mark.parametrize("kind", ["exec", "submission"])
+@pytest.mark.parametrize("swap", SWAPS.values(), ids=SWAPS)
+def test_a_program_that_swaps_its_folder_is_one_sentence_and_leaves_nothing(
+    swap: str, kind: str, study: Path, program: Callable[[str], str], temporary: Path, tmp_path: Path
+) -> None:
+    others = tmp_path / "others"
+    made.write(others / "file.png", np.zeros((2, 2), np.uint8))
+    source = program(f"import os, sys\nfolder = os.path.dirname(sys.argv[2])\n{swap}\n")
+    line = source.replace("exec:", f"{kind}:") + f" {{input}} {{output}} {others}"
+    with refused(ModelError, "it moved, removed or replaced the folder in which it ran$"):
+        fs.predict(str(study), {"prog": line}, engine="local")
+    assert not list(temporary.iterdir())
+    assert (others / "file.png").exists()
+
+
 def test_a_file_that_is_no_program_is_one_sentence(study: Path, tmp_path: Path) -> None:
     (tmp_path / "segment").write_bytes(b"\x7fno program")
     (tmp_path / "segment").chmod(0o755)

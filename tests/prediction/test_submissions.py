@@ -452,6 +452,32 @@ def test_where_nothing_can_be_had_it_is_said_and_paths_lead_nowhere(
     assert (options["hidden"], len(options["open"])) == ([], 4)
 
 
+@pytest.mark.skipif(isolation.FILES not in isolation.available(), reason="files cannot be hidden here")
+def test_what_labels_were_imported_from_is_hidden_too(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for k in range(2):
+        made.write(tmp_path / "masks" / f"p{k}.png", np.zeros((20, 24), np.uint8))
+    outline = {"id": 1, "image_id": 1, "category_id": 1, "iscrowd": 0, "segmentation": [[1, 1, 9, 1, 9, 9]]}
+    coco = {
+        "images": [{"id": 1, "file_name": "p1.png", "width": 24, "height": 20}],
+        "categories": [{"id": 1, "name": "road"}],
+        "annotations": [outline | {"area": 32, "bbox": [1, 1, 8, 8]}],
+    }
+    (tmp_path / "coco.json").write_text(json.dumps(coco))
+    monkeypatch.chdir(tmp_path)
+    fs.label.import_(str(study), "masks")  # a relative path
+    fs.label.import_(str(study), "coco.json", truth="second")
+    (tmp_path / "kept").mkdir()
+    monkeypatch.chdir(tmp_path / "kept")
+    code = f"""{ANSWERS}
+print(os.listdir({str(tmp_path / "masks")!r}), os.path.getsize({str(tmp_path / "coco.json")!r}))
+sys.exit(len(shown) > 1)
+"""
+    with refused(RefusedError, r"it exited with status 1: \[\] 0$"):
+        predicted(study, writes(tmp_path / "program", code))
+
+
 def test_what_was_promised_and_cannot_be_had_is_no_refusal(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -474,7 +500,7 @@ def test_a_program_in_the_study_is_refused_and_one_among_the_images_is_said_to_s
     predicted(study, writes(tmp_path / "photos" / "program", ANSWERS))
     if isolation.FILES in isolation.available():
         assert (
-            "within its reach: folders of images in which the program lies itself, other files"
+            "within its reach: folders of images or labels in which the program lies itself, other files"
             in capsys.readouterr().out
         )
 

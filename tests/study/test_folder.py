@@ -8,6 +8,7 @@ import hashlib
 import os
 import resource
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 import faultscape as fs
 import made
+from faultscape import made_aside
 from faultscape.errors import StudyError
 from faultscape.study.folder import put
 from faultscape.study.tables.logs import Failure, read_failures, replace_failures
@@ -46,6 +48,30 @@ def test_a_write_that_fails_half_way_leaves_the_old_file_whole_and_nothing_besid
     assert [p.name for p in path.parent.iterdir()] == ["selection.csv"]
     assert put(path, NEW) == hashlib.sha256(NEW).hexdigest()
     assert path.read_bytes() == NEW
+
+
+def test_the_next_file_sweeps_away_what_killed_writers_left_and_nothing_that_is_being_written(
+    tmp_path: Path,
+) -> None:
+    names = {"left": ".writing-00c0ffee-a.png", "held": ".writing-0badf00d-b.png"}
+    begun = tmp_path / ".writing-00000000-c.png"  # by a process that has not locked it yet
+    note = tmp_path / ".writing-at-0"  # which is not an unfinished file
+    begun.touch()
+    for path in (*(tmp_path / name for name in names.values()), note):
+        path.write_bytes(NEW)
+    with (tmp_path / names["held"]).open("r+b") as file:
+        assert made_aside.hold(file)
+        put(tmp_path / "d.png", NEW)
+        assert {path.name for path in tmp_path.iterdir()} == {names["held"], begun.name, note.name, "d.png"}
+
+
+def test_many_threads_write_one_folder_and_none_sweeps_the_file_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(made_aside, "_AGAIN", 0.0)  # so that every write sweeps
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda k: put(tmp_path / f"{k}", OLD), range(200)))
+    assert len(list(tmp_path.iterdir())) == 200
 
 
 def test_a_new_file_that_cannot_be_written_is_not_there_at_all(tmp_path: Path) -> None:

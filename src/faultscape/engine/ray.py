@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,15 @@ ATTEMPTS = 3  # to begin a session with a client server that answers
 MISFIRES = 8
 _STORE = 80 * 2**20  # bytes of the object store of a cluster of our own, which holds only text
 logger = logging.getLogger(__name__)
+
+
+class _NoFolders(list[str]):
+    """The folders that Ray puts in front of the standard library in every worker: none, although it would add
+    those of this process and of its script, where data of others may lie.
+    """
+
+    def extend(self, more: Iterable[str], /) -> None:
+        """Add nothing."""
 
 
 class Hand:
@@ -257,6 +266,7 @@ def _joined(address: str, workers: int | None) -> Iterator[Any]:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         import ray
         import ray.exceptions
+        import ray.job_config
     except ImportError:
         raise OptionError("the engine ray is not installed: pip install 'faultscape[ray]'") from None
     if ray.is_initialized():
@@ -272,7 +282,7 @@ def _joined(address: str, workers: int | None) -> Iterator[Any]:
                 raise StudyError(f"no Ray cluster answers at {where}: {_reason(error)}") from None
     if not ray.is_initialized():
         own = {"num_cpus": workers or cores(), "object_store_memory": _STORE, "include_dashboard": False}
-        ray.init(address="local", _node_ip_address="127.0.0.1", **own, **quiet)
+        ray.init(address="local", _node_ip_address="127.0.0.1", job_config=_job(ray), **own, **quiet)
     try:
         have = ray.cluster_resources()
         nodes = sum(node["Alive"] for node in ray.nodes())
@@ -286,14 +296,23 @@ def _joined(address: str, workers: int | None) -> Iterator[Any]:
         ray.shutdown()
 
 
+def _job(ray: Any) -> Any:
+    """Return the settings of a job whose workers import nothing from the current folder."""
+    job = ray.job_config.JobConfig()
+    job._py_driver_sys_path = _NoFolders()  # noqa: SLF001 - Ray has no public way, and a test looks at its workers
+    return job
+
+
 def _join(ray: Any, where: str, quiet: dict[str, Any]) -> None:
     """Join the cluster of an address; retry with a client server that answers and cannot begin a session, for
     example while its node starts.
     """
     for left in range(ATTEMPTS - 1, -1, -1):
         try:
+            # a client's workers never get its folders
+            job = {} if where.startswith("ray://") else {"job_config": _job(ray)}
             with without_warnings():  # of a cluster that does not answer; the final error reports that
-                ray.init(address=where, **quiet)
+                ray.init(address=where, **job, **quiet)
         except ConnectionAbortedError as error:
             logger.info("%s cannot begin a session: %s", where, _reason(error))
             if not left:

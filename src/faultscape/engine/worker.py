@@ -1,9 +1,9 @@
 """A worker process: both ends of its pipe.
 
-Conventions: ``python -m faultscape.engine.worker`` reads requests (``task``, ``call``, ``attempt``), one JSON
-object per line, from its standard input, and answers with messages about a call (see tasks), one per line. It
-always ends with its parent, however that ends and whatever it is doing itself. Output of libraries goes to
-standard error.
+Conventions: ``python -P -m faultscape.engine.worker`` says ``began`` once it has started, reads requests
+(``task``, ``call``, ``attempt``), one JSON object per line, from its standard input, and answers with
+messages about a call (see tasks), one per line. It always ends with its parent, however that ends and
+whatever it is doing itself. Output of libraries goes to standard error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Worker:
     """The parent's end: a process that starts at once and runs one call at a time."""
 
     def __init__(self, folder: str | None = None, environment: dict[str, str] | None = None) -> None:
-        words = [sys.executable, "-m", "faultscape.engine.worker", str(os.getpid())]
+        # -P: neither the current folder, where data of others may lie, nor this script's is on its path
+        words = [sys.executable, "-P", "-m", "faultscape.engine.worker", str(os.getpid())]
         self._process = subprocess.Popen(  # noqa: S603 - our own module
             words,
             stdin=subprocess.PIPE,
@@ -38,9 +39,12 @@ class Worker:
             cwd=folder,
             env=environment,
         )
+        self._began = False
 
     def ask(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield the messages about a call until it ends; the last may be that the worker crashed on it."""
+        """Yield the messages about a call until it ends; the last may be that the worker crashed on it, or
+        that there is none, since it could not even start.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with suppress(OSError, ValueError):
@@ -48,9 +52,19 @@ class Worker:
             self._process.stdin.flush()
             for line in self._process.stdout:
                 said = json.loads(line)
+                if "began" in said:
+                    self._began = True
+                    continue
                 yield said
                 if "tick" not in said:
                     return
+        if not self._began and (status := self._process.wait()) > 0:
+            yield {
+                "error": "StudyError",
+                "text": f"a worker process ended with status {status} before it could begin; the lines above"
+                " say why: Python, or a library that every worker needs, did not start",
+            }
+            return
         yield {"died": True}
 
     def kill(self) -> None:
@@ -92,6 +106,7 @@ def work(parent: int) -> None:
         except OSError:  # nobody listens: neither continue nor wait at the exit for what a library still does
             os._exit(0)
 
+    say({"began": os.getpid()})
     while True:
         request = json.loads(requests.get())
         try:

@@ -3,10 +3,13 @@ the range.
 
 Conventions: if a format defines its range, that is used: 16 bits give their high byte, packed 12 bits theirs,
 and PGM and JPEG 2000 are scaled by their declared maximum. Floating point values from 0 to 1 are multiplied
-by 255; values up to 255 are used unchanged, and so are 32-bit whole numbers from 0 to 255. Everything else
-has an unknown brightness and is refused, as is any image that would come out darker than `DARK` of 255: those
-are values of fewer bits in a wider file. Each image is judged separately, and none is stretched to its own
-range, which would make the images of one camera incomparable.
+by 255, and few values above 1 (reflectance) become white; values up to 255 are used unchanged, and so are
+32-bit whole numbers from 0 to 255. Everything else has an unknown brightness and is refused, as is any image
+that would come out darker than `DARK` of 255: those are values of fewer bits in a wider file. How bright an
+image is, its `REACH` says, a high percentile, so that a hot pixel decides nothing. Each image is judged
+separately, and none is stretched to its own range, which would make the images of one camera incomparable;
+values of 13 and 14 bits cannot be distinguished from dark 16-bit images one at a time, so `collect` judges
+them together.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from PIL import Image
 from faultscape.errors import ImageError
 
 DARK = 16  # 12-bit values in a 16-bit file come out as at most 15
+DIM = 64  # 14-bit values come out below it
+REACH = 99.9  # per cent of the pixels that decide how bright an image is
 _ROUNDING = 1e-3  # share of the range: interpolation may exceed it by this much
 _DO = "save it as an 8-bit PNG"
 # TIFF tags: bits per channel, the meaning of white, the number format
@@ -38,21 +43,28 @@ def to_8_bits(picture: Image.Image, coded: str, path: str | os.PathLike[str]) ->
     """Return a loaded image with 8 bits per channel, unchanged if it already has them; ImageError if its
     range is unknown, or it would come out black.
 
-    ``coded`` is the result of `coded_as` before it was loaded.
+    ``coded`` is the result of `coded_as` before it was loaded. ``info`` of the result holds ``reach`` (of
+    255) for 16 bits, and ``clipped``, the number of values that became white, where there are any.
     """
     tags = getattr(picture, "tag_v2", {})
     if tags.get(_BITS, (0,))[0] == 8 and tags.get(_SAMPLES, (1,))[0] == 2:
         raise ImageError(f"{path}: its pixels are signed numbers; {_DO}")
     if picture.mode == "F" or picture.mode.startswith("I"):
         values = np.asarray(picture)
-        grey = _high_bits(values, coded, path) if _says_its_range(picture) else _by_values(values, path)
+        if coded == "I;12":
+            grey, about = (values >> 4).astype(np.uint8), dict[str, int]()
+        elif _says_its_range(picture):
+            grey = (values >> 8).clip(0, 255).astype(np.uint8)
+            about = {"reach": _refuse_black(grey, "16-bit", path)}
+        else:
+            grey, about = _by_values(values, path)
         shallow = Image.fromarray(255 - grey if tags.get(_WHITE_IS) == 0 else grey)
         # the orientation is stored there
-        shallow.info = {key: value for key, value in picture.info.items() if key != "transparency"}
+        shallow.info = {key: value for key, value in picture.info.items() if key != "transparency"} | about
         return shallow
     if ";16" in coded and picture.mode != "CMYK":
-        colours = picture.convert("RGB") if picture.mode != "LA" else picture.convert("L")
-        _refuse_black(int(np.asarray(colours).max()), "16-bit", path)
+        colours = picture.convert("RGB")
+        picture.info["reach"] = _refuse_black(np.asarray(colours).max(-1), "16-bit", path)
     return picture
 
 
@@ -61,20 +73,13 @@ def _says_its_range(picture: Image.Image) -> bool:
     return picture.mode.startswith("I;") or (picture.mode == "I" and picture.format in ("PNG", "PPM"))
 
 
-def _high_bits(values: np.ndarray, coded: str, path: str | os.PathLike[str]) -> np.ndarray:
-    if coded == "I;12":
-        return (values >> 4).astype(np.uint8)
-    grey = (values >> 8).clip(0, 255).astype(np.uint8)
-    _refuse_black(int(grey.max()), "16-bit", path)
-    return grey
-
-
-def _by_values(values: np.ndarray, path: str | os.PathLike[str]) -> np.ndarray:
+def _by_values(values: np.ndarray, path: str | os.PathLike[str]) -> tuple[np.ndarray, dict[str, int]]:
     low, high = float(values.min()), float(values.max())
     whole = values.dtype.kind in "iu"
     kind = "32-bit whole numbers" if whole else "floating-point numbers"
-    top = 1 if high <= 1 + _ROUNDING and not whole else 255
-    if not (low >= -_ROUNDING * top and high <= (1 + _ROUNDING) * top):  # NaN among them
+    few = np.isfinite([low, high]).all() and not whole and high > 1 + _ROUNDING and _is_reflectance(values)
+    top = 1 if (high <= 1 + _ROUNDING or few) and not whole else 255
+    if not (low >= -_ROUNDING * top and (few or high <= (1 + _ROUNDING) * top)):  # NaN among them
         could = (
             "not finite"
             if not np.isfinite([low, high]).all()
@@ -82,14 +87,38 @@ def _by_values(values: np.ndarray, path: str | os.PathLike[str]) -> np.ndarray:
         )
         known = "0 to 255" if whole else "0 to 1, or 0 to 255"
         raise ImageError(f"{path}: its pixels are {kind} {could}; expected {known}; {_DO}")
-    _refuse_black(int(high * 255 / top), kind, path)
-    return (values * np.float32(255 / top) + np.float32(0.5)).clip(0, 255).astype(np.uint8)
+    grey = (values * np.float32(255 / top) + np.float32(0.5)).clip(0, 255).astype(np.uint8)
+    _refuse_black(np.minimum(values * (255 / top), 255), kind, path)
+    return grey, {"clipped": int((values > 1 + _ROUNDING).sum())} if few else {}
 
 
-def _refuse_black(brightest: int, kind: str, path: str | os.PathLike[str]) -> None:
-    if brightest < DARK:
-        raise ImageError(
-            f"{path}: its {kind} values would make an almost black image (its brightest pixel would be"
-            f" {brightest} of 255), as when fewer bits are stored in a wider file; rescale them to the full"
-            f" range, or {_DO}"
-        )
+def _is_reflectance(values: np.ndarray) -> bool:
+    """Whether floats lie between 0 and 1 but for a few: fractions, which an image of 0 to 255 that is almost
+    black would not hold.
+    """
+    return _reach(values) <= 1 + _ROUNDING and bool(((values > 0) & (values < 1)).any())
+
+
+def _reach(values: np.ndarray) -> float:
+    """Return the value that only a thousandth of the pixels, and at least the brightest one, may exceed."""
+    place = int(REACH / 100 * (values.size - 1))
+    if values.dtype == np.uint8:
+        return float(np.bincount(values.ravel(), minlength=256).cumsum().searchsorted(place, side="right"))
+    return float(np.partition(values, place, axis=None)[place])
+
+
+def _refuse_black(shown: np.ndarray, kind: str, path: str | os.PathLike[str]) -> int:
+    """Return the reach of an image (0..255); ImageError if that is almost black."""
+    reach, brightest = int(_reach(shown)), int(shown.max())
+    if reach >= DARK:
+        return reach
+    told = (
+        f"its brightest pixel would be {brightest} of 255"
+        if brightest < DARK
+        else f"{REACH} % of its pixels would be at most {reach} of 255, the brightest {brightest}"
+    )
+    fewer = f"{8 + reach.bit_length()} bits" if kind == "16-bit" and reach else "fewer bits"
+    raise ImageError(
+        f"{path}: its {kind} values would make an almost black image ({told}), as when {fewer} are stored in"
+        f" a wider file; rescale them to the full range, or {_DO}"
+    )

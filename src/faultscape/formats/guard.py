@@ -8,6 +8,7 @@ before it is decoded. Only regular files are read, because a pipe would block.
 from __future__ import annotations
 
 import io
+import logging
 import lzma
 import os
 import tokenize
@@ -16,7 +17,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from PIL import Image
+from PIL import Image, TiffImagePlugin
 
 from faultscape.errors import FaultscapeError, library_text
 from faultscape.library_warnings import without_warnings
@@ -38,8 +39,10 @@ UNREADABLE = (  # what NumPy, Pillow and zip raise for damaged or malicious file
     lzma.LZMAError,
 )
 _DRAWINGS = ("EPS", "WMF", "EMF")  # Pillow runs these through Ghostscript or Windows
+_BANDS = 277  # the TIFF tag of samples per pixel
 _TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 Path = str | os.PathLike[str]
+logging.getLogger("PIL").addHandler(logging.NullHandler())  # its errors are ours to say, not a line beside
 
 
 def read_bytes(path: Path, error: type[FaultscapeError], *, limit: int | None = None) -> bytes:
@@ -80,6 +83,12 @@ def open_picture(data: bytes, path: Path, error: type[FaultscapeError], *, lossl
     except Image.UnidentifiedImageError:
         if data[:4] not in _TIFF:
             raise
+        if (bands := _bands(data)) not in (0, 1, 3, 4):
+            raise error(
+                f"{path}: this TIFF has {bands} bands; images of 1 band (grey), 3 (red, green, blue) or 4"
+                " (with alpha) are read, and labels or scores of 1; save the bands that are meant as PNG, scores as"
+                " .npy"
+            ) from None
         raise error(
             f"{path}: this TIFF is damaged, or has 64-bit pixels or more than 16 bits per colour; convert an"
             " image to 8-bit PNG, scores to .npy"
@@ -96,3 +105,16 @@ def open_picture(data: bytes, path: Path, error: type[FaultscapeError], *, lossl
     if lossless and picture.format in ("JPEG", "WEBP"):
         raise error(f"{path}: {picture.format} {lossless}")
     return picture
+
+
+def _bands(data: bytes) -> int:
+    """Return how many bands a TIFF says that it has; 0 if that cannot be read."""
+    try:
+        stream = io.BytesIO(data)
+        header = 16 if b"+" in data[2:4] else 8  # of files above 4 GB, else
+        tags = TiffImagePlugin.ImageFileDirectory_v2(stream.read(header))
+        stream.seek(tags.next)
+        tags.load(stream)
+        return int(tags.get(_BANDS, 1))
+    except UNREADABLE:
+        return 0

@@ -23,13 +23,16 @@ from faultscape.formats.guard import decoding, open_picture, read_bytes
 @dataclass(frozen=True)
 class Picture:
     """What `collect` keeps of an image: upright size, SHA-256 of the file, difference hash (64 bits as a
-    signed number; None if not computed).
+    signed number; None if not computed); for an image of 16 bits its reach (`deep_pictures`, 0..255), and how
+    many floats above 1 became white.
     """
 
     width: int
     height: int
     digest: str
     dhash: int | None
+    reach: int | None = None
+    clipped: int = 0
 
 
 def read_rgb(path: str | os.PathLike[str]) -> np.ndarray:
@@ -68,7 +71,15 @@ def examine(data: bytes, path: str | os.PathLike[str]) -> Picture:
     width, height = picture.info["full_size"]
     with decoding(path, ImageError):
         grey = np.asarray(picture.convert("L"))
-    return Picture(width, height, hashlib.sha256(data).hexdigest(), difference_hash(grey))
+    about = picture.info
+    return Picture(
+        width,
+        height,
+        hashlib.sha256(data).hexdigest(),
+        difference_hash(grey),
+        about.get("reach"),
+        about.get("clipped", 0),
+    )
 
 
 def difference_hash(grey: np.ndarray) -> int:
@@ -100,10 +111,12 @@ def _open(data: bytes, path: str | os.PathLike[str], *, small: bool = False) -> 
             picture.draft("RGB", (64, 64))
         picture.load()
         shallow = to_8_bits(picture, coded, path)
+        about = {key: shallow.info[key] for key in ("reach", "clipped") if key in shallow.info}
         if shallow.mode in ("RGBA", "LA", "PA") or "transparency" in shallow.info:
             shallow = shallow.convert("RGBA").convert("RGB")
         elif shallow.mode in ("LAB", "HSV"):
             shallow = shallow.convert("RGB")
         upright = ImageOps.exif_transpose(shallow)
+        upright.info |= about
         upright.info["full_size"] = (height, width) if turned else (width, height)
     return upright

@@ -9,13 +9,13 @@ reaches the study; parts in a store are never written.
 from __future__ import annotations
 
 import shlex
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from faultscape.errors import DamagedSelectionError, FaultscapeError
+from faultscape.made_aside import held_folder
 from faultscape.stages.change_result import Changed
 from faultscape.stages.graph import ARTEFACTS, Node, is_stuck, next_line, nodes
 from faultscape.stages.snapshot import Snapshot
@@ -145,7 +145,7 @@ def rehearsal(root: Path) -> Iterator[Path]:
     """Yield a folder that reads like the study, and in which selections, labels and the corpus may be
     changed.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with held_folder() as folder:
         copy = Path(folder) / "study"
         copy.mkdir()
         for path in sorted(root.resolve().iterdir()):

@@ -1,6 +1,6 @@
 """The study folder: where files are, and how a file is written so that a kill loses nothing.
 
-Conventions: a file is written whole: to a temporary name beside it, fsync, rename. Names that become folders
+Conventions: a file is written whole (made_aside.py). Names that become folders
 contain letters of any script, digits and ``. _ - +`` and start with neither ``.`` nor ``-``, so that no name
 can leave the study.
 """
@@ -11,15 +11,14 @@ import errno
 import hashlib
 import os
 import re
-import secrets
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 from faultscape.errors import StudyError, article, write_cure
+from faultscape.made_aside import UNFINISHED, write_whole
 
 NAME = re.compile(r"[^\W](?:[\w.+-])*|[+_][\w.+-]*", re.UNICODE)
-TEMPORARY = ".writing-"
+TEMPORARY = UNFINISHED
 
 
 def check_name(name: str, what: str = "model") -> str:
@@ -79,18 +78,10 @@ def put(path: Path, data: bytes) -> str:
     """Write a file whole or not at all and return its SHA-256; StudyError if the disk is full or not
     writable.
     """
-    # two machines may use the same process id
-    temporary = path.with_name(f"{TEMPORARY}{secrets.token_hex(4)}-{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        write_whole(path, data)
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
         raise cannot_write(path, error) from None
     return hashlib.sha256(data).hexdigest()
 

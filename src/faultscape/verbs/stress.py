@@ -194,8 +194,8 @@ def fog(
     set_
         The set to add fog to; default: the only set that was collected.
     depth
-        A folder of depth maps by image id: .npy in metres, or 16-bit PNG in metres times 256 (0: unknown);
-        default: the depth of a flat road.
+        A folder of depth maps by image id, of the images' size: .npy in metres, or 16-bit PNG in metres
+        times 256 (0: unknown); default: the depth of a flat road.
     beta
         Attenuation per metre. Repeatable. Default: 0.005, 0.01 and 0.02, a visibility of 600, 300 and 150 m.
     light

@@ -92,7 +92,7 @@ def _files(path: str) -> list[str]:
 
 def read_depth(path: str, digest: str, shape: tuple[int, ...]) -> np.ndarray:
     """Return depth (H, W) in metres, resized by nearest neighbour to the ``shape`` of an image, from ``.npy``
-    in metres, 16-bit PNG in 1/256 metres (0: unknown), or a layout.
+    in metres, 16-bit PNG in 1/256 metres (0: unknown in both), or a layout.
 
     Errors: ImageError for a file that has changed or does not hold depth.
     """
@@ -101,6 +101,37 @@ def read_depth(path: str, digest: str, shape: tuple[int, ...]) -> np.ndarray:
             f"{path}: the depth changed since images were made from it; put it back, or run the line of"
             " `faultscape stress` again"
         )
+    depth = _depth_values(path).astype(np.float32)
+    if depth.shape != tuple(shape):
+        depth = cv2.resize(depth, (shape[1], shape[0]), interpolation=cv2.INTER_NEAREST)
+    return depth
+
+
+def check_depth(path: str, shape: tuple[int, int]) -> None:
+    """Raise ImageError for a file of depth that does not fit an image of this ``shape``, or holds values that
+    are not a depth.
+    """
+    depth = _depth_values(path)
+    if depth.shape != shape:
+        raise ImageError(
+            f"{path}: has {depth.shape[1]} x {depth.shape[0]} pixels, its image {shape[1]} x {shape[0]};"
+            " give depth at the size of the image"
+        )
+    with np.errstate(over="ignore"):
+        depth = depth.astype(np.float32)
+    faults = {"NaN": np.isnan(depth), "infinite": np.isinf(depth), "negative": depth < 0}
+    for what, where in faults.items():
+        if bad := int(where.sum()):
+            raise ImageError(
+                f"{path}: {bad:,} of {depth.size:,} depths are {what}; give metres, and 0 where the depth is"
+                " unknown"
+            )
+    if not depth.any():
+        raise ImageError(f"{path}: every depth is 0, which means unknown; give metres")
+
+
+def _depth_values(path: str) -> np.ndarray:
+    """Return the numbers (H, W) of a depth file in metres."""
     try:
         if path.startswith(_LAYOUT):
             layout, files, camera = path.removeprefix(_LAYOUT).split("|")
@@ -108,7 +139,9 @@ def read_depth(path: str, digest: str, shape: tuple[int, ...]) -> np.ndarray:
             depth = np.zeros(0) if read is None else read(Frame("", "", depth=files, camera=camera))
         elif path.endswith(".npy"):
             data = read_bytes(path, ImageError)
-            depth = np.load(io.BytesIO(data), allow_pickle=False)
+            depth = np.asarray(np.load(io.BytesIO(data), allow_pickle=False))
+            if depth.dtype.kind not in "fiu":
+                raise ImageError(f"{path}: holds {depth.dtype} values; expected depth in metres as floats")
         else:
             data = read_bytes(path, ImageError)
             with decoding(path, ImageError):
@@ -120,13 +153,10 @@ def read_depth(path: str, digest: str, shape: tuple[int, ...]) -> np.ndarray:
                         f" {_PER_METRE} (0: unknown), or .npy of metres"
                     )
                 depth = np.asarray(picture) / _PER_METRE
-        depth = np.asarray(depth, np.float32)
     except (ValueError, TypeError, EOFError, MemoryError) as error:
         raise ImageError(f"{path}: holds no depth: {' '.join(str(error).split())[:100]}") from None
     if depth.ndim != 2 or not depth.size:
         raise ImageError(f"{path}: expected depth (H, W) in metres; got an array of shape {depth.shape}")
-    if depth.shape != tuple(shape):
-        depth = cv2.resize(depth, (shape[1], shape[0]), interpolation=cv2.INTER_NEAREST)
     return depth
 
 

@@ -83,7 +83,8 @@ def of_function(source: str, options: ModelOptions, device: str = "cpu") -> Netw
     try:
         loaded = function()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's code raises
-        raise ModelError(f"{source}: loading failed: {said_by(error)}") from None
+        hint = plug.import_hint(Path(source.rpartition(":")[0]), error)
+        raise ModelError(f"{source}: loading failed: {said_by(error)}{hint}") from None
     if not callable(loaded):
         raise ModelError(
             f"{source}: a function without arguments must return a network; it returned"

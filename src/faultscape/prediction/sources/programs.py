@@ -11,35 +11,30 @@ folder of images whose holder was killed is removed when the next program runs.
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
 import shlex
 import shutil
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
 
 from PIL import Image as Picture
 
 from faultscape import child_process
 from faultscape.corpus.photos import read_bytes_of
 from faultscape.corpus.sources import IMAGE_ENDINGS, MAP_ENDINGS
-from faultscape.errors import FaultscapeError, ImageError, ModelError
+from faultscape.errors import FaultscapeError, ImageError, ModelError, RefusedError
 from faultscape.formats.confidence import read_confidence
 from faultscape.formats.pictures import rgb_of
+from faultscape.made_aside import held_folder, identity
 from faultscape.maps import array_codes, runs
 from faultscape.prediction.batches import Batch, Row
 from faultscape.prediction.source import Opening, OpenModel, Part, Trial
 from faultscape.prediction.sources.folder import FolderModel
 from faultscape.study.settings import ModelOptions, Settings
 from faultscape.study.tables.corpus import Image
-
-_FOLDER, _HELD = "faultscape-", "held"
 
 
 class OpenProgram(OpenModel):
@@ -134,7 +129,10 @@ def _run_over(model: FolderModel, images: Sequence[Image], command: str) -> Batc
                 [Row(image.id, None, problem=problems[k]) for k, image in enumerate(images)],
                 (loaded - start, 0.0, 0.0, 0.0),
             )
-        status, last = run_words(command, words_of(command, inward, outward), folder)
+        try:
+            status, last = run_words(f"exec:{command}", words_of(command, inward, outward), folder)
+        except RefusedError as error:
+            raise ModelError(f"exec:{command}: {error}") from None
         ran = time.perf_counter()
         found = {p.stem: str(p) for p in sorted(outward.rglob("*")) if p.suffix.lower() in MAP_ENDINGS}
         if not found:
@@ -150,36 +148,6 @@ def _run_over(model: FolderModel, images: Sequence[Image], command: str) -> Batc
             for k, image in enumerate(images)
         ]
         return Batch(rows, (loaded - start, ran - loaded, 0.0, time.perf_counter() - ran))
-
-
-@contextmanager
-def held_folder() -> Iterator[str]:
-    """Yield a folder for a program, locked while in use; folders that are no longer in use are
-    removed first.
-    """
-    locks = glob.glob(os.path.join(glob.escape(tempfile.gettempdir()), f"{_FOLDER}*", _HELD))
-    for lock in filter(os.path.isfile, locks):
-        with suppress(OSError), open(lock, "rb") as file:
-            if _hold(file):
-                shutil.rmtree(os.path.dirname(lock), ignore_errors=True)
-    with (
-        tempfile.TemporaryDirectory(prefix=_FOLDER) as folder,
-        open(os.path.join(folder, "holding"), "wb") as file,
-    ):
-        if _hold(file):  # others can find it by its name only once it is locked
-            os.rename(file.name, os.path.join(folder, _HELD))
-        yield folder
-
-
-def _hold(file: IO[bytes]) -> bool:
-    """Lock a file until it is closed, and return whether that was possible."""
-    try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):
-        return False
-    return True
 
 
 def _copied(image: Image, to: Path) -> str | None:
@@ -215,23 +183,28 @@ def words_of(command: str, inward: Path, outward: Path) -> list[str]:
 
 
 def run_words(
-    command: str,
+    source: str,
     words: Sequence[str],
     folder: str,
     *,
     env: Mapping[str, str] | None = None,
     where: Path | None = None,
 ) -> tuple[int, str]:
-    """Run a command that works in ``folder``, and return its exit status and the last line that it printed;
+    """Run the command of a source that works in ``folder``, and return its exit status and the last line that
+    it printed; RefusedError if it moved the folder or put something else in its place.
+
     ``env`` is its whole environment, if that is not ours, and ``where`` its working directory.
     """
+    made = identity(folder)
     try:
         with Path(folder, "said").open("w+b") as file:  # held open, because the program may replace it
             status = child_process.run(words, file, folder, env=env, where=where)
             file.seek(max(0, os.fstat(file.fileno()).st_size - 4000))
             lines = file.read(4000).decode("utf-8", "replace").split("\n")
     except OSError as error:
-        raise ModelError(f"exec:{command}: {words[0]} cannot be run: {error.strerror}") from None
+        raise ModelError(f"{source}: {words[0]} cannot be run: {error.strerror}") from None
+    if identity(folder) != made:
+        raise RefusedError("it moved, removed or replaced the folder in which it ran")
     return status, next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
 
 

@@ -3,9 +3,9 @@ machine, as far as the system allows.
 
 Conventions: Linux only, by namespaces that need no privileges. The program is started by this file, which
 runs as a separate script and imports nothing of ours. It gets a user namespace, in which it is not an
-administrator and cannot undo the isolation, a network without interfaces, its own process tree, and an empty
-folder over each hidden one. What works is tried before it is promised (`available`). Its environment holds
-only what `environment` returns.
+administrator and cannot undo the isolation, a network without interfaces, its own process tree, an empty
+folder over each hidden one, and an empty file over each hidden file. What works is tried before it is
+promised (`available`). Its environment holds only what `environment` returns.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -35,6 +34,7 @@ _KEPT = (
 )
 _USER, _NET, _MOUNT, _PID, _IPC = 0x10000000, 0x40000000, 0x00020000, 0x20000000, 0x08000000  # CLONE_NEW...
 _READ_ONLY, _NO_SUID, _NO_DEVICE, _NO_EXEC, _RECURSIVE, _PRIVATE = 1, 2, 4, 8, 0x4000, 0x40000  # MS_...
+_BIND = 0x1000  # MS_BIND
 _DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 CANNOT = "it cannot be isolated from "  # prefix of the message when promised isolation fails
 _NOBODY = 1000  # the program's user id inside the namespace where we are root
@@ -53,8 +53,9 @@ def available() -> tuple[str, ...]:
     """Return what a program can be isolated from on this machine, by trying it."""
     if not sys.platform.startswith("linux"):
         return ()
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "truth").touch()
+    from faultscape.made_aside import held_folder  # here: the script itself imports nothing of ours
+
+    with held_folder() as folder:
         for way in _WAYS:
             trial = [sys.executable, "-I", "-S", "-c", _TRIAL, folder, *way]
             done = subprocess.run(  # noqa: S603 - a line of ours
@@ -66,8 +67,8 @@ def available() -> tuple[str, ...]:
 
 
 def line_of(words: Sequence[str], hidden: Collection[str], folders: Sequence[str]) -> list[str]:
-    """Return the arguments that run a command isolated from what is ``hidden``, including these
-    ``folders``.
+    """Return the arguments that run a command isolated from what is ``hidden``, including these ``folders``
+    and files.
     """
     if not hidden:
         return list(words)
@@ -120,8 +121,11 @@ def become(plan: str, *words: str) -> None:
         mount(b"none", "/", _RECURSIVE | _PRIVATE)
         if PROCESSES in hidden:
             mount(b"proc", "/proc", _NO_SUID | _NO_DEVICE | _NO_EXEC)
-        for folder in [folder for folder in folders if os.path.isdir(folder)]:
-            mount(b"tmpfs", folder, _READ_ONLY | _NO_SUID | _NO_DEVICE | _NO_EXEC, b"size=4k,mode=0555")
+        for place in folders:
+            if os.path.isdir(place):
+                mount(b"tmpfs", place, _READ_ONLY | _NO_SUID | _NO_DEVICE | _NO_EXEC, b"size=4k,mode=0555")
+            elif os.path.isfile(place):
+                call("mount", b"/dev/null", os.fsencode(place), None, ctypes.c_ulong(_BIND), None)
     except OSError as error:
         sys.exit(_told(f"{CANNOT}{', '.join(hidden)}: {error.strerror}", 126))
     if PROCESSES in hidden:

@@ -29,6 +29,7 @@ from faultscape.corpus.photos import read_photo
 from faultscape.corpus.stress.recipes import recipe_of
 from faultscape.errors import ImageError, ModelError, RefusedError, counted
 from faultscape.formats import png
+from faultscape.made_aside import held_folder
 from faultscape.maps import array_codes, runs
 from faultscape.maps.resize import nearest
 from faultscape.metrics.scorers import SUBMITTED
@@ -77,7 +78,7 @@ class OpenSubmission(OpenModel):
         images = [image for batch in asked for image in batch]
         if not images:
             return
-        with programs.held_folder() as folder:
+        with held_folder() as folder:
             start = time.perf_counter()
             shown, problems = self._show(images, Path(folder, "input"))
             ready = time.perf_counter()
@@ -114,7 +115,7 @@ class OpenSubmission(OpenModel):
     def first_scores(self, image: Image) -> np.ndarray | None:
         """Return the program's scores for an image, or None if it cannot be read or is left out."""
         self._tried = image.id
-        with programs.held_folder() as folder:
+        with held_folder() as folder:
             shown, _ = self._show([image], Path(folder, "input"))
             answers = self._run(folder, list(shown.values())) if shown else None
             one = shown.get(image.id)
@@ -158,20 +159,16 @@ class OpenSubmission(OpenModel):
         home.mkdir()
         words = programs.words_of(source.removeprefix(PREFIX), inward, outward)
         line = isolation.line_of(words, options.get("hidden", []), self._opening.hidden)
-        status, last = programs.run_words(
-            source.removeprefix(PREFIX),
-            line,
-            folder,
-            env=isolation.environment(os.environ, str(home)),
-            where=home,
-        )
-        self._refuse_changes()
-        if last.startswith(isolation.CANNOT):
-            raise ModelError(
-                f"{source}: {last}, as it was where this line began; run it on a machine where it can be"
-                " isolated"
-            )
         try:
+            status, last = programs.run_words(
+                source, line, folder, env=isolation.environment(os.environ, str(home)), where=home
+            )
+            self._refuse_changes()
+            if last.startswith(isolation.CANNOT):
+                raise ModelError(
+                    f"{source}: {last}, as it was where this line began; run it on a machine where it can be"
+                    " isolated"
+                )
             return self._answers(outward, shown, status, last)
         except RefusedError as error:
             raise RefusedError(f"{source} is refused: {error}") from None
@@ -255,7 +252,7 @@ def origin(source: Source, request: Request) -> Origin:
     ways = [way for way in isolation.available() if way in request.options.get("hidden", [way])]
     reach = [way for way in (isolation.NETWORK, isolation.PROCESSES, isolation.FILES) if way not in ways]
     if isolation.FILES in ways and spared:
-        reach.append("folders of images in which the program lies itself")
+        reach.append("folders of images or labels in which the program lies itself")
     options = cast(
         "ModelOptions", {"seed": 0, **request.options, "hidden": ways, "open": [*reach, isolation.REST]}
     )
@@ -324,8 +321,9 @@ def _first_scores(model: OpenSubmission, request: Request) -> dict[str, Any]:
 
 
 def _hidden_folders(request: Request, place: str) -> tuple[tuple[str, ...], bool]:
-    """Return the folders that a submission may not see (the study, its data sets and its images), and whether
-    some cannot be hidden because the program needs them; ModelError if that is the study.
+    """Return the places that a submission may not see (the study, its data sets, its images, and what labels
+    were imported from), and whether some cannot be hidden because the program needs them; ModelError if that
+    is the study.
     """
     needed = [os.path.realpath(path) for path in (tempfile.gettempdir(), *_files(place))]
     first, *others = [os.path.realpath(folder) for folder in request.hidden] or [""]
@@ -344,7 +342,7 @@ def _hidden_folders(request: Request, place: str) -> tuple[tuple[str, ...], bool
         *others,
         *(os.path.commonpath(map(os.path.realpath, sorted(folders))) for folders in of_sets.values()),
     ]
-    wanted = [folder for folder in dict.fromkeys(wanted) if folder and os.path.isdir(folder)]
+    wanted = [folder for folder in dict.fromkeys(wanted) if folder and os.path.exists(folder)]
     possible = [folder for folder in wanted if not any(_holds(folder, path) for path in needed)]
     outer = [
         folder

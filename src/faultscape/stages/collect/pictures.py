@@ -12,14 +12,16 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple
 from pathlib import Path
 
 from faultscape.corpus.duplicates import Groups
 from faultscape.corpus.parquet_rows import row_of
 from faultscape.corpus.photos import digest_of, look, opened
 from faultscape.corpus.sources import RECIPE, Found, absolute, find
-from faultscape.errors import ImageError
+from faultscape.errors import ImageError, counted
 from faultscape.formats import pictures
+from faultscape.formats.deep_pictures import DIM, REACH
 from faultscape.formats.pictures import Picture
 from faultscape.progress import progress
 from faultscape.study import store
@@ -87,16 +89,42 @@ def probe(
                 else:
                     good.append((f, picture))
                     if known.get(f"{f.path}\0{state}") != picture:
-                        file.write(
-                            json.dumps(
-                                [f.path, state, picture.width, picture.height, picture.digest, picture.dhash]
-                            )
-                            + "\n"
-                        )
+                        file.write(json.dumps([f.path, state, *astuple(picture)]) + "\n")
                 tick(1)
     except OSError as error:
         raise cannot_write(notes, error) from None
-    return good, bad
+    _tell_clipped(good)
+    return _without_dim(good, bad)
+
+
+def _without_dim(
+    good: list[tuple[Found, Picture]], bad: list[tuple[Found, str]]
+) -> tuple[list[tuple[Found, Picture]], list[tuple[Found, str]]]:
+    """Return what `probe` found, without the images of 16 bits if even the brightest of them is dim: then
+    they hold values of 13 or 14 bits, or reflectance, in a wider file. One bright image among them says that
+    the others are dark photographs.
+    """
+    reach = max((picture.reach for _, picture in good if picture.reach is not None), default=DIM)
+    if reach >= DIM:
+        return good, bad
+    bits = 8 + reach.bit_length()
+    deep = [f for f, picture in good if picture.reach is not None]
+    why = (
+        f"its 16-bit values would make an almost black image: in {counted(len(deep), 'such image')},"
+        f" {REACH} % of the values of each are at most {256 * reach + 255:,} of 65,535, as when {bits} bits"
+        f" are stored in a wider file; multiply all by {1 << (16 - bits)}, or save them as 8-bit PNG"
+    )
+    return [one for one in good if one[1].reach is None], bad + [(f, why) for f in deep]
+
+
+def _tell_clipped(good: list[tuple[Found, Picture]]) -> None:
+    if above := [(f, picture) for f, picture in good if picture.clipped]:
+        most = max(picture.clipped / (picture.width * picture.height) for _, picture in above)
+        print(
+            f"note: {counted(len(above), 'image holds', 'images hold')} floats from 0 to 1 and a few above,"
+            f" at most {most:.2%} of the pixels, which are read as white: {above[0][0].id}"
+            f"{', ...' if len(above) > 1 else ''}"
+        )
 
 
 def forget_notes(root: Path) -> None:

@@ -33,7 +33,7 @@ from faultscape.study.folder import existing, local, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import read_columns
-from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
+from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
 
 ENDING = ".jsonl"
 MOST_BYTES = 1 << 30
@@ -115,7 +115,7 @@ def read_answers(study: str, source: str) -> AnswersTaken:
                 f" {f'the first: {wrong[0][1]}' if wrong else 'the file is empty'}"
             )
         new = taken.enter(root, source)
-        log(root, "label import", source=source)
+        log_import(root, source)
     evidence.tell_discards(root, {one.image for one in taken.discards} & Answers(root).discarded().keys())
     return AnswersTaken(
         tuple((kind, count) for kind, count in new.items() if count),

@@ -13,7 +13,7 @@ from faultscape.stages.label.result import ChecksTaken
 from faultscape.study.answers.checks import COMMENT, RESOLVED, Checks
 from faultscape.study.lock import writing
 from faultscape.study.tables.corpus import read_corpus
-from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
+from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
 
 _STAGE = "checks"
 
@@ -82,6 +82,6 @@ def import_(root: Path, options: ImportOptions, file: Path) -> ChecksTaken:
                 f"{file}: no issue could be used;"
                 f" {f'the first: {failures[0].reason}' if failures else 'the file has none'}"
             )
-        log(root, "label import", source=options.source, truth=options.truth)
+        log_import(root, options.source, truth=options.truth)
     unresolved = sum(not one.resolved for one in checks.checks(options.truth))
     return ChecksTaken(options.truth, new, unresolved, len(failures))

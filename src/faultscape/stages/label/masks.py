@@ -31,7 +31,7 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
 from faultscape.study.tables.label_maps import StoredMap
-from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
+from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
 
 
 class NothingThereError(LabellingError):
@@ -118,7 +118,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
                 if (f.stage, f.name) == ("label", name) and f.image not in labels.get(who, {})
             ]
             replace_failures(root, "label", name, earlier + kept[name].failures)
-        log(root, "label import", source=options.named(source), truth=truth)
+        log_import(root, options.named(source), truth=truth)
     failures = [failure for one in kept.values() for failure in one.failures]
     new, replaced, unchanged = (
         sum(getattr(one, of) for one in kept.values()) for of in ("new", "replaced", "unchanged")

@@ -37,7 +37,7 @@ from faultscape.study.lock import writing
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, read_corpus
-from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
+from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
 
 _WORDS = {"left": "first", "right": "second"}  # answers, if the first model is on the left
 _STRENGTH = 0.6  # opacity of a map over its image
@@ -143,7 +143,7 @@ def import_(root: Path, options: ImportOptions, form: PairFormat, files: Sequenc
                 f" {f'the first: {wrong[0][1]}' if wrong else 'it has no choices yet'}"
             )
         new = Choices(root).add_all(choices, options.source)
-        log(root, "label import", source=options.source, truth=options.truth)
+        log_import(root, options.source, truth=options.truth)
     return ChoicesTaken(
         options.truth,
         new,

@@ -24,7 +24,7 @@ from faultscape.study.folder import put
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import read_corpus
-from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
+from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
 
 
 def export(root: Path, study: str, options: ExportOptions, form: TaskFormat) -> Asked:
@@ -111,7 +111,7 @@ def import_(root: Path, options: ImportOptions, form: TaskFormat, files: Sequenc
         everything = held.answers(truth)
         thrown = list(said.difficult(row for row in everything if row[0] in touched).items())
         discarded = held.discard(thrown, options.source)
-        log(root, "label import", source=options.source, truth=truth)
+        log_import(root, options.source, truth=truth)
     evidence.tell_discards(root, {image for image, _ in thrown})
     ties = sum(verdict is None for verdict in said.majority(everything).values())
     return Answered(truth, 0, 0, new, ties, discarded, len(failures), failures[0].reason if failures else "")

@@ -35,7 +35,7 @@ from faultscape.study.parts import Part, read_manifest, write_manifest
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name, read_corpus
-from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
+from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
 
 NONE = "none"
 
@@ -150,7 +150,7 @@ def import_(root: Path, source: str, column: str, truth: str, form: QuestionForm
         thrown = [*read.discards, *said.difficult(row for row in everything if row[0] in touched).items()]
         discarded = held.discard(thrown, source)
         replace_failures(root, "label", truth, rest + failures)
-        log(root, "label import", source=source, truth=truth, **({"column": column} if column else {}))
+        log_import(root, source, truth=truth, **({"column": column} if column else {}))
     tell_discards(root, {image for image, _ in thrown})
     ties = sum(verdict is None for verdict in said.majority(everything).values())
     fresh = sum(before.get(row[:3]) != row[3] for row in said.latest(read.answers))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from faultscape.corpus.groups import describe_groups
-from faultscape.errors import counted
+from faultscape.errors import counted, shortened
 from faultscape.metrics.catalogue import METRICS
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.metrics.intervals.units import LEAST, MANY, Units
@@ -36,16 +36,17 @@ def together(notes: Sequence[tuple[str, str]]) -> list[str]:
 def left_out(
     data: DataSet, measured: Mapping[str, int], failures: Mapping[str, Sequence[tuple[str, str]]]
 ) -> list[str]:
-    """Return a line for each model that lacks images."""
+    """Return a line for each model that lacks images, with the first of them."""
     notes = []
     for name, n in measured.items():
         if n < len(data.ids):
-            absent = sum(why in MISSING for _, why in failures.get(name, ()))
+            lacking = dict(failures.get(name, ()))
+            absent = sum(why in MISSING for why in lacking.values())
             what = "map" if data.models[name].has_maps else "scores"
             left = f"{absent} have no {what}" if absent == len(data.ids) - n else "see failures.csv"
             notes.append(
                 f"{name}: {len(data.ids) - n} of {len(data.ids)} images are left out ({left}); its "
-                "numbers are for the rest"
+                f"numbers are for the rest; left out: {shortened(sorted(lacking), most=3)}"
             )
     return notes
 

@@ -7,6 +7,7 @@ with the images that have a truth.
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -18,7 +19,7 @@ from faultscape.arguments import GroupRule
 from faultscape.classes.mapping import of_label_ids
 from faultscape.corpus import matches, sources
 from faultscape.corpus.groups import assign_groups
-from faultscape.errors import CorpusError, ModelError, OptionError, StudyError, closest
+from faultscape.errors import CorpusError, ModelError, OptionError, StudyError, closest, counted, shortened
 from faultscape.formats.scores import SCORE_ENDINGS
 from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
@@ -122,7 +123,7 @@ def of_files(
         if not path.exists():
             raise ModelError(f"{model}={source}: there is no such folder")
         maps = path / "labels" if (path / "labels").is_dir() else path
-        matched = matches.match(maps, ids, say=say)
+        matched = _matched(model, maps, ids, sources.MAP_ENDINGS, say)
         labels = of_label_ids(classes, matched) if classes else {}
         out[model] = Source(source, labels, [matched.get(i) for i in ids])
     for kind, named in scores.items():
@@ -134,7 +135,7 @@ def of_files(
                 )
             if not Path(source).exists():
                 raise ModelError(f"--{kind} {model}={source}: there is no such folder")
-            matched = matches.match(source, ids, endings=SCORE_ENDINGS, say=say)
+            matched = _matched(model, source, ids, SCORE_ENDINGS, say)
             known_so_far = out.get(check_name(model), Source(source))
             out[model] = replace(
                 known_so_far, scores={**known_so_far.scores, kind: [matched.get(i) for i in ids]}
@@ -168,6 +169,23 @@ def of_files(
         pictures,
         together=together,
     )
+
+
+def _matched(
+    model: str, source: str | os.PathLike[str], ids: Sequence[str], endings: frozenset[str], say: Say
+) -> dict[str, str]:
+    """Return {image id: file} for a model's files of maps or scores, and report those without a truth."""
+    found = sources.find([source], endings=endings, strip=False, say=say)
+    matched = matches.fit(os.fspath(source), found, ids, say=say)
+    kind, used = matches.one_kind(found, lambda _: None), {*matched.values()}
+    names = {f.id for f in kind}
+    if alone := sorted(names - {f.id for f in kind if f.path in used}):
+        what = counted(len(alone), "file has", "files have")
+        say(
+            f"note: {model}: {what} no truth, of {len(names)} in {source}, and "
+            f"{'is' if len(alone) == 1 else 'are'} not measured: {shortened(alone, most=3)}"
+        )
+    return matched
 
 
 def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataSet:

@@ -28,6 +28,7 @@ from faultscape.study.parts import Part, there
 from faultscape.study.settings import ModelOptions, ModelSettings, Settings, read_settings
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import part_name, shard_sizes, stress_shards
+from faultscape.study.tables.logs import imported_from
 from faultscape.study.tables.pixel_counts import MAPS
 from faultscape.study.tables.removed_images import each_whole_shard, read_removed, whole_sizes
 from faultscape.study.tables.stress_sets import read_stress
@@ -254,12 +255,13 @@ def _request(
 
 
 def _with_truth(root: Path) -> tuple[str, ...]:
-    """Return the folders that hold the truth: the study, and the known data sets that it was
-    collected from.
+    """Return the places that hold the truth: the study, the known data sets that it was collected from, and
+    what labels were imported from.
     """
     return (
         str(root.resolve()),
         *(str(Path(about.path).resolve()) for about in read_stress(root).data.values()),
+        *imported_from(root),
     )
 
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from faultscape.corpus.matches import match
-from faultscape.corpus.stress.files import DEPTH_ENDINGS, depth_digest, depth_of_layout, read_depth
+from faultscape.corpus.stress.files import DEPTH_ENDINGS, check_depth, depth_digest, depth_of_layout
 from faultscape.errors import CorpusError, counted
 from faultscape.stages.stress.data_frames import frames_of_set
 from faultscape.stages.stress.parents import Base
@@ -33,9 +33,9 @@ def depth_files(root: Path, folder: str | None, base: Base) -> dict[str, tuple[s
             found = {id_: os.path.abspath(place) for id_, place in of.items()}
         except CorpusError as error:
             raise CorpusError(f"--depth {str(error).removesuffix(', or give --pattern')}") from None
-        first = next(image for image in base.images if image.id in found)
-        # reject a file that is not a depth map before making anything
-        read_depth(found[first.id], "", (first.height, first.width))
+        for image in base.images:  # before anything is made
+            if image.id in found:
+                check_depth(found[image.id], (image.height, image.width))
     if found and len(found) < len(base.images):
         print(
             f"{what}: has no depth for {counted(len(base.images) - len(found), 'image')}; depth is "

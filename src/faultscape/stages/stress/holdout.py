@@ -21,10 +21,10 @@ from faultscape.formats import png
 from faultscape.maps import runs
 from faultscape.progress import progress
 from faultscape.stages import evidence
-from faultscape.stages.stress.options import HoldoutOptions
+from faultscape.stages.stress.options import HoldoutOptions, claim_place
 from faultscape.stages.stress.result import HeldOut
 from faultscape.stressors.holdout import Holdout, hold_out, open_labels, preset_classes, training_labels
-from faultscape.study.folder import existing, make_folder, put
+from faultscape.study.folder import existing, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
@@ -93,7 +93,7 @@ def _write(root: Path, settings: Settings, found: Holdout, options: HoldoutOptio
     return the number of images.
     """
     folder, truth = Path(str(options.write)), evidence.choose_truth(root, options.truth)
-    make_folder(folder)
+    claim_place(folder)
     where, places = label_maps.truth(root, truth), table(settings.class_list)
     written = 0
     images = [image for image in read_corpus(root) if not image.parent]

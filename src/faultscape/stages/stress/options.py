@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from faultscape.arguments import Place
 from faultscape.choices import Role
 from faultscape.errors import OptionError, closest
 from faultscape.stages.given_options import refuse_empty
+from faultscape.study.folder import TEMPORARY, make_folder, put
 
 RUNNING = ("study", "write", "engine", "workers", "overlay_only", "review")  # options that change no image
 FS_STATIC, VERSIONS = "fs-static", ("v1", "v2", "v3")
@@ -17,12 +19,32 @@ PRESETS = ("fishyscapes-v1", "fishyscapes-v2", "fishyscapes-v3", FS_STATIC)
 _MOST = 5
 
 
-def refuse_within(study: str, write: str | None) -> None:
-    """Raise OptionError for an output folder inside the study, whose own files could be mixed up with or
-    overwritten by the output.
+NOTES = ".made.json"  # marks a folder that we wrote, and holds the digests of images that it has
+
+
+def refuse_place(study: str, write: str | None) -> None:
+    """Raise OptionError for an output folder inside the study, or with files that we did not write: its files
+    could be mixed up with the output, or overwritten by it.
     """
-    if write and Path(write).resolve().is_relative_to(Path(study).resolve()):
+    if not write:
+        return
+    folder = Path(write)
+    if folder.resolve().is_relative_to(Path(study).resolve()):
         raise OptionError(f"--write {write}: is inside the study; give a folder outside it")
+    with suppress(OSError):  # reported when it is written to
+        held = [path.name for path in folder.iterdir() if not path.name.startswith(TEMPORARY)]
+        if held and NOTES not in held:
+            raise OptionError(
+                f"--write {write}: has files that `faultscape stress` did not write ({min(held)}"
+                f"{', ...' if len(held) > 1 else ''}); give a new or an empty folder"
+            )
+
+
+def claim_place(folder: Path) -> None:
+    """Make an output folder and mark it as ours, so that the same line may write to it again."""
+    make_folder(folder)
+    if not (folder / NOTES).exists():
+        put(folder / NOTES, b"{}")
 
 
 @dataclass(frozen=True)
@@ -45,7 +67,7 @@ class CorruptOptions:
 
     def __post_init__(self) -> None:
         refuse_empty(self)
-        refuse_within(self.study, self.write)
+        refuse_place(self.study, self.write)
         if self.seed < 0:
             raise OptionError(f"--seed must be a whole number, 0 or more; got {self.seed}")
         if self.truth is not None and not self.move_labels:
@@ -110,7 +132,7 @@ class BlendOptions:
 
     def __post_init__(self) -> None:
         refuse_empty(self)
-        refuse_within(self.study, self.write)
+        refuse_place(self.study, self.write)
         how = self.blending
         if self.preset not in PRESETS:
             raise OptionError(
@@ -173,7 +195,7 @@ class FogOptions:
 
     def __post_init__(self) -> None:
         refuse_empty(self)
-        refuse_within(self.study, self.write)
+        refuse_place(self.study, self.write)
 
 
 def severities_of(text: str) -> tuple[int, ...]:
@@ -209,7 +231,7 @@ class HoldoutOptions:
 
     def __post_init__(self) -> None:
         refuse_empty(self)
-        refuse_within(self.study, self.write)
+        refuse_place(self.study, self.write)
         if self.remove is not None and any([self.classes, self.preset, self.as_, self.truth, self.write]):
             raise OptionError("--remove only removes a holdout; give it alone")
         if self.truth is not None and not self.write:

@@ -15,12 +15,12 @@ from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, OptionError, counted
 from faultscape.formats import png
 from faultscape.stages import fill
+from faultscape.stages.stress.options import NOTES, claim_place
 from faultscape.stages.worker_calls import task
-from faultscape.study.folder import make_folder, put
+from faultscape.study.folder import put
 from faultscape.study.tables.corpus import Image, read_corpus
 
 _AT_ONCE = 64
-NOTES = ".made.json"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def write_images(
     """Write images of a study, {id: path within the folder}, and return how many were written now. ImageError
     for images that could not be made, after all others are written.
     """
-    make_folder(folder)
+    claim_place(folder)
     images = {image.id: image for image in read_corpus(root) if image.id in places}
     noted = _noted(folder / NOTES)
     todo = [

@@ -8,9 +8,11 @@ import csv
 import getpass
 import io
 import json
+import os
 import platform
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -248,3 +250,22 @@ def log(root: Path, verb: str, **what: Any) -> None:
     }
     with (root / "log.jsonl").open("a", encoding="utf-8", errors="surrogateescape") as file:
         file.write(json.dumps(entry, ensure_ascii=False, default=str) + "\n")
+
+
+def log_import(root: Path, source: str, **what: Any) -> None:
+    """Add a line to log.jsonl about labels that were imported; a path is written as an absolute one."""
+    log(root, "label import", source=os.path.abspath(source) if os.path.exists(source) else source, **what)
+
+
+def imported_from(root: Path) -> tuple[str, ...]:
+    """Return the files and folders that labels were imported from, as log.jsonl knows them, if they are
+    still there.
+    """
+    found: dict[str, None] = {}
+    with suppress(FileNotFoundError), (root / "log.jsonl").open("rb") as file:
+        for line in file:
+            with suppress(ValueError, RecursionError):
+                entry = json.loads(line)
+                if isinstance(entry, dict) and entry.get("verb") == "label import" and entry.get("source"):
+                    found[os.path.realpath(str(entry["source"]))] = None
+    return tuple(place for place in found if os.path.exists(place))

@@ -14,22 +14,21 @@ import contextlib
 import io
 import os
 import re
-import shutil
 import sys
-import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
 from fastapi import APIRouter, Request
-from fastapi.concurrency import run_in_threadpool
+from fastapi.concurrency import contextmanager_in_threadpool, run_in_threadpool
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.requests import ClientDisconnect
 
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, StudyError
 from faultscape.formats.label_tools.archive import is_zip, unpack
 from faultscape.labelling.catalogue import FORMATS, BundleFormat
+from faultscape.made_aside import held_folder
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate, TooOftenError
 from faultscape.study.parts import read_manifest
@@ -116,12 +115,11 @@ async def _received(
     """Store an upload in a temporary folder, read it, and return the report, and whether some of it cannot be
     used.
     """
-    folder = Path(tempfile.mkdtemp(prefix="faultscape-masks-"))
-    try:
-        file, size = folder / "sent", 0
+    async with contextmanager_in_threadpool(held_folder("masks-")) as folder:
+        file, size = Path(folder, "sent"), 0
         try:
             async with asyncio.timeout(SECONDS):
-                with file.open("wb") as out:
+                with await run_in_threadpool(file.open, "wb") as out:
                     async for part in request.stream():
                         size += len(part)
                         if size > MOST_BYTES:
@@ -132,8 +130,6 @@ async def _received(
         except OSError as error:
             raise LabellingError(f"the file cannot be stored: {error.strerror}") from None
         return await run_in_threadpool(_read, campaign, file, who, take, reader)
-    finally:
-        await run_in_threadpool(shutil.rmtree, folder, ignore_errors=True)
 
 
 def _read(

@@ -17,9 +17,10 @@ from faultscape.formats import png
 from faultscape.maps import runs
 from faultscape.stages import fill
 from faultscape.stages.stress.blends.blended_labels import ANOMALIES
+from faultscape.stages.stress.options import claim_place
 from faultscape.stages.worker_calls import task
 from faultscape.stressors.overlay import overlay_of
-from faultscape.study.folder import make_folder, put
+from faultscape.study.folder import put
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.stress_sets import labels_folder
@@ -50,7 +51,7 @@ def write_shared(
     """Write sets to a folder, and return the number of images. ImageError for images that could not be made,
     after all others are written.
     """
-    make_folder(folder)
+    claim_place(folder)
     images = [image for image in read_corpus(root) if image.set in sets]
     numbers = sorted({(image.set, image.shard) for image in images})
     jobs = [
