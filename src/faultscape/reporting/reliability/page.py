@@ -21,7 +21,12 @@ from faultscape.reporting.measure import figures as planes
 from faultscape.reporting.measure.page import flat
 from faultscape.reporting.reliability import cautions, curves, views
 from faultscape.reporting.reliability import figures as drawn
-from faultscape.reporting.reliability.document import Card
+from faultscape.reporting.reliability.document import (
+    Card,
+    first_holdout,
+    in_distribution_text,
+    pixels_words,
+)
 from faultscape.reporting.reliability.questions import CardIndex, headline, questions, verdict
 from faultscape.reporting.template import template
 
@@ -78,6 +83,8 @@ def _context(card: Card, facts: Facts) -> dict[str, Any]:
         "arrow_words": ARROW_WORDS,
         "headline": headline(index, standings),
         "claims": claims,
+        "pixels": pixels_words(card, first_holdout(card)),
+        "in_distribution": in_distribution_text(card),
         "keys": _keys(card),
         "models": list(enumerate(index.models)),
         "front": views.front(card, index),

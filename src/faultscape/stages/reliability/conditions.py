@@ -10,7 +10,7 @@ whole groups.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -66,7 +66,7 @@ def read_labelled_study(root: Path, settings: Settings, truth: str) -> LabelledS
 @dataclass(frozen=True)
 class Condition:
     """One condition: its name, its images in corpus order, and how made sets were made; ``holdout`` defines
-    the anomalous pixels if no labels do.
+    the anomalous pixels if no labels do, or is the one whose withheld classes are left out.
     """
 
     name: str
@@ -194,6 +194,15 @@ def find_conditions(
             "NAME`)"
         )
     return out, notes
+
+
+def in_distribution(conditions: Sequence[Condition], holdout: str) -> list[Condition]:
+    """Return the conditions with the classes that a holdout withholds left out, except those in which these
+    are the anomaly (ADE20k-InD and its corruptions in Buchanan et al. 2022, Table 3); all as they are for ''.
+    """
+    if not holdout:
+        return list(conditions)
+    return [replace(condition, holdout=holdout) for condition in conditions if not condition.holdout]
 
 
 def _misclassified(

@@ -43,6 +43,7 @@ from faultscape.stages.reliability.conditions import (
     LabelledStudy,
     Units,
     find_conditions,
+    in_distribution,
     read_labelled_study,
     units_of_images,
 )
@@ -113,9 +114,14 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
             leave_out=bool(options.resamples) and units.count <= MANY,
         )
         models = [ModelNumbers(root, counted[name], len(settings.class_list), units, draws) for name in names]
-        found = cards.judge(study, models, conditions, options.reference or names[0])
+        reference = options.reference or names[0]
+        found = cards.judge(study, models, conditions, reference)
+        kept = [
+            cards.judge(study, models, in_distribution(conditions, holdout), reference, holdout)
+            for holdout in study.withheld
+        ]
         found.evidence.update(judge_components(study, found, models, conditions, options))
-        document = _document(study, conditions, notes, counted, models, units, found, options)
+        document = _document(study, conditions, notes, counted, models, units, found, kept, options)
         frames = Frames(study).facts(document, found, models, conditions, options.worst)
         out = Path(options.output) if options.output else root / "reliability"
         _write(out, document, frames)
@@ -156,9 +162,10 @@ def _document(
     models: Sequence[ModelNumbers],
     units: Units,
     found: cards.Judgement,
+    kept: Sequence[cards.Judgement],
     options: ReliabilityOptions,
 ) -> Card:
-    """Return the document of the card."""
+    """Return the document of the card; ``kept`` are the numbers in distribution, one per holdout."""
     settings, names = study.settings, [model.name for model in models]
     others, of_preset = (
         preset_numbers(options.preset, found, models, conditions) if options.preset else ({}, [])
@@ -175,14 +182,25 @@ def _document(
             _condition(condition, cards.anomalous_share(found, condition.name), study)
             for condition in conditions
         ],
-        "cells": cards.cells(found, units, models, conditions),
+        "cells": [
+            cell
+            for of in (found, *kept)
+            for cell in cards.cells(of, units, models, in_distribution(conditions, of.holdout))
+        ],
         "objects": cards.objects(found),
-        "paired": cards.differences(study, found, units, models, conditions),
+        "paired": [
+            row
+            for of in (found, *kept)
+            for row in cards.differences(study, of, units, models, in_distribution(conditions, of.holdout))
+        ],
         "gaps": _gaps(options.study, study, counted, conditions),
         "guards": guards(study, found, units, conditions),
         "finders": sooner,
         "ranking": cards.ranking_without_labels(
-            found, names, next((c.name for c in conditions if c.kind == "clean"), "")
+            found,
+            next(iter(kept), found),
+            names,
+            next((c.name for c in conditions if c.kind == "clean"), ""),
         ),
         "times": [
             {
