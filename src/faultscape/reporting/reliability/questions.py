@@ -319,13 +319,14 @@ def headline(index: CardIndex, standings: Sequence[Standing]) -> str:
     """Return a heading that claims no more than the paired intervals of the first question allow."""
     if not standings:
         return "Nothing to report yet"
+    within = ", within one group of images" if (index.card.get("units") or {}).get("of_one") else ""
     if len(index.models) == 1:
-        return _of_one(index, index.models[0])
+        return _of_one(index, index.models[0]) + within
     first = standings[0]
     said = first.question.best.format(first.best) if first.best else first.question.none
     if first.best and len(first.cells) < len(index.models):
-        return f"Among the {len(first.cells)} models evaluated, {said}"
-    return said
+        return f"Among the {len(first.cells)} models evaluated, {said}{within}"
+    return said + within
 
 
 def _of_one(index: CardIndex, model: str) -> str:
@@ -336,6 +337,13 @@ def _of_one(index: CardIndex, model: str) -> str:
     if low is None or low <= 0:
         return f"{model} does not conclusively lose accuracy under corruption"
     return f"{model} loses {100 * lost:.0f} % of its mIoU under corruption"
+
+
+def best_value(standing: Standing) -> str:
+    """Return the best number on a question, for a card without any interval."""
+    leader = standing.leader
+    said = f"Best value: {leader} {_value(standing.cells[leader]):.3f}.".replace("-", "−")
+    return f"{said} {standing.question.caveat}".rstrip()
 
 
 def verdict(standing: Standing) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from faultscape.corpus.groups import describe_groups
+from faultscape.corpus.groups import OF_ONE_GROUP, describe_groups, of_one_group
 from faultscape.errors import counted
 from faultscape.metrics.catalogue import METRICS
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
@@ -88,11 +88,11 @@ def drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, np
                 else "with --block N they are cut"
             )
             return [f"{text}; intervals need at least {LEAST}: {cut} into runs of N consecutive images"]
-        return (
-            [f"{text}; Student's t with {units.count - 1} degrees of freedom"]
-            if units.count <= MANY
-            else [text]
-        )
+        if units.count <= MANY:
+            text += f"; Student's t with {units.count - 1} degrees of freedom"
+        if of_one_group(dict(zip(data.ids, data.together, strict=True))):
+            text += f"; {OF_ONE_GROUP}"
+        return [text]
     if units.count < LEAST:
         return [f"{counted(units.count, 'image')}: intervals need at least {LEAST}"]
     for metric, title in NEIGHBOURS.items():

@@ -16,6 +16,7 @@ from typing import Literal
 
 import numpy as np
 
+from faultscape.corpus.groups import of_one_group
 from faultscape.corpus.mixtures import mixture
 from faultscape.errors import ClassesError, OptionError, StudyError, closest
 from faultscape.stages.image_truths import Judged, find_judged, with_labels
@@ -87,11 +88,14 @@ class Condition:
 
 @dataclass(frozen=True)
 class Units:
-    """Units to resample: the unit of each image {id: number}, their count, and whether they are groups."""
+    """Units to resample: the unit of each image {id: number}, their count, whether they are groups, and
+    whether these are all of one group (``of_one``).
+    """
 
     of: Mapping[str, int]
     count: int
     grouped: bool
+    of_one: bool = False
 
 
 def find_conditions(
@@ -242,11 +246,11 @@ def units_of_images(images: Mapping[str, Image], conditions: Sequence[Condition]
     judged = {id_ for condition in conditions for id_ in condition.images}
     numbers: dict[str, int] = {}
     of: dict[str, int] = {}
-    grouped = False
+    groups: dict[str, str] = {}
     for image in (image for image in images.values() if image.id in judged):
         first = image
         while first.parent in images:
             first = images[first.parent]
-        grouped |= bool(image.group)
+        groups[first.id] = image.group
         of[image.id] = numbers.setdefault(f"group {image.group}" if image.group else first.id, len(numbers))
-    return Units(of, len(numbers), grouped)
+    return Units(of, len(numbers), any(groups.values()), of_one_group(groups))
