@@ -21,6 +21,7 @@ def predict(
     scorer: list[str] | None = None,
     measure: bool = False,
     truth: str | None = None,
+    set_: list[str] | None = None,
     pattern: str | None = None,
     resize_maps: bool | None = None,
     rename: Renames | None = None,
@@ -73,6 +74,8 @@ def predict(
         `measure` reuses the result.
     truth
         With --measure: the truth to use; default: labels, or the only one.
+    set_
+        Predict only the images of this set. Repeatable.
     pattern
         How the maps' file names become ids, for example {id}_pred.png.
     resize_maps
@@ -100,6 +103,7 @@ def predict(
         scorers,
         measure,
         truth,
+        None if set_ is None else list(several(set_)),
         pattern,
         resize_maps,
         rename,
@@ -115,6 +119,8 @@ def predict(
             "--rename and --remove apply to the whole study; run them without --shard, when no job of an"
             " array is running"
         )
+    if set_ and not models:
+        raise OptionError("--set needs NAME=SOURCE, the models that predict these sets")
     if truth is not None and not measure:
         raise OptionError("--truth needs --measure; add --measure, or remove --truth")
     return predict_models(options)

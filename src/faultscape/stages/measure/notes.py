@@ -52,8 +52,8 @@ def left_out(
 
 def absent(data: DataSet) -> list[str]:
     """Return a line if models of a study have no map of a set and are left out."""
-    why = "add the maps to its folder, or run networks on the set with `faultscape predict`"
-    return [f"{', '.join(data.absent)}: no map of set {data.part[0]}; left out; {why}"] if data.absent else []
+    how = f"run `{data.line}`" if data.line else "add the maps to its folder"
+    return [f"{', '.join(data.absent)}: no map of set {data.part[0]}; left out; {how}"] if data.absent else []
 
 
 def of_chosen(chosen: int, images: int, truth: str, *, intervals: bool) -> str:

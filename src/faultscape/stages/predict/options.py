@@ -102,6 +102,7 @@ class PredictOptions:
     scorer: list[str] | None = None
     measure: bool = False
     truth: str | None = None
+    set_: list[str] | None = None
     pattern: str | None = None
     resize_maps: bool | None = None
     rename: Renames | None = None
