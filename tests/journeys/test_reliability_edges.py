@@ -311,6 +311,12 @@ def test_what_is_lost_under_corruption_is_of_images_that_have_every_form_and_mis
         in card["notes"]
     )
     assert not any(note.startswith("all:") for note in card["notes"])
+    fs.stress.holdout(study[0], classes=["car"])
+    rows = [row for row in judged(study[0])["paired"] if row["metric"] == "relative_drop"]
+    assert [(row.get("holdout"), row["difference"], row["images"]) for row in rows] == [
+        (None, 0, 5),
+        ("holdout", 0, 5),
+    ]
 
 
 def test_one_drive_has_one_note_with_the_cure_and_nothing_to_say_about_others(study: Study) -> None:

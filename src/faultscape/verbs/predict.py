@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from faultscape.arguments import Place, Renames, Source, needed_text, place_text, several
 from faultscape.choices import Unmapped
 from faultscape.errors import OptionError
-from faultscape.stages.predict.options import Hardware, PredictOptions, Shown
+from faultscape.stages.predict.options import Hardware, PredictOptions, PredictPart, Shown
 from faultscape.stages.predict.result import Predicted
 
 
@@ -21,11 +23,11 @@ def predict(
     scorer: list[str] | None = None,
     measure: bool = False,
     truth: str | None = None,
-    set_: list[str] | None = None,
     pattern: str | None = None,
     resize_maps: bool | None = None,
     rename: Renames | None = None,
     remove: list[str] | None = None,
+    part: PredictPart = PredictPart(),
     shown: Shown = Shown(),
     hardware: Hardware = Hardware(),
 ) -> Predicted:
@@ -74,8 +76,6 @@ def predict(
         `measure` reuses the result.
     truth
         With --measure: the truth to use; default: labels, or the only one.
-    set_
-        Predict only the images of this set. Repeatable.
     pattern
         How the maps' file names become ids, for example {id}_pred.png.
     resize_maps
@@ -85,6 +85,8 @@ def predict(
         Repeatable.
     remove
         NAME: remove a model from the study, with its maps and all its counts; labels stay. Repeatable.
+    part
+        Which images are predicted: `PredictPart(set_=...)`.
     shown
         How a network sees images: `Shown(window=...)`.
     hardware
@@ -93,6 +95,8 @@ def predict(
     from faultscape.stages.predict.models import predict_models
 
     kept: list[str] | None = [str(keep)] if isinstance(keep, str) else keep
+    if isinstance(part, PredictPart):
+        part = replace(part, set_=list(several(part.set_)) or None)
     scorers = None if scorer is None else list(several(scorer))
     options = PredictOptions(
         needed_text(study, "study"),
@@ -103,11 +107,11 @@ def predict(
         scorers,
         measure,
         truth,
-        None if set_ is None else list(several(set_)),
         pattern,
         resize_maps,
         rename,
         remove,
+        part,
         shown,
         hardware,
         engine,
@@ -119,7 +123,7 @@ def predict(
             "--rename and --remove apply to the whole study; run them without --shard, when no job of an"
             " array is running"
         )
-    if set_ and not models:
+    if part.set_ and not models:
         raise OptionError("--set needs NAME=SOURCE, the models that predict these sets")
     if truth is not None and not measure:
         raise OptionError("--truth needs --measure; add --measure, or remove --truth")

@@ -53,7 +53,7 @@ def predict_models(options: PredictOptions) -> Predicted:
     with writing(root, array="predict" if options.shard else "", change=bool(renamed or removed)):
         if renamed or removed:
             changes.change(options.study, root, renamed, removed, given)
-        shards_of_sets(root, options.set_ or ())  # an unknown set is refused before anything is opened
+        shards_of_sets(root, options.sets)  # an unknown set is refused before anything is opened
         before, settings = toml.read_settings(root), toml.read_settings(root)
         fresh = [name for name in given if name not in settings.models]
         against = evidence.choose_truth(root, options.truth) if options.measure else ""
@@ -82,7 +82,7 @@ def predict_models(options: PredictOptions) -> Predicted:
             empty = [
                 name
                 for name, (maps, _) in counts.items()
-                if (maps == 0 and not (options.set_ and shard.dropped(root, name)))
+                if (maps == 0 and not (options.sets and shard.dropped(root, name)))
                 or name in takeover.refused
             ]
             unusable = bool(given) and not options.shard and len(empty) == len(counts)
@@ -95,7 +95,7 @@ def predict_models(options: PredictOptions) -> Predicted:
                     models={n: str(s) for n, s in given.items()},
                     engine=options.engine,
                     shard=options.shard,
-                    **({"set": options.set_} if options.set_ else {}),
+                    **({"set": options.sets} if options.sets else {}),
                 )
             if not options.shard:
                 changed_models.forget(root)
@@ -256,7 +256,7 @@ def _run(
     first, then = _in_order(root, away, counts)
     run(first, options.engine, workers=workers, apart=bool(runtimes), gpus=on_gpu)
     ready = [job for job in then if counts is None or counts.parents(job.number) <= _stored(root, job.name)]
-    if (waiting := len(then) - len(ready)) and options.set_:
+    if (waiting := len(then) - len(ready)) and options.sets:
         print(
             f"{counted(waiting, 'shard')} of made images {'waits' if waiting == 1 else 'wait'} for maps of"
             " the images they were made from: name that set with --set too"

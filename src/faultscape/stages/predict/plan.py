@@ -84,10 +84,10 @@ def plan(
     done = there(where)
     here = shard_sizes(root)  # a shard that left the corpus entirely needs nothing
     stale = [s for s in _stale(where, origin, done) if s in here]
-    asked = shards_of_sets(root, options.set_ or ())
+    asked = shards_of_sets(root, options.sets)
     if asked is not None and (others := len(set(stale) - asked)):
         raise OptionError(
-            f"--set {', '.join(options.set_ or ())}: the source, options or images of {name} changed, and"
+            f"--set {', '.join(options.sets)}: the source, options or images of {name} changed, and"
             f" {others} of {len(here)} shards, of other sets, are outdated too; leave --set out, so that one"
             " network predicts them all"
         )
