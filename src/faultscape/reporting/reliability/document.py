@@ -84,7 +84,7 @@ CARD_METRICS: tuple[CardMetric, ...] = (
         "Calibration AUROC",
         "high",
         "AUROC of doubt at finding wrong pixels among the known ones (the calibration AUC of Buchanan et al."
-        " 2022)",
+        " 2022); it depends on which pixels are wrong, so compare models of similar accuracy",
         "errors",
         "cal. AUROC",
     ),
