@@ -18,9 +18,11 @@ def card(
     half: float = 0.02,
     corruptions: tuple[str, ...] = ("fog", "snow"),
     intervals: bool = True,
+    in_distribution: bool = False,
 ) -> Card:
     """A card on which each model is ``gap`` better than the next in everything, by paired intervals of
-    ``half`` width; the second model's name is hostile.
+    ``half`` width; the second model's name is hostile. With ``in_distribution``, numbers without the class
+    ``thing`` are there too, larger by .1.
     """
     names = ["unet", HOSTILE, *(f"model {k}" for k in range(2, models))][:models]
     conditions: list[dict[str, Any]] = [{"name": "main", "kind": "clean", "images": 24, "sets": ["main"]}]
@@ -53,6 +55,7 @@ def card(
             "images": 24,
             "sets": ["main"],
             "holdout": "things",
+            "withheld": ["thing"],
             "anomalous": 0.05,
         },
     ]
@@ -131,6 +134,12 @@ def card(
                     "images": 24,
                 }
             )
+    if in_distribution:
+        for rows in (cells, paired):
+            kept = [row for row in rows if row["metric"] in ("miou", "relative_drop", "ece", "error_auroc")]
+            rows += [row | {"holdout": "things"} for row in kept]
+        for cell in (cell for cell in cells if "holdout" in cell):
+            cell |= {key: cell[key] + 0.1 for key in ("value", "low", "high") if cell[key] is not None}
     objects = [
         {
             "model": name,

@@ -35,7 +35,7 @@ class ModelRanking:
     sandwich_error: dict[str, float] | None = None  # {model: standard error of its score}
     effective_labels: float | None = None  # uniformly drawn labels that would carry the same information
     unusable: str = ""  # why it cannot be used; '' where it can
-    speaks_of: str = ""  # what its intervals are about: pool, future, or only the chosen images
+    speaks_of: str = ""  # what its intervals are about: pool, future, one-group, or the chosen images
     consistency_ratio: float | None = None  # of perron
     shares: dict[str, float] | None = None  # of hodge: gradient, curl, harmonic
     tie_parameter: float | None = None  # of bradley_terry with ties
@@ -146,9 +146,12 @@ def standings_text(standings: Standings, describe_score: Callable[[str], str] = 
             continue
         there = any(not math.isnan(low) for low, _ in ranking.score_interval.values())
         of = (
-            {"chosen": "descriptive", "pool": "of this pool", "future": "of data to come"}.get(
-                ranking.speaks_of
-            )
+            {
+                "chosen": "descriptive",
+                "pool": "of this pool",
+                "future": "of data to come",
+                "one-group": "of more images of the same group",
+            }.get(ranking.speaks_of)
             if there
             else ""
         )

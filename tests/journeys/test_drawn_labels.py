@@ -247,6 +247,17 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     assert "whole groups are redrawn, and labels lie in 6 of 6 groups: fewer than 20" in typed
     page = Page(Path(fs.report(answers.study, selection="random").path).read_text(encoding="utf-8"))
     assert "95 % interval, data to come" in page.text
+    runs = {n: f"drive:{k // 10 + 1}" for k, n in enumerate(sorted(answers.images))}
+    fs.collect(answers.study, grouping=fs.Grouping(group=runs))
+    capsys.readouterr()
+    assert main([*line, "future", "-v"]) == 0
+    typed = capsys.readouterr().out
+    assert "reuse_mean, intervals of more images of the same group" in typed
+    assert "all images are of one group or sequence, so intervals describe more images of it" in typed
+    assert "data to come" not in typed
+    page = Page(Path(fs.report(answers.study, selection="random").path).read_text(encoding="utf-8"))
+    assert "95 % interval, more of the same group" in page.text
+    assert any("not for others" in words for words in page.text)
     fs.collect(
         answers.study, grouping=fs.Grouping(group={n: str(int(n[-3:-1]) // 2) for n in answers.images})
     )

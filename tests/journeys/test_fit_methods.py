@@ -12,6 +12,8 @@ from PIL import Image
 
 import faultscape as fs
 from faultscape.errors import ModelError, OptionError
+from faultscape.stages import graph
+from faultscape.stages.snapshot import Snapshot
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 from made_methods import METHODS, QUICK, fitted, kept
@@ -101,10 +103,41 @@ def test_a_method_can_be_fitted_before_the_network_was_ever_predicted(trained: T
     told(*out[-1].split()[2:], "--engine", "local")
     with refused(
         ModelError,
-        "plain is trained, but not predicted yet, and runs code; if you trust it, run `faultscape predict"
-        f" {study} plain={trained.source}` first",
+        "plain is trained, but not predicted yet, and runs code; if you trust it, give its source: --model"
+        f" plain={trained.source}",
     ):
         fs.fit(study, "knn", model="plain")
+
+
+def test_a_network_in_a_file_of_your_own_can_be_fitted_before_it_is_predicted(
+    trained: Trained, tmp_path: Path
+) -> None:
+    study, source = trained.study, str(trained.folder / "tokens.py") + ":net"
+    (trained.folder / "tokens.py").write_text(TOKENS)
+    out = told("fit", study, "knn", "--model", f"mine={source}")
+    assert any("runs the code of" in line for line in out)
+    assert out[-1] == f"next: faultscape predict {study} mine={source} --scorer knn --measure"
+    assert "mine" not in read_settings(Path(study)).models
+
+    def methods() -> list[tuple[str, tuple[str, ...]]]:
+        held = graph.nodes(Snapshot(Path(study)))
+        return [(one.state, one.why) for one in held if one.name == "mine/knn"]
+
+    assert methods() == [("done", ())]
+    fs.predict(study, {"mine": source}, scorer=["knn"], engine="local")
+    assert methods() == [("done", ())]
+    again = fs.fit(study, "knn", model={"mine": source})
+    assert [one.name for one in again.methods] == ["knn"]
+    (tmp_path / "other.py").write_text(TOKENS)
+    with refused(ModelError, f"--model mine={tmp_path}/other.py:net: the study has a model mine already, "):
+        fs.fit(study, "knn", model=f"mine={tmp_path}/other.py:net")
+    with refused(
+        ModelError, "late is not predicted yet, and a temperature is kept with a model of the study"
+    ):
+        fs.fit(study, "temperature", model={"late": source})
+    with refused(OptionError, "--model: expected NAME, or NAME=SOURCE; got 'mine='"):
+        fs.fit(study, "knn", model="mine=")
+    fs.predict(study, remove=["mine"])
 
 
 def test_the_same_line_fits_the_same_file_and_another_seed_another(predicted: Trained) -> None:

@@ -284,6 +284,12 @@ def test_what_a_removed_or_renamed_model_makes_stale_says_that_and_nothing_else(
     follow(maps)
     fs.predict(maps, remove=["zero"])
     assert stale(maps, "standings", "main") == ("a model of the selection was renamed or removed",)
+    follow(maps)
+    fs.predict(maps, {"late": str(corpus.models["model-0"])}, engine="local")
+    assert stale(maps, "measures") == stale(maps, "plan") == ("model late was added",)
+    fs.compare(maps, engine="local")
+    select(maps)
+    assert stale(maps, "standings", "main") == ("model late was added",)
     labels = next(node for node in _nodes(maps) if node.artefact == "labels")
     number = len(read_selection(Path(maps))[0].images)
     # they are all there still

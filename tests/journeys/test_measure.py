@@ -326,7 +326,12 @@ def test_a_study_and_a_list_have_groups_of_their_own(
     assert fs.measure(study, worst=0, choices=fs.Choices(boundaries=False)).document["units"] == {
         "drawn": "groups",
         "count": 6,
+        "of_one": True,
     }
+    assert (
+        "95 % intervals for more images of the same group"
+        in (Path(study) / "measures" / "report.html").read_text()
+    )
     text = (
         f'[near]\ntruth = "{corpus.truth}"\nclasses = "{corpus.classes}"\nblock = 3\nmodels = {{ good ='
         f' "{corpus.models["model-0"]}" }}\n'
@@ -343,7 +348,11 @@ def test_a_study_and_a_list_have_groups_of_their_own(
         "0",
     ]
     assert main(words) == 0
-    assert document(tmp_path / "o")["datasets"]["near"]["units"] == {"drawn": "groups", "count": 4}
+    assert document(tmp_path / "o")["datasets"]["near"]["units"] == {
+        "drawn": "groups",
+        "count": 4,
+        "of_one": True,
+    }
     (tmp_path / "list.toml").write_text(text.replace("block = 3", "group = 3"))
     assert "group is 3; expected a pattern" in refused_line(*words)
 

@@ -8,6 +8,7 @@ import json
 import shlex
 from pathlib import Path
 
+import in_distribution_reference as reference
 import numpy as np
 import pytest
 
@@ -227,6 +228,71 @@ def test_the_numbers_of_the_card_are_those_of_the_pixels(corpus: made.Corpus, tm
     assert value("contrast-5", "consistency") == pytest.approx(np.mean(iou), abs=1e-12)
 
 
+def test_under_a_holdout_numbers_are_those_of_the_classes_that_models_learn(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
+    study = stressed(corpus, tmp_path)
+    fs.predict(study, nets(corpus), scorer=["msp"], engine="local")
+    card = fs.reliability(study, engine="local", resamples=0, worst=0).document
+    root, car = Path(study), 2
+    kept = [c for c in range(5) if c != car]
+    truth = {
+        id_: np.where(np.arange(96)[:, None] < 84, of, 255)
+        for id_, of in zip(corpus.ids, corpus.truths, strict=True)
+    }
+    every = read_corpus(root)
+
+    def pixels(model: str, set_: str) -> reference.Pixels:
+        maps, doubt = {}, {}
+        for number in {image.shard for image in every}:
+            held = label_maps.read_maps(label_maps.predictions(root, model), number)
+            maps |= {id_: runs.decode(code) for id_, code in held.items()}
+            doubt |= {id_: of for id_, (of,) in outputs.read_kept(root, model, "doubt-msp", number)}
+        ids = [image.id for image in every if image.set == set_]
+        true = np.concatenate([truth[id_.removeprefix(f"{set_}/")].ravel() for id_ in ids])
+        return (
+            true,
+            np.concatenate([maps[id_].ravel() for id_ in ids]),
+            1 - np.concatenate([doubt[id_].ravel() for id_ in ids]),
+        )
+
+    def value(model: str, condition: str, metric: str, scorer: str = "") -> float:
+        cell = find_cell(card, model, condition, metric, scorer, "holdout")
+        assert cell is not None
+        assert cell["value"] is not None
+        return cell["value"]
+
+    conditions = {
+        (c["corruption"], c["severity"]): c["name"] for c in card["conditions"] if c["kind"] == "corrupted"
+    }
+    mious, auroc = {}, {}
+    for model in ("net", "other"):
+        held = {name: pixels(model, name) for name in ("main", *conditions.values())}
+        for name, of in held.items():
+            assert value(model, name, "miou") == pytest.approx(reference.miou(of, kept), abs=1e-12)
+            assert value(model, name, "ece") == pytest.approx(reference.ece(of, kept), abs=1e-6)
+            auroc[model, name] = reference.calibration_auroc(of, kept)
+            assert value(model, name, "error_auroc", "msp") == pytest.approx(
+                auroc[model, name], abs=2e-3 if name == "main" else 0.03
+            )
+        mious[model] = {key: reference.miou(held[name], kept) for key, name in conditions.items()}
+        mean = reference.corrupted(mious[model])
+        assert value(model, "all corruptions", "miou") == pytest.approx(mean, abs=1e-10)
+        drop = 1 - mean / reference.miou(held["main"], kept)
+        assert value(model, "all corruptions", "relative_drop") == pytest.approx(drop, abs=1e-10)
+        error = reference.corruption_error(mious[model], mious["net"])
+        assert value(model, "all corruptions", "corruption_error") == pytest.approx(error, abs=1e-10)
+        mean = np.mean([value(model, name, "error_auroc", "msp") for name in conditions.values()])
+        assert value(model, "all corruptions", "error_auroc", "msp") == pytest.approx(mean, abs=1e-10)
+        assert find_cell(card, model, "main", "miou")["value"] < value(model, "main", "miou")
+    (row,) = [
+        row
+        for row in card["paired"]
+        if row.get("holdout") and (row["condition"], row["metric"]) == ("main", "error_auroc")
+    ]
+    assert row["difference"] == pytest.approx(auroc["net", "main"] - auroc["other", "main"], abs=4e-3)
+
+
 def test_the_means_over_corruptions_and_what_follows_from_them(counted: str) -> None:
     card = fs.reliability(counted, engine="local").document
     get = lambda model, condition, metric: find_cell(card, model, condition, metric)["value"]  # noqa: E731
@@ -251,7 +317,7 @@ def test_differences_are_signed_and_over_what_both_have(counted: str) -> None:
     card = fs.reliability(counted, engine="local").document
     for row in card["paired"]:
         one, other = (
-            find_cell(card, row[side], row["condition"], row["metric"], row["scorer"])
+            find_cell(card, row[side], row["condition"], row["metric"], row["scorer"], row.get("holdout", ""))
             for side in ("first", "second")
         )
         assert one is not None

@@ -311,6 +311,42 @@ def test_what_is_lost_under_corruption_is_of_images_that_have_every_form_and_mis
         in card["notes"]
     )
     assert not any(note.startswith("all:") for note in card["notes"])
+    fs.stress.holdout(study[0], classes=["car"])
+    rows = [row for row in judged(study[0])["paired"] if row["metric"] == "relative_drop"]
+    assert [(row.get("holdout"), row["difference"], row["images"]) for row in rows] == [
+        (None, 0, 5),
+        ("holdout", 0, 5),
+    ]
+
+
+def test_one_drive_has_one_note_with_the_cure_and_nothing_to_say_about_others(study: Study) -> None:
+    page = Path(study[0]) / "reliability" / "report.html"
+    fs.stress.corrupt(study[0], corruption=["contrast"], severities="5", engine="local")
+    nets = {"net": network(study), "other": network(study, WEIGHTS[::-1].copy(), "other")}
+    fs.predict(study[0], nets, scorer=["msp"], engine="local")
+    fs.collect(study[0], grouping=fs.Grouping(group=dict.fromkeys(study[1].ids, "drive")))
+    card = judged(study[0])
+    assert {cell["low"] for cell in card["cells"]} == {None}
+    (note,) = [note for note in card["notes"] if "intervals" in note]
+    assert note == (
+        "intervals resample whole groups, need at least 6, and the images are of 1 group: `faultscape collect"
+        f" {study[0]} --block N` cuts groups into runs of N consecutive images"
+    )
+    said = page.read_text()
+    assert "have no intervals" not in said
+    assert "<dd>Best value: " in said
+    assert said.count("No difference has an interval") == 1
+    runs = {id_: f"drive:{k * 7 // 10 + 1}" for k, id_ in enumerate(sorted(study[1].ids))}
+    for groups, beyond in (
+        (runs, "more images of the one group or sequence"),
+        (runs | {max(runs): "other"}, "data to come"),
+    ):
+        fs.collect(study[0], grouping=fs.Grouping(group=groups))
+        card = judged(study[0])
+        assert not [note for note in card["notes"] if "intervals" in note]
+        said = page.read_text()
+        assert f"95 % intervals for {beyond}" in said
+        assert (", within one group of images</h1>" in said) == (beyond != "data to come")
 
 
 def test_options_that_change_nothing_are_named(study: Study) -> None:

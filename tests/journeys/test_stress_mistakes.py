@@ -195,11 +195,10 @@ def test_a_model_without_maps_of_a_set_is_left_out_and_where_all_lack_them_predi
     fs.predict(study, {"folder": str(corpus.models["model-0"]), **net}, engine="local")
     corrupted(study)
     said = refused_line("measure", study, "--set", "contrast-1")
-    assert (
-        f"--set contrast-1: no model has maps of it yet; `faultscape status {study}` prints the"
-        " predict line" in said
-    )
-    assert main(fs.status(study).next.split()[1:]) == 0
+    line = f"faultscape predict {study} dark={net['dark']} --set contrast-1"
+    assert f"--set contrast-1: no model has maps of it yet; run `{line}` (a folder of maps needs" in said
+    assert main(line.split()[1:]) == 0
+    assert main(fs.status(study).next.split()[1:]) == 0  # the sets that the line did not name
     measured = fs.measure(
         study, part=fs.StudyPart(set_=["contrast-1", "main"]), resamples=0, engine="local"
     ).document["datasets"]

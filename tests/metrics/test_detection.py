@@ -291,6 +291,15 @@ def test_calibration_auroc_of_the_release(confidence, auroc):
     assert found.correct.auroc == pytest.approx(auroc)
 
 
+@pytest.mark.parametrize(("most", "auroc"), [(1.0, 5 / 6), (0.2, 2 * (1 / 3 - 0.2 / 8) / 0.9)])
+def test_calibration_auroc_depends_on_the_accuracy_of_the_model(most: float, auroc: float) -> None:
+    doubt = (np.arange(1000) + 0.5) / 1000 * most  # perfectly calibrated: wrong as often as doubted
+    wrong = np.round(doubt * 1000).astype(int)
+    score = np.concatenate([doubt.repeat(wrong), doubt.repeat(1000 - wrong)])
+    label = np.arange(len(score)) < wrong.sum()
+    assert misclassification(score, label).incorrect.auroc == pytest.approx(auroc, abs=1e-3)
+
+
 @pytest.mark.parametrize(
     ("confidence", "ap"), [((1, 0, 0, 0, 1), 1), ((1, 0.8, 0.5, 0.1, 0.5), 0.75), ((0.5,) * 5, 0.4)]
 )

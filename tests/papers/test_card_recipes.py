@@ -83,6 +83,54 @@ def test_table_2_of_s3_has_its_columns(root: Path, tmp_path: Path) -> None:
     assert find_cell(fs.reliability(study).document, "one", "three", "auroc", "msp") is not None
 
 
+def ade20k_tree(root: Path, images: int) -> None:
+    """Drawn streets in the layout of ADE20K, whose cars are chairs and whose signs are sofas."""
+    classes = resolve("ade20k")
+    names = ("wall", "floor", "sky", "tree", "chair", "sofa")
+    ids = np.array([classes.ids[classes.names.index(name)] for name in names], np.uint8)
+    of = np.arange(256) % 4
+    of[[id_ for id_, name, _ in street.CLASSES if name == "car"]] = 4
+    of[[id_ for id_, name, _ in street.CLASSES if name == "sign"]] = 5
+    for k in range(images):
+        scene = street.corpus_scene(k)
+        for folder, end, pixels in (
+            ("images", "jpg", cv2.cvtColor(scene.image[::2, ::2], cv2.COLOR_RGB2BGR)),
+            ("annotations", "png", ids[of[scene.truth[::2, ::2]]]),
+        ):
+            path = root / "ADEChallengeData2016" / folder / "validation" / f"ADE_val_{k:08}.{end}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            assert cv2.imwrite(str(path), pixels)
+
+
+def test_table_3_of_s3_is_in_distribution_and_has_all_classes_beside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fs, "predict", partial(fs.predict, engine="local"))
+    one = {"corruption": ["fog"], "severities": "3", "engine": "local"}  # of 20 sets
+    monkeypatch.setattr(reliability, "corrupted", lambda study: fs.stress.corrupt(study, **one))
+    ade20k_tree(tmp_path / "data", 2)
+    weights = np.random.default_rng(3).normal(size=(150, 3)).astype(np.float32) * 3
+    models = {"one": str(colour_network(tmp_path / "ade.onnx", weights))}
+    study = tmp_path / "study"
+    said = reliability.ade20k(str(study), str(tmp_path / "data"), models)
+    head = (study / "reliability" / "table-s3.csv").read_text().splitlines()[0].split(",")
+    assert head[1::3] == [
+        "main InD mIoU",
+        "main InD calibration AUC",
+        "corrupted InD mIoU",
+        "s3-paper AUC-ROC",
+        "s3-paper AUC-PR",
+        "main all classes mIoU",
+        "main all classes calibration AUC",
+        "corrupted all classes mIoU",
+    ]
+    assert "InD: in distribution, without chair, sofa (s3-paper): withheld pixels are left" in repr(said)
+    in_distribution = find_cell(said.document, "one", "main", "miou", holdout="s3-paper")
+    measured = fs.measure(str(study), part=fs.StudyPart(holdout="s3-paper"), resamples=0, engine="local")
+    assert in_distribution is not None
+    assert in_distribution["value"] == measured.models["one"]["miou"]["value"]
+
+
 def test_table_1_of_s4_has_every_score_and_edition(root: Path, tmp_path: Path) -> None:
     study = str(tmp_path / "study")
     fishyscapes.base(study, str(root / "cityscapes"))

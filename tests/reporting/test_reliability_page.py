@@ -14,7 +14,7 @@ from markupsafe import escape
 from faultscape.reporting.anomaly_frames import FrameCard, FramePicture, Ring
 from faultscape.reporting.measure.coverage import held
 from faultscape.reporting.reliability import views
-from faultscape.reporting.reliability.document import CORRUPTED, Card
+from faultscape.reporting.reliability.document import CORRUPTED, Card, CardTraining
 from faultscape.reporting.reliability.page import Facts, card_page
 from faultscape.reporting.reliability.questions import CardIndex, above_chance, questions, verdict
 from faultscape.reporting.reliability.tables import latex_text, markdown_text, views_of
@@ -299,6 +299,65 @@ def test_models_of_other_scorers_are_compared_by_those_of_their_own_rows_and_unb
     standing = CardIndex(what).stand(asked)
     assert (standing.best, standing.behind) == ("unet", [HOSTILE, "model 2"])
     assert standing.gaps["model 2", "unet"][0] == -standing.gaps["unet", "model 2"][0]
+
+
+def trained(*withheld: str) -> CardTraining:
+    return {
+        "backbone": "made",
+        "head": "linear",
+        "loss": "ce",
+        "images": 1,
+        "withheld": list(withheld),
+        "inherited": [],
+        "steps": 0,
+        "batch": 1,
+        "rate": 0.1,
+        "losses": [],
+        "watched": [],
+    }
+
+
+def test_numbers_in_distribution_come_first_and_those_of_all_classes_are_named() -> None:
+    what = card(2, in_distribution=True)
+    titles = [question.title for question in questions(what)]
+    assert titles[:4] == [
+        "mIoU under corruption, InD",
+        "mIoU under corruption, all classes",
+        "Relative drop under corruption, InD",
+        "Relative drop under corruption, all classes",
+    ]
+    assert "Consistency" in titles  # which no holdout changes
+    standings = [CardIndex(what).stand(question) for question in questions(what)[:2]]
+    assert [round(one.cells["unet"]["value"], 3) for one in standings] == [0.56, 0.46]
+    columns = {c["title"] for c in views.front(what, CardIndex(what))["columns"]}
+    assert {"mIoU main InD", "mIoU main all classes", "calibration AUROC InD", "consistency"} <= columns
+    held = views.severities(what, CardIndex(what))
+    assert held is not None
+    assert round(held["grids"][0]["clean"], 3) == 0.8
+    assert "InD: in distribution, without thing (things)" in card_page(what)
+    assert " InD" not in card_page(card(2))
+
+
+def test_held_out_classes_enter_the_summary_among_models_that_did_not_learn_them() -> None:
+    what = card(3)
+    title = "Finding held-out classes, things"
+    said = lambda: verdict(CardIndex(what).stand({q.title: q for q in questions(what)}[title]))  # noqa: E731
+    assert said().endswith(
+        " Not known to be trained without these classes: unet, " + HOSTILE + " and model 2."
+    )
+    what["models"][0]["training"] = trained()
+    what["models"][1]["training"] = trained("thing")
+    what["models"][2]["training"] = trained("thing", "other")
+    assert said().startswith(f"{HOSTILE} is conclusively best")
+    assert said().endswith(" Left out, since trained with held-out classes: unet.")
+    what["models"][2]["training"] = trained("other")
+    assert said() == (
+        f"{HOSTILE} 0.350 (0.320 to 0.380). No other model was compared. Left out, since trained with"
+        " held-out classes: unet and model 2."
+    )
+    what["models"][1]["training"] = trained()
+    assert title not in [question.title for question in questions(what)]
+    assert "Trained with some of them: unet (thing), " in card_page(what)
 
 
 def test_low_is_better_turns_the_sign_of_a_difference() -> None:

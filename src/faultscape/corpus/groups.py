@@ -25,6 +25,9 @@ from faultscape.corpus.id_lists import counting
 from faultscape.errors import OptionError, counted
 
 _IDS = ("id", "image")
+OF_ONE_GROUP = (  # of intervals
+    "all images are of one group or sequence, so intervals describe more images of it, not of others"
+)
 _EXAMPLE = '"{group}_*"'
 
 
@@ -110,6 +113,20 @@ def join_blocks(groups: Mapping[str, str]) -> dict[str, str]:
         for id_, group in groups.items()
     }
     return {} if set(out.values()) == {"block"} and "block" in joined else out
+
+
+def of_one_group(groups: Mapping[str, str]) -> bool:
+    """Whether all images ({id: group}, '' for one that is alone) belong to one group, or to runs that
+    ``cut_blocks`` made of one, or of all images: they tell nothing about other drives, cities or patients.
+
+    >>> of_one_group({"a_1": "a:1", "a_2": "a:2"}), of_one_group({"x": "block:1", "y": "block:2"})
+    (True, True)
+    >>> of_one_group({"a_1": "a:1", "b_1": "b"}), of_one_group({"a_1": "a", "x": ""}), of_one_group({})
+    (False, False, False)
+    """
+    if not groups or not all(groups.values()):
+        return False
+    return len(set(join_blocks(groups).values())) <= 1
 
 
 def assign_groups(

@@ -41,14 +41,14 @@ def without(cells: np.ndarray, withheld: np.ndarray | None) -> np.ndarray:
     return out
 
 
-def image_miou(cells: np.ndarray) -> float:
-    """Return the mIoU of one image's confusion matrix (C + 1, C + 1), over the classes that either side has;
-    NaN where all pixels are void.
+def image_miou(cells: np.ndarray, withheld: np.ndarray | None = None) -> float:
+    """Return the mIoU of one image's confusion matrix (C + 1, C + 1), over the classes that either side has,
+    without ``withheld`` ones (C,); NaN where all pixels are void.
 
     >>> image_miou(np.array([[2, 0, 0], [1, 1, 0], [0, 0, 0]])).__round__(4)
     0.5833
     """
-    of = without(cells, None)
+    of = without(cells, withheld)
     both, union = np.diag(of)[:-1], of.sum(1)[:-1] + of.sum(0)[:-1] - np.diag(of)[:-1]
     return float((both[union > 0] / union[union > 0]).mean()) if (union > 0).any() else float("nan")
 

@@ -35,9 +35,9 @@ from faultscape.standings import FEW, ModelRanking
 from faultscape.ties import DECIMALS, tie_order
 
 # fewer images than FEW get no interval; for whole groups, with Student's intervals, LEAST are enough
-# what intervals are about: the pool that was drawn from, or data to come like it; or they describe the
-# chosen images
-POOL, FUTURE, CHOSEN = "pool", "future", "chosen"
+# what intervals are about: the pool that was drawn from, or data to come like it, or more images of the one
+# group that the pool is of; or they describe the chosen images
+POOL, FUTURE, ONE_GROUP, CHOSEN = "pool", "future", "one-group", "chosen"
 MANY = 20  # groups of images from which percentiles of the bootstrap are used; with fewer Student's t
 INTERVAL = "percentile bootstrap over images; of reuse_mean Wilson's"
 

@@ -35,7 +35,9 @@ def cityscapes(study: str, data: str, models: dict[str, str], *, objects: str | 
 
 
 def ade20k(study: str, data: str, models: dict[str, str], *, classes: str = "s3-paper") -> Reliability:
-    """Make Table 3: ADE20k-InD and its corruptions, with three classes held out (ADE20k-Open)."""
+    """Make Table 3: ADE20k-InD and its corruptions (columns InD), with three classes held out
+    (ADE20k-Open).
+    """
     fs.collect(
         study, data, classes="ade20k", role="test", known=fs.KnownData(layout="ade20k", split="validation")
     )

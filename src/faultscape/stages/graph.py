@@ -8,7 +8,7 @@ something other than the current study; else done. Nodes are in the order in whi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,7 +48,8 @@ ARTEFACTS = (
     REPORT,
 )
 State = Literal["done", "stale", "missing"]
-EXPLAINS_ALL = (METHOD, "models")  # with a changed method or renamed models, all inputs may differ
+_MODELS = "models"  # the input that lists names, with commas
+EXPLAINS_ALL = (METHOD, _MODELS)  # with a changed method or renamed models, all inputs may differ
 EXPLAINED = {"photos": ("selection", "maps")}  # different images have different photos
 
 
@@ -85,7 +86,8 @@ def node(snapshot: Snapshot, artefact: Artefact, name: str = "") -> Node:
     again = artefact.again(snapshot, name) if state != "done" else Again({})
     line = artefact.line(snapshot, name) if state != "done" and not again.in_the_way else ""
     words, waits = artefact.describe(snapshot, name), artefact.waits(snapshot, name)
-    why = (*why_text(artefact, differing), *again.left_out, *filter(None, [again.in_the_way]))
+    added = () if held is None else _added(held.get(_MODELS, ""), now.get(_MODELS, ""))
+    why = (*why_text(artefact, differing, added), *again.left_out, *filter(None, [again.in_the_way]))
     return Node(artefact.name, artefact.verb, name, state, why, words, line, waits, again.in_the_way)
 
 
@@ -136,9 +138,32 @@ def is_stuck(found: Iterable[Node]) -> bool:
     return any(node.in_the_way for node in found)
 
 
-def why_text(artefact: Artefact, differing: Iterable[str]) -> tuple[str, ...]:
-    """Return the reasons why an artefact is stale, each once."""
-    said = [
-        artefact.reasons.get(name, f"{name} changed" if not artefact.in_parts else "") for name in differing
-    ]
+def why_text(artefact: Artefact, differing: Iterable[str], added: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the reasons why an artefact is stale, each once; ``added`` are the models that came, if none was
+    renamed or removed.
+    """
+    reasons = dict(artefact.reasons)
+    if added:
+        reasons[_MODELS] = f"{listed_models(added)} added"
+    said = [reasons.get(name, f"{name} changed" if not artefact.in_parts else "") for name in differing]
     return tuple(dict.fromkeys(reason for reason in said if reason))
+
+
+def listed_models(names: Sequence[str]) -> str:
+    """Return the subject of a sentence about some models.
+
+    >>> listed_models(["fcn"]), listed_models(["fcn", "unet"])
+    ('model fcn was', 'models fcn, unet were')
+    """
+    return f"model {names[0]} was" if len(names) == 1 else f"models {', '.join(names)} were"
+
+
+def _added(held: str, now: str) -> tuple[str, ...]:
+    """Return the models of a list that another lacks; () if one of the other's is missing.
+
+    >>> _added("a,b", "a,b,c"), _added("a,b", "a,c")
+    (('c',), ())
+    """
+    before = held.split(",")
+    after = now.split(",")
+    return tuple(name for name in after if name not in before) if set(before) <= set(after) else ()

@@ -3,9 +3,9 @@ should keep.
 
 Conventions: a made set without labels of its own uses those of its parents (`stages.made_sets`). Anomaly
 labels are those of a blended set, or of the truth ``anomaly`` of a data set; under a holdout, withheld pixels
-are the anomaly (stressors.holdout), for collected images only; if other labels define the anomaly, they are
-void, because models did not learn them. If a corruption leaves each pixel in place, the model's own map of
-the parent is the expected map.
+are the anomaly (stressors.holdout) of collected images, and void in made ones; if other labels define the
+anomaly, they are void, because models did not learn them. If a corruption leaves each pixel in place, the
+model's own map of the parent is the expected map.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Judge:
 
     def views(self, id_: str, size: tuple[int, int]) -> list[View]:
         """Return the ways to evaluate an image, at a size (width, height): plainly, if it has labels, and
-        under each holdout, if it was collected.
+        under each holdout, if no other labels define its anomalies.
         """
         about = self._judged.get(id_, Judged())
         with self._lock:
@@ -169,9 +169,12 @@ class Judge:
         if semantic is not None and anomaly is not None and self._withheld is not None:
             anomaly[(anomaly == KNOWN) & self._withheld[semantic]] = VOID
         out = [View("", semantic, anomaly, pasted)] if semantic is not None or anomaly is not None else []
-        if semantic is not None and anomaly is None and not about.made:
+        if semantic is not None and anomaly is None:
             out += [
-                View(name, semantic, open_labels(semantic, hold)) for name, hold in self._holdouts.items()
+                View(name, np.where(hold.is_withheld[semantic], len(self._classes), semantic), None)
+                if about.made
+                else View(name, semantic, open_labels(semantic, hold))
+                for name, hold in self._holdouts.items()
             ]
         return out
 

@@ -2,8 +2,9 @@
 the keys of their parts.
 
 Conventions: a score is rounded once to float16, from the float32 that would be stored, so that both ways give
-the same bytes. Sets with neither anomaly labels nor a holdout keep one place of 16. Keys identify a model by
-the checksum of its label maps or, for made sets whose maps were dropped, by what they were made from.
+the same bytes. Images with neither anomaly labels nor anomalies of a holdout keep one place of 16. Keys
+identify a model by the checksum of its label maps or, for made sets whose maps were dropped, by what they
+were made from.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from faultscape.study.parts import Part, key_of, read_manifest, there, write_man
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps, outputs, pixel_counts
 from faultscape.study.tables.corpus import Image, part_name
-from faultscape.study.tables.pixel_counts import MAPS, MapCounts
+from faultscape.study.tables.pixel_counts import MAPS, ClassBins, MapCounts
 from faultscape.study.tables.removed_images import whole_corpus
 from faultscape.study.tables.stress_sets import read_stress
 
 MSP = doubt_folder("msp")
-METHOD = 2  # raised when the same maps and scores give different counts
+METHOD = 3  # raised when the same maps and scores give different counts
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ class PixelCounter:
 
     def _of_map(
         self, map_: np.ndarray, plain: View | None, confidence: np.ndarray | None
-    ) -> tuple[np.ndarray | None, None, np.ndarray | None]:
+    ) -> tuple[np.ndarray | None, None, ClassBins | None]:
         if plain is None or plain.semantic is None:
             return None, None, None
         truth = (
@@ -174,13 +175,14 @@ class PixelCounter:
         cells[-1] = 0  # void in the truth is not an error
         if confidence is None:
             return cells, None, None
-        judged = plain.semantic != len(self._classes)
-        counts = calibration.calibration_counts(np.minimum(confidence, 1), plain.semantic == map_, judged)
-        return (
-            cells,
-            None,
-            np.stack([counts[name].astype(float) for name in ("bin_count", "bin_right", "bin_confidence")]),
+        right = plain.semantic == map_
+        bins = calibration.counts_by_class(
+            np.minimum(confidence, 1), right, plain.semantic, len(self._classes)
         )
+        there = np.flatnonzero(bins[:, 0].any(1))
+        if not len(there):
+            there = np.array([0])  # an image that is void everywhere is counted too
+        return cells, None, ClassBins(there, bins[there])
 
     def _of_view(
         self, view: View, map_: np.ndarray, scores: Mapping[str, np.ndarray], views: Sequence[View], id_: str
@@ -192,7 +194,7 @@ class PixelCounter:
             else np.where(view.semantic == void, VOID, view.semantic != map_).astype(np.uint8)
         )
         groups, objects = group_pixels(view.anomaly, wrong, view.pasted)
-        coarse = view.anomaly is None and len(views) == 1
+        coarse = all(one.anomaly is None for one in views)
         for folder, score in scores.items():
             if folder in self._scorers:
                 scorer, offset, channels = self._scorers[folder]
@@ -209,7 +211,7 @@ def _written(held: MapCounts, codes: Sequence[tuple[str, str, bytes]]) -> bytes:
     )
     head = [
         sparse,
-        None if held.bins is None else held.bins.tolist(),
+        None if held.bins is None else [held.bins.classes.tolist(), held.bins.bins.tolist()],
         [(folder, holdout, len(code)) for folder, holdout, code in codes],
     ]
     return json.dumps(head).encode() + b"\n" + b"".join(code for _, _, code in codes)
@@ -228,7 +230,11 @@ def _read(code: bytes) -> tuple[MapCounts, list[tuple[str, str, bytes]]]:
     for folder, holdout, size in listed:
         out.append((folder, holdout, rest[at : at + size]))
         at += size
-    return MapCounts(cells, None, None if bins is None else np.array(bins)), out
+    return MapCounts(cells, None, None if bins is None else _bins(*bins)), out
+
+
+def _bins(classes: list[int], bins: list[list[list[float]]]) -> ClassBins:
+    return ClassBins(np.array(classes, np.int64), np.array(bins).reshape(len(classes), 3, calibration.BINS))
 
 
 def state_of_maps(part: Part, stamp: str) -> str:
@@ -376,10 +382,10 @@ class CountParts:
 
     def _holdouts_of(self, shard: int) -> dict[str, list[str]]:
         """Return the holdouts that a shard's counts depend on: all of the study's if the shard has collected
-        images or anomaly labels.
+        images, labels or anomaly labels.
         """
-        some = self._by_shard.get(shard, ())
-        judged = any(not image.parent or self.judged[image.id].anomaly is not None for image in some)
+        some = [(image, self.judged[image.id]) for image in self._by_shard.get(shard, ())]
+        judged = any(not image.parent or of.semantic or of.anomaly for image, of in some)
         return {name: list(words) for name, words in self._holdouts.items()} if judged else {}
 
     def _labels_of(self, shard: int) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from faultscape.arguments import Place, needed_text, several
+from faultscape.arguments import Place, Source, needed_text, several
 from faultscape.choices import FitMethod, MethodPreset
-from faultscape.stages.fit.options import TEMPERATURE, FitData, FitOptions, MethodOptions
+from faultscape.stages.fit.options import TEMPERATURE, FitData, FitOptions, MethodOptions, model_and_source
 from faultscape.stages.fit.result import FittedMethods, FittedTemperature
 
 
@@ -12,7 +12,7 @@ def fit(
     study: Place,
     method: FitMethod,
     *,
-    model: str,
+    model: Source,
     layer: list[str] | None = None,
     select_layer: bool = False,
     preset: MethodPreset | None = None,
@@ -44,7 +44,8 @@ def fit(
     method
         temperature, odin, standardised-max-logit, mahalanobis, knn, knn-class or flow.
     model
-        A network of the study, predicted or trained.
+        A network of the study, predicted or trained; for methods also NAME=SOURCE, a network that is not
+        predicted yet.
     layer
         The layer to tap, by its name in the network; LAYER:in is the layer's input. Several for flow.
         Default: the input of the last layer; for flow the last layer before an activation.
@@ -78,10 +79,11 @@ def fit(
         Options of the methods: `MethodOptions(k=...)`.
     """
     layers = tuple(several(layer) or ())
+    name, source = model_and_source(model)
     options = FitOptions(
         needed_text(study, "study"),
         method,
-        model,
+        name,
         validation,
         truth,
         per_class,
@@ -95,6 +97,7 @@ def fit(
         as_,
         data,
         method_options,
+        source,
     )
     if method == TEMPERATURE:
         from faultscape.stages.fit.fit_temperature import fit_model

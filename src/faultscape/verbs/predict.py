@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from faultscape.arguments import Place, Renames, Source, needed_text, place_text, several
 from faultscape.choices import Unmapped
 from faultscape.errors import OptionError
-from faultscape.stages.predict.options import Hardware, PredictOptions, Shown
+from faultscape.stages.predict.options import Hardware, PredictOptions, PredictPart, Shown
 from faultscape.stages.predict.result import Predicted
 
 
@@ -25,6 +27,7 @@ def predict(
     resize_maps: bool | None = None,
     rename: Renames | None = None,
     remove: list[str] | None = None,
+    part: PredictPart = PredictPart(),
     shown: Shown = Shown(),
     hardware: Hardware = Hardware(),
 ) -> Predicted:
@@ -82,6 +85,8 @@ def predict(
         Repeatable.
     remove
         NAME: remove a model from the study, with its maps and all its counts; labels stay. Repeatable.
+    part
+        Which images are predicted: `PredictPart(set_=...)`.
     shown
         How a network sees images: `Shown(window=...)`.
     hardware
@@ -90,6 +95,8 @@ def predict(
     from faultscape.stages.predict.models import predict_models
 
     kept: list[str] | None = [str(keep)] if isinstance(keep, str) else keep
+    if isinstance(part, PredictPart):
+        part = replace(part, set_=list(several(part.set_)) or None)
     scorers = None if scorer is None else list(several(scorer))
     options = PredictOptions(
         needed_text(study, "study"),
@@ -104,6 +111,7 @@ def predict(
         resize_maps,
         rename,
         remove,
+        part,
         shown,
         hardware,
         engine,
@@ -115,6 +123,8 @@ def predict(
             "--rename and --remove apply to the whole study; run them without --shard, when no job of an"
             " array is running"
         )
+    if part.set_ and not models:
+        raise OptionError("--set needs NAME=SOURCE, the models that predict these sets")
     if truth is not None and not measure:
         raise OptionError("--truth needs --measure; add --measure, or remove --truth")
     return predict_models(options)

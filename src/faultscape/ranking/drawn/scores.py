@@ -36,6 +36,8 @@ NO_PART = (
     f"{CORPUS} is left out: it is of all images, also those on which models agree, and not of a part of them"
 )
 
+OF_DATA_TO_COME = "intervals speak of data to come, of which this pool is a sample"  # begins a note
+
 
 @dataclass(frozen=True, eq=False)
 class Found:
@@ -171,7 +173,7 @@ def unbiased(
 
 def _anew(group: np.ndarray, drawn: np.ndarray) -> str:
     """Return what is redrawn when intervals are about data to come: images, or whole groups of them."""
-    told = "intervals speak of data to come, of which this pool is a sample"
+    told = OF_DATA_TO_COME
     if len(np.unique(group)) == len(group):
         return f"{told}: images are redrawn, each for itself"
     labelled = len(np.unique(group[drawn]))

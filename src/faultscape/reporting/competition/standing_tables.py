@@ -22,7 +22,7 @@ from faultscape.errors import counted as counted_words
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.agreement import spearman
 from faultscape.ranking.catalogue import RANKINGS, UNBIASED
-from faultscape.ranking.replicates import CHOSEN, FUTURE, POOL
+from faultscape.ranking.replicates import CHOSEN, FUTURE, ONE_GROUP, POOL
 from faultscape.reporting import figures
 from faultscape.standings import (
     FEW,
@@ -34,7 +34,12 @@ from faultscape.standings import (
     shown_best,
 )
 
-SPEAKS_OF = {POOL: "this pool", FUTURE: "data to come", CHOSEN: "the chosen images"}
+SPEAKS_OF = {
+    POOL: "this pool",
+    FUTURE: "data to come",
+    ONE_GROUP: "more of the same group",
+    CHOSEN: "the chosen images",
+}
 CAVEAT = (
     "These images were chosen for what the models predict, not at random: scores, ranks and intervals"
     " describe these images only."

@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
-from typing import Any, Literal, Required, TypedDict, cast
+from typing import Any, Literal, NotRequired, Required, TypedDict, cast
 
 import numpy as np
 
@@ -80,10 +80,11 @@ GapRow = TypedDict(
 
 
 class DrawnUnits(TypedDict):
-    """What intervals resample, images or groups, and how many there are."""
+    """What intervals resample, images or groups, how many there are, and whether all are of one group."""
 
     drawn: Literal["images", "groups"]
     count: int
+    of_one: NotRequired[bool]
 
 
 class SetDocument(TypedDict, total=False):

@@ -3,7 +3,8 @@ made.
 
 Conventions: a cell is a number of a model, or of a model and scorer, under one condition or over all
 corrupted ones; undefined is null, intervals are 95 %. Differences are over the images that both have. Missing
-numbers are listed, with the command that makes them.
+numbers are listed, with the command that makes them. A cell or difference with a ``holdout`` is in
+distribution: over the classes that the holdout keeps, without the pixels of those that it withholds.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
+from faultscape.errors import shortened
 from faultscape.nouns import JsonObject
 
 CORRUPTED = "all corruptions"  # the condition of means over corruptions
@@ -82,7 +84,7 @@ CARD_METRICS: tuple[CardMetric, ...] = (
         "Calibration AUROC",
         "high",
         "AUROC of doubt at finding wrong pixels among the known ones (the calibration AUC of Buchanan et al."
-        " 2022)",
+        " 2022); it depends on which pixels are wrong, so compare models of similar accuracy",
         "errors",
         "cal. AUROC",
     ),
@@ -143,12 +145,13 @@ def own_scorer(scorers: Sequence[str]) -> str:
 
 
 class CardCell(TypedDict, total=False):
-    """One number of the card."""
+    """One number of the card; ``holdout`` is set if it is in distribution."""
 
     model: str
     scorer: str
     condition: str
     metric: str
+    holdout: str
     value: float | None
     low: float | None
     high: float | None
@@ -157,11 +160,12 @@ class CardCell(TypedDict, total=False):
 
 class CardDifference(TypedDict, total=False):
     """The difference of two rows, first minus second, in one number, over the images that both have;
-    ``second_scorer`` is set if the second model's scorer differs.
+    ``second_scorer`` is set if the second model's scorer differs, ``holdout`` if it is in distribution.
     """
 
     metric: str
     condition: str
+    holdout: str
     scorer: str
     second_scorer: str
     first: str
@@ -359,10 +363,53 @@ def method_flags(card: Card, model: str, scorer: str) -> list[str]:
     return [flag for method in methods if method["scorer"] == scorer for flag in method["flags"]]
 
 
-def find_cell(card: Card, model: str, condition: str, metric: str, scorer: str = "") -> CardCell | None:
-    """Return a cell of the card, or None if it is empty."""
-    wanted = (model, condition, metric, scorer)
+def find_cell(
+    card: Card, model: str, condition: str, metric: str, scorer: str = "", holdout: str = ""
+) -> CardCell | None:
+    """Return a cell of the card, in distribution if a ``holdout`` is named, or None if it is empty."""
+    wanted = (model, condition, metric, scorer, holdout)
     for cell in card["cells"]:
-        if (cell["model"], cell["condition"], cell["metric"], cell.get("scorer", "")) == wanted:
+        held = (cell["model"], cell["condition"], cell["metric"], cell.get("scorer", ""))
+        if (*held, cell.get("holdout", "")) == wanted:
             return cell
     return None
+
+
+def holdouts_of(card: Card) -> list[str]:
+    """Return the holdouts for which a card has numbers in distribution."""
+    return list(dict.fromkeys(name for cell in card["cells"] if (name := cell.get("holdout", ""))))
+
+
+def first_holdout(card: Card) -> str:
+    """Return the holdout whose numbers in distribution are shown where there is room for one; '' for none."""
+    return next(iter(holdouts_of(card)), "")
+
+
+def pixels_words(card: Card, holdout: str) -> str:
+    """Return what a title says about the pixels that a number counts: nothing on a card without holdouts.
+
+    >>> pixels_words({"cells": []}, "")
+    ''
+    >>> held = {"cells": [{"holdout": "few"}]}
+    >>> pixels_words(held, "few"), pixels_words(held, "")
+    (' InD', ' all classes')
+    """
+    there = holdouts_of(card)
+    if not holdout:
+        return " all classes" if there else ""
+    return " InD" if len(there) == 1 else f" InD ({holdout})"
+
+
+def in_distribution_text(card: Card) -> str:
+    """Return what InD means on a card; '' without a holdout."""
+    withheld = {c["holdout"]: c.get("withheld", []) for c in card["conditions"] if c.get("holdout")}
+    said = [
+        f"without {shortened(names)} ({name})" if (names := withheld.get(name, [])) else f"without {name}"
+        for name in holdouts_of(card)
+    ]
+    if not said:
+        return ""
+    return (
+        f"InD: in distribution, {' or '.join(said)}: withheld pixels are left out; all classes: a withheld"
+        " class counts like any other, so that a model trained without it cannot be right there"
+    )

@@ -21,8 +21,13 @@ from faultscape.reporting.measure import figures as planes
 from faultscape.reporting.measure.page import flat
 from faultscape.reporting.reliability import cautions, curves, views
 from faultscape.reporting.reliability import figures as drawn
-from faultscape.reporting.reliability.document import Card
-from faultscape.reporting.reliability.questions import CardIndex, headline, questions, verdict
+from faultscape.reporting.reliability.document import (
+    Card,
+    first_holdout,
+    in_distribution_text,
+    pixels_words,
+)
+from faultscape.reporting.reliability.questions import CardIndex, best_value, headline, questions, verdict
 from faultscape.reporting.template import template
 
 ARROWS = {"high": "↑", "low": "↓"}
@@ -59,10 +64,9 @@ def _whole(card: Card) -> Card:
 def _context(card: Card, facts: Facts) -> dict[str, Any]:
     index = CardIndex(card)
     standings = [index.stand(question) for question in questions(card)]
+    told = verdict if (decided := any(standing.decided for standing in standings)) else best_value
     claims = (
-        [(standing.question.title, verdict(standing)) for standing in standings]
-        if len(index.models) > 1
-        else []
+        [(standing.question.title, told(standing)) for standing in standings] if len(index.models) > 1 else []
     )
     sets = views.anomaly_sets(card, index)
     named = {one["name"] for one in sets}
@@ -78,6 +82,9 @@ def _context(card: Card, facts: Facts) -> dict[str, Any]:
         "arrow_words": ARROW_WORDS,
         "headline": headline(index, standings),
         "claims": claims,
+        "undecided": len(index.models) > 1 and not decided,
+        "pixels": pixels_words(card, first_holdout(card)),
+        "in_distribution": in_distribution_text(card),
         "keys": _keys(card),
         "models": list(enumerate(index.models)),
         "front": views.front(card, index),

@@ -21,17 +21,19 @@ class PartialMeans:
     def __init__(self, card: Card) -> None:
         self._reference = card.get("reference", "")
         names = {one["name"] for one in card["conditions"] if one["kind"] == "corrupted"}
-        self._sets: dict[tuple[str, str, str], set[str]] = {}
+        self._sets: dict[tuple[str, str, str, str], set[str]] = {}
         for cell in card["cells"]:
             if cell["condition"] in names and cell["value"] is not None:
-                row = cell["metric"], cell["model"], cell.get("scorer", "")
+                row = cell["metric"], cell.get("holdout", ""), cell["model"], cell.get("scorer", "")
                 self._sets.setdefault(row, set()).add(cell["condition"])
         self._of = {
-            metric: set[str]().union(*(held for row, held in self._sets.items() if row[0] == metric))
-            for metric in {row[0] for row in self._sets}
+            about: set[str]().union(*(held for row, held in self._sets.items() if row[:2] == about))
+            for about in {row[:2] for row in self._sets}
         }
 
-    def share(self, model: str, condition: str, metric: str, scorer: str = "") -> Share | None:
+    def share(
+        self, model: str, condition: str, metric: str, scorer: str = "", holdout: str = ""
+    ) -> Share | None:
         """Return the share of the sets that a mean is over; None where it is complete, or no such mean.
 
         >>> cells = [("a", "fog-1"), ("a", "fog-2"), ("b", "fog-1")]
@@ -42,17 +44,17 @@ class PartialMeans:
         >>> PartialMeans(card).share("b", "all corruptions", "miou")
         (1, 2)
         """
-        return self.share_within(None, model, metric, scorer) if condition == CORRUPTED else None
+        return self.share_within(None, model, metric, scorer, holdout) if condition == CORRUPTED else None
 
     def share_within(
-        self, names: Collection[str] | None, model: str, metric: str, scorer: str = ""
+        self, names: Collection[str] | None, model: str, metric: str, scorer: str = "", holdout: str = ""
     ) -> Share | None:
         """Return the share of a mean over the sets of some names only; of all for None."""
-        of_sets = "miou" if metric in _OF_MIOU else metric
-        mine = self._sets.get((of_sets, model, scorer if TITLES[metric].of != "maps" else ""), set())
+        about = "miou" if metric in _OF_MIOU else metric, holdout
+        mine = self._sets.get((*about, model, scorer if TITLES[metric].of != "maps" else ""), set())
         if metric == "corruption_error":
-            mine = mine & self._sets.get((of_sets, self._reference, ""), set())
-        whole = self._of.get(of_sets, set())
+            mine = mine & self._sets.get((*about, self._reference, ""), set())
+        whole = self._of.get(about, set())
         if names is not None:
             mine, whole = mine.intersection(names), whole.intersection(names)
         return (len(mine), len(whole)) if 0 < len(mine) < len(whole) else None

@@ -9,11 +9,20 @@ it was compared with the leader; the *best* is ahead of every other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from faultscape.reporting.reliability.document import CORRUPTED, TITLES, Card, CardCell
+from faultscape.reporting.reliability.document import (
+    CORRUPTED,
+    RANDOM,
+    TITLES,
+    Card,
+    CardCell,
+    first_holdout,
+    holdouts_of,
+    pixels_words,
+)
 from faultscape.reporting.reliability.tables import conditions_of, main_scorer
 
 Gap = tuple[float, float | None, float | None]
@@ -23,7 +32,8 @@ _FEW = 4  # most models that a sentence names
 @dataclass(frozen=True)
 class Question:
     """One number under one condition: how a sentence about it begins, the heading if one model is ``best``
-    ({} is its name), and the heading if none is.
+    ({} is its name), and the heading if none is; in distribution if it has a ``holdout``. ``left_out`` are
+    models that it does not compare, and ``caveat`` is a sentence about models.
     """
 
     title: str
@@ -31,6 +41,9 @@ class Question:
     metric: str
     best: str
     none: str
+    holdout: str = ""
+    left_out: tuple[str, ...] = ()
+    caveat: str = ""
 
     @property
     def scored(self) -> bool:
@@ -103,13 +116,17 @@ class CardIndex:
         self.card, self.models = card, [one["name"] for one in card["models"]]
         self._scorers = {name: main_scorer(card, name) for name in self.models}
         self._cells = {
-            (c["model"], c["condition"], c["metric"], c.get("scorer", "")): c for c in card["cells"]
+            (c["model"], c["condition"], c["metric"], c.get("scorer", ""), c.get("holdout", "")): c
+            for c in card["cells"]
         }
-        self._gaps: dict[tuple[str, str, str, str, str, str], Gap] = {}
+        self._gaps: dict[tuple[str, str, str, str, str, str, str], Gap] = {}
         for row in card.get("paired", []):
             difference, low, high = row["difference"], row.get("low"), row.get("high")
             if difference is not None:
-                about, scorer = (row["metric"], row["condition"]), row.get("scorer", "")
+                about, scorer = (
+                    (row["metric"], row["condition"], row.get("holdout", "")),
+                    row.get("scorer", ""),
+                )
                 first, second = (row["first"], scorer), (row["second"], row.get("second_scorer", scorer))
                 self._gaps[*about, *first, *second] = difference, low, high
                 self._gaps[*about, *second, *first] = -difference, _minus(high), _minus(low)
@@ -118,13 +135,15 @@ class CardIndex:
         """Return the scorer of a model's own row."""
         return self._scorers.get(model, "")
 
-    def cell(self, model: str, condition: str, metric: str, scorer: str | None = None) -> CardCell | None:
+    def cell(
+        self, model: str, condition: str, metric: str, scorer: str | None = None, holdout: str = ""
+    ) -> CardCell | None:
         """Return a cell with a value, or None; for scores that of the model's own row, unless a scorer is
-        named.
+        named; in distribution if a ``holdout`` is.
         """
         if scorer is None:
             scorer = self.scorer(model) if TITLES[metric].of != "maps" else ""
-        found = self._cells.get((model, condition, metric, scorer))
+        found = self._cells.get((model, condition, metric, scorer, holdout))
         return found if found is not None and found["value"] is not None else None
 
     def stand(self, question: Question) -> Standing:
@@ -132,7 +151,8 @@ class CardIndex:
         cells = {
             name: cell
             for name in self.models
-            if (cell := self.cell(name, question.condition, question.metric))
+            if name not in question.left_out
+            and (cell := self.cell(name, question.condition, question.metric, holdout=question.holdout))
         }
         sign, gaps = (1 if TITLES[question.metric].better == "high" else -1), dict[tuple[str, str], Gap]()
         under = (
@@ -147,7 +167,8 @@ class CardIndex:
                 first, second = (
                     (name, self.scorer(name) if question.scored else "") for name in (one, other)
                 )
-                gap = self._gaps.get((question.metric, question.condition, *first, *second))
+                about = question.metric, question.condition, question.holdout
+                gap = self._gaps.get((*about, *first, *second))
                 if gap is not None:
                     low, high = gap[1], gap[2]
                     gaps[one, other] = gap if sign > 0 else (-gap[0], _minus(high), _minus(low))
@@ -157,16 +178,16 @@ class CardIndex:
         """Return the corrupted conditions that enter a model's mean."""
         metric = question.metric if question.scored or question.metric == "consistency" else "miou"
         return frozenset(
-            name for name in conditions_of(self.card, "corrupted") if self.cell(model, name, metric)
+            name
+            for name in conditions_of(self.card, "corrupted")
+            if self.cell(model, name, metric, holdout=question.holdout)
         )
 
 
 def questions(card: Card) -> list[Question]:
     """Return the questions for which a card has numbers, the heading's first."""
     clean = next(iter(conditions_of(card, "clean")), "")
-    sets = [
-        c["name"] for c in card["conditions"] if c["kind"] == "anomaly" and not c.get("holdout")
-    ]  # no model is known to have been trained with classes held out
+    sets = [c["name"] for c in card["conditions"] if c["kind"] == "anomaly" and not c.get("holdout")]
     asked = [
         Question(
             "mIoU under corruption",
@@ -192,6 +213,7 @@ def questions(card: Card) -> list[Question]:
             )
             for name in sets
         ),
+        *_of_held_out(card),
         Question(
             "Finding wrong pixels, clean",
             clean,
@@ -221,25 +243,94 @@ def questions(card: Card) -> list[Question]:
             "No model is conclusively the most consistent",
         ),
     ]
-    there = {(cell["condition"], cell["metric"]) for cell in card["cells"] if cell["value"] is not None}
-    return [question for question in asked if (question.condition, question.metric) in there]
+    there: dict[tuple[str, str, str], set[str]] = {}
+    for cell in card["cells"]:
+        if cell["value"] is not None and cell["model"] != RANDOM:
+            about = cell["condition"], cell["metric"], cell.get("holdout", "")
+            there.setdefault(about, set()).add(cell["model"])
+    every = [
+        replace(question, title=_title(card, question, holdout, there), holdout=holdout)
+        for question in asked
+        for holdout in [*holdouts_of(card), ""]
+    ]
+    return [
+        one
+        for one in every
+        if there.get((one.condition, one.metric, one.holdout), set()).difference(one.left_out)
+    ]
+
+
+def _title(card: Card, question: Question, holdout: str, there: Collection[tuple[str, str, str]]) -> str:
+    """Return the title of a question in distribution, or over all classes where it is also asked in
+    distribution.
+    """
+    about = question.condition, question.metric
+    both = any((*about, name) in there for name in holdouts_of(card))
+    said = pixels_words(card, holdout) if both else ""
+    return f"{question.title},{said}" if said else question.title
+
+
+def _of_held_out(card: Card) -> list[Question]:
+    """Return the questions about finding classes that a holdout withholds, among the models that are not
+    known to have learnt them.
+    """
+    out = []
+    for condition in card["conditions"]:
+        if not condition.get("holdout"):
+            continue
+        trained = trained_on(card, condition.get("withheld", []))
+        learnt = tuple(trained["with"])
+        said = [f"Left out, since trained with held-out classes: {listed(learnt)}."] if learnt else []
+        if unknown := trained["unknown"]:
+            said.append(
+                f"Not known to be trained without these classes: {_named(unknown, len(card['models']))}."
+            )
+        name = condition["name"]
+        out.append(
+            Question(
+                f"Finding held-out classes, {name}",
+                name,
+                "average_precision",
+                f"{{}} finds the held-out classes of {name} best",
+                "No model is conclusively best at finding held-out classes",
+                left_out=learnt,
+                caveat=" ".join(said),
+            )
+        )
+    return out
+
+
+def trained_on(card: Card, withheld: Sequence[str]) -> dict[str, Any]:
+    """Return {"with": {model: the withheld classes that it was trained with}, "without": models trained by
+    `train` without them, "unknown": models of unknown training}.
+    """
+    learnt, without, unknown = dict[str, list[str]](), list[str](), list[str]()
+    for model in card["models"]:
+        if "training" not in model:
+            unknown.append(model["name"])
+        elif classes := [name for name in withheld if name not in model["training"]["withheld"]]:
+            learnt[model["name"]] = classes
+        else:
+            without.append(model["name"])
+    return {"with": learnt, "without": without, "unknown": unknown}
 
 
 def headline(index: CardIndex, standings: Sequence[Standing]) -> str:
     """Return a heading that claims no more than the paired intervals of the first question allow."""
     if not standings:
         return "Nothing to report yet"
+    within = ", within one group of images" if (index.card.get("units") or {}).get("of_one") else ""
     if len(index.models) == 1:
-        return _of_one(index, index.models[0])
+        return _of_one(index, index.models[0]) + within
     first = standings[0]
     said = first.question.best.format(first.best) if first.best else first.question.none
     if first.best and len(first.cells) < len(index.models):
-        return f"Among the {len(first.cells)} models evaluated, {said}"
-    return said
+        return f"Among the {len(first.cells)} models evaluated, {said}{within}"
+    return said + within
 
 
 def _of_one(index: CardIndex, model: str) -> str:
-    drop = index.cell(model, CORRUPTED, "relative_drop")
+    drop = index.cell(model, CORRUPTED, "relative_drop", holdout=first_holdout(index.card))
     if drop is None:
         return f"{model}, evaluated"
     low, lost = drop.get("low"), _value(drop)
@@ -248,14 +339,26 @@ def _of_one(index: CardIndex, model: str) -> str:
     return f"{model} loses {100 * lost:.0f} % of its mIoU under corruption"
 
 
+def best_value(standing: Standing) -> str:
+    """Return the best number on a question, for a card without any interval."""
+    leader = standing.leader
+    said = f"Best value: {leader} {_value(standing.cells[leader]):.3f}.".replace("-", "−")
+    return f"{said} {standing.question.caveat}".rstrip()
+
+
 def verdict(standing: Standing) -> str:
-    """Return the sentence that a question allows: which model is best, or which ones are undecided, with the
+    """Return the sentences that a question allows: which model is best, or which ones are undecided, with the
     best number.
     """
+    return f"{_verdict(standing)} {standing.question.caveat}".rstrip()
+
+
+def _verdict(standing: Standing) -> str:
     cells, leader = standing.cells, standing.leader
     text = lambda name: f"{_value(cells[name]):.3f}{_range(cells[name])}".replace("-", "−")  # noqa: E731
     if len(cells) == 1:
-        return f"{leader} {text(leader)}. No other model was evaluated."
+        done = "compared" if standing.question.left_out else "evaluated"
+        return f"{leader} {text(leader)}. No other model was {done}."
     if best := standing.best:
         sign = 1 if TITLES[standing.question.metric].better == "high" else -1
         second = max((name for name in cells if name != best), key=lambda name: sign * _value(cells[name]))

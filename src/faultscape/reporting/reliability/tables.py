@@ -23,7 +23,10 @@ from faultscape.reporting.reliability.document import (
     CardCell,
     find_cell,
     flags_of_score,
+    holdouts_of,
+    in_distribution_text,
     own_scorer,
+    pixels_words,
 )
 from faultscape.reporting.reliability.partial_means import STAR, PartialMeans, Share, shares_text
 from faultscape.study.folder import put
@@ -40,7 +43,8 @@ _TEX = {
 @dataclass(frozen=True)
 class Column:
     """A column of a view: its header, its condition ('' for none), its metric, and functions that return the
-    cell of a row (model, scorer), and, for a mean over fewer corrupted sets than others, the share of them.
+    cell of a row (model, scorer), and, for a mean over fewer corrupted sets than others, the share of them;
+    its numbers are in distribution if it has a ``holdout``.
     """
 
     title: str
@@ -48,6 +52,7 @@ class Column:
     metric: str
     cell: Callable[[str, str], CardCell | None]
     share: Callable[[str, str], Share | None] = lambda _model, _scorer: None
+    holdout: str = ""
 
     @property
     def better(self) -> str:
@@ -103,18 +108,30 @@ def conditions_of(card: Card, *kinds: str) -> list[str]:
     return [condition["name"] for condition in card["conditions"] if condition["kind"] in kinds]
 
 
-def _of_maps(card: Card, title: str, condition: str, metric: str) -> Column:
+def _kept(card: Card, made: Callable[[str, str], Column]) -> list[Column]:
+    """Return the columns of a number: in distribution for each holdout, then over all classes; ``made``
+    takes the holdout and the words for a title.
+    """
+    return [made(holdout, pixels_words(card, holdout)) for holdout in [*holdouts_of(card), ""]]
+
+
+def _of_maps(card: Card, title: str, condition: str, metric: str, holdout: str = "") -> Column:
     means = PartialMeans(card) if condition == CORRUPTED else None
     return Column(
         title,
         condition,
         metric,
-        lambda model, _scorer: find_cell(card, model, condition, metric),
-        lambda model, _scorer: means.share(model, condition, metric) if means else None,
+        lambda model, _scorer: find_cell(card, model, condition, metric, holdout=holdout),
+        lambda model, _scorer: (
+            means.share(model, condition, metric, holdout=holdout) if means is not None else None
+        ),
+        holdout,
     )
 
 
-def _of_score(card: Card, title: str, condition: str, metric: str, *, main: bool = False) -> Column:
+def _of_score(
+    card: Card, title: str, condition: str, metric: str, holdout: str = "", *, main: bool = False
+) -> Column:
     means = PartialMeans(card) if condition == CORRUPTED else None
 
     def shown(model: str, scorer: str) -> str:
@@ -124,8 +141,11 @@ def _of_score(card: Card, title: str, condition: str, metric: str, *, main: bool
         title,
         condition,
         metric,
-        lambda model, scorer: find_cell(card, model, condition, metric, shown(model, scorer)),
-        lambda model, scorer: means.share(model, condition, metric, shown(model, scorer)) if means else None,
+        lambda model, scorer: find_cell(card, model, condition, metric, shown(model, scorer), holdout),
+        lambda model, scorer: (
+            means.share(model, condition, metric, shown(model, scorer), holdout) if means else None
+        ),
+        holdout,
     )
 
 
@@ -138,19 +158,37 @@ def _clean(card: Card) -> str:
     return next(iter(conditions_of(card, "clean")), "")
 
 
+def _said(card: Card, says: str) -> str:
+    """Return the description of a view, with what InD means if it has such numbers."""
+    told = in_distribution_text(card)
+    return f"{says} {told}." if told else says
+
+
 def _models(card: Card) -> View | None:
     rows = tuple((one["name"], "") for one in card["models"])
     clean = _clean(card)
+    reference = card.get("reference", "")
+
+    def of_maps(title: str, condition: str, metric: str, end: str = "") -> list[Column]:
+        return _kept(card, lambda of, said: _of_maps(card, f"{title}{said}{end}", condition, metric, of))
+
+    def of_score(title: str, condition: str, metric: str) -> list[Column]:
+        return _kept(card, lambda of, said: _of_score(card, title + said, condition, metric, of, main=True))
+
     columns = [
-        _of_maps(card, f"mIoU {clean}", clean, "miou"),
-        _of_maps(card, "mIoU corrupted", CORRUPTED, "miou"),
-        _of_maps(card, "relative drop", CORRUPTED, "relative_drop"),
-        _of_maps(card, f"mCE ({card.get('reference', '')} = 1)", CORRUPTED, "corruption_error"),
+        *of_maps(f"mIoU {clean}", clean, "miou"),
+        *of_maps("mIoU corrupted", CORRUPTED, "miou"),
+        *of_maps("relative drop", CORRUPTED, "relative_drop"),
+        *of_maps("mCE", CORRUPTED, "corruption_error", f" ({reference} = 1)"),
         _of_maps(card, "consistency", CORRUPTED, "consistency"),
-        *(_of_maps(card, f"mIoU {name}", name, "miou") for name in conditions_of(card, "natural", "foggy")),
-        _of_maps(card, f"ECE {clean}", clean, "ece"),
-        _of_score(card, "calibration AUROC", clean, "error_auroc", main=True),
-        _of_score(card, "calibration AUROC corrupted", CORRUPTED, "error_auroc", main=True),
+        *(
+            column
+            for name in conditions_of(card, "natural", "foggy")
+            for column in of_maps(f"mIoU {name}", name, "miou")
+        ),
+        *of_maps(f"ECE {clean}", clean, "ece"),
+        *of_score("calibration AUROC", clean, "error_auroc"),
+        *of_score("calibration AUROC corrupted", CORRUPTED, "error_auroc"),
         *(
             _of_score(card, f"AP {name}", name, "average_precision", main=True)
             for name in conditions_of(card, "anomaly")
@@ -163,7 +201,7 @@ def _models(card: Card) -> View | None:
         View(
             "models",
             "The card",
-            "One row a model. Doubt is 1 - max probability, unless a model has no such scorer.",
+            _said(card, "One row a model. Doubt is 1 - max probability, unless a model has no such scorer."),
             filled,
             rows,
         )
@@ -184,13 +222,13 @@ def _corruptions(card: Card) -> View | None:
 
     means = PartialMeans(card)
 
-    def mean(name: str) -> Column:
+    def mean(name: str, holdout: str, said: str) -> Column:
         conditions = [
             c["name"] for c in card["conditions"] if c.get("corruption") == name and c["kind"] == "corrupted"
         ]
 
         def cell(model: str, _scorer: str) -> CardCell | None:
-            found = [find_cell(card, model, condition, "miou") for condition in conditions]
+            found = [find_cell(card, model, one, "miou", holdout=holdout) for one in conditions]
             values = [one["value"] for one in found if one is not None and one["value"] is not None]
             return (
                 {"model": model, "condition": name, "metric": "miou", "value": sum(values) / len(values)}
@@ -199,20 +237,30 @@ def _corruptions(card: Card) -> View | None:
             )
 
         return Column(
-            name, name, "miou", cell, lambda model, _scorer: means.share_within(conditions, model, "miou")
+            name + said,
+            name,
+            "miou",
+            cell,
+            lambda model, _scorer: means.share_within(conditions, model, "miou", holdout=holdout),
+            holdout,
         )
 
     columns = [
-        _of_maps(card, "clean", _clean(card), "miou"),
-        *map(mean, names),
-        _of_maps(card, "mean", CORRUPTED, "miou"),
+        column
+        for holdout in [*holdouts_of(card), ""]
+        for said in [pixels_words(card, holdout)]
+        for column in (
+            _of_maps(card, f"clean{said}", _clean(card), "miou", holdout),
+            *(mean(name, holdout, said) for name in names),
+            _of_maps(card, f"mean{said}", CORRUPTED, "miou", holdout),
+        )
     ]
     filled = _filled(columns, rows)
     return (
         View(
             "corruptions",
             "mIoU under corruption",
-            "Mean over the severities of each corruption; the last column is the mean of these.",
+            _said(card, "Mean over the severities of each corruption; the last column is the mean of these."),
             filled,
             rows,
         )
@@ -224,22 +272,36 @@ def _corruptions(card: Card) -> View | None:
 def _table_of_s3(card: Card) -> View | None:
     """Return the table with the columns of Buchanan et al. 2022, Tables 2 and 3."""
     rows, clean = tuple((one["name"], "") for one in card["models"]), _clean(card)
-    columns = [
-        _of_maps(card, f"{clean} mIoU", clean, "miou"),
-        _of_score(card, f"{clean} calibration AUC", clean, "error_auroc", main=True),
-        _of_maps(card, "corrupted mIoU", CORRUPTED, "miou"),
+    of_maps = [
+        (
+            _of_maps(card, f"{clean}{said} mIoU", clean, "miou", holdout),
+            _of_score(card, f"{clean}{said} calibration AUC", clean, "error_auroc", holdout, main=True),
+            _of_maps(card, f"corrupted{said} mIoU", CORRUPTED, "miou", holdout),
+        )
+        for holdout in [*holdouts_of(card), ""]
+        for said in [pixels_words(card, holdout)]
     ]
-    for name in conditions_of(card, "anomaly"):
-        columns += [
+    of_anomalies = [
+        column
+        for name in conditions_of(card, "anomaly")
+        for column in (
             _of_score(card, f"{name} AUC-ROC", name, "auroc", main=True),
             _of_score(card, f"{name} AUC-PR", name, "average_precision", main=True),
-        ]
+        )
+    ]
+    # the paper's columns first, then those over all classes of a study with holdouts
+    first = of_maps[:-1] or of_maps
+    columns = [column for of in (*first, of_anomalies, *of_maps[len(first) :]) for column in of]
     filled = _filled(columns, rows)
     return (
         View(
             "table-s3",
             "As Buchanan et al. 2022, Tables 2 and 3",
-            "Doubt is max probability where it was counted, else the first scorer. AUC-PR is the step sum.",
+            _said(
+                card,
+                "Doubt is max probability where it was counted, else the first scorer. AUC-PR is the step"
+                " sum.",
+            ),
             filled,
             rows,
         )
@@ -265,13 +327,20 @@ def _table_of_s4(card: Card) -> View | None:
     filled = _filled(columns, rows)
     if not filled:
         return None
-    columns = [*filled, _of_maps(card, f"mIoU {_clean(card)}", _clean(card), "miou")]
+    clean = _clean(card)
+    columns = [
+        *filled,
+        *_kept(card, lambda of, said: _of_maps(card, f"mIoU {clean}{said}", clean, "miou", of)),
+    ]
     flags = {row: ", ".join(said) for row in rows if (said := flags_of_score(card, *row))}
     return View(
         "table-s4",
         "As Blum et al. 2021, Table 1",
-        "Every scorer of every model, all pixels of a set pooled; the AP of chance is the share of anomalous"
-        " pixels.",
+        _said(
+            card,
+            "Every scorer of every model, all pixels of a set pooled; the AP of chance is the share of"
+            " anomalous pixels.",
+        ),
         _filled(columns, rows),
         rows,
         with_scorers=True,
@@ -284,7 +353,8 @@ def _errors(card: Card) -> View | None:
     rows, columns = _score_rows(card), list[Column]()
     for name in [*conditions_of(card, "clean", "misclassified", "natural"), CORRUPTED]:
         columns += [
-            _of_score(card, f"{name} {TITLES[m].title}", name, m)
+            _of_score(card, f"{name}{pixels_words(card, of)} {TITLES[m].title}", name, m, of)
+            for of in [*holdouts_of(card), ""]
             for m in ("error_ap", "error_auroc", "error_fpr95")
         ]
     filled = _filled(columns, rows)
@@ -292,8 +362,11 @@ def _errors(card: Card) -> View | None:
         View(
             "errors",
             "Finding wrong pixels",
-            "Wrong pixels among the known ones are the positives (Blum et al. 2021, appendix A). A void-class"
-            " score is left out here: it asks what is unknown, not what is wrong.",
+            _said(
+                card,
+                "Wrong pixels among the known ones are the positives (Blum et al. 2021, appendix A). A"
+                " void-class score is left out here: it asks what is unknown, not what is wrong.",
+            ),
             filled,
             rows,
             with_scorers=True,
@@ -317,7 +390,7 @@ def write_tables(out: Path, card: Card) -> None:
 
 
 def _cells_text(card: Card) -> str:
-    names = ("model", "scorer", "condition", "metric", "value", "low", "high", "images")
+    names = ("model", "scorer", "condition", "metric", "value", "low", "high", "images", "holdout")
     return _csv([list(names), *([_plain(dict(cell).get(name)) for name in names] for cell in card["cells"])])
 
 

@@ -25,7 +25,10 @@ from faultscape.reporting.reliability.document import (
     CardCell,
     CardCondition,
     CardObjects,
+    first_holdout,
+    holdouts_of,
     method_flags,
+    pixels_words,
 )
 from faultscape.reporting.reliability.figures import Line, Point
 from faultscape.reporting.reliability.partial_means import PartialMeans, Share, shares_text
@@ -35,6 +38,7 @@ from faultscape.reporting.reliability.questions import (
     Standing,
     above_chance,
     others_above,
+    trained_on,
 )
 from faultscape.reporting.reliability.tables import Column, conditions_of, views_of
 from faultscape.stressors.catalogue import CORRUPTIONS
@@ -117,7 +121,8 @@ def front(card: Card, index: CardIndex) -> dict[str, Any] | None:
 
 
 def _column(index: CardIndex, column: Column) -> dict[str, Any]:
-    standing = index.stand(Question(column.title, column.condition, column.metric, "", ""))
+    question = Question(column.title, column.condition, column.metric, "", "", column.holdout)
+    standing = index.stand(question)
     unbeaten = standing.unbeaten if standing.cells else []
     standings = (
         {name: "best" if name == standing.best else "unbeaten" for name in unbeaten}
@@ -133,10 +138,10 @@ def _column(index: CardIndex, column: Column) -> dict[str, Any]:
 
 
 def severities(card: Card, index: CardIndex) -> dict[str, Any] | None:
-    """Return mIoU against severity: one chart per corruption with one line per model, and for each model the
-    grid of corruptions and severities.
+    """Return mIoU against severity, in distribution if the card has a holdout: one chart per corruption with
+    one line per model, and for each model the grid of corruptions and severities.
     """
-    clean = next(iter(conditions_of(card, "clean")), "")
+    clean, holdout = next(iter(conditions_of(card, "clean")), ""), first_holdout(card)
     held = _by_corruption(card)
     if not held:
         return None
@@ -145,7 +150,8 @@ def severities(card: Card, index: CardIndex) -> dict[str, Any] | None:
         lines = []
         for place, model in enumerate(index.models):
             wanted = [(0, clean), *sorted((c["severity"], c["name"]) for c in conditions)]
-            points = [_point(s, cell) for s, c in wanted if (cell := index.cell(model, c, "miou"))]
+            found = [(s, index.cell(model, c, "miou", holdout=holdout)) for s, c in wanted]
+            points = [_point(s, cell) for s, cell in found if cell]
             if any(point.severity for point in points):
                 lines.append(Line(model, tuple(points), place))
         if lines:
@@ -157,7 +163,7 @@ def severities(card: Card, index: CardIndex) -> dict[str, Any] | None:
         for p in line.points
         for v in (p.value, p.low, p.high)
     ]
-    grids = [grid for model in index.models if (grid := _grid(index, model, clean, held))]
+    grids = [grid for model in index.models if (grid := _grid(index, model, clean, held, holdout))]
     if not charts:
         return None
     return {
@@ -194,17 +200,21 @@ def _point(severity: int, cell: CardCell) -> Point:
 
 
 def _grid(
-    index: CardIndex, model: str, clean: str, held: Mapping[str, Sequence[CardCondition]]
+    index: CardIndex,
+    model: str,
+    clean: str,
+    held: Mapping[str, Sequence[CardCondition]],
+    holdout: str,
 ) -> dict[str, Any] | None:
     """Return a model's mIoU by corruption and severity, each with the lost share of the clean mIoU, and the
-    worst of them.
+    worst of them; in distribution if a holdout is named.
     """
-    base = index.cell(model, clean, "miou")
+    base = index.cell(model, clean, "miou", holdout=holdout)
     whole = None if base is None else base["value"]
     columns = sorted({c["severity"] for conditions in held.values() for c in conditions})
     rows, worst = [], None
     for name, conditions in held.items():
-        of = {c["severity"]: index.cell(model, c["name"], "miou") for c in conditions}
+        of = {c["severity"]: index.cell(model, c["name"], "miou", holdout=holdout) for c in conditions}
         values = [None if (cell := of.get(s)) is None else cell["value"] for s in columns]
         known = [v for v in values if v is not None]
         lost = [None if v is None or not whole else min(max(1 - v / whole, 0.0), 1.0) for v in values]
@@ -256,27 +266,11 @@ def anomaly_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
                 "others_above": others_above(rows, metrics, share),
                 "objects": _objects(card, index, name),
                 "holdout": condition.get("holdout", ""),
-                "trained": _trained(card, condition.get("withheld", [])),
+                "trained": trained_on(card, condition.get("withheld", [])),
                 "chance": [_CHANCE.get(m, share if m == "average_precision" else None) for m in metrics],
             }
         )
     return out
-
-
-def _trained(card: Card, withheld: Sequence[str]) -> dict[str, Any]:
-    """Return which models made by `train` were trained ``without`` the withheld classes, which ``with`` some
-    of them, and whether there are ``others`` of unknown training.
-    """
-    known = {model["name"]: model["training"] for model in card["models"] if "training" in model}
-    learnt = {
-        name: [class_ for class_ in withheld if class_ not in about["withheld"]]
-        for name, about in known.items()
-    }
-    return {
-        "without": [name for name, classes in learnt.items() if not classes],
-        "with": [f"{name} ({', '.join(classes)})" for name, classes in learnt.items() if classes],
-        "others": len(known) < len(card["models"]),
-    }
 
 
 def _with_values(
@@ -287,11 +281,13 @@ def _with_values(
     return [row | {"marks": [row["marks"][k] for k in there]} for row in rows], [metrics[k] for k in there]
 
 
-def _score_rows(card: Card, index: CardIndex, condition: str, metrics: Sequence[str]) -> list[dict[str, Any]]:
+def _score_rows(
+    card: Card, index: CardIndex, condition: str, metrics: Sequence[str], holdout: str = ""
+) -> list[dict[str, Any]]:
     rows, means = [], PartialMeans(card)
     for place, one in enumerate(card["models"]):
         for scorer in one.get("scorers", []):
-            cells = [index.cell(one["name"], condition, m, scorer) for m in metrics]
+            cells = [index.cell(one["name"], condition, m, scorer, holdout) for m in metrics]
             if any(cells):
                 main = scorer == index.scorer(one["name"])
                 rows.append(
@@ -303,7 +299,7 @@ def _score_rows(card: Card, index: CardIndex, condition: str, metrics: Sequence[
                         "main": main,
                         "flags": method_flags(card, one["name"], scorer),
                         "marks": [
-                            mark(cell, share=means.share(one["name"], condition, m, scorer))
+                            mark(cell, share=means.share(one["name"], condition, m, scorer, holdout))
                             for cell, m in zip(cells, metrics, strict=True)
                         ],
                     }
@@ -368,8 +364,8 @@ def _objects(card: Card, index: CardIndex, condition: str) -> dict[str, Any] | N
 
 
 def error_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
-    """Return the conditions for detecting wrong pixels: one row per model and scorer with the calibration
-    AUROC, AP and FPR95.
+    """Return the conditions for detecting wrong pixels, in distribution for each holdout before those of all
+    classes: one row per model and scorer with the calibration AUROC, AP and FPR95.
     """
     names = [
         *conditions_of(card, "clean"),
@@ -377,12 +373,12 @@ def error_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
         *conditions_of(card, "natural", "foggy", "misclassified"),
     ]
     out = []
-    for name in names:
-        rows, metrics = _with_values(_score_rows(card, index, name, OF_ERRORS), OF_ERRORS)
+    for name, holdout in [(name, holdout) for name in names for holdout in [*holdouts_of(card), ""]]:
+        rows, metrics = _with_values(_score_rows(card, index, name, OF_ERRORS, holdout), OF_ERRORS)
         if rows:
             out.append(
                 {
-                    "name": name,
+                    "name": name + pixels_words(card, holdout),
                     "rows": rows,
                     "shares": _shares_of(rows),
                     "axes": _axes(rows, metrics),
@@ -394,23 +390,25 @@ def error_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
 
 def calibration(card: Card, index: CardIndex) -> dict[str, Any] | None:
     """Return the ECE of each model on clean images, and one line per model of its mean over corruptions by
-    severity, for severities that have all of the model's corruptions.
+    severity, for severities that have all of the model's corruptions; in distribution if the card has a
+    holdout.
     """
-    clean = next(iter(conditions_of(card, "clean")), "")
+    clean, holdout = next(iter(conditions_of(card, "clean")), ""), first_holdout(card)
     rows = [
         {"model": m, "place": k, "mark": mark(cell)}
         for k, m in enumerate(index.models)
-        if (cell := index.cell(m, clean, "ece"))
+        if (cell := index.cell(m, clean, "ece", holdout=holdout))
     ]
     held, lines = _by_corruption(card), []
     for place, model in enumerate(index.models):
         found: dict[int, list[float]] = {}
         for conditions in held.values():
             for c in conditions:
-                if (cell := index.cell(model, c["name"], "ece")) and cell["value"] is not None:
+                cell = index.cell(model, c["name"], "ece", holdout=holdout)
+                if cell and cell["value"] is not None:
                     found.setdefault(c["severity"], []).append(cell["value"])
         most = max((len(values) for values in found.values()), default=0)
-        base = index.cell(model, clean, "ece")
+        base = index.cell(model, clean, "ece", holdout=holdout)
         points = [Point(0, base["value"])] if base and base["value"] is not None else []
         points += [Point(s, mean(found[s])) for s in sorted(found) if len(found[s]) == most]
         if found:
@@ -435,12 +433,19 @@ def without_labels(card: Card, index: CardIndex) -> dict[str, Any] | None:
     if not order:
         return None
     clean = next(iter(conditions_of(card, "clean")), "")
-    asked, means = ((CORRUPTED, "consistency"), (CORRUPTED, "miou"), (clean, "miou")), PartialMeans(card)
+    means, holdout = PartialMeans(card), first_holdout(card)
+    asked = ((CORRUPTED, "consistency", ""), (CORRUPTED, "miou", holdout), (clean, "miou", holdout))
     rows = [
         {
             "model": m,
             "place": index.models.index(m),
-            "marks": [mark(index.cell(m, *about), share=means.share(m, *about)) for about in asked],
+            "marks": [
+                mark(
+                    index.cell(m, condition, metric, holdout=of),
+                    share=means.share(m, condition, metric, holdout=of),
+                )
+                for condition, metric, of in asked
+            ],
         }
         for m in order
     ]

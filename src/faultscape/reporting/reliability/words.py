@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import counted
-from faultscape.reporting.reliability.document import CORRUPTED, RANDOM, Card, CardModel, find_cell
+from faultscape.reporting.reliability.document import (
+    CORRUPTED,
+    RANDOM,
+    Card,
+    CardModel,
+    find_cell,
+    first_holdout,
+    in_distribution_text,
+    pixels_words,
+)
 from faultscape.reporting.reliability.partial_means import STAR, shares_text
 from faultscape.reporting.reliability.tables import Column, View, main_scorer, views_of
 from faultscape.terminal_lines import WIDTH, wrapped
@@ -34,9 +43,12 @@ def card_text(path: str, card: Card) -> str:
             lines += wrapped(
                 f"mCE: mean corruption error relative to {card.get('reference', '')}; lower is better"
             )
+    if told := in_distribution_text(card):
+        lines += wrapped(told)
     agreement: Any = dict(card.get("ranking") or {}).get("agreement") or {}
     if agreement := {name: value for name, value in agreement.items() if value is not None}:
-        told = ", ".join(f"{value:.2f} with mIoU {name}" for name, value in agreement.items())
+        said = pixels_words(card, first_holdout(card))
+        told = ", ".join(f"{value:.2f} with mIoU {name}{said}" for name, value in agreement.items())
         lines += wrapped(f"without labels, the ranking by consistency has a rank correlation of {told}")
     lines += [
         line
@@ -122,7 +134,11 @@ def act_text(card: Card) -> list[str]:
     """
     clean = next((condition["name"] for condition in card["conditions"] if condition["kind"] == "clean"), "")
     anomaly = next((condition for condition in card["conditions"] if condition["kind"] == "anomaly"), None)
-    kept = {one["name"]: find_cell(card, one["name"], CORRUPTED, "miou") for one in card["models"]}
+    holdout = first_holdout(card)
+    kept = {
+        one["name"]: find_cell(card, one["name"], CORRUPTED, "miou", holdout=holdout)
+        for one in card["models"]
+    }
     order = sorted(kept, key=lambda name: -((kept[name] or {}).get("value") or 0.0))
     scenes = next(
         (condition["images"] for condition in card["conditions"] if condition["kind"] == "clean"), 0
@@ -133,7 +149,7 @@ def act_text(card: Card) -> list[str]:
     )
     lines = [head, f"   {'':<24} {'mIoU':>8} {'corrupted':>10}" + (f" {'AP unknown':>11}" if anomaly else "")]
     for name in order:
-        cells = [find_cell(card, name, clean, "miou"), kept[name]]
+        cells = [find_cell(card, name, clean, "miou", holdout=holdout), kept[name]]
         if anomaly:
             cells.append(find_cell(card, name, anomaly["name"], "average_precision", main_scorer(card, name)))
         texts = ["-" if cell is None or cell["value"] is None else f"{cell['value']:.4f}" for cell in cells]

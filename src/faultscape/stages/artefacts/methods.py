@@ -22,10 +22,11 @@ FOLDER = "methods"
 
 
 def inputs_of(
-    snapshot: Snapshot, model: str, sets: Sequence[str], truth: str, validation: str
+    snapshot: Snapshot, model: str, sets: Sequence[str], truth: str, validation: str, source: str = ""
 ) -> dict[str, str]:
     """Return what a method depends on, as far as a quick check shows: its sets, the set it was searched with
-    ('' for none), all labels of a truth, the withheld classes, and the network that it was fitted to.
+    ('' for none), all labels of a truth, the withheld classes, and the network that it was fitted to, from a
+    ``source`` if it is not a model of the study yet.
     """
     held = snapshot.settings.models.get(model)
     return {
@@ -34,7 +35,7 @@ def inputs_of(
         "holdout": key_of({name: list(words) for name, words in snapshot.stress.holdouts.items()}),
         "classes": key_of(snapshot.settings.classes.counted),
         **({"validation": snapshot.set_keys.get(validation, "")} if validation else {}),
-        "network": networks.key(snapshot, model) or (held.source if held else ""),
+        "network": networks.key(snapshot, model) or (held.source if held else source),
         METHOD: str(METHOD_NUMBER),
     }
 
@@ -71,7 +72,12 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
     if about is None:
         return {}
     return inputs_of(
-        snapshot, name.partition("/")[0], about.sets, str(about.provenance.get("truth", "")), about.validation
+        snapshot,
+        name.partition("/")[0],
+        about.sets,
+        str(about.provenance.get("truth", "")),
+        about.validation,
+        str(about.provenance.get("source", "")),
     )
 
 
@@ -85,6 +91,8 @@ def _line(snapshot: Snapshot, name: str) -> str:
     if about is None:
         return ""
     model = name.partition("/")[0]
+    if model not in snapshot.settings.models and (source := about.provenance.get("source")):
+        model = f"{model}={source}"
     given: JsonObject = {"model": model, **again(snapshot, name).options}
     return " ".join([f"faultscape fit {snapshot.place} {about.method}", *option_words(given)])
 

@@ -85,12 +85,12 @@ def fit_method(options: FitOptions) -> FittedMethods:
     method.check(told)
     layers = _layers_given(method, options)
     options.check_search(method)
-    known_source(root, settings, options.model)  # fail before searching for labels
+    source = known_source(root, settings, options.model, options.source)  # before searching for labels
     rows = _training_images(root, settings, options) if method.learns else None
     anomalous = (
         AnomalousImages(root, settings, options.validation, options.truth) if options.validation else None
     )
-    model = open_model(root, settings, options.model, options.device or "", layers)
+    model = open_model(root, settings, options.model, options.device or "", layers, options.source)
     if method.taps == "none" and model.inference.network.marginal:
         raise ModelError(
             f"{options.model}: has sums of masks instead of logits, which method {method.name} needs; "
@@ -99,7 +99,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
     meaning = meaning_of(model, settings, read_stress(root))
     candidates = _candidates(method, model, layers, options)
     sets = tuple(sorted({image.set for image, _ in rows.rows})) if rows is not None else ()
-    provenance = _provenance(root, options, sets)
+    provenance = _provenance(root, options, sets, source)
     held = settings.models.get(options.model)
     words = held.options.get("scorer", []) if held else []
     beside = tuple(map(plain_name, words))
@@ -152,18 +152,22 @@ def fit_method(options: FitOptions) -> FittedMethods:
         return replace(_made(work, layers, base, options, searched, images, anomalous), beside=beside)
 
 
-def _provenance(root: Path, options: FitOptions, sets: tuple[str, ...]) -> JsonObject:
-    """Return how a method was fitted, as recorded for `status` to detect that it is stale."""
+def _provenance(root: Path, options: FitOptions, sets: tuple[str, ...], source: str) -> JsonObject:
+    """Return how a method was fitted, as recorded for `status` to detect that it is stale, with the source of
+    a model that `train` did not make.
+    """
     snapshot = Snapshot(root)
     truth = evidence.choose_truth(root, options.truth) if sets else ""
     given = given_options(
-        options, but=("study", "method", "model", "device", "data", "method_options", "per_class", "pixels")
+        options,
+        but=("study", "method", "model", "source", "device", "data", "method_options", "per_class", "pixels"),
     )
     given = {**given, **given_options(options.data), **given_options(options.method_options)}
     return {
-        "inputs": dict(inputs_of(snapshot, options.model, sets, truth, options.validation or "")),
+        "inputs": dict(inputs_of(snapshot, options.model, sets, truth, options.validation or "", source)),
         "arguments": given,
         "truth": truth,
+        **({"source": source} if options.source else {}),
     }
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
@@ -27,6 +28,7 @@ from faultscape.prediction.sources import ensembles
 from faultscape.prediction.sources.network import Answer
 from faultscape.prediction.stamps import about_of
 from faultscape.progress import progress
+from faultscape.stages.fit.open_model import known_source
 from faultscape.stages.fit.options import FitOptions
 from faultscape.stages.fit.result import FittedTemperature
 from faultscape.stages.labelled_images import LabelledImages, find_labelled
@@ -51,6 +53,14 @@ def fit_model(options: FitOptions) -> FittedTemperature:
         settings = read_settings(root)
         if settings.classifies:
             raise OptionError("fit is for segmentation studies; this is a study of classifiers")
+        if options.source and options.model not in settings.models:
+            raise ModelError(
+                f"{options.model} is not predicted yet, and a temperature is kept with a model of the study;"
+                f" run `faultscape predict {shlex.quote(str(root))}"
+                f" {shlex.quote(f'{options.model}={options.source}')}` first"
+            )
+        if options.source:
+            known_source(root, settings, options.model, options.source)
         model = _model(root, settings, options.model)
         rows = find_labelled(
             root,

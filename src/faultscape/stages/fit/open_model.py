@@ -7,6 +7,7 @@ including its weights.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,8 @@ from faultscape.prediction.doubt_methods.beside_network import shown_as
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.networks import OpenNetwork
 from faultscape.prediction.source import Opening, Request
+from faultscape.stages import evidence
+from faultscape.study.folder import check_name, refuse_twin
 from faultscape.study.settings import ModelOptions, Settings
 from faultscape.study.tables.removed_images import each_whole_shard
 from faultscape.uncertainty import description as descriptions
@@ -38,12 +41,17 @@ class OpenedModel:
 
 
 def open_model(
-    root: Path, settings: Settings, name: str, device: str, layers: tuple[str, ...] = ()
+    root: Path,
+    settings: Settings,
+    name: str,
+    device: str,
+    layers: tuple[str, ...] = (),
+    given: str | None = None,
 ) -> OpenedModel:
-    """Open a model of the study, or a network that was trained under this name; ``layers`` are those to tap
-    in an ONNX file. ModelError if there is none, or it is not a network.
+    """Open a model of the study, a network that was trained under this name, or one from a ``given`` source;
+    ``layers`` are those to tap in an ONNX file. ModelError if there is none, or it is not a network.
     """
-    held, source = settings.models.get(name), known_source(root, settings, name)
+    held, source = settings.models.get(name), known_source(root, settings, name, given)
     kind = catalogue.source_of(name, source) if held is None else catalogue.kind_named(held.kind)
     if kind.load is None:
         instead = "; fit them to its members" if kind.name == "ensemble" else ""
@@ -70,15 +78,30 @@ def open_model(
         Opening(kind.name, origin.source or source, options, origin.labels, device, origin.digest), settings
     )
     assert isinstance(opened, OpenNetwork)
+    if given and held is None:
+        print("".join(f"{note}\n" for note in origin.notes), end="")
     return OpenedModel(
         opened.inference, source, origin.labels, origin.digest, opened.threads, shown_as(options)
     )
 
 
-def known_source(root: Path, settings: Settings, name: str) -> str:
-    """Return the source of a model of the study, predicted or trained; ModelError if there is none."""
+def known_source(root: Path, settings: Settings, name: str, given: str | None = None) -> str:
+    """Return the source of a model of the study, predicted or trained, or the ``given`` one, as `predict`
+    keeps it; ModelError if there is none, or if the study has another model of this name.
+    """
     held = settings.models.get(name)
-    return held.source if held else _trained(root, settings, name)
+    if not given:
+        return held.source if held else _trained(root, settings, name)
+    refuse_twin(check_name(name), settings.models)
+    if name in {evidence.LABELS, *evidence.truths(root)}:
+        raise ModelError(f"--model {name}: is the name of a truth (a set of labels); give the model another")
+    source = catalogue.source_of(name, given).kept_as(given)
+    if held is not None and held.source != source:
+        raise ModelError(
+            f"--model {name}={given}: the study has a model {name} already, {held.source}; give --model"
+            f" {name} to fit to that, or another name"
+        )
+    return source
 
 
 def _trained(root: Path, settings: Settings, name: str) -> str:
@@ -95,7 +118,7 @@ def _trained(root: Path, settings: Settings, name: str) -> str:
     if function := descriptions.read_description(folder).own_function:
         place = f"{folder / descriptions.OWN_FILE}:{function}"
         raise ModelError(
-            f"{name} is trained, but not predicted yet, and runs code; if you trust it, run `faultscape"
-            f" predict {root} {name}={place}` first"
+            f"{name} is trained, but not predicted yet, and runs code; if you trust it, give its source:"
+            f" --model {shlex.quote(f'{name}={place}')}"
         )
     return str(folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from faultscape.arguments import Source, place_text, shown
 from faultscape.choices import MethodPreset
 from faultscape.errors import OptionError, closest
 from faultscape.stages.given_options import refuse_empty
@@ -111,6 +112,7 @@ class FitOptions:
     as_: str | None = None
     data: FitData = FitData()
     method_options: MethodOptions = MethodOptions()
+    source: str | None = None  # of a model that is not predicted yet
 
     def __post_init__(self) -> None:
         refuse_empty(self)
@@ -245,6 +247,24 @@ class FitOptions:
         for value in made:
             method.check({key: value})
         return key, made
+
+
+def model_and_source(model: Source) -> tuple[str, str | None]:
+    """Return the name of a model and, for NAME=SOURCE or {NAME: SOURCE}, its source, else None; OptionError
+    for anything else.
+
+    >>> model_and_source("net"), model_and_source("net=net.py:make"), model_and_source({"net": "net.pt2"})
+    (('net', None), ('net', 'net.py:make'), ('net', 'net.pt2'))
+    """
+    if isinstance(model, str):
+        name, equals, source = model.partition("=")
+        if name and bool(equals) == bool(source):
+            return name, source or None
+    elif isinstance(model, Mapping) and len(model) == 1:
+        ((name, place),) = model.items()
+        if isinstance(name, str):
+            return name, place_text(place, "--model")
+    raise OptionError(f"--model: expected NAME, or NAME=SOURCE; got {shown(model)}")
 
 
 def _value(like: Value, key: str, word: str) -> Value:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from faultscape.corpus.groups import describe_groups
+from faultscape.corpus.groups import OF_ONE_GROUP, describe_groups, of_one_group
 from faultscape.errors import counted, shortened
 from faultscape.metrics.catalogue import METRICS
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
@@ -53,8 +53,8 @@ def left_out(
 
 def absent(data: DataSet) -> list[str]:
     """Return a line if models of a study have no map of a set and are left out."""
-    why = "add the maps to its folder, or run networks on the set with `faultscape predict`"
-    return [f"{', '.join(data.absent)}: no map of set {data.part[0]}; left out; {why}"] if data.absent else []
+    how = f"run `{data.line}`" if data.line else "add the maps to its folder"
+    return [f"{', '.join(data.absent)}: no map of set {data.part[0]}; left out; {how}"] if data.absent else []
 
 
 def of_chosen(chosen: int, images: int, truth: str, *, intervals: bool) -> str:
@@ -89,11 +89,11 @@ def drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, np
                 else "with --block N they are cut"
             )
             return [f"{text}; intervals need at least {LEAST}: {cut} into runs of N consecutive images"]
-        return (
-            [f"{text}; Student's t with {units.count - 1} degrees of freedom"]
-            if units.count <= MANY
-            else [text]
-        )
+        if units.count <= MANY:
+            text += f"; Student's t with {units.count - 1} degrees of freedom"
+        if of_one_group(dict(zip(data.ids, data.together, strict=True))):
+            text += f"; {OF_ONE_GROUP}"
+        return [text]
     if units.count < LEAST:
         return [f"{counted(units.count, 'image')}: intervals need at least {LEAST}"]
     for metric, title in NEIGHBOURS.items():

@@ -32,7 +32,7 @@ from faultscape.stages.measure.scores import kept as kept_scores
 from faultscape.stages.statistics import WITH_CONFIDENCE, basis, state_of_stored
 from faultscape.study.folder import check_name
 from faultscape.study.parts import key_of, read_manifest
-from faultscape.study.settings import class_settings, read_settings
+from faultscape.study.settings import ModelSettings, class_settings, read_settings
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
 
@@ -69,6 +69,7 @@ class DataSet:
     part: SetPart = ("", "")
     labels: tuple[tuple[int, str], ...] = ()  # (shard, id) of each image's label, for a made set
     absent: tuple[str, ...] = ()  # models of the study without a map of the set
+    line: str = ""  # the command that makes maps of the set for those of them that are not folders
     earlier: bool = False  # named by an earlier command, not by this one
 
     @property
@@ -257,11 +258,20 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
         if not any(parts[p].rows for p in map(part_name, spans) if p in parts)
     }
     absent = tuple(sorted(lacking)) if set_ else ()
+    dropped = [
+        name
+        for name in absent
+        if any((part := maps[name].get(part_name(number))) and not part.failures for number in spans)
+    ]
+    line = _line_of_maps(root, settings.models, set_, absent, dropped) if absent else ""
     if absent and len(absent) == len(maps):
-        raise ModelError(
-            f"--set {set_}: no model has maps of it yet; `faultscape status {shlex.quote(str(root))}` "
-            "prints the predict line (a folder of maps needs SET/ID.png)"
+        why = (
+            f"maps of {', '.join(dropped)} were counted and not kept (predict --measure)"
+            if dropped
+            else "no model has maps of it yet"
         )
+        how = f"run `{line}`" if line else "add maps to the folder of a model"
+        raise ModelError(f"--set {set_}: {why}; {how} (a folder of maps needs SET/ID.png)")
     for name, model in settings.models.items():
         if name in absent:
             continue
@@ -295,7 +305,29 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
         part=(set_, holdout),
         labels=tuple(labels) if set_ else (),
         absent=absent,
+        line=line,
     )
+
+
+def _line_of_maps(
+    root: Path,
+    models: Mapping[str, ModelSettings],
+    set_: str,
+    absent: Sequence[str],
+    dropped: Sequence[str],
+) -> str:
+    """Return the command that makes the maps of a set for models without; where maps were ``dropped``, it
+    keeps them beside what is kept already, and counts again. '' for folders, whose files only you can add.
+    """
+    runs = [name for name in absent if name in dropped or models[name].kind != "folder"]
+    if not runs:
+        return ""
+    kept = [word for name in runs for word in models[name].options.get("keep", [])]
+    keep = dict.fromkeys([*kept, "labels"] if dropped else [])
+    named = [shlex.quote(f"{name}={models[name].source}") for name in runs]
+    words = [*named, f"--set {shlex.quote(set_)}", *(f"--keep {shlex.quote(word)}" for word in keep)]
+    words += ["--measure"] if dropped else []
+    return f"faultscape predict {shlex.quote(str(root))} {' '.join(words)}"
 
 
 def name_part(set_: str, holdout: str) -> str:

@@ -24,7 +24,7 @@ from faultscape.stages.pixel_counts import CountParts
 from faultscape.stages.predict import changed_models, changes, shard
 from faultscape.stages.predict.job import Job, Made
 from faultscape.stages.predict.options import PredictOptions
-from faultscape.stages.predict.plan import Plan, plan, refuse_truths
+from faultscape.stages.predict.plan import Plan, plan, refuse_truths, shards_of_sets
 from faultscape.stages.predict.result import Predicted
 from faultscape.stages.predict.takeover import Takeover, is_other, keeping, kept_text
 from faultscape.stages.statistics import Statistics
@@ -53,6 +53,7 @@ def predict_models(options: PredictOptions) -> Predicted:
     with writing(root, array="predict" if options.shard else "", change=bool(renamed or removed)):
         if renamed or removed:
             changes.change(options.study, root, renamed, removed, given)
+        shards_of_sets(root, options.sets)  # an unknown set is refused before anything is opened
         before, settings = toml.read_settings(root), toml.read_settings(root)
         fresh = [name for name in given if name not in settings.models]
         against = evidence.choose_truth(root, options.truth) if options.measure else ""
@@ -78,7 +79,12 @@ def predict_models(options: PredictOptions) -> Predicted:
             catalogue.release_tables()
         with changing(root):
             counts = {name: shard.settle(root, name, sorted(shard_sizes(root))) for name in given}
-            empty = [name for name, (maps, _) in counts.items() if maps == 0 or name in takeover.refused]
+            empty = [
+                name
+                for name, (maps, _) in counts.items()
+                if (maps == 0 and not (options.sets and shard.dropped(root, name)))
+                or name in takeover.refused
+            ]
             unusable = bool(given) and not options.shard and len(empty) == len(counts)
             if unusable:  # a model without predictions would make selections stale
                 changed_models.withdraw(root, fresh)
@@ -89,6 +95,7 @@ def predict_models(options: PredictOptions) -> Predicted:
                     models={n: str(s) for n, s in given.items()},
                     engine=options.engine,
                     shard=options.shard,
+                    **({"set": options.sets} if options.sets else {}),
                 )
             if not options.shard:
                 changed_models.forget(root)
@@ -249,7 +256,12 @@ def _run(
     first, then = _in_order(root, away, counts)
     run(first, options.engine, workers=workers, apart=bool(runtimes), gpus=on_gpu)
     ready = [job for job in then if counts is None or counts.parents(job.number) <= _stored(root, job.name)]
-    if waiting := len(then) - len(ready):
+    if (waiting := len(then) - len(ready)) and options.sets:
+        print(
+            f"{counted(waiting, 'shard')} of made images {'waits' if waiting == 1 else 'wait'} for maps of"
+            " the images they were made from: name that set with --set too"
+        )
+    elif waiting:
         print(
             f"{counted(waiting, 'shard')} of made images {'waits' if waiting == 1 else 'wait'} for maps "
             "that other jobs are making (of the images they were made from); run the same line again "

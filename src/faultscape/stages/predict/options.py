@@ -16,6 +16,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class PredictPart:
+    """Which images are predicted.
+
+    Parameters
+    ----------
+    set_
+        Only the images of this set, for example fog-3, which `stress` made. Repeatable. Default: all images
+        of the study.
+    """
+
+    set_: list[str] | None = None
+
+
+@dataclass(frozen=True)
 class Shown:
     """How a network sees images.
 
@@ -106,6 +120,7 @@ class PredictOptions:
     resize_maps: bool | None = None
     rename: Renames | None = None
     remove: Sequence[str] | str | None = None
+    part: PredictPart = PredictPart()
     shown: Shown = Shown()
     hardware: Hardware = Hardware()
     engine: str = "processes"
@@ -115,6 +130,11 @@ class PredictOptions:
 
     def __post_init__(self) -> None:
         refuse_empty(self)
+
+    @property
+    def sets(self) -> list[str]:
+        """The sets to predict, [] for all."""
+        return self.part.set_ or []
 
     @property
     def device(self) -> str:

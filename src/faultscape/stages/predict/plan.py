@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from faultscape.classes import mapping as label_names
-from faultscape.errors import ModelError, article
+from faultscape.errors import ModelError, OptionError, article, closest
 from faultscape.prediction import catalogue, networks, stamps
 from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.prediction.source import Opening, Origin, Request, Source, Trial
@@ -27,7 +27,7 @@ from faultscape.study.json_text import read_object
 from faultscape.study.parts import Part, there
 from faultscape.study.settings import ModelOptions, ModelSettings, Settings, read_settings
 from faultscape.study.tables import label_maps, outputs
-from faultscape.study.tables.corpus import part_name, shard_sizes, stress_shards
+from faultscape.study.tables.corpus import part_name, read_columns, shard_sizes, stress_shards
 from faultscape.study.tables.logs import imported_from
 from faultscape.study.tables.pixel_counts import MAPS
 from faultscape.study.tables.removed_images import each_whole_shard, read_removed, whole_sizes
@@ -85,6 +85,13 @@ def plan(
     done = there(where)
     here = shard_sizes(root)  # a shard that left the corpus entirely needs nothing
     stale = [s for s in _stale(where, origin, done) if s in here]
+    asked = shards_of_sets(root, options.sets)
+    if asked is not None and (others := len(set(stale) - asked)):
+        raise OptionError(
+            f"--set {', '.join(options.sets)}: the source, options or images of {name} changed, and"
+            f" {others} of {len(here)} shards, of other sets, are outdated too; leave --set out, so that one"
+            " network predicts them all"
+        )
     scorers = list(model.options.get("scorer", [])) if against or options.scorer is not None else []
     # uncertainty maps are large: kept only on request
     told = cast(
@@ -110,12 +117,14 @@ def plan(
             },
             counting,
         )
-    if not against and "labels" in model.options.get("keep", []):
+    if "labels" in model.options.get("keep", []):
         lacking += [s for s in stress_shards(root) if (part := done.get(part_name(s))) and not part.rows]
     todo = [
         s
         for s in sorted(origin.stamps)
-        if s in here and (s in stale or s in lacking or part_name(s) not in done)
+        if s in here
+        and (asked is None or s in asked)
+        and (s in stale or s in lacking or part_name(s) not in done)
     ]
     for s in origin.stamps.keys() - set(todo):  # left by a run that was killed after its part was entered
         shard.spool_path(where, s).unlink(missing_ok=True)
@@ -200,6 +209,20 @@ def plan(
         for s in todo
     ]
     return Plan(model, source, origin.stamps, jobs, bool(stale), source.runtime or origin.runtime)
+
+
+def shards_of_sets(root: Path, names: Sequence[str]) -> set[int] | None:
+    """Return the shards that hold images of some sets, None for no names; OptionError for an unknown set."""
+    if not names:
+        return None
+    columns = read_columns(root, ["set", "shard"]).to_pydict()
+    known = list(dict.fromkeys(columns["set"]))
+    if lost := next((name for name in names if name not in known), None):
+        raise OptionError(
+            f"--set {lost}: the study has no such set; it has"
+            f" {', '.join(known[:8])}{', ...' if len(known) > 8 else '.'}{closest(lost, known)}"
+        )
+    return {shard for set_, shard in zip(columns["set"], columns["shard"], strict=True) if set_ in names}
 
 
 def _fitted_to(root: Path, name: str) -> str:

@@ -11,6 +11,7 @@ from typing import TypedDict, cast
 import numpy as np
 
 from faultscape import __version__, plug
+from faultscape.corpus.groups import OF_ONE_GROUP, of_one_group
 from faultscape.errors import RankingError, counted
 from faultscape.labelling.discards import discards_text
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
@@ -23,8 +24,10 @@ from faultscape.ranking.drawn import estimates
 from faultscape.ranking.drawn.domains import Domain
 from faultscape.ranking.drawn.populations import group_numbers
 from faultscape.ranking.drawn.rankings import draw_rankings
+from faultscape.ranking.drawn.scores import OF_DATA_TO_COME
 from faultscape.ranking.drawn.steps import steps
 from faultscape.ranking.duel_standings import rank_accuracies
+from faultscape.ranking.replicates import FUTURE, ONE_GROUP
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import draws_evenly, learns
 from faultscape.stages import choice_evidence, drawing_pool, evidence
@@ -317,7 +320,10 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
         **about,
         **common,
     )
-    if asked.population == "future" and not common["groups"] and not classifies:
+    groups = common["groups"] or {}
+    if asked.population == FUTURE and of_one_group({id_: groups.get(id_, "") for id_ in whole}):
+        standings = _within_one_group(standings)
+    if asked.population == FUTURE and not groups and not classifies:
         # the order of a table's rows means nothing
         return replace(
             standings, notes=(*standings.notes, *_neighbours(about["pool"], about["proxy"], str(known.root)))
@@ -367,6 +373,16 @@ def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: st
         standings.rankings, catalogue.chosen_by(now.chosen), now.definition.get("goal")
     )
     return replace(standings, notes=tuple(notes), rankings=ordered)
+
+
+def _within_one_group(standings: Standings) -> Standings:
+    """Return standings whose intervals describe the one group that all images are of, as a note tells."""
+    rankings = {
+        name: replace(one, speaks_of=ONE_GROUP) if one.speaks_of == FUTURE else one
+        for name, one in standings.rankings.items()
+    }
+    notes = tuple(note.replace(OF_DATA_TO_COME, OF_ONE_GROUP) for note in standings.notes)
+    return replace(standings, rankings=rankings, notes=notes)
 
 
 def _groups_counted(known: Labelled, inside: Sequence[int], together: Mapping[str, str]) -> int | None:

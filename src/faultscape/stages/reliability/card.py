@@ -35,21 +35,29 @@ _WITH_LABELS = ("clean", "corrupted", "foggy", "natural", "anomaly")
 @dataclass(frozen=True, eq=False)
 class Judgement:
     """All results: evidence by (model, scorer, condition, metric), the images behind each number, the full
-    numbers of scorers (``scores``), and the conditions where a scorer is constant.
+    numbers of scorers (``scores``), and the conditions where a scorer is constant. ``holdout`` is the one
+    whose withheld classes are left out of all of them, '' for none.
     """
 
     evidence: dict[EvidenceKey, Evidence]
     images: dict[tuple[str, str, str], tuple[str, ...]]
     scores: dict[tuple[str, str, str], ScoreNumbers]
     constant: dict[tuple[str, str], list[str]]
+    holdout: str = ""
 
 
 def judge(
-    study: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequence[Condition], reference: str
+    study: LabelledStudy,
+    models: Sequence[ModelNumbers],
+    conditions: Sequence[Condition],
+    reference: str,
+    holdout: str = "",
 ) -> Judgement:
-    """Return the numbers of all models under all conditions."""
+    """Return the numbers of all models under all conditions; with a ``holdout``, these are conditions in
+    distribution (`conditions.in_distribution`).
+    """
     withheld = study.withheld
-    found = Judgement({}, {}, {}, {})
+    found = Judgement({}, {}, {}, {}, holdout)
     for model in models:
         _judge_maps(model, conditions, withheld, found)
         for scorer in model.scorers:
@@ -175,10 +183,14 @@ def _judge_maps(
                 miou.value
             ):
                 found.evidence[*key, "miou"] = miou
-            if not condition.holdout and (ece := model.ece(images)) is not None:
+            if (
+                condition.holdout == found.holdout
+                and (ece := model.ece(images, withheld.get(condition.holdout))) is not None
+            ):
                 found.evidence[*key, "ece"] = ece
         if (
-            condition.kind in ("corrupted", "foggy")
+            not found.holdout  # consistency is with the model's own maps, whatever the labels
+            and condition.kind in ("corrupted", "foggy")
             and (consistency := model.consistency(condition.images)) is not None
         ):
             found.evidence[*key, "consistency"] = consistency
@@ -199,9 +211,8 @@ def _judge_scores(
             labelled = set(model.counted(condition))
             with_labels = tuple(id_ for id_ in images if id_ in labelled)
             if with_labels:
-                _enter(
-                    found, key, model.errors(folder, with_labels), ("error_ap", "error_auroc", "error_fpr95")
-                )
+                errors = model.errors(folder, with_labels, condition.holdout)
+                _enter(found, key, errors, ("error_ap", "error_auroc", "error_fpr95"))
         if condition.with_anomalies:
             numbers = model.anomalies(folder, condition, images)
             _enter(found, key, numbers, ("average_precision", "auroc", "fpr95"))
@@ -234,18 +245,17 @@ def cells(
         low, high = (_within(metric, end) for end in interval_of(evidence, units))
         about = _corrupted(conditions) if condition == CORRUPTED else [named[condition]]
         images = {id_ for one in about for id_ in _behind(found, numbers[model], scorer, one, metric)}
-        out.append(
-            {
-                "model": model,
-                "scorer": scorer,
-                "condition": condition,
-                "metric": metric,
-                "value": number(evidence.value),
-                "low": low,
-                "high": high,
-                "images": len(images),
-            }
-        )
+        cell: CardCell = {
+            "model": model,
+            "scorer": scorer,
+            "condition": condition,
+            "metric": metric,
+            "value": number(evidence.value),
+            "low": low,
+            "high": high,
+            "images": len(images),
+        }
+        out.append(cell | {"holdout": found.holdout} if found.holdout else cell)
     for condition in conditions:
         if (share := anomalous_share(found, condition.name)) is not None:
             for metric, value in (("average_precision", share), ("auroc", 0.5), ("fpr95", 0.95)):
@@ -342,7 +352,11 @@ def differences(
                 "high": high,
                 "images": len(common),
             }
-            out.append(row | {"second_scorer": scorers[1]} if scorers[1] != scorers[0] else row)
+            if scorers[1] != scorers[0]:
+                row["second_scorer"] = scorers[1]
+            if found.holdout:
+                row["holdout"] = found.holdout
+            out.append(row)
     return out
 
 
@@ -369,7 +383,9 @@ def _drops(
         mine = held[model.name, condition.name]
         kept = tuple(id_ for id_ in mine if base(id_, condition) in common)
         whole = found.evidence[model.name, "", condition.name, "miou"]
-        return whole if len(kept) == len(mine) and isinstance(whole, Ratios) else model.miou(kept)
+        if len(kept) == len(mine) and isinstance(whole, Ratios):
+            return whole
+        return model.miou(kept, study.withheld.get(found.holdout))
 
     out: list[Ratios | None] = []
     for model in models:
@@ -419,7 +435,7 @@ def _over(
         return model.consistency(images)
     folder = next(folder for folder, word in model.scorers.items() if word == scorer)
     numbers = (
-        model.errors(folder, images)
+        model.errors(folder, images, condition.holdout)
         if metric == "error_auroc"
         else model.anomalies(folder, condition, images)
     )
@@ -427,9 +443,11 @@ def _over(
     return Ratios(ranked.average_precision if metric == "average_precision" else ranked.auroc, None)
 
 
-def ranking_without_labels(found: Judgement, models: Sequence[str], clean: str) -> dict[str, Any]:
+def ranking_without_labels(
+    found: Judgement, labelled: Judgement, models: Sequence[str], clean: str
+) -> dict[str, Any]:
     """Return the ranking of models by consistency, which needs no labels, and its agreement with the ranking
-    by mIoU (Spearman), clean and corrupted; {} if fewer than two models have one.
+    by the mIoU of ``labelled`` (Spearman), clean and corrupted; {} if fewer than two models have one.
     """
     held = {name: found.evidence.get((name, "", CORRUPTED, "consistency")) for name in models}
     known = {name: number.value for name, number in held.items() if number is not None}
@@ -441,7 +459,7 @@ def ranking_without_labels(found: Judgement, models: Sequence[str], clean: str) 
         truth = {
             name: of.value
             for name in known
-            if (of := found.evidence.get((name, "", condition, "miou"))) is not None
+            if (of := labelled.evidence.get((name, "", condition, "miou"))) is not None
         }
         if len(truth) == len(known) >= 3:
             out["agreement"][called] = number(spearman([known[n] for n in known], [truth[n] for n in known]))

@@ -10,12 +10,13 @@ whole groups.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
+from faultscape.corpus.groups import of_one_group
 from faultscape.corpus.mixtures import mixture
 from faultscape.errors import ClassesError, OptionError, StudyError, closest
 from faultscape.stages.image_truths import Judged, find_judged, with_labels
@@ -66,7 +67,7 @@ def read_labelled_study(root: Path, settings: Settings, truth: str) -> LabelledS
 @dataclass(frozen=True)
 class Condition:
     """One condition: its name, its images in corpus order, and how made sets were made; ``holdout`` defines
-    the anomalous pixels if no labels do.
+    the anomalous pixels if no labels do, or is the one whose withheld classes are left out.
     """
 
     name: str
@@ -87,11 +88,14 @@ class Condition:
 
 @dataclass(frozen=True)
 class Units:
-    """Units to resample: the unit of each image {id: number}, their count, and whether they are groups."""
+    """Units to resample: the unit of each image {id: number}, their count, whether they are groups, and
+    whether these are all of one group (``of_one``).
+    """
 
     of: Mapping[str, int]
     count: int
     grouped: bool
+    of_one: bool = False
 
 
 def find_conditions(
@@ -196,6 +200,15 @@ def find_conditions(
     return out, notes
 
 
+def in_distribution(conditions: Sequence[Condition], holdout: str) -> list[Condition]:
+    """Return the conditions with the classes that a holdout withholds left out, except those in which these
+    are the anomaly (ADE20k-InD and its corruptions in Buchanan et al. 2022, Table 3); all as they are for ''.
+    """
+    if not holdout:
+        return list(conditions)
+    return [replace(condition, holdout=holdout) for condition in conditions if not condition.holdout]
+
+
 def _misclassified(
     word: str, sets: Mapping[str, Sequence[Image]], labelled: Mapping[str, Sequence[str]]
 ) -> Condition:
@@ -233,11 +246,11 @@ def units_of_images(images: Mapping[str, Image], conditions: Sequence[Condition]
     judged = {id_ for condition in conditions for id_ in condition.images}
     numbers: dict[str, int] = {}
     of: dict[str, int] = {}
-    grouped = False
+    groups: dict[str, str] = {}
     for image in (image for image in images.values() if image.id in judged):
         first = image
         while first.parent in images:
             first = images[first.parent]
-        grouped |= bool(image.group)
+        groups[first.id] = image.group
         of[image.id] = numbers.setdefault(f"group {image.group}" if image.group else first.id, len(numbers))
-    return Units(of, len(numbers), grouped)
+    return Units(of, len(numbers), any(groups.values()), of_one_group(groups))

@@ -1,13 +1,14 @@
 """Compare what finds a model's failures with the fewest labels: doubt, disagreement with the other models, or
 chance. This links the card to a competition.
 
-Conventions: a model's failures are the tenth of the labelled images (at least one) with its lowest mIoU. A
-finder orders images before any is labelled: by the mean doubt of the image's pixels (the model's main
-scorer), or by 1 - the mean concordance with the other models' maps (the selection criterion of Yan et al.
-2021); ties follow the images' bytes. ``found`` is the share of failures among the first tenth and fifth of
-the images. Below fifty images there are too few failures to compare. ``p_value`` is from a sign test of the
-two finders over units (images with everything made from them, or groups): in how many units each has found
-more failures after a fifth of the labels. Made sets join if their role is pool.
+Conventions: a model's failures are the tenth of the labelled images (at least one) with its lowest mIoU, over
+the classes that every holdout keeps. A finder orders images before any is labelled: by the mean doubt of the
+image's pixels (the model's main scorer), or by 1 - the mean concordance with the other models' maps (the
+selection criterion of Yan et al. 2021); ties follow the images' bytes. ``found`` is the share of failures
+among the first tenth and fifth of the images. Below fifty images there are too few failures to compare.
+``p_value`` is from a sign test of the two finders over units (images with everything made from them, or
+groups): in how many units each has found more failures after a fifth of the labels. Made sets join if their
+role is pool.
 """
 
 from __future__ import annotations
@@ -61,10 +62,12 @@ def finders(
         if together or len(models) < 2 or len(ids) < LEAST
         else [f"disagreement finds failures too; run `faultscape compare {shlex.quote(str(root))}` to add it"]
     )
+    withheld = np.any([*study.withheld.values()], axis=0) if study.withheld else None
     out: list[CardFinder] = []
     for model in models:
         scorer, _ = model.own_scorer
-        scored, there = model.mean_scores(scorer, ids) if scorer else {}, model.image_miou(ids)
+        scored = model.mean_scores(scorer, ids) if scorer else {}
+        there = model.image_miou(ids, withheld)
         known = [id_ for id_ in ids if id_ in there and not np.isnan(there[id_])]
         if len(known) < LEAST:
             continue

@@ -6,6 +6,7 @@ Conventions: existing counts are reused. An empty cell comes with the command th
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
@@ -14,8 +15,8 @@ import numpy as np
 
 from faultscape import __version__
 from faultscape import engine as engines
-from faultscape.errors import ModelError, OptionError, RefusedError, StudyError, closest
-from faultscape.metrics.intervals.units import MANY, draw_units, units_of
+from faultscape.errors import ModelError, OptionError, RefusedError, StudyError, closest, counted
+from faultscape.metrics.intervals.units import LEAST, MANY, draw_units, units_of
 from faultscape.metrics.scorers import SUBMITTED, scorer_named
 from faultscape.prediction import catalogue
 from faultscape.prediction.sources import ensembles
@@ -43,6 +44,7 @@ from faultscape.stages.reliability.conditions import (
     LabelledStudy,
     Units,
     find_conditions,
+    in_distribution,
     read_labelled_study,
     units_of_images,
 )
@@ -103,7 +105,7 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
         )
         _refuse_reference(options.reference, names)
         study, conditions, notes = _asked(root, settings, options)
-        counted = fill_counts(study, names, options)
+        counts = fill_counts(study, names, options)
         fill_cheat(study, conditions, options)
         units = units_of_images(study.images, conditions)
         draws = draw_units(
@@ -112,10 +114,15 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
             options.seed,
             leave_out=bool(options.resamples) and units.count <= MANY,
         )
-        models = [ModelNumbers(root, counted[name], len(settings.class_list), units, draws) for name in names]
-        found = cards.judge(study, models, conditions, options.reference or names[0])
+        models = [ModelNumbers(root, counts[name], len(settings.class_list), units, draws) for name in names]
+        reference = options.reference or names[0]
+        found = cards.judge(study, models, conditions, reference)
+        kept = [
+            cards.judge(study, models, in_distribution(conditions, holdout), reference, holdout)
+            for holdout in study.withheld
+        ]
         found.evidence.update(judge_components(study, found, models, conditions, options))
-        document = _document(study, conditions, notes, counted, models, units, found, options)
+        document = _document(study, conditions, notes, counts, models, units, found, kept, options)
         frames = Frames(study).facts(document, found, models, conditions, options.worst)
         out = Path(options.output) if options.output else root / "reliability"
         _write(out, document, frames)
@@ -152,13 +159,14 @@ def _document(
     study: LabelledStudy,
     conditions: Sequence[Condition],
     notes: Sequence[str],
-    counted: Mapping[str, ModelCounts],
+    counts: Mapping[str, ModelCounts],
     models: Sequence[ModelNumbers],
     units: Units,
     found: cards.Judgement,
+    kept: Sequence[cards.Judgement],
     options: ReliabilityOptions,
 ) -> Card:
-    """Return the document of the card."""
+    """Return the document of the card; ``kept`` are the numbers in distribution, one per holdout."""
     settings, names = study.settings, [model.name for model in models]
     others, of_preset = (
         preset_numbers(options.preset, found, models, conditions) if options.preset else ({}, [])
@@ -169,20 +177,31 @@ def _document(
         "truth": study.truth,
         "reference": options.reference or names[0],
         "models": [
-            _model(study, name, list(counted[name].scorers.values()), conditions, found) for name in names
+            _model(study, name, list(counts[name].scorers.values()), conditions, found) for name in names
         ],
         "conditions": [
             _condition(condition, cards.anomalous_share(found, condition.name), study)
             for condition in conditions
         ],
-        "cells": cards.cells(found, units, models, conditions),
+        "cells": [
+            cell
+            for of in (found, *kept)
+            for cell in cards.cells(of, units, models, in_distribution(conditions, of.holdout))
+        ],
         "objects": cards.objects(found),
-        "paired": cards.differences(study, found, units, models, conditions),
-        "gaps": _gaps(options.study, study, counted, conditions),
+        "paired": [
+            row
+            for of in (found, *kept)
+            for row in cards.differences(study, of, units, models, in_distribution(conditions, of.holdout))
+        ],
+        "gaps": _gaps(options.study, study, counts, conditions),
         "guards": guards(study, found, units, conditions),
         "finders": sooner,
         "ranking": cards.ranking_without_labels(
-            found, names, next((c.name for c in conditions if c.kind == "clean"), "")
+            found,
+            next(iter(kept), found),
+            names,
+            next((c.name for c in conditions if c.kind == "clean"), ""),
         ),
         "times": [
             {
@@ -197,9 +216,14 @@ def _document(
             for times in frame_times(study.root)
             if times.name in names
         ],
-        "units": {"drawn": "groups" if units.grouped else "images", "count": units.count},
+        "units": {
+            "drawn": "groups" if units.grouped else "images",
+            "count": units.count,
+            "of_one": units.of_one,
+        },
         "notes": [
             *notes,
+            *_few_units(units, options.study),
             *_unanswered(study, models, conditions),
             *told_beforehand(study, names, conditions),
             *_idle(found, options),
@@ -343,6 +367,18 @@ def _fitted_again(study: LabelledStudy, models: Sequence[str]) -> list[str]:
     return out
 
 
+def _few_units(units: Units, study: str) -> list[str]:
+    """Return a note if there are too few units for intervals, with what to do."""
+    if units.count >= LEAST:
+        return []
+    if not units.grouped:
+        return [f"{counted(units.count, 'image')}: intervals need at least {LEAST}"]
+    groups = counted(units.count, "group")
+    line = f"`faultscape collect {shlex.quote(study)} --block N`"
+    why = f"intervals resample whole groups, need at least {LEAST}, and the images are of {groups}"
+    return [f"{why}: {line} cuts groups into runs of N consecutive images"]
+
+
 def _unanswered(
     study: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
 ) -> list[str]:
@@ -424,15 +460,17 @@ def _condition(condition: Condition, share: float | None, study: LabelledStudy) 
 
 
 def _gaps(
-    called: str, study: LabelledStudy, counted: Mapping[str, ModelCounts], conditions: Sequence[Condition]
+    called: str, study: LabelledStudy, counts_of: Mapping[str, ModelCounts], conditions: Sequence[Condition]
 ) -> list[CardGap]:
     """Return what each model lacks, with the command that makes it; ``called`` is the study's name in
     commands.
     """
     settings, images, out = study.settings, study.images, list[CardGap]()
-    made = (word for counts in counted.values() for word in counts.scorers.values() if word != SUBMITTED.name)
+    made = (
+        word for counts in counts_of.values() for word in counts.scorers.values() if word != SUBMITTED.name
+    )
     everywhere = list(dict.fromkeys(made))
-    for name, counts in counted.items():
+    for name, counts in counts_of.items():
         lost = {word: set(counts.lacking[kind]) for kind, word in {MAPS: "", **counts.scorers}.items()}
         shards_of = {c.name: {images[id_].shard for id_ in c.images} for c in conditions}
         words = [word for word, shards in lost.items() if any(shards & of for of in shards_of.values())]

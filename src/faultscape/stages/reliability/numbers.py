@@ -138,13 +138,15 @@ class ModelNumbers:
         there = self.compared(images)
         return self._of_cells([self._maps[id_].agreement for id_ in there], there, None)
 
-    def ece(self, images: Sequence[str]) -> Drawn | None:
-        """Return the expected calibration error over some images; None if no confidence was counted."""
-        there = [id_ for id_ in images if self._maps[id_].bins is not None]
-        if not there:
+    def ece(self, images: Sequence[str], withheld: np.ndarray | None = None) -> Drawn | None:
+        """Return the expected calibration error over some images, without pixels of ``withheld`` classes
+        (C,); None if no confidence was counted.
+        """
+        held = {id_: bins for id_ in images if (bins := self._maps[id_].bins) is not None}
+        if not held:
             return None
-        bins = np.stack([bins for id_ in there if (bins := self._maps[id_].bins) is not None])
-        return ece_of_bins(bins, self._of(there), self._draws)
+        bins = np.stack([of.without(withheld) for of in held.values()])
+        return ece_of_bins(bins, self._of([*held]), self._draws)
 
     def anomalies(self, scorer: str, condition: Condition, images: Sequence[str]) -> ScoreNumbers:
         """Return the performance of a scorer at detecting anomalous pixels of some images."""
@@ -177,9 +179,13 @@ class ModelNumbers:
         """Return the counts of a scorer on some images of a condition."""
         return [self._decoded(scorer, id_, condition.holdout) for id_ in images]
 
-    def error_histograms(self, scorer: str, images: Sequence[str]) -> list[SparseHistogram]:
-        """Return the histograms of right and wrong pixels of some images."""
-        return [of_errors(self._decoded(scorer, id_, "")) for id_ in images]
+    def error_histograms(
+        self, scorer: str, images: Sequence[str], holdout: str = ""
+    ) -> list[SparseHistogram]:
+        """Return the histograms of right and wrong pixels of some images, without those that a holdout
+        withholds.
+        """
+        return [of_errors(self._decoded(scorer, id_, holdout)) for id_ in images]
 
     def frames(self, scorer: str, condition: Condition, images: Sequence[str]) -> FrameNumbers:
         """Return the performance of a scorer in each image that has both anomalous and known pixels."""
@@ -192,15 +198,19 @@ class ModelNumbers:
                 anomalous[id_] = float(pixels.anomalous.sum() / (pixels.known.sum() + pixels.anomalous.sum()))
         return FrameNumbers(found, anomalous, shares_above(total))
 
-    def errors(self, scorer: str, images: Sequence[str]) -> ScoreNumbers:
-        """Return the performance of a scorer at detecting wrong pixels of some images."""
-        ranked = self._ranked(self.error_histograms(scorer, images), images)
+    def errors(self, scorer: str, images: Sequence[str], holdout: str = "") -> ScoreNumbers:
+        """Return the performance of a scorer at detecting wrong pixels of some images, without those that a
+        holdout withholds.
+        """
+        ranked = self._ranked(self.error_histograms(scorer, images, holdout), images)
         return ScoreNumbers(ranked)
 
-    def image_miou(self, images: Sequence[str]) -> dict[str, float]:
-        """Return {image: mIoU} of the images that have labels and counts."""
+    def image_miou(self, images: Sequence[str], withheld: np.ndarray | None = None) -> dict[str, float]:
+        """Return {image: mIoU}, without ``withheld`` classes (C,), of the images that have labels and
+        counts.
+        """
         held = {id_: self._maps[id_].cells for id_ in images if id_ in self._maps}
-        return {id_: image_miou(cells) for id_, cells in held.items() if cells is not None}
+        return {id_: image_miou(cells, withheld) for id_, cells in held.items() if cells is not None}
 
     def mean_scores(self, scorer: str, images: Sequence[str]) -> dict[str, float]:
         """Return {image: mean of a scorer over its valid pixels}; a bounded score is given as a share of its

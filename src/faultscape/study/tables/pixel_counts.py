@@ -3,10 +3,10 @@ by score (one kind per scorer, ``doubt-msp``); one part per shard.
 
 Conventions: ``maps`` has one row per image: id, the confusion matrix with labels (row = truth, places 0..C, C
 = void) and that with the model's own map of the image it was made from, both sparse (place and value of each
-non-zero cell; null if there is nothing to compare with), and pixels, correct pixels and summed confidence of
-each bin of equal width (null without confidence). A scorer's parts have one row per image and holdout ('' for
-none): the code of its counts (metrics.scores.grouped_counts). The manifest's key identifies what a part was
-made from.
+non-zero cell; null if there is nothing to compare with), and, for each true class that occurs, pixels,
+correct pixels and summed confidence of each bin of equal width (null without confidence). A scorer's parts
+have one row per image and holdout ('' for none): the code of its counts (metrics.scores.grouped_counts). The
+manifest's key identifies what a part was made from.
 """
 
 from __future__ import annotations
@@ -28,14 +28,28 @@ _LISTS = {"bin_count": pa.int64(), "bin_right": pa.int64(), "bin_confidence": pa
 
 
 @dataclass(frozen=True, eq=False)
+class ClassBins:
+    """Calibration bins (K, 3, B) of the K true ``classes`` (K,) that an image has: pixels, right pixels and
+    summed confidence.
+    """
+
+    classes: np.ndarray
+    bins: np.ndarray
+
+    def without(self, withheld: np.ndarray | None) -> np.ndarray:
+        """Return the bins (3, B) of all pixels but those of ``withheld`` classes (C,)."""
+        return (self.bins if withheld is None else self.bins[~withheld[self.classes]]).sum(0)
+
+
+@dataclass(frozen=True, eq=False)
 class MapCounts:
     """The counts of one image's map: (C + 1, C + 1) cells against its labels and against the map of its
-    parent, and calibration bins (3, B); None if there is nothing to count.
+    parent, and calibration bins; None if there is nothing to count.
     """
 
     cells: np.ndarray | None = None
     agreement: np.ndarray | None = None
-    bins: np.ndarray | None = None
+    bins: ClassBins | None = None
 
 
 def counts_folder(root: Path, name: str, kind: str) -> Path:
@@ -57,9 +71,11 @@ def put_map_counts(where: Path, shard: int, rows: Mapping[str, MapCounts]) -> st
             ],
             pa.list_(pa.int64()),
         )
+    of_classes = [None if row.bins is None else row.bins.classes for row in rows.values()]
+    columns["bin_class"] = pa.array(of_classes, pa.list_(pa.int32()))
     for number, (name, kind) in enumerate(_LISTS.items()):
         values = [
-            None if row.bins is None else row.bins[number].astype(kind.to_pandas_dtype())
+            None if row.bins is None else row.bins.bins[:, number].ravel().astype(kind.to_pandas_dtype())
             for row in rows.values()
         ]
         columns[name] = pa.array(values, pa.list_(kind))
@@ -77,7 +93,7 @@ def read_map_counts(
             cells, agreement = (
                 _dense(table[f"{of}_at"][k], table[of][k], classes + 1) for of in ("cells", "agreement")
             )
-            bins = None if table["bin_count"][k] is None else np.array([table[of][k] for of in _LISTS], float)
+            bins = _bins(table["bin_class"][k], [table[of][k] for of in _LISTS])
             out[id_] = MapCounts(cells, agreement, bins)
     return out
 
@@ -88,6 +104,13 @@ def _dense(at: list[int] | None, numbers: list[int] | None, side: int) -> np.nda
     cells = np.zeros(side * side, np.int64)
     cells[at] = numbers
     return cells.reshape(side, side)
+
+
+def _bins(classes: list[int] | None, numbers: list[list[float]]) -> ClassBins | None:
+    if classes is None:
+        return None
+    held = np.array(numbers, float).reshape(len(_LISTS), len(classes), -1)
+    return ClassBins(np.array(classes, np.int64), held.swapaxes(0, 1))
 
 
 def put_score_counts(where: Path, shard: int, rows: Sequence[tuple[str, str, bytes]]) -> str:
