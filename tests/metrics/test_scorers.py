@@ -105,6 +105,16 @@ def test_chance_follows_from_the_image_alone() -> None:
     assert 0.45 < first.mean() < 0.55
 
 
+def test_rounding_keeps_the_order_of_what_float16_cannot_hold() -> None:
+    """A likelihood of thousands of features can be 10^7 nats from that of training."""
+    flow = scorer_named("flow")
+    score = np.array([-9e7, -1e5, -61440.0, -3.0, 0.0, 2.5, 61440.0, 1e5, 1e6, 9e7], np.float32)
+    found = rounded(flow, score, 19)
+    assert (np.diff(found.astype(float)) > 0).all()
+    assert (found[2:7] == score[2:7]).all()  # what it can hold stays as it is
+    assert np.isfinite(rounded(flow, np.array([-3e38, 3e38], np.float32), 19)).all()
+
+
 def test_rounding_keeps_small_doubt_apart() -> None:
     score = np.geomspace(1e-12, 0.5, 500).astype(np.float32)
     assert len(np.unique(rounded(scorer_named("msp"), score, 19))) == 500

@@ -5,7 +5,8 @@ Conventions: a score is (H, W) float32, large = more anomalous. All are computed
 the order is the same for all: logits, bilinear to the wanted size, softmax, mean over members, score. To be
 counted by value, scores are rounded once to float16 (`rounded`): a score between 0 and ``most`` by its logit,
 whose steps are even in relative doubt; an unbounded one as its difference to a constant of the model (its
-``offset``). Rounding starts from the float32 that would be stored, so that scores counted at once and scores
+``offset``), beyond ``_FAR`` in steps of an eighth of an octave, up to 2^32, so that scores beyond float16 keep
+their order. Rounding starts from the float32 that would be stored, so that scores counted at once and scores
 stored and counted later have the same counts. `SUBMITTED` is not an entry: it is not computed but read from a
 submission (`scores.submissions` says how it is rounded).
 
@@ -45,6 +46,7 @@ Needs = Literal[
     "dirichlet",
 ]
 _BLOCK = 1 << 15  # pixels whose scores are rounded at a time
+_FAR, _FAR_STEP, _FAR_STEPS = 61440.0, 32.0, 127  # the last values of float16, and the steps between them
 _LEAST_VARIANCE = np.float32(1e-30)
 NONE = "none"  # the name for no scorer
 ORDER = "logits, bilinear to the working size, softmax, mean of members, score"
@@ -243,7 +245,7 @@ SCORERS: tuple[Scorer, ...] = (
     Scorer(
         "flow",
         "Learned embedding density",
-        "(NLL of f - mean NLL of training) / D",
+        "NLL of f - mean NLL of training",
         _not_computed,
         needs="fitted",
         source="Blum et al. 2021, section 5.2, eq. 6 to 8",
@@ -413,8 +415,17 @@ def rounded(scorer: Scorer, score: np.ndarray, classes: int, offset: float | Non
 
 
 def _without_ends(values: np.ndarray, offset: float) -> np.ndarray:
-    limit = float(np.finfo(np.float16).max)
-    return np.clip(values - offset, -limit, limit)
+    """Return values minus an offset, those beyond float16 in steps of an eighth of an octave.
+
+    >>> _without_ends(np.array([3.0, -70_000.0, 1e6]), 1.0).tolist()
+    [2.0, -61472.0, 62464.0]
+    """
+    found = values - offset
+    far = np.abs(found) > _FAR
+    if far.any():
+        size = np.minimum(np.floor(8 * np.log2(np.abs(found[far]) / _FAR)), _FAR_STEPS)
+        found[far] = np.copysign(_FAR + _FAR_STEP * size, found[far])
+    return found
 
 
 def _logit(shares: np.ndarray) -> np.ndarray:

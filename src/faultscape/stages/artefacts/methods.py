@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 METHOD_NUMBER = 2  # raised when the same options give a different fit
+_NUMBERS = {"flow": 3}  # of methods that changed alone
 FOLDER = "methods"
 
 
 def inputs_of(
-    snapshot: Snapshot, model: str, sets: Sequence[str], truth: str, validation: str
+    snapshot: Snapshot, method: str, model: str, sets: Sequence[str], truth: str, validation: str
 ) -> dict[str, str]:
-    """Return what a method depends on, as far as a quick check shows: its sets, the set it was searched with
+    """Return what a fitted method depends on, as far as a quick check shows: its sets, the set it was searched with
     ('' for none), all labels of a truth, the withheld classes, and the network that it was fitted to.
     """
     held = snapshot.settings.models.get(model)
@@ -35,7 +36,7 @@ def inputs_of(
         "classes": key_of(snapshot.settings.classes.counted),
         **({"validation": snapshot.set_keys.get(validation, "")} if validation else {}),
         "network": networks.key(snapshot, model) or (held.source if held else ""),
-        METHOD: str(METHOD_NUMBER),
+        METHOD: str(_NUMBERS.get(method, METHOD_NUMBER)),
     }
 
 
@@ -70,9 +71,8 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
     about = _about(snapshot, name)
     if about is None:
         return {}
-    return inputs_of(
-        snapshot, name.partition("/")[0], about.sets, str(about.provenance.get("truth", "")), about.validation
-    )
+    model, truth = name.partition("/")[0], str(about.provenance.get("truth", ""))
+    return inputs_of(snapshot, about.method, model, about.sets, truth, about.validation)
 
 
 def again(snapshot: Snapshot, name: str) -> Again:
@@ -125,6 +125,7 @@ METHODS = Artefact(
         "width",
         "depth",
         "join",
+        "per_feature",
     ),
     reasons={
         "images": "images of its sets changed",

@@ -161,7 +161,9 @@ def _provenance(root: Path, options: FitOptions, sets: tuple[str, ...]) -> JsonO
     )
     given = {**given, **given_options(options.data), **given_options(options.method_options)}
     return {
-        "inputs": dict(inputs_of(snapshot, options.model, sets, truth, options.validation or "")),
+        "inputs": dict(
+            inputs_of(snapshot, options.method, options.model, sets, truth, options.validation or "")
+        ),
         "arguments": given,
         "truth": truth,
     }

@@ -49,6 +49,9 @@ class MethodOptions:
         flow: hidden layers of a coupling (default 1).
     join
         flow: how several layers are joined: minimum or logistic (default minimum).
+    per_feature
+        flow: divide the score of each layer by its number of features, so that wide layers do not decide
+        the minimum; equation 8 of Blum et al. 2021 does not divide.
     """
 
     k: int | None = None
@@ -63,6 +66,7 @@ class MethodOptions:
     width: int | None = None
     depth: int | None = None
     join: str | None = None
+    per_feature: bool | None = None
 
     @property
     def given(self) -> dict[str, Value]:
