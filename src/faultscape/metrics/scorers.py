@@ -49,6 +49,7 @@ _BLOCK = 1 << 15  # pixels whose scores are rounded at a time
 _FAR, _FAR_STEP, _FAR_STEPS = 61440.0, 32.0, 127  # the last values of float16, and the steps between them
 _LEAST_VARIANCE = np.float32(1e-30)
 NONE = "none"  # the name for no scorer
+INFORMATION, CORRECTED = "mutual-information", "mutual-information-corrected"
 ORDER = "logits, bilinear to the working size, softmax, mean of members, score"
 
 
@@ -91,6 +92,13 @@ def _one(_classes: int) -> float:
 
 def _all_but_even(classes: int) -> float:
     return 1.0 - 1.0 / classes  # the largest probability is at least 1 / classes
+
+
+def _corrected_information(facts: PixelFacts) -> np.ndarray:
+    """Return the mutual information without its bias of first order; an unbiased estimate does not exist."""
+    if facts.members < 2:
+        raise MetricError(f"scorer {CORRECTED}: needs two members or more; got {facts.members}")
+    return _needed(facts.information) * np.float32(facts.members / (facts.members - 1))
 
 
 def _not_computed(_facts: PixelFacts) -> np.ndarray:
@@ -166,13 +174,22 @@ SCORERS: tuple[Scorer, ...] = (
         source="Blum et al. 2021, eq. 2",
     ),
     Scorer(
-        "mutual-information",
+        INFORMATION,
         "Mutual information",
         "H(mean p) - mean H(p)",
         lambda facts: _needed(facts.information),
         needs="members",
         most=math.log,
         source="Blum et al. 2021, eq. 2",
+    ),
+    Scorer(
+        CORRECTED,
+        "Mutual information, corrected for few members",
+        "(H(mean p) - mean H(p)) T / (T - 1)",
+        _corrected_information,
+        needs="members",
+        most=math.log,
+        source="Blum et al. 2021, eq. 2; the factor is ours",
     ),
     Scorer(
         "void",
@@ -445,6 +462,18 @@ def offset_of(scorer: Scorer, scores: Sequence[np.ndarray]) -> float:
     if scorer.most is not None:
         return 0.0
     return float(np.round(np.median(np.concatenate([score.ravel() for score in scores])) * 8) / 8)
+
+
+def with_corrected_members(words: Sequence[str]) -> list[str]:
+    """Return scorers with the corrected mutual information instead of the plain one; OptionError if it is not
+    among them.
+
+    >>> with_corrected_members(["msp", "mutual-information"])
+    ['msp', 'mutual-information-corrected']
+    """
+    if not {INFORMATION, CORRECTED} & {*words}:
+        raise OptionError(f"--correct-members has no effect without --scorer {INFORMATION}; add it")
+    return list(dict.fromkeys(CORRECTED if word == INFORMATION else word for word in words))
 
 
 def check_scorers(words: Sequence[str]) -> None:

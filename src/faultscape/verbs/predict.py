@@ -19,6 +19,7 @@ def predict(
     unmapped: Unmapped | None = None,
     keep: list[str] | None = None,
     scorer: list[str] | None = None,
+    correct_members: bool = False,
     measure: bool = False,
     truth: str | None = None,
     pattern: str | None = None,
@@ -68,6 +69,9 @@ def predict(
         variance; for networks trained with void pixels void, outlier and differential-entropy; random; a
         method that `fit` fitted (knn, flow, ...); or file.py:NAME. Scores are kept as float32; with --measure
         they are only counted. Repeatable; none: stop scoring doubt.
+    correct_members
+        Multiply the mutual information of T members by T / (T - 1): few members make it too small. It is
+        stored as the scorer mutual-information-corrected.
     measure
         Measure each map and its confidence against a truth while the map is made. The confidence is not kept;
         `measure` reuses the result.
@@ -91,6 +95,10 @@ def predict(
 
     kept: list[str] | None = [str(keep)] if isinstance(keep, str) else keep
     scorers = None if scorer is None else list(several(scorer))
+    if correct_members:
+        from faultscape.metrics.scorers import with_corrected_members
+
+        scorers = with_corrected_members(scorers or [])
     options = PredictOptions(
         needed_text(study, "study"),
         models,
