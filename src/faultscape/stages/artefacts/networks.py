@@ -181,6 +181,7 @@ NETWORKS = Artefact(
         "samples",
         "temperature",
         "shared_noise",
+        "wide_start",
         "precision",
     ),
     reasons={

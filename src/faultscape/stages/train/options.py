@@ -25,7 +25,7 @@ from faultscape.stages.given_options import refuse_empty
 
 SEED = "seed"
 MOST_SEED = 2**32 - 1
-_YES_OR_NO = ("scaled", "normalised", "shared_noise")
+_YES_OR_NO = ("scaled", "normalised", "shared_noise", "wide_start")
 _WHOLE = (SEED, "members", "member_blocks", "features", "factors", "samples")
 LIBRARIES = ("torch", "transformers", "accelerate", "safetensors")
 
@@ -145,6 +145,9 @@ class HeadOptions:
         heteroscedastic: softmax temperature (default 1).
     shared_noise
         heteroscedastic: share one random number per sample across all classes, as in the authors' code.
+    wide_start
+        gp, heteroscedastic: new weights start with variance 1 / D for D inputs, as in the authors' code,
+        instead of .02 / D (default no; under s3-code yes).
     """
 
     members: int | None = None
@@ -161,6 +164,7 @@ class HeadOptions:
     samples: int | None = None
     temperature: float | None = None
     shared_noise: bool | None = None
+    wide_start: bool | None = None
 
     @property
     def given(self) -> dict[str, float | int | bool | str]:
