@@ -144,6 +144,7 @@ NETWORKS = Artefact(
         "dropout_rate",
         "dropout_samples",
         "loss",
+        "smoothing",
         "preset",
         "init",
         "from_scratch",

@@ -18,6 +18,7 @@ from faultscape.choices import (
     LossName,
     Optimiser,
     Schedule,
+    Smoothing,
     TrainingPresetName,
 )
 from faultscape.errors import ModelError, OptionError, closest
@@ -217,6 +218,7 @@ class TrainOptions:
     schedules: Schedules = Schedules()
     head_options: HeadOptions = HeadOptions()
     machine: TrainingMachine = TrainingMachine()
+    smoothing: Smoothing | None = None
 
     def __post_init__(self) -> None:
         refuse_empty(self)
@@ -224,6 +226,14 @@ class TrainOptions:
             raise OptionError(f"--seed must be a whole number from 0 to {MOST_SEED}; got {self.seed}")
         if self.loss not in get_args(LossName):
             raise OptionError(f"--loss {self.loss!r} is not known; use {', '.join(get_args(LossName))}")
+        if self.smoothing is not None and self.smoothing not in get_args(Smoothing):
+            raise OptionError(
+                f"--smoothing {self.smoothing!r} is not known; use {', '.join(get_args(Smoothing))}"
+            )
+        if self.smoothing is not None and self.loss != "dirichlet":
+            raise OptionError(
+                f"--smoothing has no effect on --loss {self.loss}; leave it out, or give --loss dirichlet"
+            )
         if not 0 < self.dropout_rate < 1 or self.dropout_samples < 1:
             raise OptionError(
                 "--dropout-rate must be between 0 and 1, --dropout-samples 1 or more; got "
