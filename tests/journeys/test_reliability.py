@@ -343,7 +343,7 @@ def test_what_cannot_be_judged_is_refused_in_one_line(
         " some)" in line
     )
     with refused(OptionError, "--correct-members has no effect without --scorer mutual-information; add it"):
-        fs.predict(bare, nets(corpus), scorer=["msp"], correct_members=True)
+        fs.predict(bare, nets(corpus), scorer=["msp"], scoring=fs.Scoring(correct_members=True))
 
 
 def test_corrected_mutual_information_is_stored_under_a_name_of_its_own(
@@ -354,9 +354,8 @@ def test_corrected_mutual_information_is_stored_under_a_name_of_its_own(
     fs.predict(str(study), nets(corpus), engine="local")
     found = []
     for correct in (False, True):
-        fs.predict(
-            str(study), both, scorer=["mutual-information"], correct_members=correct, engine="local"
-        )
+        scoring = fs.Scoring(correct_members=correct)
+        fs.predict(str(study), both, scorer=["mutual-information"], scoring=scoring, engine="local")
         word = "mutual-information" + "-corrected" * correct
         assert read_settings(study).models["both"].options["scorer"] == [word]
         kept = outputs.read_kept(study, "both", f"doubt-{word}", 0)

@@ -17,9 +17,9 @@ import numpy as np
 
 from faultscape.errors import ImageError
 from faultscape.stressors.anomaly_labels import ANOMALY, KNOWN, VOID, count_labels, labels_of_base
-from faultscape.stressors.blend_flags import DIFFERENCE, BlendFlag, flags_of
 from faultscape.stressors.blend_plans import BlendPlan
 from faultscape.stressors.blend_steps.catalogue import FrameFacts, steps_of
+from faultscape.stressors.blend_steps.flags import DIFFERENCE, BlendFlag, flags_of
 from faultscape.stressors.blend_steps.layer import GREY, WHITE, WHOLE, Layer, layer_of
 from faultscape.stressors.blend_steps.motion import longest_motion
 from faultscape.stressors.fog import add_fog

@@ -5,7 +5,7 @@ from __future__ import annotations
 from faultscape.arguments import Place, Renames, Source, needed_text, place_text, several
 from faultscape.choices import Unmapped
 from faultscape.errors import OptionError
-from faultscape.stages.predict.options import Hardware, PredictOptions, Shown
+from faultscape.stages.predict.options import Hardware, PredictOptions, Scoring, Shown
 from faultscape.stages.predict.result import Predicted
 
 
@@ -19,7 +19,6 @@ def predict(
     unmapped: Unmapped | None = None,
     keep: list[str] | None = None,
     scorer: list[str] | None = None,
-    correct_members: bool = False,
     measure: bool = False,
     truth: str | None = None,
     pattern: str | None = None,
@@ -28,6 +27,7 @@ def predict(
     remove: list[str] | None = None,
     shown: Shown = Shown(),
     hardware: Hardware = Hardware(),
+    scoring: Scoring = Scoring(),
 ) -> Predicted:
     """Store the prediction of each model for every image, label maps or classes: NAME=SOURCE, a folder of
     maps, a table of answers, a network, or a program.
@@ -69,9 +69,6 @@ def predict(
         variance; for networks trained with void pixels void, outlier and differential-entropy; random; a
         method that `fit` fitted (knn, flow, ...); or file.py:NAME. Scores are kept as float32; with --measure
         they are only counted. Repeatable; none: stop scoring doubt.
-    correct_members
-        Multiply the mutual information of T members by T / (T - 1): few members make it too small. It is
-        stored as the scorer mutual-information-corrected.
     measure
         Measure each map and its confidence against a truth while the map is made. The confidence is not kept;
         `measure` reuses the result.
@@ -90,12 +87,14 @@ def predict(
         How a network sees images: `Shown(window=...)`.
     hardware
         What a network runs on: `Hardware(device=...)`.
+    scoring
+        How the doubt of members is scored: `Scoring(correct_members=...)`.
     """
     from faultscape.stages.predict.models import predict_models
 
     kept: list[str] | None = [str(keep)] if isinstance(keep, str) else keep
     scorers = None if scorer is None else list(several(scorer))
-    if correct_members:
+    if scoring.correct_members:
         from faultscape.metrics.scorers import with_corrected_members
 
         scorers = with_corrected_members(scorers or [])

@@ -3,8 +3,8 @@
 Conventions: an object's pixels are those labelled as it at the end, so that what later objects cover does not
 count. It is *faint* if fewer than ``LEAST_SEEN`` of them differ by ``DIFFERENCE`` grey levels in some channel
 from what was there before, and in *pieces* if its largest connected part (8 neighbours) has less than
-``LEAST_WHOLE`` of them. Nothing is left out for a flag: whoever uses the frames decides. Fog is not
-considered, because it does not cover objects.
+``LEAST_WHOLE`` of them. No object is left out for a flag. Fog is not considered, because it does not cover
+objects.
 Source: ours; the limits were chosen by eye on CamVid, where a few in a hundred objects are flagged.
 """
 
