@@ -433,7 +433,8 @@ def test_a_value_that_a_head_cannot_have_is_refused(net, head: str, told: dict, 
 
 
 @pytest.mark.parametrize("wide", [False, True])
-def test_new_weights_start_as_the_decoder_or_as_the_authors_start_these_two_heads(torch, wide: bool) -> None:
+@pytest.mark.usefixtures("torch")
+def test_new_weights_start_as_the_decoder_or_as_the_authors_start_these_two_heads(wide: bool) -> None:
     """Truncated at two deviations: of variance .02 / D before it, or 1 / D after it (lecun_normal)."""
     wanted = 1.0 if wide else 0.02**0.5 * 0.8796
     made = [

@@ -35,9 +35,9 @@ class PixelFacts:
     logarithm of the sum of their exponentials; None otherwise. For several members, ``labels`` is the class
     of the largest mean probability, ``predictive`` the entropy of the mean, ``expected`` the mean of the
     members' entropies and ``information`` the mutual information, predictive - expected (Blum et al. 2021,
-    eq. 2), computed without a difference; ``members`` is their number T. Few members make the information
-    too small, by about its T-th part, because their own mean stands for the mean of all. ``variance`` is that of the logits, for a network that provides it
-    (Buchanan et al. 2022, Gaussian process).
+    eq. 2), computed without a difference; ``members`` is their number T. Few members make the information too
+    small, by about its T-th part, because their own mean stands for the mean of all. ``variance`` is that of
+    the logits, for a network that provides it (Buchanan et al. 2022, Gaussian process).
     """
 
     winner: np.ndarray

@@ -5,10 +5,10 @@ Conventions: a score is (H, W) float32, large = more anomalous. All are computed
 the order is the same for all: logits, bilinear to the wanted size, softmax, mean over members, score. To be
 counted by value, scores are rounded once to float16 (`rounded`): a score between 0 and ``most`` by its logit,
 whose steps are even in relative doubt; an unbounded one as its difference to a constant of the model (its
-``offset``), beyond ``_FAR`` in steps of an eighth of an octave, up to 2^32, so that scores beyond float16 keep
-their order. Rounding starts from the float32 that would be stored, so that scores counted at once and scores
-stored and counted later have the same counts. `SUBMITTED` is not an entry: it is not computed but read from a
-submission (`scores.submissions` says how it is rounded).
+``offset``), beyond ``_FAR`` in steps of an eighth of an octave, up to 2^32, so that scores beyond float16
+keep their order. Rounding starts from the float32 that would be stored, so that scores counted at once and
+scores stored and counted later have the same counts. `SUBMITTED` is not an entry: it is not computed but read
+from a submission (`scores.submissions` says how it is rounded).
 
 ``scorer`` is an entry of ``SCORERS``. ``facts`` are those of ``facts_of``. ``classes`` is the number of
 classes. ``name`` is a scorer's name, or ``file.py:NAME``.

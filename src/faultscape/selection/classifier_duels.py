@@ -6,10 +6,11 @@ classes, both with a probability of at least ``confidence`` (ignored for a model
 are ordered by distance, then by the smaller of both probabilities, larger first, then by ``faultscape.ties``;
 at most ``cap`` of them may have one predicted label of a model. The first ``top`` are chosen, the next
 ``spares`` are their replacements. Where the cap leaves fewer, images that it keeps out follow, which may
-replace a discarded one whose label they share: the first ``cap`` of each pair of labels. ``cap_rule`` "accepted" counts the images taken, as in the paper; "scanned"
-is what the authors' code does: it counts each candidate it looks at under both of its labels, for the two
-models together, and takes no unordered pair of labels twice. With the expected discrepancy, images on which
-both agree are candidates too, unless their expected distance is zero.
+replace a discarded one whose label they share: the first ``cap`` of each pair of labels. ``cap_rule``
+"accepted" counts the images taken, as in the paper; "scanned" is what the authors' code does: it counts each
+candidate it looks at under both of its labels, for the two models together, and takes no unordered pair of
+labels twice. With the expected discrepancy, images on which both agree are candidates too, unless their
+expected distance is zero.
 
 ``predictions`` are the labels and probabilities that the models gave.
 """
@@ -184,8 +185,8 @@ def _pair(
     families: Sequence[int] | np.ndarray | None,
     steps: int,
 ) -> tuple[list[PairSlot], int, int]:
-    """Return the rows of one pair, how many of the chosen ones were decided by ties, and how many hold another
-    image than with near-duplicates.
+    """Return the rows of one pair, how many of the chosen ones were decided by ties, and how many hold
+    another image than with near-duplicates.
     """
     first, second = said.labels[a], said.labels[b]
     # S2 3.1, for models with probabilities; NaN if neither has them

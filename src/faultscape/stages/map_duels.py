@@ -25,7 +25,6 @@ from faultscape.study.settings import AS_WRITTEN, read_settings
 from faultscape.study.tables.corpus import part_name, pool, read_corpus, shard_sizes
 from faultscape.study.tables.pool import read_pool
 
-
 _SIZE = 8  # bytes of the length of the first of two parts
 
 

@@ -25,8 +25,9 @@ FOLDER = "methods"
 def inputs_of(
     snapshot: Snapshot, method: str, model: str, sets: Sequence[str], truth: str, validation: str
 ) -> dict[str, str]:
-    """Return what a fitted method depends on, as far as a quick check shows: its sets, the set it was searched with
-    ('' for none), all labels of a truth, the withheld classes, and the network that it was fitted to.
+    """Return what a fitted method depends on, as far as a quick check shows: its sets, the set it was
+    searched with ('' for none), all labels of a truth, the withheld classes, and the network that it was
+    fitted to.
     """
     held = snapshot.settings.models.get(model)
     return {

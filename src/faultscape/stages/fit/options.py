@@ -50,8 +50,8 @@ class MethodOptions:
     join
         flow: how several layers are joined: minimum or logistic (default minimum).
     per_feature
-        flow: divide the score of each layer by its number of features, so that wide layers do not decide
-        the minimum; equation 8 of Blum et al. 2021 does not divide.
+        flow: divide the score of each layer by its number of features, so that layers of different widths
+        are comparable; equation 8 of Blum et al. 2021 does not divide.
     """
 
     k: int | None = None

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from faultscape.uncertainty.heads.channels import Head, Start
 
-
 _TRUNCATED = 0.87962566103423978  # deviation of Normal(0, 1) truncated at two standard deviations
 
 

@@ -4,8 +4,8 @@ together.
 Conventions: each layer's NLL has its mean over the training embeddings subtracted (eq. 8), so that 0 is as
 likely as their average. Several layers are joined at the size of the image: by their minimum, or weighted by
 a logistic regression on a validation set with unknown objects. ``per_feature`` first divides each layer by
-its number of features, which the paper does not: nats per feature, so that wide layers do not decide the
-minimum. Within a layer the order is the same. With ``epsilon`` the input is first moved against the gradient
+its number of features, which the paper does not: nats per feature, so that layers of different widths have
+one unit. Within a layer the order is the same. With ``epsilon`` the input is first moved against the gradient
 of the mean NLL (Blum et al. 2021, Table 9).
 Source: Blum et al. 2021, section 5.2, eq. 6 to 8, B.6.
 """

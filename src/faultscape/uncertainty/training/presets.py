@@ -93,7 +93,9 @@ _UNSCALED = (
     " number after it, so that logits shrink by some 30 times: ranking by doubt survives, and probabilities"
     " are nearly even"
 )
-_CHECKPOINT = "the authors start from hf:google/vit-large-patch16-384 (ImageNet-21k, then ImageNet at 384 pixels)"
+_CHECKPOINT = (
+    "the authors start from hf:google/vit-large-patch16-384 (ImageNet-21k, then ImageNet at 384 pixels)"
+)
 
 PRESETS: tuple[TrainingPreset, ...] = (
     TrainingPreset(

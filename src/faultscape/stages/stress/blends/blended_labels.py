@@ -303,7 +303,9 @@ def notes_of(root: Path, name: str) -> list[str]:
         notes.append(f"{counted(faint, 'object')} can hardly be seen against the image")
     if pieces := flags.count("pieces"):
         notes.append(f"{counted(pieces, 'object')} fell into pieces")
-    held = [f"note: {name}: {' and '.join(notes)}; the column flags of {_MANIFEST} says which"] if notes else []
+    held = (
+        [f"note: {name}: {' and '.join(notes)}; the column flags of {_MANIFEST} says which"] if notes else []
+    )
     if still:
         held.append(f"note: {name}: motion changed nothing in {still} of {counted(len(did), 'object')}")
     return held
