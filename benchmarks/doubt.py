@@ -46,7 +46,7 @@ FITTED = {
     "knn": {},
     "knn-class": {},
     "flow": {"method_options": fs.MethodOptions(steps=STEPS)},
-    "flow-minimum": {"method_options": fs.MethodOptions(steps=STEPS, join="minimum")},
+    "flow-minimum": {"method_options": fs.MethodOptions(steps=STEPS, join="minimum", per_feature=True)},
 }
 SEARCHED = {
     "odin-searched": {},
@@ -54,7 +54,9 @@ SEARCHED = {
     "knn-class-searched": {"select_layer": True},
     # and then trained on
     "flow-searched": {"select_layer": True, "method_options": fs.MethodOptions(steps=FEW_STEPS, epsilon=0.0)},
-    "flow-logistic": {"method_options": fs.MethodOptions(steps=STEPS, join="logistic", epsilon=0.0)},
+    "flow-logistic": {
+        "method_options": fs.MethodOptions(steps=STEPS, join="logistic", epsilon=0.0, per_feature=True)
+    },
 }
 STAGES = [f"segformer.stages.{k}" for k in range(4)]  # joined by flow-minimum and flow-logistic
 KEPT = 20_000  # embeddings of a layer

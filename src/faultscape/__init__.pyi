@@ -31,6 +31,7 @@ from .stages.measure.options import ScoreFolders as ScoreFolders
 from .stages.measure.options import StudyPart as StudyPart
 from .stages.predict.options import Hardware as Hardware
 from .stages.predict.options import PredictPart as PredictPart
+from .stages.predict.options import Scoring as Scoring
 from .stages.predict.options import Shown as Shown
 from .stages.reliability.options import Submission as Submission
 from .stages.select.options import ClassifierRules as ClassifierRules

@@ -154,6 +154,9 @@ class Slot:
         return (self.defender, self.attacker, self.class_)
 
 
+KEPT_OUT = 1_000_000  # places of a pair beyond this hold images that the cap keeps out
+
+
 @dataclass(frozen=True)
 class PairSlot:
     """One place of one unordered pair of classifiers: their predictions for the image, the distance between
@@ -167,7 +170,7 @@ class PairSlot:
     model_b: str  # the one that comes later in the study
     label_a: str  # name of the class that model_a predicts
     label_b: str  # name of the class that model_b predicts
-    place: int  # rank in its pair, from 1; places beyond ``top`` are spares
+    place: int  # rank in its pair, from 1; beyond ``top`` spares, beyond KEPT_OUT those for a freed label
     image: str  # id of the image
     distance: float  # distance of the two labels, or the one to expect
     confidence: float  # the lower probability of both models, 0 to 1; NaN if neither gives one
@@ -284,6 +287,7 @@ class Slots:
     definition: Definition  # what fixes which images are chosen, as its JSON file holds it
     rows: tuple[Row, ...]  # one per place of a cell, all of one kind
     tied: int = 0  # chosen slots with equally good alternatives; not stored, 0 after reading from a file
+    moved: int = 0  # chosen slots that near-duplicates of other images would hold; not stored either
 
     @property
     def depth(self) -> int:

@@ -408,6 +408,27 @@ def test_what_cannot_be_judged_is_refused_in_one_line(
         "needs several members (an ensemble, --flip, --scales, or a network trained with a head that has"
         " some)" in line
     )
+    with refused(OptionError, "--correct-members has no effect without --scorer mutual-information; add it"):
+        fs.predict(bare, nets(corpus), scorer=["msp"], scoring=fs.Scoring(correct_members=True))
+
+
+def test_corrected_mutual_information_is_stored_under_a_name_of_its_own(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
+    study = made.collected(corpus, tmp_path / "study", shard_size=4)
+    both = {"both": f"ensemble:{','.join(nets(corpus))}"}
+    fs.predict(str(study), nets(corpus), engine="local")
+    found = []
+    for correct in (False, True):
+        scoring = fs.Scoring(correct_members=correct)
+        fs.predict(str(study), both, scorer=["mutual-information"], scoring=scoring, engine="local")
+        word = "mutual-information" + "-corrected" * correct
+        assert read_settings(study).models["both"].options["scorer"] == [word]
+        kept = outputs.read_kept(study, "both", f"doubt-{word}", 0)
+        found.append(np.stack([arrays[0] for _, arrays in kept]))
+    plain, corrected = found
+    assert plain.max() > 0
+    np.testing.assert_allclose(corrected, np.minimum(2 * plain, np.log(5)), rtol=1e-5)
 
 
 def test_consistency_ranks_models_of_a_study_without_any_label(corpus: made.Corpus, tmp_path: Path) -> None:

@@ -70,6 +70,30 @@ def from_lowest(corpus: made.Corpus) -> dict[tuple[str, str], list[str]]:
     }
 
 
+def test_slots_that_near_duplicates_move_are_counted(
+    twins: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """S0 eq. 2 with K = 3 has no rule on them."""
+    study = competition(tmp_path / "study", twins)
+    slots = fs.select(
+        study, maps=fs.MapRules(constraints="none"), per_class=3, sampling=fs.Sampling(spares=1)
+    )
+    chosen = {cell: images[:3] for cell, images in by_cell(slots).items()}
+    moved = sum(len({*images[:3]} - {*chosen[cell]}) for cell, images in from_lowest(twins).items())
+    assert slots.moved == moved > 0
+    assert f"near-duplicates: {moved} slots went to the next image" in capsys.readouterr().out
+    one = fs.select(study, as_="one", maps=fs.MapRules(constraints="none"))
+    every = fs.select(
+        study,
+        as_="every",
+        maps=fs.MapRules(constraints="none"),
+        per_class=3,
+        sampling=fs.Sampling(keep_duplicates=True),
+    )
+    assert (one.moved, every.moved) == (0, 0)
+    assert "near-duplicates:" not in capsys.readouterr().out
+
+
 def test_of_near_duplicates_in_a_cell_the_best_alone_stays(twins: made.Corpus, tmp_path: Path) -> None:
     study = competition(tmp_path / "study", twins)
     slots = fs.select(

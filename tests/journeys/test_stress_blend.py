@@ -17,6 +17,9 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.corpus.photos import read_parent, read_photo
+from faultscape.stages import graph
+from faultscape.stages.artefacts.sets import SETS
+from faultscape.stages.snapshot import Snapshot
 from faultscape.stages.stress.blends.blended_labels import ANOMALIES
 from made import states
 from made_blends import SMALL, blended, corpus_with_void, few_objects, maps_of, rows, squares, study_of
@@ -142,6 +145,42 @@ def test_overlays_added_to_their_bases_are_the_images(
     assert len(table) == 5
     assert {"base_digest", "plan", "image_digest", "anomalous"} <= table[0].keys()
     assert all(json.loads(row["plan"])["preset"] == "fishyscapes-v2" for row in table)
+
+
+def test_objects_in_pieces_are_counted_and_the_manifest_names_them(
+    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bars = np.zeros((60, 60, 4), np.uint8)
+    bars[10:50, 10:50, :3] = (200, 60, 20)
+    bars[10:50, 10:22, 3] = bars[10:50, 38:50, 3] = 255
+    made.write(tmp_path / "objects" / "gate" / "bars.png", bars)
+    blended(study, objects=str(tmp_path / "objects"))
+    said = " ".join(capsys.readouterr().out.split())
+    assert "note: fishyscapes-v2: 5 objects fell into pieces; the column flags of manifest.csv" in said
+    assert "motion changed nothing" not in said  # though no way is as long as a pixel here
+    folder = Path(study) / "stress" / "fishyscapes-v2"
+    table = list(csv.DictReader((folder / "manifest.csv").read_text().splitlines()))
+    for row in table:
+        assert [(one["object"], one["flag"]) for one in json.loads(row["flags"])] == [(0, "pieces")]
+        ways = [one["value"] for one in json.loads(row["steps"]) if one["step"] == "motion"]
+        assert 0 < ways[0] < 1
+
+
+def test_sets_with_motion_of_an_earlier_version_are_stale_and_others_are_not(study: str) -> None:
+    """Motion below a pixel was not seen before; presets without motion make the same images still."""
+    for preset in ("fishyscapes-v1", "fishyscapes-v2"):
+        blended(study, preset)
+    fs.stress.corrupt(study, corruption=["contrast"], severities="1", engine="local")
+    path = Path(study) / "sets.json"
+    sets = json.loads(path.read_text())
+    found = {name: one["inputs"].get("method") for name, one in sets["sets"].items()}
+    assert found == {"fishyscapes-v1": "1", "fishyscapes-v2": "2", "contrast-1": "1"}
+    sets["sets"]["fishyscapes-v2"]["inputs"]["method"] = "1"
+    path.write_text(json.dumps(sets))
+    snapshot = Snapshot(Path(study))
+    states_of_sets = {name: graph.node(snapshot, SETS, name).state for name in found}
+    assert states_of_sets == {"fishyscapes-v1": "done", "fishyscapes-v2": "stale", "contrast-1": "done"}
+    assert graph.node(snapshot, SETS, "fishyscapes-v2").why[0] == "an earlier version made them"
 
 
 def test_fog_lies_on_known_pixels_alone(study: str) -> None:

@@ -119,6 +119,25 @@ def test_a_prior_network_starts_from_all_but_the_last_layer_of_another(trained: 
         assert same == ("head" not in name), name
 
 
+def test_the_reading_of_smoothing_is_recorded_with_the_network_and_another_is_trained_again(
+    trained: Trained,
+) -> None:
+    """S4 B.4."""
+
+    def train(**told) -> bool:
+        told = {"backbone": trained.own, "init": "plain", "loss": "dirichlet", **told}
+        return fs.train(trained.study, "net", schedules=ONE, **told).new
+
+    assert train()
+    path = Path(trained.study, "models", "net", "network.json")
+    assert "smoothing" not in json.loads(path.read_text())["provenance"]["arguments"]
+    assert train(smoothing="shared")
+    assert json.loads(path.read_text())["provenance"]["arguments"]["smoothing"] == "shared"
+    assert not train(smoothing="shared")
+    with refused(OptionError, "--smoothing has no effect on --loss ce; leave it out, or give --loss dirich"):
+        train(loss="ce", smoothing="each")
+
+
 def test_dropout_in_the_middle_is_where_the_backbone_says(trained: Trained) -> None:
     small = fs.Schedules(steps=1, batch=2, crop="32x32", validate_every=0)
     fs.train(trained.study, "net", backbone="segformer-b0", dropout_at=["middle"], schedules=small)

@@ -35,6 +35,7 @@ OF_MEASURE = {
     "connectivity": choices.Connectivity,
     "void": choices.VoidRule,
     "absent": choices.Absent,
+    "all_unknown": choices.Absent,
     "scale": choices.RegionScale,
     "match": choices.Match,
     "per": choices.Per,

@@ -206,6 +206,10 @@ def test_near_duplicates_leave_one_image_a_cell(maps: dict[str, np.ndarray]) -> 
     for cell in {(r.defender, r.attacker, r.class_) for r in slots.rows}:
         groups = [int(r.image) // 3 for r in slots.rows if (r.defender, r.attacker, r.class_) == cell]
         assert len(groups) == len(set(groups))
+    alone = fs.selection.duels(pairs, per_class=4, spares=0)
+    ours, papers = ({(r.cell, r.image) for r in found.rows} for found in (slots, alone))
+    assert slots.moved == len(papers - ours) > 0
+    assert alone.moved == 0
 
 
 def test_options_that_cannot_be_are_refused(maps: dict[str, np.ndarray]) -> None:

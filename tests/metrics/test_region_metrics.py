@@ -393,3 +393,30 @@ def test_the_background_is_not_counted_as_undefined_by_pooled_region_metrics() -
         {k: np.asarray(v)[None] for k, v in stats.items()}, Definitions(), classes.groups, np.ones(1, bool)
     )
     assert [found[name].undefined for name in ("pq", "boundary_iou", "miou")] == [1, 1, 1]
+
+
+def test_a_class_all_of_whose_regions_are_unknown_counts_0_or_is_undefined_by_choice() -> None:
+    """S1 III-B and Fig. 5, which leave it open. Class 1 is torn and unsure, class 2 torn and sure."""
+    from faultscape.metrics import image_statistics
+    from faultscape.metrics.definitions import define
+
+    truth = np.zeros((9, 20), np.uint8)
+    truth[1:4, 1:19], truth[5:8, 1:19] = 1, 2
+    prediction = truth.copy()
+    prediction[:, 9:11] = 0
+    sure = np.where(prediction == 1, 0.2, 0.9).astype(np.float32)
+    classes = fs.classes.resolve(3)
+    torn = np.tanh(1 * 2 / (1 * 2))  # one true region, two pieces, one too many
+    found = {}
+    for choice in ("zero", "nan"):
+        stats, _ = image_statistics.of_maps(
+            truth, prediction, classes, define(all_unknown=choice), confidence=sure, boundaries=False
+        )
+        found[choice] = stats["curve_rom"][[0, 30, 95]]
+    first = found["zero"][0]
+    assert first == found["nan"][0]  # all regions count
+    background = 3 * first - 2 * torn
+    assert found["zero"][1] == pytest.approx((background + torn) / 3)
+    assert found["nan"][1] == pytest.approx((background + torn) / 2)
+    assert found["zero"][2] == 0
+    assert np.isnan(found["nan"][2])

@@ -84,6 +84,7 @@ def test_a_scorer_says_what_a_model_lacks() -> None:
         "predictive-entropy",
         "expected-entropy",
         "mutual-information",
+        "mutual-information-corrected",
         "variance",
     ]
     assert [name for name in NAMES if missing(scorer_named(name), several)] == [
@@ -103,6 +104,38 @@ def test_chance_follows_from_the_image_alone() -> None:
     assert (first == again).all()
     assert (first != other).mean() > 0.99
     assert 0.45 < first.mean() < 0.55
+
+
+def test_few_members_make_mutual_information_too_small_and_the_correction_makes_up_for_it() -> None:
+    """S4 eq. 2 of T members is about 1/T too small; T / (T - 1) removes the bias of first order."""
+    rng = np.random.default_rng(0)
+    mean = rng.normal(size=(5, 1, 50)).astype(np.float32)
+
+    def information(members: int, repeats: int, name: str) -> float:
+        drawn = np.repeat(mean, repeats, axis=2)
+        noise = rng.normal(size=(members, *drawn.shape)).astype(np.float32)
+        facts = facts_of_members([*(drawn + noise)], (drawn.shape[2], 1))
+        return float(score_pixels(scorer_named(name), facts).mean())
+
+    truth = information(1500, 2, "mutual-information")
+    for members in (3, 8):
+        plain, corrected = (
+            information(members, 100, f"mutual-information{kind}") / truth for kind in ("", "-corrected")
+        )
+        assert plain == pytest.approx(1 - 1 / members, abs=0.04)
+        assert corrected == pytest.approx(1, abs=0.05)
+    with refused(MetricError, "mutual-information-corrected: needs two members or more; got 1"):
+        information(1, 1, "mutual-information-corrected")
+
+
+def test_rounding_keeps_the_order_of_what_float16_cannot_hold() -> None:
+    """A likelihood of thousands of features can be 10^7 nats from that of training."""
+    flow = scorer_named("flow")
+    score = np.array([-9e7, -1e5, -61440.0, -3.0, 0.0, 2.5, 61440.0, 1e5, 1e6, 9e7], np.float32)
+    found = rounded(flow, score, 19)
+    assert (np.diff(found.astype(float)) > 0).all()
+    assert (found[2:7] == score[2:7]).all()  # what it can hold stays as it is
+    assert np.isfinite(rounded(flow, np.array([-3e38, 3e38], np.float32), 19)).all()
 
 
 def test_rounding_keeps_small_doubt_apart() -> None:

@@ -94,11 +94,10 @@ def test_presets_have_the_numbers_of_the_paper_and_of_its_code(
     assert {name: held[name] for name in {**both, **expected}} == {**both, **expected}
     for head, words in {
         "batch-ensemble": "`members` 3, `fast_start` normal, `spread` 0.5",
-        "gp": "`features` 1024, `ridge` 1, `mean_field` 1, `normalised` on, `scaled` off, `momentum` 0.99",
-        "heteroscedastic": (
-            "`factors` 5, `samples` 1000, `temperature` 1, `shared_noise`"
-            f" {'on' if preset == 's3-code' else 'off'}"
-        ),
+        "gp": "`features` 1024, `ridge` 1, `mean_field` 1, `normalised` on, `scaled` off, `momentum` 0.99"
+        + ", `wide_start` on" * (preset == "s3-code"),
+        "heteroscedastic": "`factors` 5, `samples` 1000, `temperature` 1, "
+        + ("`shared_noise` on, `wide_start` on" if preset == "s3-code" else "`shared_noise` off"),
     }.items():
         assert held[f"`{head}`"] == words
 

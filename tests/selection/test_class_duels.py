@@ -5,6 +5,7 @@ models change.
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 import faultscape as fs
 from faultscape.errors import OptionError, SelectionError
-from faultscape.nouns import Predictions, Slots
+from faultscape.nouns import KEPT_OUT, Predictions, Slots
 from faultscape.selection.classifier_duels import class_duels
 from faultscape.selection.classifier_duels import slots as class_slots
 from faultscape.selection.spares import effective, extended
@@ -152,9 +153,47 @@ def test_the_slots_are_those_of_the_plain_algorithm(
             r.pool,
         )
         for r in slots.rows
+        if r.place <= KEPT_OUT
     ]
     assert got == wanted
     assert [row.step for row in slots.rows] == list(range(1, len(slots.rows) + 1))
+
+
+@given(competitions(), st.integers(1, 6), st.integers(1, 3), st.integers(1, 3), st.randoms())
+def test_a_discarded_image_frees_its_labels_and_no_slot_stays_empty_while_an_image_has_room(
+    made: tuple[Predictions, np.ndarray, list[bool], list[int]], top: int, spares: int, cap: int, rng: Random
+) -> None:
+    """What remains stays, then the next images in the order of the pair, at most ``cap`` of a label."""
+    said, distances, allowed, _ = made
+    told = {"confidence": 0, "cap": cap, "allowed": np.array(allowed)}
+    try:
+        slots = class_duels(said, distances, top=top, spares=spares, **told)
+    except SelectionError:
+        return
+    every = class_duels(said, distances, top=100, spares=0, **{**told, "cap": 100}).rows
+    gone = set(rng.sample(slots.images, min(spares, len(slots.images))))
+    now = effective(slots, gone)
+    for cell in {row.cell for row in slots.rows}:
+        held = [row for row in slots.rows if row.cell == cell and row.place <= KEPT_OUT]
+        kept = [row.image for row in held if row.image not in gone]
+        labels = {row.image: (row.label_a, row.label_b) for row in every if row.cell == cell}
+        for row in every:
+            if row.cell == cell and row.image not in gone and row.image not in kept:
+                counts = [sum(labels[k][m] == labels[row.image][m] for k in kept) for m in (0, 1)]
+                if len(held) < top + spares and max(counts) < cap:
+                    kept.append(row.image)
+        assert [row.image for row in now.chosen if row.cell == cell] == kept[:top]
+
+
+def test_the_cap_counts_no_discarded_image() -> None:
+    """Four images of one label under a cap of three: the fourth takes the place of a discarded one."""
+    said = predictions([[0, 0, 0, 0], [1, 2, 3, 4]])
+    slots = class_duels(said, apart(), top=3, spares=2)
+    assert [row.image for row in slots.chosen] == ["w", "x", "y"]
+    assert [row.image for row in effective(slots, ["x"]).chosen] == ["w", "y", "z"]
+    assert [row.place for row in effective(slots, ["x"]).chosen] == [1, 2, 3]
+    assert [row.image for row in effective(slots).rows] == ["w", "x", "y"]
+    assert class_duels(said, apart(), top=3, spares=0).spares == 0  # none are wanted
 
 
 def images_of(slots: Slots) -> list[str]:
@@ -202,21 +241,24 @@ def test_at_most_three_images_have_one_label_of_a_model_and_what_was_passed_over
     # times
     said = predictions([[0, 0, 0, 0, 0, 0, 1, 1], [5, 5, 5, 5, 5, 4, 5, 4]])
     slots = class_duels(said, apart())
-    assert [(r.label_a, r.label_b) for r in slots.rows] == [("class-0", "class-5")] * 3 + [
+    assert [(r.label_a, r.label_b) for r in slots.chosen] == [("class-0", "class-5")] * 3 + [
         ("class-1", "class-4")
     ]
     # the authors' code: of one pair of labels one image, and (1, 4) is not looked at too late
     code = class_duels(said, apart(), cap_rule="scanned")
     assert [(r.label_a, r.label_b) for r in code.rows] == [("class-0", "class-5"), ("class-1", "class-4")]
     swapped = predictions([[0, 5, 0, 5], [5, 0, 4, 1]])  # the cap counts for each model apart
-    assert len(class_duels(swapped, apart(), cap=1).rows) == 2
+    assert len(class_duels(swapped, apart(), cap=1).chosen) == 2
     first = {"z": "class-0", "y": "class-5"}[min("zy", key=tie)]
     assert [r.label_a for r in class_duels(swapped, apart(), cap=1, cap_rule="scanned").rows] == [first]
 
 
 def test_of_near_duplicates_a_pair_takes_one() -> None:
     said = predictions([[0, 0, 0], [1, 5, 2]])
-    assert images_of(class_duels(said, apart(), families=[7, 7, 8])) == ["y", "x"]
+    found = class_duels(said, apart(), families=[7, 7, 8])
+    assert images_of(found) == ["y", "x"]
+    assert found.moved == 1  # z would be the third
+    assert class_duels(said, apart(), top=1, families=[7, 7, 8]).moved == 0
 
 
 def test_classes_that_are_not_asked_about_are_no_candidates_of_either_model() -> None:

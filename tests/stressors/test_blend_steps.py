@@ -150,6 +150,41 @@ def test_motion_blurs_along_the_ray_from_the_focus_and_not_across_it() -> None:
     assert after.alpha.sum() == pytest.approx(WHOLE, rel=0.02)
 
 
+@pytest.mark.parametrize("length", [0.3, 0.6, 0.9])
+def test_motion_below_a_pixel_is_the_mean_over_its_way(length: float) -> None:
+    """A way of L pixels along a row leaves 1 - L / 4 in place and takes L / 8 from each side."""
+    dot = np.zeros((21, 21), np.int32)
+    dot[10, 10] = WHOLE
+    colour = np.full((21, 21, 3), GREY, np.int32)
+    before = Layer(colour, dot, (990, 290), np.zeros((21, 21, 3), np.uint8), (600, 2000))
+    after, longest = blur_motion(before, (0, 300), length / 1000)  # the focus is 1,000 pixels to the left
+    assert longest == pytest.approx(length, rel=0.02)
+    expected = [length / 8, 1 - length / 4, length / 8]
+    assert after.alpha[10, 9:12] / WHOLE == pytest.approx(expected, abs=0.004)
+    assert after.alpha.sum() == pytest.approx(WHOLE, rel=0.002)
+
+
+def test_motion_that_changes_nothing_says_so() -> None:
+    before = layer()
+    for share in (0.0, 1e-5):
+        after, longest = blur_motion(before, (60, 50), share)
+        assert after is before
+        assert longest == 0
+
+
+def test_objects_in_small_frames_move_too() -> None:
+    """Frames of CamVid have 360 rows, and most ways there are shorter than a pixel."""
+    cutout = drawn_cutout("cow")
+    base = base_frame(360, 480)
+    ways = []
+    for key in "abcdefgh":
+        plan = fs.stressors.plan_blend((360, 480), [cutout], "fishyscapes-v2", seed=0, key=key)
+        made = fs.stressors.blend(base, plan.placed([cutout]), plan)
+        ways += [step.value for step in made.steps if step.step == "motion"]
+    assert min(ways) > 0
+    assert min(ways) < 1
+
+
 def test_motion_grows_with_the_distance_from_the_focus() -> None:
     near, far = (blur_motion(layer(corner=(x, 20)), (40, 50), 0.05)[1] for x in (30, 95))
     assert far > 1.5 * near > 0

@@ -68,6 +68,16 @@ def test_members_in_place_of_logits_are_averaged_as_probabilities_after_up_sampl
     assert np.array_equal(output.kept["probabilities"][0].argmax(0), output.labels)
 
 
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("members", [2, 3])
+def test_the_correction_knows_how_many_members_a_network_has(own: bool, members: int) -> None:
+    network = Made(own=own, members=members, variance=False)
+    names = ("mutual-information", "mutual-information-corrected")
+    output = kept(network, scorers=names)
+    plain, corrected = (output.kept[doubt_folder(name)][0] for name in names)
+    np.testing.assert_allclose(corrected, plain * members / (members - 1), rtol=1e-6)
+
+
 def test_members_beside_logits_say_how_they_differ_and_change_no_label() -> None:
     network = Made(own=True, members=3, variance=False)
     answer = network._of(network.prepare(photo(), SIZE, None))

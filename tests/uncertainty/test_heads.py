@@ -432,6 +432,21 @@ def test_a_value_that_a_head_cannot_have_is_refused(net, head: str, told: dict, 
         fs.uncertainty.replace_head(net, head, **told)
 
 
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.usefixtures("torch")
+def test_new_weights_start_as_the_decoder_or_as_the_authors_start_these_two_heads(wide: bool) -> None:
+    """Truncated at two deviations: of variance .02 / D before it, or 1 / D after it (lecun_normal)."""
+    wanted = 1.0 if wide else 0.02**0.5 * 0.8796
+    made = [
+        head_named(name).build(400, 50, None, 0, **{**head_named(name).options, "wide_start": wide})
+        for name in ("gp", "batch-ensemble+gp", "heteroscedastic")
+    ]
+    weights = [made[0].weight, made[1].weight, made[2].location, made[2].factor, made[2].scale]
+    for weight in weights:
+        assert float(weight.std()) * weight.shape[1] ** 0.5 == pytest.approx(wanted, rel=0.02)
+        assert float(weight.abs().max()) < 2.3 * wanted / weight.shape[1] ** 0.5
+
+
 @pytest.mark.parametrize("name", ["gp", "heteroscedastic", "batch-ensemble+gp"])
 def test_variances_and_draws_are_made_in_whole_precision(torch, name: str) -> None:
     head, x = heads_of(torch, name), torch.randn(7, WIDTH).bfloat16()

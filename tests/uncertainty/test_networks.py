@@ -192,6 +192,22 @@ def test_a_description_with_members_in_its_blocks_is_built_again(torch, tmp_path
         d.build(d.Description("segformer-b0", CLASSES, head="batch-ensemble", member_blocks=1))
 
 
+def test_a_wide_start_leaves_the_new_decoder_of_a_segmenter_but_keeps_a_trained_one(torch) -> None:
+    """As in the code of Buchanan et al. 2022, whose heteroscedastic head has no decoder before it."""
+    from faultscape.uncertainty.description import Description
+    from faultscape.uncertainty.description import build as built
+
+    about = Description(
+        "segmenter-T/16", CLASSES, head="heteroscedastic", head_options={"samples": 2, "wide_start": True}
+    )
+    net = built(about)
+    deviation = float(net.head.location.std()) * net.head.dimensions**0.5
+    assert deviation == pytest.approx(1, rel=0.1)
+    trained = torch.full_like(net.head.location, 3.0)
+    net.head.location.copy_(trained)
+    assert torch.equal(built(about, start=net).head.location, trained)
+
+
 def config_of(vit) -> dict:
     held = vit.config.to_dict()
     return {

@@ -42,7 +42,22 @@ def test_scores_of_trained_doubt_are_made_at_the_size_of_the_labels(torch) -> No
     np.testing.assert_allclose(outlier_share(logits[:1], (11, 9)), large[0].sigmoid(), rtol=1e-4, atol=1e-6)
 
 
-def test_the_loss_of_a_prior_network_is_that_of_torchs_distributions(torch) -> None:
+def test_labels_of_a_prior_network_are_smoothed_in_both_readings_of_the_paper(torch) -> None:
+    """S4 B.4, 19 classes: "smoothed with .01 and scaled by 100"."""
+    from faultscape.uncertainty.dirichlet import sharp
+
+    for smoothing, own, other in (("each", 82, 1), ("shared", 99.0526, 0.0526)):
+        target = sharp(torch.tensor([3]), 19, smoothing)[0]
+        assert float(target[3]) == pytest.approx(own, abs=1e-3)
+        assert torch.cat([target[:3], target[4:]]).tolist() == pytest.approx([other] * 18, abs=1e-4)
+        assert float(target.sum()) == pytest.approx(100, abs=1e-3)
+    assert torch.equal(sharp(torch.tensor([3]), 19), sharp(torch.tensor([3]), 19, "each"))
+
+
+@pytest.mark.parametrize(("smoothing", "own", "other"), [("each", 97.0, 1.0), ("shared", 99.25, 0.25)])
+def test_the_loss_of_a_prior_network_is_that_of_torchs_distributions(
+    torch, smoothing: str, own: float, other: float
+) -> None:
     """S4 eq. 3 and B.4: .1 of each divergence beside the cross-entropy, from the target to the network."""
     from torch.distributions import Dirichlet, kl_divergence
 
@@ -52,14 +67,13 @@ def test_the_loss_of_a_prior_network_is_that_of_torchs_distributions(torch) -> N
     logits, labels = torch.randn(1, 4, 2, 3), torch.tensor([[[0, 3, -1], [-1, -100, 2]]])
     known, outside = labels >= 0, labels == -1
     said = Dirichlet(logits.movedim(1, -1).exp())
-    target = torch.full((1, 2, 3, 4), 1.0).scatter(
-        -1, labels.clamp_min(0)[..., None], 97.0
-    )  # 100 (.01 a class, 1 - 3 x .01 its own)
+    target = torch.full((1, 2, 3, 4), other).scatter(-1, labels.clamp_min(0)[..., None], own)
     first = kl_divergence(Dirichlet(target), said)[known].mean()
     second = kl_divergence(Dirichlet(torch.ones(4)), said)[outside].mean()
     entropy = torch.nn.functional.cross_entropy(logits, labels.clamp_min(0), reduction="none")[known].mean()
     torch.testing.assert_close(
-        loss(Doubt(logits), labels, name="dirichlet"), entropy + 0.1 * first + 0.1 * second
+        loss(Doubt(logits), labels, name="dirichlet", smoothing=smoothing),
+        entropy + 0.1 * first + 0.1 * second,
     )
 
 

@@ -42,6 +42,8 @@ class Definitions:
     connectivity: Connectivity = 8
     void: VoidRule = "cut"  # or bridge
     absent: Absent = "nan"  # or zero
+    # or nan: ROM and RUM of a class whose regions are all below the confidence (S1 III-B)
+    all_unknown: Absent = "zero"
     scale: RegionScale = "tanh"  # or sigmoid, none: S1 eq. 7 and 10
     match: Match = "iou"  # or dice: at which overlap AP counts a region as found
     per: Per = "truth"  # or prediction: the regions over which PE-OS and PE-US are means
@@ -74,6 +76,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "connectivity": get_args(Connectivity),
     "void": get_args(VoidRule),
     "absent": get_args(Absent),
+    "all_unknown": get_args(Absent),
     "scale": get_args(RegionScale),
     "match": get_args(Match),
     "per": get_args(Per),

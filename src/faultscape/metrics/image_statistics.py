@@ -126,7 +126,8 @@ def _curve(table: Overlaps, classes: Classes, definitions: Definitions) -> Stati
     and RUM, and the pixel counts of IoU, at each confidence threshold.
 
     Every class that has a value without a threshold stays in the mean: one whose regions are all unknown is
-    neither torn nor merged, so it counts 0. Otherwise a curve would rise because easy classes leave it.
+    neither torn nor merged, so it counts 0. Otherwise a curve would rise because easy classes leave it. The
+    paper leaves this open; with ``all_unknown="nan"`` such a class is undefined, as one without predictions.
     """
     counts, both, predicted = region_counts.count_above(table, len(classes), CURVE)
     mine = list(classes.groups)
@@ -137,6 +138,9 @@ def _curve(table: Overlaps, classes: Classes, definitions: Definitions) -> Stati
                 mine
             ]
         )
+        if definitions.all_unknown == "nan":
+            predicted = counts["predicted_regions"][:, mine]
+            defined = defined & ~((predicted == 0) & (predicted[0] > 0))
         values = measure(counts, absent="zero", scale=definitions.scale)[:, mine]
         out[f"curve_{name}"] = regions.mean(np.where(defined, np.nan_to_num(values), np.nan), 1)
     return out

@@ -35,8 +35,9 @@ class PixelFacts:
     logarithm of the sum of their exponentials; None otherwise. For several members, ``labels`` is the class
     of the largest mean probability, ``predictive`` the entropy of the mean, ``expected`` the mean of the
     members' entropies and ``information`` the mutual information, predictive - expected (Blum et al. 2021,
-    eq. 2), computed without a difference. ``variance`` is that of the logits, for a network that provides it
-    (Buchanan et al. 2022, Gaussian process).
+    eq. 2), computed without a difference; ``members`` is their number T. Few members make the information too
+    small, by about its T-th part, because their own mean stands for the mean of all. ``variance`` is that of
+    the logits, for a network that provides it (Buchanan et al. 2022, Gaussian process).
     """
 
     winner: np.ndarray
@@ -50,6 +51,7 @@ class PixelFacts:
     expected: np.ndarray | None = None
     information: np.ndarray | None = None
     variance: np.ndarray | None = None
+    members: int = 0
 
 
 def facts_of(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = False) -> PixelFacts:
@@ -119,6 +121,7 @@ def facts_of_members(
         predictive=entropy,
         expected=expected,
         information=information,
+        members=len(held),
     )
 
 

@@ -5,9 +5,10 @@ Conventions: a score is (H, W) float32, large = more anomalous. All are computed
 the order is the same for all: logits, bilinear to the wanted size, softmax, mean over members, score. To be
 counted by value, scores are rounded once to float16 (`rounded`): a score between 0 and ``most`` by its logit,
 whose steps are even in relative doubt; an unbounded one as its difference to a constant of the model (its
-``offset``). Rounding starts from the float32 that would be stored, so that scores counted at once and scores
-stored and counted later have the same counts. `SUBMITTED` is not an entry: it is not computed but read from a
-submission (`scores.submissions` says how it is rounded).
+``offset``), beyond ``_FAR`` in steps of an eighth of an octave, up to 2^32, so that scores beyond float16
+keep their order. Rounding starts from the float32 that would be stored, so that scores counted at once and
+scores stored and counted later have the same counts. `SUBMITTED` is not an entry: it is not computed but read
+from a submission (`scores.submissions` says how it is rounded).
 
 ``scorer`` is an entry of ``SCORERS``. ``facts`` are those of ``facts_of``. ``classes`` is the number of
 classes. ``name`` is a scorer's name, or ``file.py:NAME``.
@@ -45,8 +46,10 @@ Needs = Literal[
     "dirichlet",
 ]
 _BLOCK = 1 << 15  # pixels whose scores are rounded at a time
+_FAR, _FAR_STEP, _FAR_STEPS = 61440.0, 32.0, 127  # the last values of float16, and the steps between them
 _LEAST_VARIANCE = np.float32(1e-30)
 NONE = "none"  # the name for no scorer
+INFORMATION, CORRECTED = "mutual-information", "mutual-information-corrected"
 ORDER = "logits, bilinear to the working size, softmax, mean of members, score"
 
 
@@ -89,6 +92,13 @@ def _one(_classes: int) -> float:
 
 def _all_but_even(classes: int) -> float:
     return 1.0 - 1.0 / classes  # the largest probability is at least 1 / classes
+
+
+def _corrected_information(facts: PixelFacts) -> np.ndarray:
+    """Return the mutual information without its bias of first order; an unbiased estimate does not exist."""
+    if facts.members < 2:
+        raise MetricError(f"scorer {CORRECTED}: needs two members or more; got {facts.members}")
+    return _needed(facts.information) * np.float32(facts.members / (facts.members - 1))
 
 
 def _not_computed(_facts: PixelFacts) -> np.ndarray:
@@ -164,13 +174,22 @@ SCORERS: tuple[Scorer, ...] = (
         source="Blum et al. 2021, eq. 2",
     ),
     Scorer(
-        "mutual-information",
+        INFORMATION,
         "Mutual information",
         "H(mean p) - mean H(p)",
         lambda facts: _needed(facts.information),
         needs="members",
         most=math.log,
         source="Blum et al. 2021, eq. 2",
+    ),
+    Scorer(
+        CORRECTED,
+        "Mutual information, corrected for few members",
+        "(H(mean p) - mean H(p)) T / (T - 1)",
+        _corrected_information,
+        needs="members",
+        most=math.log,
+        source="Blum et al. 2021, eq. 2; the factor is ours",
     ),
     Scorer(
         "void",
@@ -243,7 +262,7 @@ SCORERS: tuple[Scorer, ...] = (
     Scorer(
         "flow",
         "Learned embedding density",
-        "(NLL of f - mean NLL of training) / D",
+        "NLL of f - mean NLL of training",
         _not_computed,
         needs="fitted",
         source="Blum et al. 2021, section 5.2, eq. 6 to 8",
@@ -413,8 +432,17 @@ def rounded(scorer: Scorer, score: np.ndarray, classes: int, offset: float | Non
 
 
 def _without_ends(values: np.ndarray, offset: float) -> np.ndarray:
-    limit = float(np.finfo(np.float16).max)
-    return np.clip(values - offset, -limit, limit)
+    """Return values minus an offset, those beyond float16 in steps of an eighth of an octave.
+
+    >>> _without_ends(np.array([3.0, -70_000.0, 1e6]), 1.0).tolist()
+    [2.0, -61472.0, 62464.0]
+    """
+    found = values - offset
+    far = np.abs(found) > _FAR
+    if far.any():
+        size = np.minimum(np.floor(8 * np.log2(np.abs(found[far]) / _FAR)), _FAR_STEPS)
+        found[far] = np.copysign(_FAR + _FAR_STEP * size, found[far])
+    return found
 
 
 def _logit(shares: np.ndarray) -> np.ndarray:
@@ -434,6 +462,18 @@ def offset_of(scorer: Scorer, scores: Sequence[np.ndarray]) -> float:
     if scorer.most is not None:
         return 0.0
     return float(np.round(np.median(np.concatenate([score.ravel() for score in scores])) * 8) / 8)
+
+
+def with_corrected_members(words: Sequence[str]) -> list[str]:
+    """Return scorers with the corrected mutual information instead of the plain one; OptionError if it is not
+    among them.
+
+    >>> with_corrected_members(["msp", "mutual-information"])
+    ['msp', 'mutual-information-corrected']
+    """
+    if not {INFORMATION, CORRECTED} & {*words}:
+        raise OptionError(f"--correct-members has no effect without --scorer {INFORMATION}; add it")
+    return list(dict.fromkeys(CORRECTED if word == INFORMATION else word for word in words))
 
 
 def check_scorers(words: Sequence[str]) -> None:

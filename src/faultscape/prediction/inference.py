@@ -267,7 +267,11 @@ class Inference:
             return facts
         apart = facts_of_members(answer.members, target, marginal=self.network.marginal)
         return replace(
-            facts, expected=apart.expected, information=apart.information, predictive=apart.entropy
+            facts,
+            expected=apart.expected,
+            information=apart.information,
+            predictive=apart.entropy,
+            members=apart.members,
         )
 
     def _of_members(

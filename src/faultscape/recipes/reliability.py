@@ -50,7 +50,7 @@ def rows(
     study: str,
     data: str,
     layout: str,
-    backbone: str = "hf:google/vit-large-patch16-224",
+    backbone: str = "hf:google/vit-large-patch16-384",
     preset: TrainingPresetName = "s3-paper",
 ) -> dict[str, str]:
     """Train the rows: a Segmenter with each head (section 2), on the training split and without the classes

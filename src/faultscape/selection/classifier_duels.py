@@ -5,10 +5,12 @@ Conventions: for every unordered pair of models the candidates are the images th
 classes, both with a probability of at least ``confidence`` (ignored for a model without probabilities). They
 are ordered by distance, then by the smaller of both probabilities, larger first, then by ``faultscape.ties``;
 at most ``cap`` of them may have one predicted label of a model. The first ``top`` are chosen, the next
-``spares`` are their replacements. ``cap_rule`` "accepted" counts the images taken, as in the paper; "scanned"
-is what the authors' code does: it counts each candidate it looks at under both of its labels, for the two
-models together, and takes no unordered pair of labels twice. With the expected discrepancy, images on which
-both agree are candidates too, unless their expected distance is zero.
+``spares`` are their replacements. Where the cap leaves fewer, images that it keeps out follow, which may
+replace a discarded one whose label they share: the first ``cap`` of each pair of labels. ``cap_rule``
+"accepted" counts the images taken, as in the paper; "scanned" is what the authors' code does: it counts each
+candidate it looks at under both of its labels, for the two models together, and takes no unordered pair of
+labels twice. With the expected discrepancy, images on which both agree are candidates too, unless their
+expected distance is zero.
 
 ``predictions`` are the labels and probabilities that the models gave.
 """
@@ -23,7 +25,7 @@ import numpy as np
 from faultscape.choices import CapRule, Discrepancy
 from faultscape.comparison.expected_distances import expected_distance
 from faultscape.errors import OptionError, SelectionError
-from faultscape.nouns import Definition, PairSlot, Predictions, Slots
+from faultscape.nouns import KEPT_OUT, Definition, PairSlot, Predictions, Slots
 from faultscape.ties import RULE, tie_ranks
 
 CAP_RULES = get_args(CapRule)
@@ -107,19 +109,21 @@ def slots(
     if len(predictions.models) < 2:
         raise SelectionError(f"a duel needs two models; there is {', '.join(predictions.models) or 'none'}")
     rows: list[PairSlot] = []
-    tied = 0
+    tied = moved = 0
     for a in range(len(predictions.models)):
         for b in range(a + 1, len(predictions.models)):
-            of_pair, decided = _pair(
+            of_pair, decided, replaced = _pair(
                 predictions, distances, a, b, define, allowed, ranks, families, len(rows)
             )
-            rows, tied = rows + of_pair, tied + decided
+            rows += of_pair
+            tied += decided
+            moved += replaced
     if not rows:
         raise SelectionError(
             "no image can be chosen: no two models disagree with confidence on any image; try a lower"
             " --confidence, or 0 to disable it"
         )
-    return Slots(predictions.models, define, tuple(rows), tied)
+    return Slots(predictions.models, define, tuple(rows), tied, moved)
 
 
 def definition(
@@ -180,8 +184,10 @@ def _pair(
     ranks: np.ndarray,
     families: Sequence[int] | np.ndarray | None,
     steps: int,
-) -> tuple[list[PairSlot], int]:
-    """Return the rows of one pair, and how many of the chosen ones were decided by ties."""
+) -> tuple[list[PairSlot], int, int]:
+    """Return the rows of one pair, how many of the chosen ones were decided by ties, and how many hold
+    another image than with near-duplicates.
+    """
     first, second = said.labels[a], said.labels[b]
     # S2 3.1, for models with probabilities; NaN if neither has them
     sure = np.fmin(said.probabilities[a], said.probabilities[b])
@@ -204,21 +210,30 @@ def _pair(
     else:
         far = np.asarray(distances, dtype=float)[first[at], second[at]]  # S2 eq. 2 or 3
     far, bound = np.round(far, 12), np.round(np.where(np.isnan(sure[at]), 0.0, -sure[at]), 12)
+    take = _accepted if define["cap_rule"] == "accepted" else _scanned
     order = np.lexsort((ranks[at], bound, -far))
+    alone = at[order]  # with near-duplicates
     if families is not None:
         _, kept = np.unique(np.asarray(families)[at[order]], return_index=True)
         order = order[np.sort(kept)]
     at, far, bound = at[order], far[order], bound[order]
     equal = np.cumsum(np.r_[False, (far[1:] != far[:-1]) | (bound[1:] != bound[:-1])]) if len(at) else at
-    taken = (_accepted if define["cap_rule"] == "accepted" else _scanned)(
-        first[at], second[at], define["cap"], define["top"] + define["spares"]
-    )
+    most = define["top"] + define["spares"]
+    taken = take(first[at], second[at], define["cap"], most)
+    placed = [*enumerate(taken, 1)]
+    if define["cap_rule"] == "accepted" and define["spares"] and len(taken) < most:
+        out = _kept_out(first[at], second[at], define["cap"], taken)
+        placed += enumerate(out, KEPT_OUT + 1)
+    moved = 0
+    if len(alone) > len(at):
+        free = take(first[alone], second[alone], define["cap"], define["top"])
+        moved = len(np.setdiff1d(alone[free], at[taken[: define["top"]]]))
     names, images = said.classes.names, said.images
     rows = [
         PairSlot(
             "mad",
             1,
-            steps + place,
+            steps + step,
             said.models[a],
             said.models[b],
             names[first[at[k]]],
@@ -230,10 +245,10 @@ def _pair(
             1.0,
             len(at),
         )
-        for place, k in enumerate(taken, 1)
+        for step, (place, k) in enumerate(placed, 1)
     ]
     cap = define["cap"] if define["cap_rule"] == "accepted" else len(at)
-    return rows, _tied(equal, first[at], second[at], taken[: define["top"]], cap)
+    return rows, _tied(equal, first[at], second[at], taken[: define["top"]], cap), moved
 
 
 def _distributions(
@@ -278,6 +293,15 @@ def _accepted(first: np.ndarray, second: np.ndarray, cap: int, most: int) -> lis
             if len(taken) == most:
                 break
     return taken
+
+
+def _kept_out(first: np.ndarray, second: np.ndarray, cap: int, taken: list[int]) -> list[int]:
+    """Return which candidates, in order, the cap keeps out: the first ``cap`` of each pair of labels. More
+    could not take the places of the ``taken`` ones: those have room whenever a later one of their labels has.
+    """
+    rest = np.setdiff1d(np.arange(len(first)), taken)
+    cells = first[rest].astype(np.int64) * (int(second.max(initial=0)) + 1) + second[rest]
+    return rest[_occurrence(cells) < cap].tolist()
 
 
 def _scanned(first: np.ndarray, second: np.ndarray, cap: int, most: int) -> list[int]:

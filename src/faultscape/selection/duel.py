@@ -55,7 +55,8 @@ def duels(
 ) -> Slots:
     """Return the slots of every cell, Yan et al. 2021, eq. 1 and 2, from the counts of all images at once.
 
-    ``families`` (I,) are near-duplicate groups: of each only the best image stays in a cell. ``keys`` (I,)
+    ``families`` (I,) are near-duplicate groups: of each only the best image stays in a cell, and ``moved`` of
+    the result says how many slots hold another image than by the equation alone. ``keys`` (I,)
     identify images independently of their names, such as the SHA-256 of the file, its id by default: with
     ``seed`` they break ties of concordance. Errors: OptionError for options that do not fit, SelectionError
     if no image satisfies the constraints.
@@ -77,11 +78,12 @@ def duels(
         keep_duplicates=families is None,
         seed=seed,
     )
-    best = empty(pairs.models, define)
+    best, alone = empty(pairs.models, define), empty_alone(pairs.models, define)
     ranks = ties.tie_ranks(pairs.images if keys is None else keys, seed, pairs.images)
     numbers = np.arange(len(pairs.images))
-    take(best, pairs, define, scale, numbers, ranks, numbers if families is None else np.asarray(families))
-    return slots(best, pairs.models, define, pairs.images)
+    of = numbers if families is None else np.asarray(families)
+    take(best, pairs, define, scale, numbers, ranks, of, alone)
+    return slots(best, pairs.models, define, pairs.images, alone)
 
 
 def definition(
@@ -149,6 +151,15 @@ def empty(models: Sequence[str], define: Definition) -> Best:
     return Best(len(models), len(define["groups"]), define["per_class"] + define["spares"] + 1)
 
 
+def empty_alone(models: Sequence[str], define: Definition) -> Best | None:
+    """Return empty cells for the images that the equation alone would choose, near-duplicates or not; None if
+    it would choose the same: the best image of all is also the best of its group.
+    """
+    if define["keep_duplicates"] or define["per_class"] < 2:
+        return None
+    return Best(len(models), len(define["groups"]), define["per_class"])
+
+
 def take(
     best: Best,
     pairs: Pairs,
@@ -157,9 +168,10 @@ def take(
     images: np.ndarray,
     ranks: np.ndarray,
     families: np.ndarray,
+    alone: Best | None = None,
 ) -> None:
     """Offer a block of images to the cells: (I,) their places in the corpus, ranks among equals,
-    near-duplicate groups.
+    near-duplicate groups. ``alone`` are the cells of `empty_alone`.
     """
     agreement = concordances(pairs, define["concordance"], over=define["over"])  # S0 eq. 1
     for place in np.flatnonzero((pairs.pairs < len(agreement)).all(1)).tolist():
@@ -167,7 +179,10 @@ def take(
         # a label of such an image says the same about both models
         same = identical(pairs, place)
         agreement[first, second, same] = agreement[second, first, same] = np.nan
-    best.offer(agreement, members(pairs, define["constraints"], scale), images, ranks, families)
+    member = members(pairs, define["constraints"], scale)
+    best.offer(agreement, member, images, ranks, families)
+    if alone is not None:
+        alone.offer(agreement, member, images, ranks, images)
 
 
 def members(pairs: Pairs, constraints: Constraints, scale: Scale | None) -> np.ndarray:
@@ -190,10 +205,14 @@ def members(pairs: Pairs, constraints: Constraints, scale: Scale | None) -> np.n
 
 
 def slots(
-    best: Best, models: tuple[str, ...], define: Definition, images: Sequence[str] | Mapping[int, str]
+    best: Best,
+    models: tuple[str, ...],
+    define: Definition,
+    images: Sequence[str] | Mapping[int, str],
+    alone: Best | None = None,
 ) -> Slots:
     """Return the rows of all cells in the order defender, attacker, class, place; SelectionError if every
-    cell is empty.
+    cell is empty. ``alone`` are the cells of `empty_alone`.
     """
     names = define["groups"]
     rows: list[Slot] = []
@@ -223,7 +242,16 @@ def slots(
             f"no image satisfies the constraints {define['constraints']!r}: no model predicts a class within"
             " its bounds on an image where another one differs; try --constraints class or none"
         )
-    return Slots(tuple(models), define, tuple(rows), _tied(best, define))
+    return Slots(tuple(models), define, tuple(rows), _tied(best, define), _moved(best, alone))
+
+
+def _moved(best: Best, alone: Best | None) -> int:
+    """Return how many chosen slots hold another image than by the equation alone."""
+    if alone is None:
+        return 0
+    chosen = best.images[..., : alone.images.shape[3]]
+    there = (alone.images[..., :, None] == chosen[..., None, :]).any(4)
+    return int(((alone.images >= 0) & ~there).sum())
 
 
 def _tied(best: Best, define: Definition) -> int:

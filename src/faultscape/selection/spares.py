@@ -1,14 +1,17 @@
 """A selection as it counts now: discarded images are removed from every cell, and the next spare moves up.
 
-Conventions: nothing is written back; the rows of selection.csv stay as they were drawn.
+Conventions: nothing is written back; the rows of selection.csv stay as they were drawn. A discarded image
+does not count in the cap of predictions per class (Wang et al. 2020): once the spares of a pair are used up,
+an image that the cap kept out moves up if its two labels have room.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
 
-from faultscape.nouns import Row, Slots
+from faultscape.nouns import KEPT_OUT, PairSlot, Row, Slots
 
 
 def effective(slots: Slots, discarded: Collection[str] = ()) -> Slots:
@@ -17,12 +20,18 @@ def effective(slots: Slots, discarded: Collection[str] = ()) -> Slots:
     A cell without spares left has fewer chosen places than the selection's depth. An image drawn for all
     models has no replacement.
     """
-    gone = frozenset(discarded)
+    gone, cap = frozenset(discarded), int(slots.definition.get("cap", 0))
+    said: Counter[tuple[str, ...]] = Counter()
     placed: dict[tuple[str, ...], int] = {}
     rows: list[Row] = []
     for row in sorted(slots.rows, key=_order(slots)):
         if row.image in gone:
             continue
+        if isinstance(row, PairSlot):
+            labels = [("a", *row.cell, row.label_a), ("b", *row.cell, row.label_b)]
+            if row.place > KEPT_OUT and any(said[label] >= cap for label in labels):
+                continue
+            said.update(labels)
         placed[row.cell] = place = placed.get(row.cell, 0) + 1
         rows.append(row if row.place == place else replace(row, place=place))
     return Slots(slots.models, slots.definition, tuple(rows))

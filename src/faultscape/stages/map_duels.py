@@ -25,6 +25,8 @@ from faultscape.study.settings import AS_WRITTEN, read_settings
 from faultscape.study.tables.corpus import part_name, pool, read_corpus, shard_sizes
 from faultscape.study.tables.pool import read_pool
 
+_SIZE = 8  # bytes of the length of the first of two parts
+
 
 @dataclass(frozen=True)
 class DuelJob:
@@ -42,17 +44,24 @@ def search(
     """Return the slots that a definition asks for over the whole pool; StudyError if pairs are missing,
     SelectionError if every cell is empty.
     """
-    best = duel.empty(models, define)
+    best, alone = duel.empty(models, define), duel.empty_alone(models, define)
     drawn = read_pool(root, keep_duplicates=define["keep_duplicates"], seed=ties.tie_seed(define))
     jobs = [DuelJob(str(root), number, models, define) for number in sorted(shard_sizes(root))]
     shards, items = "faultscape.stages.map_duels:shard", len(drawn.ids)
     for place, data in fill.gather(
         root, shards, jobs, title=title, items=items, engine=engine, workers=workers
     ):
-        found = Best.of_bytes(data)
-        found.renumber(int(np.searchsorted(drawn.shards, jobs[place].number)), drawn.ranks, drawn.families)
-        best.merge(found)
-    return duel.slots(best, models, define, drawn.names(np.unique(best.images[best.images >= 0])))
+        start, every = int(np.searchsorted(drawn.shards, jobs[place].number)), np.arange(items)
+        size = int.from_bytes(data[:_SIZE], "little")
+        for cells, part, families in (
+            (best, data[_SIZE : _SIZE + size], drawn.families),
+            (alone, data[_SIZE + size :], every),
+        ):
+            if cells is not None:
+                found = Best.of_bytes(part)
+                found.renumber(start, drawn.ranks, families)
+                cells.merge(found)
+    return duel.slots(best, models, define, drawn.names(np.unique(best.images[best.images >= 0])), alone)
 
 
 @task(DuelJob)
@@ -62,7 +71,7 @@ def shard(job: DuelJob, tick: Tick) -> str:
     """
     root, models, define = Path(job.study), job.models, job.define
     settings, rows = read_settings(root), pool(read_corpus(root, job.number))
-    best = duel.empty(models, define)
+    best, alone = duel.empty(models, define), duel.empty_alone(models, define)
     if rows:
         classes = resolve(settings.class_list)
         scale = (
@@ -77,8 +86,9 @@ def shard(job: DuelJob, tick: Tick) -> str:
         groups: dict[str, int] = {}
         families = np.array([groups.setdefault(image.near_duplicate_of, len(groups)) for image in rows])
         counts = pairs.read_block(root, settings, rows, models)
-        duel.take(
-            best, counts, define, scale, places, ranks, places if define["keep_duplicates"] else families
-        )
+        of = places if define["keep_duplicates"] else families
+        duel.take(best, counts, define, scale, places, ranks, of, alone)
     tick(len(rows))
-    return fill.leave(root, f"select-{part_name(job.number)}", best.to_bytes())
+    data, beside = best.to_bytes(), b"" if alone is None else alone.to_bytes()
+    whole = len(data).to_bytes(_SIZE, "little") + data + beside
+    return fill.leave(root, f"select-{part_name(job.number)}", whole)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from faultscape.errors import counted
-from faultscape.nouns import Slots
+from faultscape.nouns import KEPT_OUT, Slots
 from faultscape.stages.artefacts import selection
 from faultscape.stages.snapshot import Snapshot
 from faultscape.standings import ENOUGH, FEW
@@ -27,7 +27,7 @@ def few_note(slots: Slots, root: Path) -> str:
     if images >= FEW or slots.draws or not slots.rows or (pool := pool_size(root)) < FEW:
         return ""
     option = "--top" if slots.pairs else "--per-class"
-    deepest = max(row.place for row in slots.rows)
+    deepest = max(row.place for row in slots.rows if row.place <= KEPT_OUT)
     given = {k: len({row.image for row in slots.rows if row.place <= k}) for k in range(1, deepest + 1)}
     deeper = next((k for k, number in given.items() if number >= FEW), 0)
     more = (

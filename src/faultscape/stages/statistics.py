@@ -52,6 +52,8 @@ def basis(
 ) -> list[Json]:
     """Return the inputs that all statistics of a data set depend on, apart from its files."""
     named = {name: getattr(definitions, name) for name in _CHOICES}
+    if definitions.all_unknown != "zero":  # not in the keys of earlier versions
+        named["all_unknown"] = definitions.all_unknown
     return [
         named,
         [list(classes.ids), list(classes.void), classes.background],

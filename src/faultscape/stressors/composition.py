@@ -19,6 +19,7 @@ from faultscape.errors import ImageError
 from faultscape.stressors.anomaly_labels import ANOMALY, KNOWN, VOID, count_labels, labels_of_base
 from faultscape.stressors.blend_plans import BlendPlan
 from faultscape.stressors.blend_steps.catalogue import FrameFacts, steps_of
+from faultscape.stressors.blend_steps.flags import DIFFERENCE, BlendFlag, flags_of
 from faultscape.stressors.blend_steps.layer import GREY, WHITE, WHOLE, Layer, layer_of
 from faultscape.stressors.blend_steps.motion import longest_motion
 from faultscape.stressors.fog import add_fog
@@ -40,13 +41,14 @@ class StepValue:
 @dataclass(frozen=True, eq=False)
 class Blended:
     """A blended frame: image (H, W, 3) uint8, labels (H, W) uint8, ``objects`` (H, W), the labels on objects
-    and void elsewhere, and what each step did.
+    and void elsewhere, what each step did, and the flags of objects that nearly vanish or fell into pieces.
     """
 
     image: np.ndarray  # (H, W, 3) uint8 RGB, with objects and fog
     labels: np.ndarray  # (H, W) uint8: 1 anomalous, 0 known, 255 void
     objects: np.ndarray
     steps: tuple[StepValue, ...]  # object by object, in the order of the plan
+    flags: tuple[BlendFlag, ...] = ()
 
     def __repr__(self) -> str:
         height, width = self.labels.shape
@@ -96,6 +98,8 @@ def blend(
     )
     image = base.copy()
     frame = FrameFacts(image, plan.focus)
+    owner = np.full((plan.height, plan.width), -1, np.int16)
+    differs = np.zeros((plan.height, plan.width), bool)
     values = []
     for number, (cutout, placement) in enumerate(placed):
         layer = layer_of(
@@ -104,11 +108,13 @@ def blend(
         for step in steps_of(plan.preset, placement.use):
             layer, value = step.apply(layer, frame, placement)
             values.append(StepValue(number, step.name, value))
-        _compose(image, objects, layer, KNOWN if placement.use == "known" else ANOMALY)
+        own, changed = _compose(image, layer)
+        objects[own] = KNOWN if placement.use == "known" else ANOMALY
+        owner[own], differs[own] = number, changed[own]
     labels = np.where(objects == VOID, labels, objects)
     if plan.fog is not None:
         image = add_fog(image, plan.fog, labels == KNOWN, depth, horizon=plan.focus[1])
-    return Blended(image, labels, objects, tuple(values))
+    return Blended(image, labels, objects, tuple(values), flags_of(owner, differs, range(len(placed))))
 
 
 def _margin(placement: Placement, shape: tuple[int, ...]) -> int:
@@ -118,9 +124,9 @@ def _margin(placement: Placement, shape: tuple[int, ...]) -> int:
     return 2 + blurs + moved
 
 
-def _compose(image: np.ndarray, objects: np.ndarray, layer: Layer, label: int) -> None:
+def _compose(image: np.ndarray, layer: Layer) -> tuple[np.ndarray, np.ndarray]:
     """Compose a layer over an image in place: image (1 - alpha) + colour alpha, with the layer's light around
-    it.
+    it. Return which pixels (H, W) are the object's, and which of them now differ from what was there.
     """
     x, y = layer.corner
     height, width = layer.alpha.shape
@@ -132,5 +138,9 @@ def _compose(image: np.ndarray, objects: np.ndarray, layer: Layer, label: int) -
     if layer.light is not None:
         under = np.minimum(under + layer.light[own], WHITE)
     mixed = under * (WHOLE - alpha) + layer.colour[own] * alpha
+    before = image[rows, columns].astype(np.int32)
     image[rows, columns] = (mixed + GREY * WHOLE // 2) >> 20
-    objects[rows, columns][alpha[..., 0] * 2 >= WHOLE] = label
+    covered, changed = np.zeros((2, *image.shape[:2]), bool)
+    covered[rows, columns] = alpha[..., 0] * 2 >= WHOLE
+    changed[rows, columns] = (np.abs(image[rows, columns] - before) >= DIFFERENCE).any(2)
+    return covered, changed

@@ -28,6 +28,7 @@ _PROCESS = {
     "momentum": 0.0,
     "scaled": True,
     "normalised": True,
+    "wide_start": False,
 }
 
 
@@ -85,7 +86,7 @@ _FITTING: Mapping[str, tuple[Callable[[Value], bool], str]] = {
     "momentum": (_number(0, 0.999999), "from 0 to below 1"),
     **{
         key: (lambda value: isinstance(value, bool), "true or false")
-        for key in ("scaled", "normalised", "shared_noise")
+        for key in ("scaled", "normalised", "shared_noise", "wide_start")
     },
     "fast_start": (lambda value: value in get_args(FastStart), " or ".join(get_args(FastStart))),
 }
@@ -123,7 +124,7 @@ HEADS: tuple[HeadKind, ...] = (
         "Heteroscedastic",
         "mean of softmax((mu + V eps + d * eps) / T)",
         "heteroscedastic:HeteroscedasticHead",
-        {"factors": 5, "samples": 1000, "temperature": 1.0, "shared_noise": False},
+        {"factors": 5, "samples": 1000, "temperature": 1.0, "shared_noise": False, "wide_start": False},
         {"temperature": ".15 to 2", "factors": "5 to 9"},
         "predictive-entropy, expected-entropy, mutual-information",
         "Buchanan et al. 2022, section 2; Collier et al. 2021",

@@ -114,12 +114,14 @@ def build(
             _use_members(net, description)
         kept = net.head.state_dict() if keep_head and isinstance(net, DoubtNetwork) else None
         told_head = (description.head, description.channels)
+        # a Segmenter that is not wrapped yet is new: its decoder is not a trained layer to start from
+        untrained = isinstance(net, Segmenter) and bool(description.head_options.get("wide_start"))
         made: nn.Module = replace_head(
             net,
             *told_head,
             layer=description.layer,
             seed=description.seed,
-            fresh=description.dirichlet,
+            fresh=description.dirichlet or untrained,
             **dict(description.head_options),
         )
         if kept is not None:

@@ -2,9 +2,11 @@
 probabilities.
 
 Conventions: logits are (N, C, ...), concentrations exp(logits). On known pixels the target is a sharp
-Dirichlet: smoothed labels times ``ALPHA0``. Smoothing follows Malinin and Gales, 1 - (C - 1) e for the class
-and e for each other, so that with Blum et al. 2021's e = .01 and 100 the others have concentration 1, as in
-the flat Dirichlet, which is the target on pixels of no class. The divergence is KL(target || network), as in
+Dirichlet: smoothed labels times ``ALPHA0``. Blum et al. 2021 give e = .01 and 100, but not who gets e.
+``each`` follows Malinin and Gales: e for each other class and 1 - (C - 1) e for the class, so that the others
+have concentration 1, as in the flat Dirichlet, which is the target on pixels of no class. ``shared`` is label
+smoothing as it is usual: e is shared by all C classes, e / C for each other and 1 - e + e / C for the class.
+For 19 classes these are 82 and 1, or 99.05 and .05. The divergence is KL(target || network), as in
 Malinin and Gales 2018; the reverse direction of their 2019 paper is not offered. Logits are kept below
 ``_MOST``, where exp stays finite in float32.
 Source: Blum et al. 2021, section 5.1, eq. 3 and B.4 (both divergences weighted by .1); Malinin and Gales
@@ -16,9 +18,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from faultscape.choices import Smoothing
+
 SMOOTHING, ALPHA0, WEIGHT = 0.01, 100.0, 0.1
 _MOST = 30.0
-MOST_CLASSES = 50  # up to here a target is still sharp: 51 against 1
+MOST_CLASSES = 50  # up to here a target with .01 for each class is still sharp: 51 against 1
 
 
 def concentrations(logits: Tensor) -> Tensor:
@@ -42,14 +46,17 @@ def divergence(first: Tensor, second: Tensor) -> Tensor:
     )
 
 
-def sharp(labels: Tensor, classes: int) -> Tensor:
+def sharp(labels: Tensor, classes: int, smoothing: Smoothing = "each") -> Tensor:
     """Return the target concentrations (N, C, ...) of labels (N, ...) from 0 to C - 1.
 
     >>> sharp(torch.tensor([1]), 3).round(decimals=2).tolist()
     [[1.0, 98.0, 1.0]]
+    >>> sharp(torch.tensor([1]), 4, "shared").round(decimals=2).tolist()
+    [[0.25, 99.25, 0.25, 0.25]]
     """
     one = torch.nn.functional.one_hot(labels, classes).movedim(-1, 1).float()
-    return ALPHA0 * (SMOOTHING + (1 - classes * SMOOTHING) * one)
+    other = SMOOTHING if smoothing == "each" else SMOOTHING / classes
+    return ALPHA0 * (other + (1 - classes * other) * one)
 
 
 def differential_entropy(logits: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from faultscape.arguments import Place, Renames, Source, needed_text, place_text, several
 from faultscape.choices import Unmapped
 from faultscape.errors import OptionError
-from faultscape.stages.predict.options import Hardware, PredictOptions, PredictPart, Shown
+from faultscape.stages.predict.options import Hardware, PredictOptions, PredictPart, Scoring, Shown
 from faultscape.stages.predict.result import Predicted
 
 
@@ -30,6 +30,7 @@ def predict(
     part: PredictPart = PredictPart(),
     shown: Shown = Shown(),
     hardware: Hardware = Hardware(),
+    scoring: Scoring = Scoring(),
 ) -> Predicted:
     """Store the prediction of each model for every image, label maps or classes: NAME=SOURCE, a folder of
     maps, a table of answers, a network, or a program.
@@ -91,6 +92,8 @@ def predict(
         How a network sees images: `Shown(window=...)`.
     hardware
         What a network runs on: `Hardware(device=...)`.
+    scoring
+        How the doubt of members is scored: `Scoring(correct_members=...)`.
     """
     from faultscape.stages.predict.models import predict_models
 
@@ -98,6 +101,10 @@ def predict(
     if isinstance(part, PredictPart):
         part = replace(part, set_=list(several(part.set_)) or None)
     scorers = None if scorer is None else list(several(scorer))
+    if scoring.correct_members:
+        from faultscape.metrics.scorers import with_corrected_members
+
+        scorers = with_corrected_members(scorers or [])
     options = PredictOptions(
         needed_text(study, "study"),
         models,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from faultscape.arguments import Place, needed_text, several
-from faultscape.choices import ExportForm, HeadName, LossName, TrainingPresetName
+from faultscape.choices import ExportForm, HeadName, LossName, Smoothing, TrainingPresetName
 from faultscape.errors import OptionError
 from faultscape.stages.train.options import (
     HeadOptions,
@@ -26,6 +26,7 @@ def train(
     dropout_rate: float = 0.1,
     dropout_samples: int = 8,
     loss: LossName = "ce",
+    smoothing: Smoothing | None = None,
     preset: TrainingPresetName | None = None,
     init: str | None = None,
     from_scratch: bool = False,
@@ -67,6 +68,9 @@ def train(
         ce: cross-entropy; void-class: void pixels are an extra class; entropy: uniform probabilities on void
         pixels; outlier-head: a second output that detects void pixels; dirichlet: a prior network, flat on
         void pixels.
+    smoothing
+        dirichlet: who gets the share .01 that labels are smoothed by: each other class (as Malinin and Gales
+        2018; default), or shared by all classes. Blum et al. 2021 do not say.
     preset
         s3-paper, s3-code (as Buchanan et al. 2022, and as their code), s4-bayesian (Blum et al. 2021, B.3),
         or camvid-small (minutes on two cores).
@@ -120,5 +124,6 @@ def train(
         schedules,
         head_options,
         machine,
+        smoothing,
     )
     return train_networks(options)

@@ -24,7 +24,7 @@ from faultscape.stressors.corruption import corrupt
 from faultscape.stressors.fog import Fog, add_fog
 
 PREFIX = "stress:"
-METHOD = 1  # increased when the same recipe makes different pixels
+METHOD, METHOD_OF_MOTION = 1, 2  # increased when the same recipe makes different pixels
 CANNOT = "cannot be made: "  # prefix of the reason why a step fails on an unchanged parent
 
 
@@ -111,16 +111,27 @@ class Recipe:
         version of the computation. CorpusError for an invalid plan.
         """
         step = {name: value for name, value in asdict(self.step).items() if name not in _PLACES}
-        if isinstance(self.step, PlanStep):
-            plan = plan_of_text(self.step.plan)
+        plan = plan_of_text(self.step.plan) if isinstance(self.step, PlanStep) else None
+        if plan is not None:
             step["plan"] = replace(
                 plan, objects=tuple(replace(placed, name="") for placed in plan.objects)
             ).text()
-        return hashlib.sha256(_text([METHOD, self.digest, self.kind, step]).encode()).hexdigest()
+        number = METHOD if plan is None else method_of_blending(plan.preset)
+        return hashlib.sha256(_text([number, self.digest, self.kind, step]).encode()).hexdigest()
 
     def moved(self, of: str) -> Recipe:
         """Return the recipe with its parent at another place."""
         return replace(self, of=of)
+
+
+def method_of_blending(preset: str) -> int:
+    """Return the version of the computation of blended images with a preset: that of the presets with motion
+    was increased alone.
+
+    >>> method_of_blending("fishyscapes-v1"), method_of_blending("fishyscapes-v2")
+    (1, 2)
+    """
+    return METHOD if preset == "fishyscapes-v1" else METHOD_OF_MOTION
 
 
 def recipe_of(source: str) -> Recipe | None:

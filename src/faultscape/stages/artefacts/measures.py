@@ -151,6 +151,7 @@ MEASURES = Artefact(
         "connectivity",
         "void",
         "absent",
+        "all_unknown",
         "scale",
         "match",
         "per",

@@ -18,15 +18,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 METHOD_NUMBER = 2  # raised when the same options give a different fit
+_NUMBERS = {"flow": 3}  # of methods that changed alone
 FOLDER = "methods"
 
 
 def inputs_of(
-    snapshot: Snapshot, model: str, sets: Sequence[str], truth: str, validation: str, source: str = ""
+    snapshot: Snapshot,
+    method: str,
+    model: str,
+    sets: Sequence[str],
+    truth: str,
+    validation: str,
+    source: str = "",
 ) -> dict[str, str]:
-    """Return what a method depends on, as far as a quick check shows: its sets, the set it was searched with
-    ('' for none), all labels of a truth, the withheld classes, and the network that it was fitted to, from a
-    ``source`` if it is not a model of the study yet.
+    """Return what a fitted method depends on, as far as a quick check shows: its sets, the set it was
+    searched with ('' for none), all labels of a truth, the withheld classes, and the network that it was
+    fitted to, from a ``source`` if it is not a model of the study yet.
     """
     held = snapshot.settings.models.get(model)
     return {
@@ -36,7 +43,7 @@ def inputs_of(
         "classes": key_of(snapshot.settings.classes.counted),
         **({"validation": snapshot.set_keys.get(validation, "")} if validation else {}),
         "network": networks.key(snapshot, model) or (held.source if held else source),
-        METHOD: str(METHOD_NUMBER),
+        METHOD: str(_NUMBERS.get(method, METHOD_NUMBER)),
     }
 
 
@@ -73,6 +80,7 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
         return {}
     return inputs_of(
         snapshot,
+        about.method,
         name.partition("/")[0],
         about.sets,
         str(about.provenance.get("truth", "")),
@@ -133,6 +141,7 @@ METHODS = Artefact(
         "width",
         "depth",
         "join",
+        "per_feature",
     ),
     reasons={
         "images": "images of its sets changed",

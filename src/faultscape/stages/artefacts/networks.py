@@ -144,6 +144,7 @@ NETWORKS = Artefact(
         "dropout_rate",
         "dropout_samples",
         "loss",
+        "smoothing",
         "preset",
         "init",
         "from_scratch",
@@ -181,6 +182,7 @@ NETWORKS = Artefact(
         "samples",
         "temperature",
         "shared_noise",
+        "wide_start",
         "precision",
     ),
     reasons={

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from faultscape.corpus.stress.files import textures_digest
-from faultscape.corpus.stress.recipes import METHOD, code_of
+from faultscape.corpus.stress.recipes import METHOD, code_of, method_of_blending
 from faultscape.errors import ImageError, counted
 from faultscape.nouns import JsonObject
 from faultscape.stages.artefact import METHOD as METHOD_INPUT
@@ -33,6 +33,12 @@ def own_files(parameters: Mapping[str, object]) -> dict[str, str]:
         return {"textures": textures_digest(textures)} if textures else {}
     except ImageError:
         return {}
+
+
+def method_number(parameters: Mapping[str, object]) -> str:
+    """Return the version of the computation that makes a set's images."""
+    version = parameters.get("blending")
+    return str(method_of_blending(f"fishyscapes-{version}") if version else METHOD)
 
 
 def _lines(snapshot: Snapshot) -> dict[str, dict[str, StressSet]]:
@@ -91,7 +97,7 @@ def _now(snapshot: Snapshot, about: StressSet) -> dict[str, str]:
     own = {"labels": labels.key(snapshot, about.truth)} if about.truth else {}
     return {
         "images": snapshot.set_keys.get(about.of, ""),
-        METHOD_INPUT: str(METHOD),
+        METHOD_INPUT: method_number(about.parameters),
         **own,
         **own_files(about.parameters),
     }

@@ -50,6 +50,9 @@ class MethodOptions:
         flow: hidden layers of a coupling (default 1).
     join
         flow: how several layers are joined: minimum or logistic (default minimum).
+    per_feature
+        flow: divide the score of each layer by its number of features, so that layers of different widths
+        are comparable; equation 8 of Blum et al. 2021 does not divide.
     """
 
     k: int | None = None
@@ -64,6 +67,7 @@ class MethodOptions:
     width: int | None = None
     depth: int | None = None
     join: str | None = None
+    per_feature: bool | None = None
 
     @property
     def given(self) -> dict[str, Value]:

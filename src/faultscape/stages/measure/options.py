@@ -145,6 +145,9 @@ class Choices:
         cut (default: pixels void in the truth go before regions are made) or bridge (after).
     absent
         nan (default) or zero: ROM, RUM, ROR, RUR and AP of a class without regions on one side.
+    all_unknown
+        zero (default) or nan: ROM and RUM of a class whose regions are all below the confidence threshold, in
+        their curves.
     scale
         tanh (default), sigmoid or none, in ROM and RUM.
     match
@@ -190,6 +193,7 @@ class Choices:
     connectivity: Connectivity | None = None
     void: VoidRule | None = None
     absent: Absent | None = None
+    all_unknown: Absent | None = None
     scale: RegionScale | None = None
     match: Match | None = None
     per: Per | None = None

@@ -95,6 +95,20 @@ class Hardware:
 
 
 @dataclass(frozen=True)
+class Scoring:
+    """How the doubt of members is scored.
+
+    Parameters
+    ----------
+    correct_members
+        Multiply the mutual information of T members by T / (T - 1), because few members make it too small.
+        It is stored as the scorer mutual-information-corrected.
+    """
+
+    correct_members: bool = False
+
+
+@dataclass(frozen=True)
 class Declared:
     """The options of a submission, and the seed of the order in which it sees images."""
 

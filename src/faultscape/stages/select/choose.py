@@ -89,6 +89,7 @@ def _selected(snapshot: Snapshot, name: str, slots: Slots) -> Selected:
         slots.definition,
         slots.rows,
         slots.tied,
+        slots.moved,
         name,
         snapshot.label_count(name).labelled,
         next_line(found),

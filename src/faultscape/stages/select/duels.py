@@ -21,7 +21,7 @@ from faultscape.stages.pairs import corpus_key
 from faultscape.stages.select.options import SelectOptions
 from faultscape.stages.select.options import given as given_by
 from faultscape.stages.select.replacement import replace_selection
-from faultscape.stages.select.ties import tell_ties
+from faultscape.stages.select.ties import tell_moved, tell_ties
 from faultscape.stages.select.too_few_models import too_few_models
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
@@ -91,6 +91,7 @@ def duels(root: Path, name: str, options: SelectOptions) -> Slots:
             root, models, define, title="select", engine=options.engine, workers=options.workers
         )
         tell_ties(result.tied, len(result.chosen), define)
+        tell_moved(result.moved)
         if old is not None:
             result = Slots(models, define, old[0].rows + extended(old[0], result), result.tied)
         _tell_piles(result)

@@ -26,7 +26,7 @@ from faultscape.stages.classifier_answers import read_label_sets, read_predictio
 from faultscape.stages.evidence import LABELS
 from faultscape.stages.pairs import corpus_key
 from faultscape.stages.select.replacement import replace_selection
-from faultscape.stages.select.ties import tell_ties
+from faultscape.stages.select.ties import tell_moved, tell_ties
 from faultscape.stages.select.too_few_models import too_few_models
 from faultscape.study.answers.labels import Answers
 from faultscape.study.lock import writing
@@ -96,6 +96,7 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
             said, distances, define, drawn.ranks, None if allowed.all() else allowed, families
         )
         tell_ties(result.tied, len(result.chosen), define)
+        tell_moved(result.moved)
         if old is not None:
             result = Slots(models, define, old[0].rows + extended(old[0], result), result.tied)
         if old is None:

@@ -1,14 +1,31 @@
-"""Report how many slots of a selection ties decided, and warn about too many.
+"""Report how many slots of a selection ties and near-duplicates decided, and warn about too many ties.
 
 Conventions: a slot is decided by a tie if an image that was left out is equally good.
 """
 
 from __future__ import annotations
 
+from faultscape.errors import counted
 from faultscape.nouns import Definition
 from faultscape.ties import tie_seed
 
 MANY = 0.25
+
+
+def tell_moved(moved: int) -> None:
+    """Report how many slots went to another image than by the papers' equations, which have no rule on
+    near-duplicates.
+
+    >>> tell_moved(62)
+    near-duplicates: 62 slots went to the next image, if there is one, because the better one is a
+    near-duplicate of another image of their cell; --keep-duplicates --as NAME draws with them
+    """
+    if moved:
+        print(
+            f"near-duplicates: {counted(moved, 'slot')} went to the next image, if there is one, because the"
+            " better one is a near-duplicate of another image of their cell; --keep-duplicates --as NAME"
+            " draws with them"
+        )
 
 
 def tell_ties(tied: int, slots: int, define: Definition) -> None:

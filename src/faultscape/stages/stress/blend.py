@@ -24,7 +24,7 @@ from faultscape.errors import OptionError, counted
 from faultscape.progress import progress
 from faultscape.stages import evidence
 from faultscape.stages.stress.blends.base_labels import BaseLabels
-from faultscape.stages.stress.blends.blended_labels import fill_blended
+from faultscape.stages.stress.blends.blended_labels import fill_blended, notes_of
 from faultscape.stages.stress.blends.objects import FOLDER, Objects, find_objects, keep_objects
 from faultscape.stages.stress.blends.review import write_review
 from faultscape.stages.stress.blends.share import write_shared
@@ -103,6 +103,8 @@ def blend_images(options: BlendOptions) -> Blends | Reviewed:
         log(root, "stress blend", **line_of(options, base))
     if options.blending.ego is not None and not labels.ego_seen:
         print(f"note: --ego {options.blending.ego} has no effect: no image of {base.name} shows it")
+    for note in (note for name in rows for note in notes_of(root, name)):
+        print(note)
     if left := labels.without:
         print(
             f"{counted(len(left), 'image')} of {base.name} {'has' if len(left) == 1 else 'have'} no label in"
@@ -254,5 +256,5 @@ def _about(root: Path, options: BlendOptions, base: Base, objects: Objects, trut
         truth=truth,
         line=line,
         parameters={**parameters, **of_depth},
-        inputs=set_inputs(base, evidence.truth_key(root, truth), of_depth),
+        inputs=set_inputs(base, evidence.truth_key(root, truth), {**parameters, **of_depth}),
     )

@@ -13,9 +13,9 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, cast
 
 from faultscape import plug
-from faultscape.corpus.stress.recipes import METHOD, Recipe, Step
+from faultscape.corpus.stress.recipes import Recipe, Step
 from faultscape.errors import CorpusError, OptionError, closest
-from faultscape.stages.artefacts.sets import own_files
+from faultscape.stages.artefacts.sets import method_number, own_files
 from faultscape.stages.given_options import given_options
 from faultscape.stages.stress.options import RUNNING
 from faultscape.study.folder import check_name
@@ -105,15 +105,16 @@ def made_image(
 
 
 def set_inputs(base: Base, labels: str = "", parameters: Held | None = None) -> dict[str, str]:
-    """Return the inputs of made sets: their parents, how recipes are computed, their own labels, if any, and
-    your own files.
+    """Return the inputs of made sets with these parameters: their parents, how recipes are computed, their
+    own labels, if any, and your own files.
     """
+    told = parameters or {}
     images = key_of(sorted((image.id, image.digest) for image in base.images))
     return {
         "images": images,
-        "method": str(METHOD),
+        "method": method_number(told),
         **({"labels": labels} if labels else {}),
-        **own_files(parameters or {}),
+        **own_files(told),
     }
 
 

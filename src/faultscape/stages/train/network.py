@@ -77,10 +77,12 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
     plain = preset is not None and preset.plain_input and not options.init
     blocks = _member_blocks(options, preset, description, start)
     void, outlier = options.loss == "void-class", options.loss == "outlier-head"
-    if options.loss == "dirichlet" and len(withheld.classes.names) > MOST_CLASSES:
+    each = options.loss == "dirichlet" and options.smoothing != "shared"
+    if each and len(withheld.classes.names) > MOST_CLASSES:
         raise OptionError(
             f"--loss dirichlet takes at most {MOST_CLASSES} classes, because its targets are smoothed by "
-            f".01 a class (Blum et al. 2021, appendix B.4); got {len(withheld.classes.names)}"
+            f".01 a class (Blum et al. 2021, appendix B.4); got {len(withheld.classes.names)};"
+            " --smoothing shared takes any number"
         )
     if outlier and options.head not in _WITH_OUTLIERS:
         raise OptionError(

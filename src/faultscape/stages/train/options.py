@@ -18,6 +18,7 @@ from faultscape.choices import (
     LossName,
     Optimiser,
     Schedule,
+    Smoothing,
     TrainingPresetName,
 )
 from faultscape.errors import ModelError, OptionError, closest
@@ -25,7 +26,7 @@ from faultscape.stages.given_options import refuse_empty
 
 SEED = "seed"
 MOST_SEED = 2**32 - 1
-_YES_OR_NO = ("scaled", "normalised", "shared_noise")
+_YES_OR_NO = ("scaled", "normalised", "shared_noise", "wide_start")
 _WHOLE = (SEED, "members", "member_blocks", "features", "factors", "samples")
 LIBRARIES = ("torch", "transformers", "accelerate", "safetensors")
 
@@ -145,6 +146,9 @@ class HeadOptions:
         heteroscedastic: softmax temperature (default 1).
     shared_noise
         heteroscedastic: share one random number per sample across all classes, as in the authors' code.
+    wide_start
+        gp, heteroscedastic: new weights start with variance 1 / D for D inputs, as in the authors' code,
+        instead of .02 / D (default no; under s3-code yes).
     """
 
     members: int | None = None
@@ -161,6 +165,7 @@ class HeadOptions:
     samples: int | None = None
     temperature: float | None = None
     shared_noise: bool | None = None
+    wide_start: bool | None = None
 
     @property
     def given(self) -> dict[str, float | int | bool | str]:
@@ -213,6 +218,7 @@ class TrainOptions:
     schedules: Schedules = Schedules()
     head_options: HeadOptions = HeadOptions()
     machine: TrainingMachine = TrainingMachine()
+    smoothing: Smoothing | None = None
 
     def __post_init__(self) -> None:
         refuse_empty(self)
@@ -220,6 +226,14 @@ class TrainOptions:
             raise OptionError(f"--seed must be a whole number from 0 to {MOST_SEED}; got {self.seed}")
         if self.loss not in get_args(LossName):
             raise OptionError(f"--loss {self.loss!r} is not known; use {', '.join(get_args(LossName))}")
+        if self.smoothing is not None and self.smoothing not in get_args(Smoothing):
+            raise OptionError(
+                f"--smoothing {self.smoothing!r} is not known; use {', '.join(get_args(Smoothing))}"
+            )
+        if self.smoothing is not None and self.loss != "dirichlet":
+            raise OptionError(
+                f"--smoothing has no effect on --loss {self.loss}; leave it out, or give --loss dirichlet"
+            )
         if not 0 < self.dropout_rate < 1 or self.dropout_samples < 1:
             raise OptionError(
                 "--dropout-rate must be between 0 and 1, --dropout-samples 1 or more; got "

@@ -179,7 +179,8 @@ def _key(root: Path, options: TrainOptions, wanted: Wanted, train_on: Examples, 
         else ""
     )
     watched = watch_on.key() if len(watch_on) else ""
-    about = (options.loss, options.machine.precision)
+    smoothed = (options.smoothing,) if options.smoothing else ()
+    about = (options.loss, options.machine.precision, *smoothed)
     # does not change the network
     plan = {name: value for name, value in vars(wanted.plan).items() if name != "validate_every"}
     return key_of(METHOD_NUMBER, described, plan, about, train_on.key(), watched, start, wanted.origin)
@@ -238,7 +239,16 @@ def _train(
         if plan.class_weights != "none"
         else ()
     )
-    task = Task(len(train_on), train_on.read, options.loss, weights, about.mean, about.std, train_on.called)
+    task = Task(
+        len(train_on),
+        train_on.read,
+        options.loss,
+        weights,
+        about.mean,
+        about.std,
+        train_on.called,
+        options.smoothing or "each",
+    )
     shown, watched = (
         Images(len(rows), rows.read, plan.size, about.multiple, about.mean, about.std, about.window)
         for rows in (train_on, watch_on)

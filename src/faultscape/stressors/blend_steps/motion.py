@@ -1,7 +1,9 @@
 """Step 4, radial motion blur: as the camera drives, what it sees moves away from the point it
 drives towards.
 
-Conventions: the blur is proportional to the distance from that point (the focus).
+Conventions: the blur is proportional to the distance from that point (the focus). Where it is shorter than a
+pixel in the whole layer, as in small frames, two points a quarter of its length to each side stand for it:
+interpolated between pixels, they have exactly the mean over its whole length.
 
 ``focus`` (x, y) is that point of the frame.
 
@@ -20,7 +22,7 @@ _MOST = 33  # maximum number of points averaged for a pixel
 
 def blur_motion(layer: Layer, focus: tuple[int, int], share: float) -> tuple[Layer, float]:
     """Return the layer blurred along the rays from the focus (x, y) of the frame, over ``share`` of each
-    pixel's distance, and the longest blur in pixels.
+    pixel's distance, and the longest blur in pixels, 0 if it changes nothing.
 
     >>> layer = Layer(
     ...     np.zeros((1, 3, 3), np.int32),
@@ -36,12 +38,14 @@ def blur_motion(layer: Layer, focus: tuple[int, int], share: float) -> tuple[Lay
     centre_y, centre_x = focus[1] - layer.corner[1], focus[0] - layer.corner[0]
     reach_y, reach_x = max(abs(centre_y), abs(height - centre_y)), max(abs(centre_x), abs(width - centre_x))
     longest = share * float(np.sqrt(reach_y * reach_y + reach_x * reach_x))
-    taps = min(_MOST, int(longest) + 1)
-    if taps < 2:
-        return layer, 0.0
+    taps, reach = min(_MOST, int(longest) + 1), round(share * 2**20)
+    if longest < 1:
+        taps, reach = 2, reach // 2
     planes = planes_of(layer)
     out = np.empty_like(planes)
-    blend_kernels().move(planes, centre_y, centre_x, round(share * 2**20), taps, out)
+    blend_kernels().move(planes, centre_y, centre_x, reach, taps, out)
+    if np.array_equal(out, planes):
+        return layer, 0.0
     return with_planes(layer, out), round(longest, 6)
 
 

@@ -64,6 +64,7 @@ class GaussianProcessHead(Head):
         momentum: float = 0.0,
         scaled: bool = True,
         normalised: bool = True,
+        wide_start: bool = False,
         members: int = 0,
         fast_start: FastStart = "normal",
         spread: float = SPREAD,
@@ -79,7 +80,7 @@ class GaussianProcessHead(Head):
             "kernel", torch.randn(features, dimensions, generator=generator) * (2 / dimensions) ** 0.5
         )
         self.register_buffer("phase", torch.rand(features, generator=generator) * 2 * math.pi)
-        self.weight, bias = linear_parameters(features, classes, None, seed)
+        self.weight, bias = linear_parameters(features, classes, None, seed, wide=wide_start)
         count = max(1, members)
         self.bias = nn.Parameter(bias.detach().repeat(count, 1))
         if members:

@@ -86,13 +86,18 @@ class HeteroscedasticHead(Head):
         samples: int = SAMPLES,
         temperature: float = TEMPERATURE,
         shared_noise: bool = False,
+        wide_start: bool = False,
     ) -> None:
         super().__init__()
         self.dimensions, self.classes = dimensions, classes
         self.factors, self.temperature = factors, temperature
-        self.location, self.location_bias = linear_parameters(dimensions, classes, start, seed)
-        self.factor, self.factor_bias = linear_parameters(dimensions, classes * factors, None, seed + 1)
-        self.scale, self.scale_bias = linear_parameters(dimensions, classes, None, seed + 2)
+        self.location, self.location_bias = linear_parameters(
+            dimensions, classes, start, seed, wide=wide_start
+        )
+        self.factor, self.factor_bias = linear_parameters(
+            dimensions, classes * factors, None, seed + 1, wide=wide_start
+        )
+        self.scale, self.scale_bias = linear_parameters(dimensions, classes, None, seed + 2, wide=wide_start)
         generator = torch.Generator().manual_seed(seed + 3)
         self.register_buffer(
             "of_factors", torch.randn(samples, factors, generator=generator), persistent=False

@@ -24,7 +24,10 @@ TUNED = "tuned-with-ood"
 
 @dataclass(frozen=True)
 class Method:
-    """A method: its ``formula`` in the documentation's notation, and ``place``, ``module:class``."""
+    """A method: its ``formula`` in the documentation's notation, and ``place``, ``module:class``.
+
+    ``unrecorded`` are the values of options that files of earlier versions do not record.
+    """
 
     name: str
     title: str
@@ -36,6 +39,7 @@ class Method:
     source: str = ""
     learns: bool = True
     signed: bool = False
+    unrecorded: Mapping[str, Value] = field(default_factory=dict)
 
     @property
     def build(self) -> Any:
@@ -72,7 +76,7 @@ _FITTING: Mapping[str, tuple[Callable[[Value], bool], str]] = {
     **dict.fromkeys(("temperature", "rate", "shrink"), (_above, "above 0")),
     "epsilon": (lambda value: isinstance(value, int | float) and value >= 0, "0 or more"),
     "join": (lambda value: value in ("minimum", "logistic"), "minimum or logistic"),
-    **{key: (lambda value: isinstance(value, bool), "true or false") for key in ("printed",)},
+    **{key: (lambda value: isinstance(value, bool), "true or false") for key in ("printed", "per_feature")},
 }
 _FLOW = {
     "steps": 3000,
@@ -83,6 +87,7 @@ _FLOW = {
     "depth": 1,
     "epsilon": 0.0,
     "join": "minimum",
+    "per_feature": False,
 }
 
 METHODS: tuple[Method, ...] = (
@@ -137,13 +142,14 @@ METHODS: tuple[Method, ...] = (
     Method(
         "flow",
         "Learned embedding density",
-        "(NLL of f - mean NLL of training) / D",
+        "NLL of f - mean NLL of training",
         "flow_density:FlowDensity",
         "several",
         _FLOW,
         {"epsilon": (0.0, 0.05, 0.1, 0.2, 0.25, 0.5)},
         "Blum et al. 2021, section 5.2, eq. 6 to 8",
         signed=True,
+        unrecorded={"per_feature": True},
     ),
 )
 

@@ -2,11 +2,11 @@
 together.
 
 Conventions: each layer's NLL has its mean over the training embeddings subtracted (eq. 8), so that 0 is as
-likely as their average, and is divided by the number of features, so that layers of different widths share
-one unit, nats per feature (the division is ours, and does not change the order within a layer). Several
-layers are joined at the size of the image: by their minimum, or weighted by a logistic regression on a
-validation set with unknown objects. With ``epsilon`` the input is first moved against the gradient of the
-mean NLL (Blum et al. 2021, Table 9).
+likely as their average. Several layers are joined at the size of the image: by their minimum, or weighted by
+a logistic regression on a validation set with unknown objects. ``per_feature`` first divides each layer by
+its number of features, which the paper does not: nats per feature, so that layers of different widths have
+one unit. Within a layer the order is the same. With ``epsilon`` the input is first moved against the gradient
+of the mean NLL (Blum et al. 2021, Table 9).
 Source: Blum et al. 2021, section 5.2, eq. 6 to 8, B.6.
 """
 
@@ -34,6 +34,7 @@ class FlowDensity:
         self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]
     ) -> None:
         self.layers, self.epsilon = tuple(layers), float(options["epsilon"])
+        self.per_feature = bool(options["per_feature"])
         self.flows: list[RealNVP] = []
         self.channels: list[Tensor] = []
         self._fixed: dict[tuple[int, str], FixedFlow] = {}
@@ -84,9 +85,10 @@ class FlowDensity:
         channels = self.channels[number].to(grid.device)
         some = grid if len(channels) == grid.shape[1] else grid.index_select(1, channels)
         rows = some.permute(0, 2, 3, 1).reshape(-1, len(channels)).float()
-        return ((flow.nll(rows) - self.means[number].to(grid.device)) / flow.dimensions).reshape(
-            len(grid), 1, *grid.shape[2:]
-        )
+        found = flow.nll(rows) - self.means[number].to(grid.device)
+        if self.per_feature:
+            found = found / flow.dimensions
+        return found.reshape(len(grid), 1, *grid.shape[2:])
 
     def objective(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:
         """Return the mean NLL of the image over all layers."""

@@ -59,10 +59,10 @@ class TrainedFlow:
 
     @torch.no_grad()
     def normalised_nll(self, features: Tensor) -> Tensor:
-        """Return the NLL (n,) of features (n, K) minus the mean over its training embeddings, per feature
-        (Blum et al. 2021, eq. 8).
+        """Return the NLL (n,) of features (n, K) minus the mean over its training embeddings, in nats (Blum
+        et al. 2021, eq. 8).
         """
-        return (self.flow.nll(features[:, self.channels]) - self.learnt) / self.flow.dimensions
+        return self.flow.nll(features[:, self.channels]) - self.learnt
 
 
 def train_flow(

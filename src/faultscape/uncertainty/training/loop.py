@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from faultscape.choices import LossName
+from faultscape.choices import LossName, Smoothing
 from faultscape.errors import ModelError
 from faultscape.uncertainty.heads.batch_ensemble import BatchEnsembleLinear
 from faultscape.uncertainty.heads.channels import Head
@@ -42,7 +42,8 @@ _AHEAD = 2  # batches read ahead of the network
 @dataclass(frozen=True)
 class Task:
     """What a network learns from: the number of ``images``, how one is ``read`` and what it is ``called``,
-    the ``loss``, the class ``weights``, and the normalisation of its input.
+    the ``loss``, the class ``weights``, the normalisation of its input, and the ``smoothing`` of a prior
+    network's labels.
     """
 
     images: int
@@ -52,6 +53,7 @@ class Task:
     mean: tuple[float, ...] = (0.0, 0.0, 0.0)
     std: tuple[float, ...] = (1.0, 1.0, 1.0)
     called: Callable[[int], str] = str
+    smoothing: Smoothing = "each"
 
 
 @dataclass(frozen=True)
@@ -116,9 +118,8 @@ def train(
         batch = images.to(accelerator.device), labels.to(accelerator.device).long()
         with torch.random.fork_rng(devices=_cards(accelerator.device)):
             torch.manual_seed(_number(plan.seed, step))
-            value = shares.gradients(
-                prepared, optimiser, accelerator, *batch, weights, task.loss, plan.outside_weight, say
-            )
+            told = (weights, task.loss, plan.outside_weight, say, task.smoothing)
+            value = shares.gradients(prepared, optimiser, accelerator, *batch, *told)
         norm = float(accelerator.clip_grad_norm_(prepared.parameters(), plan.gradient_norm))
         skipped = 0 if np.isfinite(norm) else skipped + 1
         if not np.isfinite(value) or skipped > (_SKIPPED if machine.precision == "fp16" else 0):

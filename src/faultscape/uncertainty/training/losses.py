@@ -18,7 +18,7 @@ from typing import get_args
 import torch
 from torch import Tensor, nn
 
-from faultscape.choices import LossName
+from faultscape.choices import LossName, Smoothing
 from faultscape.errors import OptionError
 from faultscape.uncertainty.dirichlet import WEIGHT, concentrations, divergence, sharp
 from faultscape.uncertainty.heads.channels import Doubt
@@ -58,6 +58,7 @@ def loss(
     name: LossName = "ce",
     outside_weight: float = 1.0,
     of: Counts | None = None,
+    smoothing: Smoothing = "each",
 ) -> Tensor:
     """Return the loss of a network's output for images with labels (N, H, W), or (N,) for one answer each.
 
@@ -65,8 +66,10 @@ def loss(
     the cross-entropy to uniform probabilities on void pixels), outlier-head (ce plus ``outside_weight`` times
     the binary cross-entropy of the outlier's logit, with half the weight each on known and void pixels) or
     dirichlet (ce plus .1 times the divergence from sharp Dirichlets on known pixels, and ``outside_weight``
-    times .1 times that from the flat one on void pixels: Blum et al. 2021, eq. 3). ``of`` are the counts of
-    the whole batch if these images are a part of it: the losses of the parts add up to that of the batch.
+    times .1 times that from the flat one on void pixels: Blum et al. 2021, eq. 3; ``smoothing`` says who gets
+    the share that its labels are smoothed by, each other class or all of them together). ``of`` are the
+    counts of the whole batch if these images are a part of it: the losses of the parts add up to that of the
+    batch.
     Errors: OptionError for an unknown name.
 
     >>> said = Doubt(torch.zeros(1, 2, 2, 2))
@@ -77,7 +80,8 @@ def loss(
         raise OptionError(f"loss {name!r} is not known; use {', '.join(LOSSES)}")
     each = [said.own] if said.own is not None else [] if said.members is None else said.members.unbind(1)
     of = of or counts_of(labels, weights, name, each[0].shape[1])
-    made = torch.stack([_one(logits, labels, weights, name, outside_weight, of) for logits in each]).mean()
+    told = (weights, name, outside_weight, of, smoothing)
+    made = torch.stack([_one(logits, labels, *told) for logits in each]).mean()
     if name == OUTLIER_HEAD:
         if said.outlier is None:
             raise OptionError("loss outlier-head needs a network with an outlier head")
@@ -91,7 +95,13 @@ def _known(labels: Tensor, name: LossName, channels: int) -> Tensor:
 
 
 def _one(
-    logits: Tensor, labels: Tensor, weights: Tensor | None, name: LossName, outside_weight: float, of: Counts
+    logits: Tensor,
+    labels: Tensor,
+    weights: Tensor | None,
+    name: LossName,
+    outside_weight: float,
+    of: Counts,
+    smoothing: Smoothing,
 ) -> Tensor:
     if labels.ndim == 3 and logits.shape[2:] != labels.shape[1:]:
         logits = nn.functional.interpolate(
@@ -106,7 +116,7 @@ def _one(
         made = made + outside_weight * (even * (labels == OUTSIDE)).sum() / of.outside.clamp_min(1)
     if name == DIRICHLET:
         alpha, seen, outside = concentrations(logits), known != IGNORED, labels == OUTSIDE
-        to_sharp = divergence(sharp(known.clamp_min(0), logits.shape[1]), alpha)
+        to_sharp = divergence(sharp(known.clamp_min(0), logits.shape[1], smoothing), alpha)
         to_flat = divergence(torch.ones_like(alpha), alpha)
         made = made + WEIGHT * (to_sharp * seen).sum() / of.seen.clamp_min(1)
         made = made + WEIGHT * outside_weight * (to_flat * outside).sum() / of.outside.clamp_min(1)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from faultscape.choices import LossName
+from faultscape.choices import LossName, Smoothing
 from faultscape.errors import ModelError, is_out_of_memory
 from faultscape.uncertainty.heads.channels import Head
 from faultscape.uncertainty.heads.gaussian_process import GaussianProcessHead
@@ -56,6 +56,7 @@ class Shares:
         name: LossName,
         outside_weight: float,
         say: Callable[[str], None],
+        smoothing: Smoothing = "each",
     ) -> float:
         """Fill the gradients of a batch and return its loss."""
         of = counts_of(labels, weights, name, _channels(net))
@@ -67,7 +68,7 @@ class Shares:
                 head.counted = said >= 0 if name != VOID_CLASS else said != IGNORED
             with accelerator.autocast():
                 given = net(part)
-            value = loss(given, said, weights, name, outside_weight, of)
+            value = loss(given, said, weights, name, outside_weight, of, smoothing)
             accelerator.backward(value)
             return float(value.detach())
 

@@ -93,6 +93,9 @@ _UNSCALED = (
     " number after it, so that logits shrink by some 30 times: ranking by doubt survives, and probabilities"
     " are nearly even"
 )
+_CHECKPOINT = (
+    "the authors start from hf:google/vit-large-patch16-384 (ImageNet-21k, then ImageNet at 384 pixels)"
+)
 
 PRESETS: tuple[TrainingPreset, ...] = (
     TrainingPreset(
@@ -107,7 +110,7 @@ PRESETS: tuple[TrainingPreset, ...] = (
         },
         window=768,
         stride=512,
-        notes=_UNSCALED,
+        notes=f"{_UNSCALED}; {_CHECKPOINT}",
         source="Buchanan et al. 2022, section 2",
     ),
     TrainingPreset(
@@ -116,15 +119,15 @@ PRESETS: tuple[TrainingPreset, ...] = (
         _CODE_MANY,
         {
             "batch-ensemble": _ENSEMBLE,
-            "gp": _OF_AUTHORS,
-            "heteroscedastic": {**_NOISE, "shared_noise": True},
-            "batch-ensemble+gp": {**_OF_AUTHORS, **_ENSEMBLE},
+            "gp": {**_OF_AUTHORS, "wide_start": True},
+            "heteroscedastic": {**_NOISE, "shared_noise": True, "wide_start": True},
+            "batch-ensemble+gp": {**_OF_AUTHORS, "wide_start": True, **_ENSEMBLE},
         },
         window=768,
         stride=512,
         member_blocks=2,
         epochs_of_many={"batch-ensemble": 50},
-        notes=_UNSCALED,
+        notes=f"{_UNSCALED}; {_CHECKPOINT}",
         source="the code of Buchanan et al. 2022",
     ),
     TrainingPreset(

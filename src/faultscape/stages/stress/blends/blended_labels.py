@@ -3,7 +3,7 @@
 Conventions: semantic labels are in stress/SET, in the truth's original ids (an anomaly is void, a known
 object has the id of its class); anomaly labels (0 known, 1 anomalous, 255 void) are in stress/SET/anomaly;
 stress/SET/pasted marks pasted known objects (1); stress/SET/facts has one row per image: totals of pixels,
-the digest of the image, and what each step did. `manifest.csv` next to them is for people.
+the digest of the image, what each step did, and flags of objects. `manifest.csv` next to them is for people.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from faultscape.classes.class_lists import table
 from faultscape.corpus.photos import read_parent
 from faultscape.corpus.stress.files import read_depth
 from faultscape.corpus.stress.recipes import PlanStep, blended, recipe_of
-from faultscape.errors import FaultscapeError, StudyError
+from faultscape.errors import FaultscapeError, StudyError, counted
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
 from faultscape.nouns import Classes
@@ -41,7 +41,8 @@ from faultscape.study.tables.logs import Timing
 from faultscape.study.tables.stress_sets import labels_folder
 
 ANOMALIES, FACTS, PASTED = "anomaly", "facts", "pasted"
-_COLUMNS = ("id", "anomalous", "known", "void", "image", "steps")
+_MANIFEST = "manifest.csv"
+_COLUMNS = ("id", "anomalous", "known", "void", "image", "steps", "flags")
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def fill_blended(
             sum(int(row[column]) for row in facts.values()) for column in ("anomalous", "known", "void")
         )
         put(
-            labels_folder(root, name) / "manifest.csv",
+            labels_folder(root, name) / _MANIFEST,
             manifest_text([image for image in images if image.set == name], by_id, facts).encode(),
         )
     return totals
@@ -177,7 +178,7 @@ def label_shard(job: BlendJob, tick: Callable[[int], None]) -> BlendedPart:
         tick(1)
     where = labels_folder(root, job.set)
     columns = list(zip(*facts, strict=True))
-    types = [pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.string(), pa.string()]
+    types = [pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.string(), pa.string(), pa.string()]
     rows = pa.table(
         {
             name: pa.array(list(column), kind)
@@ -195,9 +196,9 @@ def label_shard(job: BlendJob, tick: Callable[[int], None]) -> BlendedPart:
 
 def labels_of(
     image: Image, own: np.ndarray, classes: Classes
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int, int, str, str]]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int, int, str, str, str]]:
     """Return the semantic labels (H, W) of a blended image, in the ids of its base's labels (H, W), its
-    anomaly labels, where known objects are (1), and (pixels of each, digest, what each step did).
+    anomaly labels, where known objects are (1), and (pixels of each, digest, what each step did, flags).
     """
     recipe = recipe_of(image.source)
     assert recipe is not None
@@ -217,8 +218,11 @@ def labels_of(
     labels[known] = (
         classes.ids[classes.names.index(of_class)] if len(names) == 1 and of_class in classes.names else empty
     )
-    steps = json.dumps([asdict(one) for one in made.steps], separators=(",", ":"))
-    return labels, made.labels, known.astype(np.uint8), (*made.pixels, pixel_digest(made.image), steps)
+    did, flags = (
+        json.dumps([asdict(one) for one in of], separators=(",", ":")) for of in (made.steps, made.flags)
+    )
+    facts = (*made.pixels, pixel_digest(made.image), did, flags)
+    return labels, made.labels, known.astype(np.uint8), facts
 
 
 def read_facts(root: Path, name: str) -> dict[str, dict[str, str | int]]:
@@ -255,6 +259,7 @@ def manifest_text(
             "image_digest",
             "plan",
             "steps",
+            "flags",
         ]
     )
     for image in sorted(images, key=lambda image: image.id):
@@ -279,9 +284,31 @@ def manifest_text(
                 fact["image"],
                 recipe.step.plan,
                 fact["steps"],
+                fact.get("flags", ""),  # parts of earlier versions have none
             ]
         )
     return out.getvalue()
+
+
+def notes_of(root: Path, name: str) -> list[str]:
+    """Return notes about a blended set: how many objects nearly vanish or fell into pieces, and where motion
+    changed nothing.
+    """
+    facts = read_facts(root, name).values()
+    flags = [one["flag"] for row in facts for one in json.loads(str(row.get("flags") or "[]"))]
+    did = [one for row in facts for one in json.loads(str(row["steps"])) if one["step"] == "motion"]
+    still = sum(one["value"] == 0 for one in did)
+    notes = []
+    if faint := flags.count("faint"):
+        notes.append(f"{counted(faint, 'object')} can hardly be seen against the image")
+    if pieces := flags.count("pieces"):
+        notes.append(f"{counted(pieces, 'object')} fell into pieces")
+    held = (
+        [f"note: {name}: {' and '.join(notes)}; the column flags of {_MANIFEST} says which"] if notes else []
+    )
+    if still:
+        held.append(f"note: {name}: motion changed nothing in {still} of {counted(len(did), 'object')}")
+    return held
 
 
 def _forget_others(root: Path, name: str, wanted: set[str]) -> None:
