@@ -61,10 +61,10 @@ class Trained(nn.Module):
 
 
 class TrainedClassifier(Trained):
-    """The same, with one answer an image."""
+    """The same, with one answer an image: that of a pixel in its middle."""
 
     def forward(self, image: torch.Tensor) -> torch.Tensor:
-        return self.layers(image).mean((2, 3))
+        return 10 * self.layers(image)[:, :, ROWS // 2, COLUMNS // 2]
 
 
 def exported(path: Path, module: nn.Module, channels: int = 3) -> Path:
