@@ -26,6 +26,7 @@ from faultscape.prediction import keep
 from faultscape.prediction.inference import NAN, Inference, Output, Prepared
 from faultscape.prediction.source import Trial
 from faultscape.prediction.sources.network import Answer, Size
+from faultscape.prediction.sources.torch_network import is_classes_last
 from faultscape.study.tables.corpus import Image
 
 SAME = 0.001  # share of pixels, or difference of a probability, up to which two answers are the same
@@ -81,17 +82,24 @@ def _check_repeats(model: Inference, shapes: Prepared, beside: Output) -> None:
     if _difference(beside, alone) <= SAME:
         return
     again = model.finish(model.run([shapes])[0], shapes.target)
-    if (share := _difference(alone, again)) > SAME:
-        raise ModelError(
-            f"{model.name}: gives different answers for the same image{_by(share, alone)}; if it was exported"
-            " in training mode, export it again after `.eval()`; if it draws samples, seed them"
-        )
+    check_same(
+        model.name,
+        alone,
+        again,
+        "if it was exported in training mode, export it again after `.eval()`; seed what it draws at random",
+    )
     if (share := _difference(beside, alone)) > SAME_IN_BATCH:
         raise ModelError(
             f"{model.name}: gives different answers for the same image alone and in a"
             f" batch{_by(share, alone)}; if its batch norm was exported in training mode, export it again"
             " after `.eval()`"
         )
+
+
+def check_same(name: str, one: Output, other: Output, cure: str) -> None:
+    """Raise ModelError if a model's answers to the same image differ in more than single pixels."""
+    if (share := _difference(one, other)) > SAME:
+        raise ModelError(f"{name}: gives different answers for the same image{_by(share, one)}; {cure}")
 
 
 def _difference(one: Output, other: Output) -> float:
@@ -101,6 +109,8 @@ def _difference(one: Output, other: Output) -> float:
     if one.labels is None or other.labels is None:
         return float(one.problem != other.problem)
     if not one.answer or not other.answer:
+        if one.labels.shape != other.labels.shape:
+            return 1.0
         return float((one.labels != other.labels).mean())
     (first, second), sure = class_answers.decode([one.answer, other.answer])
     if np.isnan(sure).any():
@@ -122,11 +132,17 @@ def _by(share: float, answer: Output) -> str:
 
 def _check_is_a_map(name: str, answer: Answer, shown: np.ndarray) -> None:
     """Raise ModelError if a network gives one answer for a whole image (3, H, W) that is larger than one
-    output position of any segmentation network.
+    output position of any segmentation network, or logits with classes on their last axis.
     """
     said = next(
         (values for values in (answer.scores, *answer.members, answer.labels) if values is not None), None
     )
+    if said is not None and said.ndim == 3 and is_classes_last(said.shape, shown.shape[1:]):
+        tall, wide, classes = said.shape
+        raise ModelError(
+            f"{name}: returned {tall} x {wide} x {classes}, which is H x W x C; expected classes first,"
+            " C x H x W: transpose its output"
+        )
     if said is not None and said.shape[-2:] == (1, 1) and max(shown.shape[1:]) > COARSEST:
         raise ModelError(
             f"{name}: returns one answer for a whole image of {shown.shape[2]} x {shown.shape[1]}, as a"
@@ -140,9 +156,12 @@ def count_channels(model: Inference, size: Size) -> None:
     cannot run. A network that gives labels has none.
     """
     if model.network.channels is None:
-        (answer,) = model.run([model.prepare(np.zeros((size[1], size[0], 3), np.uint8), size)])
+        prepared = model.prepare(np.zeros((size[1], size[0], 3), np.uint8), size)
+        (answer,) = model.run([prepared])
         if isinstance(answer, str):
             raise ModelError(answer)
+        if not model.keep.answers:
+            _check_is_a_map(model.name, answer, prepared.views[0])
         layers = answer.members if answer.scores is None else (answer.scores,)
         model.network.channels = len(layers[0]) if layers else None
 
