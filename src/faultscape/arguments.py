@@ -15,7 +15,8 @@ from faultscape.nouns import Classes, Scale
 
 if TYPE_CHECKING:
     Place: TypeAlias = str | os.PathLike[str]
-    ClassList: TypeAlias = Classes | Place | int  # a built-in name, a file, or a number of classes
+    # a built-in name, a file, names of classes, or their number
+    ClassList: TypeAlias = Classes | Place | Sequence[str] | int
     Source: TypeAlias = str | Mapping[str, Place]  # NAME=SOURCE, or {NAME: SOURCE}
     Sources: TypeAlias = str | Mapping[str, Place] | Sequence[Source]  # one or more of these
     Renames: TypeAlias = str | Mapping[str, str] | Sequence[str]  # OLD=NEW, {OLD: NEW}, or several words
@@ -32,7 +33,8 @@ _NAMED = "NAME=SOURCE, or {NAME: SOURCE}"
 IN_PYTHON: Mapping[str, object] = {  # what each name above accepts in Python, as messages say it
     "Place": Annotated[str | os.PathLike[str], "the name of a file or folder, text or a path"],
     "ClassList": Annotated[
-        Classes | str | os.PathLike[str] | int, "a Classes, a built-in name, a file, or a number of classes"
+        Classes | str | os.PathLike[str] | Sequence[str] | int,
+        "a Classes, a built-in name, a file, a list of names, or a number of classes",
     ],
     "Source": Annotated[_Named, _NAMED],
     "Sources": Annotated[_Named | Sequence[_Named], f"{_NAMED}, or a list of these"],

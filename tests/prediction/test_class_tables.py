@@ -483,7 +483,8 @@ def test_arrays_that_cannot_be_believed_are_refused_in_a_line(study: str, tmp_pa
         ("row 1 sums to 0.5", ":a", {"a": SHARES * [[1], [0.5], [1]]}),
         ("row 0 sums to nan", ":a", {"a": np.where(SHARES == 0.7, NAN, SHARES)}),
         ("probabilities lie between 0 and 1; got 70; divide percentages", ":a", {"a": SHARES * 100}),
-        (", row 0 of a: probabilities lie between 0 and 1; got -2.3", ":a", {"a": SHARES - 3}),
+        (", row 0 of a: probabilities lie between 0 and 1; got -2.3; apply softmax", ":a", {"a": SHARES - 3}),
+        ("between 0 and 1; got 7; apply softmax to logits", ":a", {"a": SHARES * 10}),
         ("not one label", ":a", {"a": np.array([2**63] * 3, np.uint64)}),
         (
             "it contains Python objects, and nothing is unpickled",

@@ -229,7 +229,7 @@ def test_a_folder_of_a_vit_becomes_the_encoder_of_a_segmenter_with_its_weights(t
 
     vit = small_vit()
     vit.save_pretrained(tmp_path)
-    net = of_folder(str(tmp_path), 5)
+    net, _ = of_folder(str(tmp_path), 5)
     assert torch.equal(net.vit.layers[0].mlp.fc1.weight, vit.layers[0].mlp.fc1.weight)
     assert net(torch.rand(1, 3, 32, 48)).shape == (1, 5, 2, 3)
 
@@ -251,7 +251,9 @@ def test_a_folder_of_a_resnet_becomes_the_encoder_of_a_deeplab_with_its_weights(
     )
     whole = ResNetForImageClassification(small)
     whole.save_pretrained(tmp_path / "resnet")
-    net = of_folder(str(tmp_path / "resnet"), 5).eval()
+    net, notes = of_folder(str(tmp_path / "resnet"), 5)
+    net = net.eval()
+    assert notes == ()  # the classifier of images is left out on purpose
     stem = "embedder.embedder.convolution.weight"
     assert torch.equal(net.encoder.state_dict()[stem], whole.resnet.state_dict()[stem])
     image = torch.rand(1, 3, 64, 96)
@@ -292,7 +294,7 @@ def test_a_folder_of_a_semantic_network_gets_another_last_layer(torch, tmp_path:
         num_labels=7,
     )
     SegformerForSemanticSegmentation(small).save_pretrained(tmp_path)
-    net = fs.uncertainty.replace_head(of_folder(str(tmp_path), 3), "gp", classes=3, features=16).eval()
+    net = fs.uncertainty.replace_head(of_folder(str(tmp_path), 3)[0], "gp", classes=3, features=16).eval()
     assert net(torch.rand(1, 3, 64, 64)).logits.shape == (1, 3, 16, 16)
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     with refused(ModelError, "is of kind 'bert', which train does not support; supported kinds: .*segformer"):

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +34,8 @@ _KEYS = ("classes", "ignore_index", "void", "background", "parents", "synonyms")
 def resolve(
     classes: ClassList, *, background: int | None = None, void: int | tuple[int, ...] = ()
 ) -> Classes:
-    """Return classes from a Classes, a built-in name, a JSON or TOML file, or a number C (ids 0..C-1, no
-    background or void unless given).
+    """Return classes from a Classes, a built-in name, a JSON or TOML file, a list of names, or a number C
+    (ids 0..C-1, no background or void unless given).
 
     >>> resolve(3, void=255)
     Classes(3: class-0, class-1, class-2; void [255])
@@ -45,6 +47,15 @@ def resolve(
         voids = (void,) if isinstance(void, int) else tuple(void)
         return checked(
             Classes(tuple(f"class-{i}" for i in ids), ids, palette(len(ids)), voids, background), "classes"
+        )
+    if isinstance(classes, list | tuple):
+        named = parse([*classes])
+        voids = (void,) if isinstance(void, int) else tuple(void)
+        return checked(replace(named, void=voids or named.void, background=background), "classes")
+    if not isinstance(classes, str | os.PathLike):
+        raise ClassesError(
+            "classes: expected a Classes, a built-in name, a file, a list of names or a number of classes;"
+            f" got {type(classes).__name__}"
         )
     if str(classes) in built_in.BUILT_IN:
         return built_in.BUILT_IN[str(classes)]()

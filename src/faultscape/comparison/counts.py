@@ -15,7 +15,7 @@ import numpy as np
 from faultscape.arguments import ClassList
 from faultscape.classes.class_lists import allowed, resolve, table
 from faultscape.errors import LabelMapError, OptionError
-from faultscape.maps import counts
+from faultscape.maps import checked_arrays, counts
 from faultscape.nouns import UNKNOWN, Classes, Pairs
 
 Maps = np.ndarray | Sequence[np.ndarray]
@@ -45,7 +45,7 @@ def count(
     """
     classes = resolve(classes, background=background, void=void)
     truths = {} if truth is None else dict(truth) if isinstance(truth, Mapping) else {"truth": truth}
-    named = {**maps, **truths}
+    named = {name: checked_arrays.images(stack, name) for name, stack in {**maps, **truths}.items()}
     if len(named) < len(maps) + len(truths):
         raise OptionError("a truth has the same name as a model; give it another")
     lengths = {name: len(stack) for name, stack in named.items()}
@@ -180,11 +180,7 @@ def _placed(
     """Return a map of places; LabelMapError for an undefined value."""
     if label_map is None:
         return None
-    label_map = np.asarray(label_map)
-    if label_map.ndim != 2 or label_map.dtype.kind not in "iub":
-        raise LabelMapError(
-            f"{where}: expected whole numbers, H x W; got {label_map.dtype} of shape {label_map.shape}"
-        )
+    label_map = checked_arrays.whole_numbers(label_map, where, LabelMapError, "H x W")
     if label_map.size and (label_map.min() < 0 or label_map.max() > 65535):
         raise LabelMapError(
             f"{where}: holds the value {int(label_map.min())}..{int(label_map.max())}; allowed are"

@@ -22,6 +22,7 @@ import numpy as np
 from faultscape.choices import DistanceKind
 from faultscape.classes.hierarchy import Hierarchy, ancestors, depths
 from faultscape.errors import ClassesError, OptionError, closest
+from faultscape.maps import checked_arrays
 
 KINDS = get_args(DistanceKind)
 MAX_CLASSES = 30_000  # their table has 7.2 GB
@@ -185,7 +186,12 @@ def pair_distances(distances: np.ndarray, first: np.ndarray, second: np.ndarray)
     >>> pair_distances(np.array([[0.0, 2.0], [2.0, 0.0]]), np.array([0, 0, -1]), np.array([0, 1, 1]))
     array([ 0.,  2., nan])
     """
-    first, second = np.asarray(first), np.asarray(second)
+    first, second = (
+        checked_arrays.whole_numbers(labels, name, ClassesError).astype(np.int64)
+        for name, labels in (("first", first), ("second", second))
+    )
+    checked_arrays.same_shape(ClassesError, first=first, second=second)
+    distances = checked_arrays.square(distances, "distances", ClassesError, "C x C")
     if (largest := max(first.max(initial=-1), second.max(initial=-1))) >= len(distances):
         raise ClassesError(
             f"label {largest} is not a class; there are {len(distances)}, 0 to {len(distances) - 1}"

@@ -12,6 +12,9 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from faultscape.errors import MetricError
+from faultscape.maps import checked_arrays
+
 FEWEST = 20  # minimum number of labelled images for a fit
 _LEAST = 1e-7  # smaller probabilities were rounded to 0
 _MOST = 3.0  # |log T|
@@ -34,7 +37,11 @@ def fit_temperature(
     """
     from scipy.optimize import minimize_scalar
 
-    labels, shares = np.asarray(labels), np.asarray(probabilities, dtype=float)
+    labels = checked_arrays.numbers(labels, "labels", MetricError, "I x K")
+    shares = checked_arrays.numbers(probabilities, "probabilities", MetricError, "I x K").astype(float)
+    checked_arrays.same_shape(MetricError, labels=labels, probabilities=shares)
+    if len(labels) != len(truths):
+        raise MetricError(f"there are labels of {len(labels)} images and truths of {len(truths)}")
     there = (labels >= 0) & ~np.isnan(shares)
     kept = [k for k, right in enumerate(truths) if right and there[k].any()]
     if len(kept) < FEWEST:

@@ -79,22 +79,31 @@ def _by_tail(found: list[Found], ids: set[str]) -> dict[str, str]:
     by_tail: dict[str, list[str]] = {}
     for id_ in sorted(ids):
         by_tail.setdefault(id_.rsplit("/", 1)[-1], []).append(id_)
-    matched: dict[str, str] = {}
+    matched: dict[str, Found] = {}
     for f in found:
         candidates = [id_ for id_ in by_tail.get(f.id.rsplit("/", 1)[-1], ()) if _tail(id_, f.id)]
         if len(candidates) > 1:
             raise CorpusError(
-                f"{f.path}: matches several images ({candidates[0]}, {candidates[1]}); give maps the same"
+                f"{_called(f)}: matches several images ({candidates[0]}, {candidates[1]}); give maps the same"
                 " folders as the images"
             )
         if candidates and candidates[0] in matched:
             raise CorpusError(
-                f"{f.path} and {matched[candidates[0]]} both match image {candidates[0]!r}; give maps the"
-                " same folders as the images"
+                f"{_called(matched[candidates[0]])} and {_called(f)} both match image {candidates[0]!r}; give"
+                " maps the same folders as the images"
             )
         if candidates:
-            matched[candidates[0]] = f.path
-    return matched
+            matched[candidates[0]] = f
+    return {id_: f.path for id_, f in matched.items()}
+
+
+def _called(found: Found) -> str:
+    """Return what a map is called: its file, or its name within a file of several, where it has only a place.
+
+    >>> _called(Found("a/1", "maps/a/1.png")), _called(Found("a/1", "17"))
+    ('maps/a/1.png', "'a/1'")
+    """
+    return repr(found.id) if found.path.isdigit() else found.path
 
 
 def _tail(image: str, map_: str) -> bool:

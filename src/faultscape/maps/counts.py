@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import LabelMapError
+from faultscape.maps import checked_arrays
 
 Maps = np.ndarray | Sequence[np.ndarray]
 _SLOTS = 1 << 13
@@ -134,6 +135,7 @@ def check(maps: Maps, n: int) -> None:
 
 def _stack(maps: Maps) -> list[np.ndarray]:
     """Return the maps as contiguous arrays of one shape and type."""
+    maps = [np.asarray(label_map) for label_map in checked_arrays.images(maps, "maps")]
     if len(maps) == 0 or len({m.shape for m in maps}) != 1 or maps[0].ndim != 2:
         raise LabelMapError(f"expected maps of one size, H x W; got {sorted({m.shape for m in maps})}")
     kinds = {m.dtype for m in maps}

@@ -10,15 +10,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from faultscape.errors import LabelMapError
+from faultscape.maps import checked_arrays
+
 
 def nearest(label_map: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Return an (H, W) label map at (width, height).
+    """Return an (H, W) label map at (width, height); LabelMapError for another shape.
 
     >>> nearest(np.array([[1, 2], [3, 4]], np.uint8), (4, 2)).tolist()
     [[1, 1, 2, 2], [3, 3, 4, 4]]
     """
     width, height = size
+    label_map = checked_arrays.numbers(label_map, "label_map", LabelMapError, "H x W")
     h, w = label_map.shape
+    if not h * w:
+        raise LabelMapError(f"label_map: has no pixels; its shape is {label_map.shape}")
     if (w, h) == (width, height):
         return label_map
     rows = ((2 * np.arange(height) + 1) * h) // (2 * height)

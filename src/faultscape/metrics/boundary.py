@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import LabelMapError, OptionError
+from faultscape.maps import checked_arrays
 
 COLUMNS = ("hit_predicted", "n_predicted", "hit_truth", "n_truth", "band_both", "band_either")
 UNITS = ("diagonal", "pixels")
@@ -50,7 +51,7 @@ def boundary_counts(
     >>> boundary_counts(truth, prediction, 2, tolerance=1, width=1, unit="pixels", frame=False).tolist()
     [[4, 4, 4, 4, 0, 8], [4, 4, 4, 4, 0, 8]]
     """
-    check_maps(truth, prediction, classes)
+    truth, prediction = checked_maps(truth, prediction, classes)
     if classes > np.iinfo(np.uint8).max:  # void must have a number of its own
         truth, prediction = truth.astype(np.uint16), prediction.astype(np.uint16)
     diagonal = _diagonal(truth.shape, unit)
@@ -80,6 +81,7 @@ def boundary_f(counts: np.ndarray) -> np.ndarray:
     >>> boundary_f(np.array([[3, 4, 6, 10, 0, 0], [0, 0, 0, 7, 0, 0], [0, 0, 0, 0, 0, 0]])).round(4).tolist()
     [0.6667, 0.0, nan]
     """
+    counts = checked_arrays.columns(counts, "counts", LabelMapError, len(COLUMNS))
     hit_p, n_p, hit_t, n_t = (counts[..., column].astype(np.float64) for column in range(4))
     # 2 P R / (P + R) with P = hit_p / n_p and R = hit_t / n_t
     below = hit_p * n_t + hit_t * n_p
@@ -94,17 +96,21 @@ def boundary_iou(counts: np.ndarray) -> np.ndarray:
     >>> boundary_iou(np.array([[0, 0, 0, 0, 3, 4], [0, 0, 0, 0, 0, 0]])).tolist()
     [0.75, nan]
     """
+    counts = checked_arrays.columns(counts, "counts", LabelMapError, len(COLUMNS))
     both, either = counts[..., 4], counts[..., 5]
     return np.divide(both, either, out=np.full(np.shape(either), np.nan), where=either > 0)[()]
 
 
-def check_maps(truth: np.ndarray, prediction: np.ndarray, classes: int) -> None:
-    """Raise LabelMapError unless both maps hold only places 0..C (C = void) and have the same size.
+def checked_maps(truth: Any, prediction: Any, classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return both maps, row after row in memory; LabelMapError unless they hold only places 0..C (C = void)
+    and have the same size.
 
-    >>> check_maps(np.zeros((2, 2), np.uint8), np.full((2, 2), 3, np.uint8), 2)
+    >>> checked_maps(np.zeros((2, 2), np.uint8), np.full((2, 2), 3, np.uint8), 2)
     Traceback (most recent call last):
     faultscape.errors.LabelMapError: the prediction holds the label 3; allowed are 0 to 1, and 2 for void
     """
+    # masked arrays stay as they are, and are refused
+    truth, prediction = np.asanyarray(truth), np.asanyarray(prediction)
     for what, label_map in (("truth", truth), ("prediction", prediction)):
         if np.ma.isMaskedArray(label_map):
             raise LabelMapError(
@@ -126,6 +132,7 @@ def check_maps(truth: np.ndarray, prediction: np.ndarray, classes: int) -> None:
             f"the truth is {truth.shape} and the prediction {prediction.shape} pixels; they must be of one"
             " size"
         )
+    return np.ascontiguousarray(truth), np.ascontiguousarray(prediction)
 
 
 def _diagonal(shape: tuple[int, ...], unit: str) -> float:

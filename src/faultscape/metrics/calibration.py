@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from faultscape.errors import MetricError
+from faultscape.maps import checked_arrays
 from faultscape.metrics.scores.inputs import check_unmasked
 
 BINS = 15
@@ -110,14 +111,17 @@ def probability_counts(
     (0.125, 0.2877)
     """
     check_unmasked(where, probabilities=probabilities, label=label)
-    probabilities, label = np.asarray(probabilities), np.asarray(label)
+    probabilities = checked_arrays.numbers(
+        probabilities, f"{_at(where)}probabilities", MetricError, "... x C"
+    )
+    label = checked_arrays.numbers(label, f"{_at(where)}label", MetricError)
     classes = len(probabilities)
     if probabilities.shape[1:] != label.shape:
         raise MetricError(
             f"{_at(where)}the probabilities are of shape {probabilities.shape}; expected classes first, then"
             f" {label.shape}"
         )
-    valid = np.ones(label.shape, bool) if valid is None else np.asarray(valid, bool)
+    valid = _valid(valid, label.shape, where)
     truth = label[valid].astype(np.int64)
     if len(truth) and (truth.min() < 0 or truth.max() >= classes):
         raise MetricError(
@@ -188,6 +192,9 @@ def ece_equal_mass(fine: np.ndarray, bins: int = BINS) -> float:
     >>> ece_equal_mass(fine_counts(np.array([0.9, 0.9, 0.6, 0.6]), np.array([1, 1, 1, 0], bool)), 2)
     0.1
     """
+    fine = checked_arrays.numbers(fine, "fine", MetricError, "3 x K").astype(np.float64)
+    if len(fine) != 3 or not (np.isfinite(fine) & (fine >= 0)).all():
+        raise MetricError(f"fine: expected counts, 3 x K, none below 0; got shape {fine.shape}")
     return round(float(equal_mass_of_groups(fine[:1], fine[1:2], fine[2:], bins)[0]), 15)
 
 
@@ -251,19 +258,32 @@ def _judged(
     confidence: np.ndarray, correct: np.ndarray, valid: np.ndarray | None, where: str
 ) -> tuple[np.ndarray, np.ndarray]:
     check_unmasked(where, confidence=confidence, map=correct)
-    confidence, correct = np.asarray(confidence), np.asarray(correct, bool)
+    confidence = checked_arrays.numbers(confidence, f"{_at(where)}confidence", MetricError)
+    correct = checked_arrays.numbers(correct, f"{_at(where)}correct", MetricError).astype(bool)
     if confidence.shape != correct.shape:
         raise MetricError(
             f"{_at(where)}the confidence has shape {confidence.shape} and the map {correct.shape}; expected"
             " one shape"
         )
-    inside = slice(None) if valid is None else np.asarray(valid, bool)
+    inside = _valid(valid, confidence.shape, where)
     sure, right = confidence[inside].ravel().astype(np.float64), correct[inside].ravel()
     if len(sure) and not (sure.min() >= 0 and sure.max() <= 1):  # NaN fails both
         raise MetricError(
             f"{_at(where)}the confidence goes from {sure.min():g} to {sure.max():g}; expected numbers 0 to 1"
         )
     return sure, right
+
+
+def _valid(valid: np.ndarray | None, shape: tuple[int, ...], where: str) -> np.ndarray:
+    """Return which pixels count; MetricError for another shape than the pixels'."""
+    if valid is None:
+        return np.ones(shape, bool)
+    inside = checked_arrays.numbers(valid, f"{_at(where)}valid", MetricError).astype(bool)
+    if inside.shape != shape:
+        raise MetricError(
+            f"{_at(where)}valid has the shape {inside.shape}, the pixels {shape}; expected one shape"
+        )
+    return inside
 
 
 def _gaps(count: np.ndarray, right: np.ndarray, sure: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from faultscape.errors import MetricError
+from faultscape.maps import checked_arrays
 from faultscape.metrics.scores.inputs import check_unmasked
 
 # replaces the logit of exactly 0 and 1: beyond the logit of any other float64, and exact in float16
@@ -107,7 +108,7 @@ def logit16(probability: np.ndarray) -> np.ndarray:
     [-2048.0, 0.0, 2.197265625]
     """
     check_unmasked(probability=probability)
-    values = np.asarray(probability)
+    values = checked_arrays.numbers(probability, "probability", MetricError)
     values = values.astype(np.float32) if values.dtype == np.float16 else values
     if values.size and not (values.min() >= 0 and values.max() <= 1):
         raise MetricError(

@@ -17,7 +17,8 @@ from typing import get_args
 import numpy as np
 
 from faultscape.choices import Over
-from faultscape.errors import OptionError
+from faultscape.errors import MetricError, OptionError
+from faultscape.maps import checked_arrays
 
 OVER = get_args(Over)
 
@@ -53,6 +54,7 @@ def fwiou(
     np.float64(0.625)
     """
     _check(over)
+    both, reference, prediction = _counts(both, reference, prediction)
     classes = reference[..., :-1]
     iou = _ratio(both, classes + prediction[..., :-1] - both)
     return _ratio((classes * np.nan_to_num(iou)).sum(-1), classes.sum(-1))  # S0 eq. 9
@@ -68,6 +70,7 @@ def mpa(
     np.float64(0.8333)
     """
     del prediction  # not symmetric: the reference decides
+    both, reference = _counts(both, reference)
     return _mean(_ratio(both, reference[..., :-1]), reference, over)  # S0 eq. 10
 
 
@@ -77,16 +80,19 @@ def pixel_accuracy(
     """Return the share of the reference's pixels (void left out) that the prediction labels the same."""
     del prediction
     _check(over)
+    both, reference = _counts(both, reference)
     return _ratio(both.sum(-1), reference[..., :-1].sum(-1))
 
 
 def iou_of_classes(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray) -> np.ndarray:
     """Return (..., C) the intersection over union of each class, NaN where neither side has it."""
+    both, reference, prediction = _counts(both, reference, prediction)
     return _ratio(both, reference[..., :-1] + prediction[..., :-1] - both)
 
 
 def dice_of_classes(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray) -> np.ndarray:
     """Return (..., C) the Dice coefficient of each class, NaN where neither side has it."""
+    both, reference, prediction = _counts(both, reference, prediction)
     return _ratio(2 * both, reference[..., :-1] + prediction[..., :-1])
 
 
@@ -100,7 +106,7 @@ def classes_counted(values: np.ndarray, reference: np.ndarray, over: Over) -> np
     _check(over)
     if over == "all":
         return np.nan_to_num(values)
-    return values if over == "union" else np.where(reference[..., :-1] > 0, values, np.nan)
+    return values if over == "union" else np.where(np.asarray(reference)[..., :-1] > 0, values, np.nan)
 
 
 def accuracy_of_classes(both: np.ndarray, reference: np.ndarray, prediction: np.ndarray) -> np.ndarray:
@@ -108,7 +114,28 @@ def accuracy_of_classes(both: np.ndarray, reference: np.ndarray, prediction: np.
     where the reference lacks the class.
     """
     del prediction
+    both, reference = _counts(both, reference)
     return _ratio(both, reference[..., :-1])
+
+
+def _counts(both: np.ndarray, *totals: np.ndarray) -> list[np.ndarray]:
+    """Return counts (..., C) and totals (..., C + 1), the last of them void, as arrays; MetricError for other
+    shapes.
+    """
+    out = [checked_arrays.numbers(both, "both", MetricError, "... x C")]
+    for name, values in zip(("reference", "prediction"), totals, strict=False):
+        array = checked_arrays.numbers(values, name, MetricError, "... x C + 1")
+        if array.shape[-1] != out[0].shape[-1] + 1:
+            raise MetricError(
+                f"{name}: expected {out[0].shape[-1] + 1} numbers, those of the classes of both and of void;"
+                f" got {array.shape[-1]}"
+            )
+        try:
+            np.broadcast_shapes(out[0].shape[:-1], array.shape[:-1])
+        except ValueError:
+            raise MetricError(f"both has the shape {out[0].shape}, {name} {array.shape}") from None
+        out.append(array)
+    return out
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:

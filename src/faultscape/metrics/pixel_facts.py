@@ -21,6 +21,7 @@ from types import ModuleType
 import numpy as np
 
 from faultscape.errors import MetricError
+from faultscape.maps import checked_arrays
 from faultscape.maps.winners import between, enlarged, finite
 
 _AT_ONCE = 1 << 20  # probabilities of all members held at once
@@ -55,13 +56,14 @@ class PixelFacts:
 
 
 def facts_of(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = False) -> PixelFacts:
-    """Return the facts of every pixel of scores (C, h, w) at ``size`` (width, height). Errors: none.
+    """Return the facts of every pixel of scores (C, h, w) at ``size`` (width, height); MetricError for other
+    shapes.
 
     >>> facts = facts_of(np.log(np.array([[[0.7]], [[0.2]], [[0.1]]], np.float32)), (1, 1))
     >>> [round(float(values[0, 0]), 4) for values in (facts.winner, facts.others, facts.entropy)]
     [0.7, 0.3, 0.8018]
     """
-    scores = finite(scores)
+    scores = finite(checked_arrays.numbers(scores, "scores", MetricError, "C x h x w"))
     top, second, others, spread = np.empty((4, size[1], size[0]), np.float32)
     rows, columns = between(scores.shape[1], size[1]), between(scores.shape[2], size[0])
     _kernels().softmax_sums(scores, *rows, *columns, marginal, top, second, others, spread)
@@ -90,8 +92,9 @@ def facts_of_members(
     >>> [round(float(values[0, 0]), 4) for values in (facts.entropy, facts.expected + facts.information)]
     [0.6931, 0.6931]
     """
+    members = checked_arrays.sequence(members, "members", MetricError)
     kinds = [bool(marginal)] * len(members) if isinstance(marginal, bool) else list(marginal)
-    held = [finite(scores) for scores in members]
+    held = [finite(checked_arrays.numbers(scores, "member", MetricError, "C x h x w")) for scores in members]
     if len({len(scores) for scores in held}) != 1:
         raise MetricError(
             f"members have {', '.join(str(len(scores)) for scores in held) or 'no'} classes; expected the"

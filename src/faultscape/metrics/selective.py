@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from faultscape.errors import MetricError, OptionError
+from faultscape.maps import checked_arrays
 from faultscape.metrics.scores.counts import Detection
 from faultscape.metrics.scores.inputs import check_unmasked
 
@@ -46,14 +47,25 @@ def groups(doubt: np.ndarray, incorrect: np.ndarray) -> tuple[np.ndarray, np.nda
     return everything - wrong, wrong
 
 
+def _pixels(right: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return numbers of right and of wrong pixels (..., K) as float64; MetricError for other shapes."""
+    held = [
+        checked_arrays.numbers(values, name, MetricError, "... x K").astype(np.float64)
+        for name, values in (("right", right), ("wrong", wrong))
+    ]
+    checked_arrays.same_shape(MetricError, right=held[0], wrong=held[1])
+    return held[0], held[1]
+
+
 def risk_coverage(right: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return (coverage, risk) after each group, least doubt first.
 
     >>> [part.round(2).tolist() for part in risk_coverage(np.array([3, 0]), np.array([0, 1]))]
     [[0.75, 1.0], [0.0, 0.25]]
     """
-    covered = np.cumsum(np.asarray(right, np.float64) + wrong, -1)
-    mistakes = np.cumsum(np.asarray(wrong, np.float64), -1)
+    right, wrong = _pixels(right, wrong)
+    covered = np.cumsum(right + wrong, -1)
+    mistakes = np.cumsum(wrong, -1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return covered / covered[..., -1:], mistakes / covered
 
@@ -65,7 +77,8 @@ def aurc(right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
     >>> float(aurc(np.array([2, 0]), np.array([0, 2])))
     0.25
     """
-    size = np.asarray(right, np.float64) + wrong
+    right, wrong = _pixels(right, wrong)
+    size = right + wrong
     _, risk = risk_coverage(right, wrong)
     return _share((np.nan_to_num(risk) * size).sum(-1), size.sum(-1))
 
@@ -79,7 +92,8 @@ def augrc(right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
     >>> float(augrc(np.array([2, 0]), np.array([0, 2])))
     0.125
     """
-    size = np.asarray(right, np.float64) + wrong
+    right, wrong = _pixels(right, wrong)
+    size = right + wrong
     mistakes = np.cumsum(np.asarray(wrong, np.float64), -1)
     total = size.sum(-1)
     return _share((size * (mistakes - np.asarray(wrong) / 2)).sum(-1), total * total)
@@ -137,7 +151,8 @@ def window_counts(
     [1, 0, 1, 0]
     """
     check_unmasked(doubt=doubt, mask=incorrect)
-    doubt, incorrect = np.asarray(doubt, np.float64), np.asarray(incorrect)
+    doubt = checked_arrays.numbers(doubt, "doubt", MetricError, "H x W").astype(np.float64)
+    incorrect = np.asarray(incorrect)
     if doubt.ndim != 2 or doubt.shape != incorrect.shape:
         raise MetricError(
             f"the doubt has shape {doubt.shape} and the map {incorrect.shape}; expected one shape, H x W"
@@ -164,19 +179,19 @@ def pavpu(counts: np.ndarray) -> np.ndarray:
     """Return the share of windows (..., 4) that are accurate and certain or inaccurate and uncertain; 1 is
     best.
     """
-    counts = np.asarray(counts)
+    counts = checked_arrays.columns(counts, "counts", MetricError, len(WINDOWS))
     return _share(counts[..., 0] + counts[..., 3], counts.sum(-1))
 
 
 def p_accurate_certain(counts: np.ndarray) -> np.ndarray:
     """Return p(accurate | certain); NaN where no window is certain."""
-    counts = np.asarray(counts)
+    counts = checked_arrays.columns(counts, "counts", MetricError, len(WINDOWS))
     return _share(counts[..., 0], counts[..., 0] + counts[..., 2])
 
 
 def p_uncertain_inaccurate(counts: np.ndarray) -> np.ndarray:
     """Return p(uncertain | inaccurate); NaN where no window is inaccurate."""
-    counts = np.asarray(counts)
+    counts = checked_arrays.columns(counts, "counts", MetricError, len(WINDOWS))
     return _share(counts[..., 3], counts[..., 2] + counts[..., 3])
 
 

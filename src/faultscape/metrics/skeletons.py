@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import LabelMapError
-from faultscape.metrics.boundary import check_maps
+from faultscape.maps import checked_arrays
+from faultscape.metrics.boundary import checked_maps
 
 COLUMNS = ("hit_predicted", "n_predicted", "hit_truth", "n_truth")
 
@@ -35,6 +36,7 @@ def centrelines(labels: np.ndarray, none: int) -> np.ndarray:
     >>> centrelines(np.array([[0, 0, 0, 0, 1], [0, 0, 0, 0, 1], [0, 0, 0, 0, 1]], np.uint8), 9).tolist()
     [[9, 9, 9, 9, 1], [9, 0, 0, 9, 1], [9, 9, 9, 9, 1]]
     """
+    labels = np.asanyarray(labels)
     if labels.ndim != 2 or labels.dtype not in (np.uint8, np.uint16) or np.ma.isMaskedArray(labels):
         raise LabelMapError(
             f"expected a label map, H x W uint8 or uint16, without a mask; got {labels.dtype} of shape"
@@ -47,7 +49,8 @@ def centrelines(labels: np.ndarray, none: int) -> np.ndarray:
         out = labels.copy()
         plain_centrelines.thin(out, none, deletable())
         return out
-    around = np.pad(labels, 1, constant_values=none)
+    # np.pad keeps the order of its input in memory, and the kernel walks row after row
+    around = np.ascontiguousarray(np.pad(labels, 1, constant_values=none))
     kernels.thin(around.reshape(-1), around.shape[1], none, deletable())
     return np.ascontiguousarray(around[1:-1, 1:-1])
 
@@ -61,7 +64,7 @@ def skeleton_counts(truth: np.ndarray, prediction: np.ndarray, classes: int) -> 
     >>> skeleton_counts(truth, prediction, 2)[1].tolist()
     [4, 4, 4, 6]
     """
-    check_maps(truth, prediction, classes)
+    truth, prediction = checked_maps(truth, prediction, classes)
     if classes > np.iinfo(np.uint8).max:  # void must have a number of its own
         truth, prediction = truth.astype(np.uint16), prediction.astype(np.uint16)
     prediction = np.where(truth == classes, prediction.dtype.type(classes), prediction)
@@ -99,6 +102,7 @@ def cldice(counts: np.ndarray) -> np.ndarray:
     >>> cldice(np.array([[3, 4, 6, 10], [0, 0, 0, 7], [0, 0, 0, 0]])).round(4).tolist()
     [0.6667, 0.0, nan]
     """
+    counts = checked_arrays.columns(counts, "counts", LabelMapError, len(COLUMNS))
     hit_p, n_p, hit_t, n_t = (counts[..., column].astype(np.float64) for column in range(4))
     below = hit_p * n_t + hit_t * n_p
     score = np.divide(2 * hit_p * hit_t, below, out=np.zeros(below.shape), where=below > 0)
@@ -125,6 +129,7 @@ def deletable() -> np.ndarray:
 
 
 def _share(counts: np.ndarray, column: int) -> np.ndarray:
+    counts = checked_arrays.columns(counts, "counts", LabelMapError, len(COLUMNS))
     hit, n = counts[..., column], counts[..., column + 1]
     return np.divide(hit, n, out=np.full(np.shape(n), np.nan), where=n > 0)[()]
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from faultscape.errors import MetricError
+from faultscape.maps import checked_arrays
 from faultscape.metrics import pixel
 from faultscape.metrics.catalogue import METRICS
 from faultscape.metrics.definitions import Definitions
@@ -138,6 +140,11 @@ def rom_rum_area(rom: np.ndarray, rum: np.ndarray) -> float:
     >>> round(rom_rum_area(np.array([0.4, 0.2, 0.0]), np.array([0.5, 0.3, 0.0])), 3)
     0.11
     """
+    rom, rum = (
+        checked_arrays.numbers(values, name, MetricError, "N").astype(np.float64)
+        for name, values in (("rom", rom), ("rum", rum))
+    )
+    checked_arrays.same_shape(MetricError, rom=rom, rum=rum)
     known = ~(np.isnan(rom) | np.isnan(rum))
     order = np.lexsort((rum[known], rom[known]))
     x, y = rom[known][order], rum[known][order]

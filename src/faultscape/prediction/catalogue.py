@@ -40,6 +40,10 @@ from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings
 
 _SCRIPTS = (".pt", ".pth", ".ts", ".torchscript")
 _LISTS = (".txt", ".csv", ".lst")
+_COMMAND = (
+    "runs the command {0}; make sure you trust it, and that it gives the same answer for the same image:"
+    " this is not tested, as a run may take minutes"
+)
 _WEIGHTS = (".safetensors", ".bin", ".ckpt", ".pkl")
 
 
@@ -135,7 +139,7 @@ SOURCES: tuple[Source, ...] = (
         digest=programs.digest,
         tasks=("segmentation",),
         own_sizes=True,
-        own_code="runs the command {0}; make sure you trust it",
+        own_code=_COMMAND,
     ),
     Source(
         "submission",
@@ -150,7 +154,7 @@ SOURCES: tuple[Source, ...] = (
         origin=submissions.origin,
         options=submissions.OPTIONS,
         tasks=("segmentation",),
-        own_code="runs the command {0}; make sure you trust it",
+        own_code=_COMMAND,
         whole=True,
     ),
     Source(

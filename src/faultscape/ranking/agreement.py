@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from faultscape.errors import RankingError, closest
+from faultscape.maps import checked_arrays
 from faultscape.metrics.intervals.units import LEVEL
 from faultscape.ranking.intervals import LOST, percentile_interval, ranks
 from faultscape.standings import Benchmark, OtherSelection, Standings
@@ -63,6 +64,10 @@ def pairs_in_order(scores: ArrayLike, reference: ArrayLike, *, apart: float = 0.
     (2, 2)
     """
     scores, reference = _paired(scores, reference)
+    if scores.ndim != 1:
+        raise RankingError(
+            f"scores and reference: expected one number a model (J,); got shape {scores.shape}"
+        )
     first, second = np.triu_indices(scores.shape[-1], 1)
     gaps = np.round(reference[first] - reference[second], DECIMALS)
     signs = np.sign(np.round(scores[first] - scores[second], DECIMALS))
@@ -164,7 +169,12 @@ def plain(rank: float) -> int | float:
 
 def _paired(first: ArrayLike, second: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Return both, broadcast to one shape and rounded, NaN wherever either is NaN."""
-    first, second = np.broadcast_arrays(np.asarray(first, dtype=float), np.asarray(second, dtype=float))
+    first, second = (
+        checked_arrays.numbers(values, name, RankingError, "... x J").astype(float)
+        for name, values in (("first", first), ("second", second))
+    )
+    checked_arrays.broadcastable(RankingError, first=first, second=second)
+    first, second = np.broadcast_arrays(first, second)
     gone = np.isnan(first) | np.isnan(second)
     return np.where(gone, np.nan, np.round(first, DECIMALS)), np.where(
         gone, np.nan, np.round(second, DECIMALS)

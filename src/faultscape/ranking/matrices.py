@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from faultscape.errors import OptionError
+from faultscape.errors import OptionError, RankingError
+from faultscape.maps import checked_arrays
 from faultscape.ranking.outcomes import ATTACKER, DEFENDER
 
 
@@ -28,6 +29,7 @@ def aggressiveness(performance: np.ndarray, epsilon: float = 0.01) -> np.ndarray
     array([[ 1.,  2.],
            [nan,  1.]])
     """
+    performance = _performance(performance)
     turned = np.swapaxes(performance, -1, -2)  # [role, attacker, defender]
     return _ratio(turned[..., ATTACKER, :, :], turned[..., DEFENDER, :, :], epsilon)  # S0 eq. 3
 
@@ -44,7 +46,16 @@ def resistance(performance: np.ndarray, epsilon: float = 0.01) -> np.ndarray:
     array([[1. , nan],
            [0.5, 1. ]])
     """
+    performance = _performance(performance)
     return _ratio(performance[..., DEFENDER, :, :], performance[..., ATTACKER, :, :], epsilon)  # S0 eq. 5
+
+
+def _performance(performance: np.ndarray) -> np.ndarray:
+    """Return performances (..., 2, J, J); RankingError for other shapes."""
+    held = checked_arrays.square(performance, "performance", RankingError, "... x 2 x J x J")
+    if held.shape[-3] != 2:
+        raise RankingError(f"performance: expected numbers, ... x 2 x J x J; got shape {held.shape}")
+    return held
 
 
 def _ratio(above: np.ndarray, below: np.ndarray, epsilon: float) -> np.ndarray:

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from faultscape.errors import RankingError
+from faultscape.maps import checked_arrays
 
 DEFENDER, ATTACKER = 0, 1
 _CHUNK = 2_000_000  # numbers in the largest temporary array, 16 MB
@@ -67,9 +68,15 @@ def duel_outcomes(
     (4, 1, 1)
     """
     defender, attacker, group, image = (
-        np.asarray(column, dtype=np.intp) for column in (defender, attacker, group, image)
+        checked_arrays.whole_numbers(column, name, RankingError, "S").astype(np.intp)
+        for name, column in (
+            ("defender", defender),
+            ("attacker", attacker),
+            ("group", group),
+            ("image", image),
+        )
     )
-    accuracy = np.asarray(accuracy, dtype=float)
+    accuracy = checked_arrays.numbers(accuracy, "accuracy", RankingError).astype(float)
     columns = {"defender": defender, "attacker": attacker, "group": group, "image": image}
     if len({len(column) for column in columns.values()}) > 1:
         raise RankingError(

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from faultscape.errors import RankingError
+from faultscape.maps import checked_arrays
 
 _CHUNK = 2_000_000  # numbers in the largest temporary array, 16 MB
 
@@ -62,9 +63,18 @@ def pair_counts(
     >>> counts.total[0, 0, 1], counts.correct[0, 0, 1], counts.correct[0, 1, 0]
     (np.float64(3.0), np.float64(2.0), np.float64(1.0))
     """
-    first, second, image = (np.asarray(column, dtype=np.intp) for column in (first, second, image))
-    correct = np.asarray(correct, dtype=float)
+    first, second, image = (
+        checked_arrays.whole_numbers(column, name, RankingError, "S").astype(np.intp)
+        for name, column in (("first", first), ("second", second), ("image", image))
+    )
+    checked_arrays.same_shape(RankingError, first=first, second=second, image=image)
+    correct = checked_arrays.numbers(correct, "correct", RankingError, "J x I").astype(float)
     j, i = correct.shape
+    for name, places, low, end in (("first", first, 0, j), ("second", second, 0, j), ("image", image, -1, i)):
+        if len(places) and not low <= places.min() <= places.max() < end:
+            raise RankingError(
+                f"{name} goes from {places.min()} to {places.max()}; correct has places 0 to {end - 1}"
+            )
     weights = np.ones((1, i)) if weights is None else np.asarray(weights, dtype=float)
     if (first == second).any():
         raise RankingError("a slot pairs a model with itself; give two different models")

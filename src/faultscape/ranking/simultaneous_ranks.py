@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import betainc, stdtr
 
 from faultscape.errors import RankingError
+from faultscape.maps import checked_arrays
 from faultscape.metrics.intervals.units import LEVEL
 from faultscape.ties import DECIMALS
 
@@ -104,7 +105,7 @@ def better(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
            [0, 0, 1],
            [0, 0, 0]])
     """
-    p_values = np.asarray(p_values, dtype=float)
+    p_values = checked_arrays.numbers(p_values, "p_values", RankingError).astype(float)
     if p_values.ndim != 2 or len(p_values) != p_values.shape[1]:
         raise RankingError(f"p-values must be a square matrix, models by models; got shape {p_values.shape}")
     tested = np.flatnonzero(~np.isnan(p_values).ravel())

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from faultscape.errors import OptionError, SelectionError
+from faultscape.maps import checked_arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,7 @@ def draw(
     >>> draws.images, draws.probability, draws.pool
     (array([2, 0]), array([0.75, 1.  ]), 2)
     """
-    weights = np.array(weights, dtype=float)
+    weights = checked_arrays.numbers(weights, "weights", OptionError).astype(float)
     if weights.ndim != 1 or not (np.isfinite(weights) & (weights >= 0)).all():
         raise OptionError("weights of a draw must be one finite number an image, none below 0")
     if not has_sum(weights):
@@ -96,6 +97,8 @@ def representatives(families: np.ndarray, among: np.ndarray | None = None) -> np
     array([False,  True,  True, False])
     """
     families = np.asarray(families)
+    if families.ndim != 1:
+        raise SelectionError(f"families: expected one group an image (I,); got shape {families.shape}")
     places = np.arange(len(families)) if among is None else np.flatnonzero(among)
     _, first = np.unique(families[places], return_index=True)
     out = np.zeros(len(families), bool)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from faultscape.errors import OptionError, SelectionError
+from faultscape.maps import checked_arrays
 
 SHARE = 0.75  # of MAD's weights in a mixture
 FITTED = 25  # number of labels after which the sharpness is judged
@@ -48,7 +49,7 @@ class LabelValues:
     """
 
     def __init__(self, labels: np.ndarray, sharpness: float) -> None:
-        labels = np.asarray(labels)
+        labels = checked_arrays.numbers(labels, "labels", SelectionError, "J x I")
         sharpness = _positive(sharpness)
         j, images = labels.shape
         first = np.zeros((j, images), np.intp)  # the first model that predicts the same class
@@ -65,9 +66,10 @@ class LabelValues:
     def __call__(self, belief: np.ndarray) -> np.ndarray:
         """Return (I,) the mutual information under a belief (J,)."""
         j, images = self._named.shape
-        share = np.bincount(
-            self._place, np.repeat(np.asarray(belief, dtype=float), images), j * images
-        ).reshape(j, images)
+        belief = checked_arrays.numbers(belief, "belief", SelectionError, "J").astype(float)
+        if len(belief) != j:
+            raise SelectionError(f"labels (J, I) are of {j} models, the belief (J,) of {len(belief)}")
+        share = np.bincount(self._place, np.repeat(belief, images), j * images).reshape(j, images)
         answer = self._low + (self._high - self._low) * share
         mixed = np.where(self._named, answer * np.log(answer), 0.0).sum(0) + self._low * np.log(self._low)
         return np.maximum(-mixed - self._given, 0.0)
@@ -84,7 +86,9 @@ def information_of_similarities(similarity: np.ndarray, belief: np.ndarray, shar
     array([0.603, 0.   ])
     """
     answer = _answers(similarity, sharpness)
-    belief = np.asarray(belief, dtype=float)
+    belief = checked_arrays.numbers(belief, "belief", SelectionError, "J").astype(float)
+    if len(belief) != len(answer):
+        raise SelectionError(f"similarities are of {len(answer)} models, the belief (J,) of {len(belief)}")
     mixed = np.einsum("kji,j->ki", answer, belief)
     return np.maximum(_entropy(mixed) - belief @ _entropy(answer), 0.0)
 
@@ -96,7 +100,10 @@ def belief_of_labels(right: np.ndarray, sharpness: float) -> np.ndarray:
     >>> belief_of_labels(np.array([[True, True], [True, False]]), sharpness=1.0).round(3)
     array([0.731, 0.269])
     """
-    return _softmax(_positive(sharpness) * np.asarray(right, dtype=float).sum(1))
+    right = checked_arrays.numbers(right, "right", SelectionError, "J x M").astype(float)
+    if not len(right):
+        raise SelectionError(f"right: has no models; its shape is {right.shape}")
+    return _softmax(_positive(sharpness) * right.sum(1))
 
 
 def belief_of_similarities(similarity: np.ndarray, scores: np.ndarray, sharpness: float) -> np.ndarray:
@@ -108,9 +115,14 @@ def belief_of_similarities(similarity: np.ndarray, scores: np.ndarray, sharpness
     array([0.953, 0.047])
     """
     sharpness = _positive(sharpness)
-    return _softmax(
-        (sharpness * np.asarray(scores, dtype=float) - _log_total(_whole(similarity), sharpness)).sum(1)
-    )
+    scores = checked_arrays.numbers(scores, "scores", SelectionError, "J x M").astype(float)
+    similarity = _whole(similarity)
+    if similarity.shape[1:] != scores.shape:
+        raise SelectionError(
+            f"similarity (J, J, M) has the shape {similarity.shape}, scores (J, M) {scores.shape}; give them"
+            " for the same images"
+        )
+    return _softmax((sharpness * scores - _log_total(similarity, sharpness)).sum(1))
 
 
 def fit_sharpness(similarity: np.ndarray, *, labels: int = FITTED, seed: int = 0) -> float:
@@ -164,13 +176,19 @@ def mix(mad: np.ndarray, value: np.ndarray, share: float = SHARE) -> np.ndarray:
     """
     if not 0 <= share <= 1:
         raise OptionError(f"the share of MAD's weights must lie in [0, 1]; got {share}")
-    mad, value = np.asarray(mad, dtype=float), np.asarray(value, dtype=float)
+    mad, value = (
+        checked_arrays.numbers(weights, name, SelectionError, "I").astype(float)
+        for name, weights in (("mad", mad), ("value", value))
+    )
+    checked_arrays.same_shape(SelectionError, mad=mad, value=value)
     return len(mad) * (share * mad / mad.sum() + (1 - share) * value / value.sum())
 
 
 def _whole(similarity: np.ndarray) -> np.ndarray:
     """Return similarities (J, J, I) with 1 of each model with itself."""
-    out = np.array(similarity, dtype=float)
+    out = checked_arrays.numbers(similarity, "similarity", SelectionError, "J x J x I").astype(float)
+    if len(out) != out.shape[1] or not len(out):
+        raise SelectionError(f"similarity: expected numbers, J x J x I; got shape {out.shape}")
     out[range(len(out)), range(len(out))] = 1.0
     return out
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from faultscape.errors import OptionError, SelectionError
+from faultscape.maps import checked_arrays
 from faultscape.ties import DECIMALS
 
 EPSILON = 0.46
@@ -37,7 +38,13 @@ def belief(labels: np.ndarray, truth: np.ndarray, epsilon: float = EPSILON) -> n
     >>> belief(np.array([[0, 1], [1, 1]]), np.array([0, 1]), epsilon=0.25)
     array([0.75, 0.25])
     """
-    agreed = (_classes(labels) == np.asarray(truth)).sum(1)
+    labels = _classes(labels)
+    truth = checked_arrays.whole_numbers(truth, "truth", OptionError, "M")
+    if len(truth) != labels.shape[1]:
+        raise OptionError(
+            f"labels (J, M) have the shape {labels.shape}, truth {truth.shape}; give the same images"
+        )
+    agreed = (labels == truth).sum(1)
     scale = (agreed - agreed.max()) * np.log(_odds(epsilon))
     weight = np.exp(scale)
     return weight / weight.sum()
@@ -59,10 +66,11 @@ def query(
     >>> query(np.array([[0, 0, 1], [0, 1, 1], [0, 0, 1], [0, 1, 0]]), np.full(4, 0.25), classes=2)
     1
     """
+    labels = _classes(labels)
     left = np.setdiff1d(np.arange(np.shape(labels)[1]), np.asarray(asked, dtype=np.intp))
     if not len(left):
         raise SelectionError(f"all {np.shape(labels)[1]} images have been asked")
-    return int(left[np.argmin(remaining(np.asarray(labels)[:, left], belief, classes, epsilon=epsilon))])
+    return int(left[np.argmin(remaining(labels[:, left], belief, classes, epsilon=epsilon))])
 
 
 def remaining(
@@ -76,7 +84,10 @@ def remaining(
     >>> remaining(np.array([[0, 1], [0, 1], [1, 1]]), np.full(3, 1 / 3), classes=2).round(3)
     array([1.096, 1.099])
     """
-    labels, belief = _classes(labels), np.asarray(belief, dtype=float)
+    labels = _classes(labels)
+    belief = checked_arrays.numbers(belief, "belief", OptionError, "J").astype(float)
+    if len(belief) != len(labels):
+        raise OptionError(f"labels (J, I) are of {len(labels)} models, the belief (J) of {len(belief)}")
     odds, now = _odds(epsilon), _entropy(np.asarray(belief, dtype=float)[:, None])[0]
     out = np.full(labels.shape[1], now * classes)
     for j, own in enumerate(labels):  # each predicted class counts once, at the first model that predicts it
@@ -91,6 +102,10 @@ def _classes(labels: np.ndarray) -> np.ndarray:
     labels = np.asarray(labels)
     if labels.dtype.kind not in "iu":
         raise OptionError(f"{ONLY_CLASSES}; got numbers of type {labels.dtype}")
+    if labels.ndim != 2 or not len(labels):
+        raise OptionError(
+            f"labels: expected whole numbers, J x I; got {labels.dtype} of shape {labels.shape}"
+        )
     return labels
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from faultscape.errors import OptionError, SelectionError
+from faultscape.maps import checked_arrays
 from faultscape.ties import equal_to_zero
 
 FLOOR = 0.1
@@ -40,7 +41,9 @@ def expected_of_labels(labels: np.ndarray, trust: np.ndarray | None = None) -> n
            [0.75, 0.25],
            [0.25, 0.25]])
     """
-    labels = np.asarray(labels)
+    labels = checked_arrays.numbers(labels, "labels", SelectionError, "J x I")
+    if not len(labels):
+        raise SelectionError(f"labels: have no models; their shape is {labels.shape}")
     share = (
         np.full(len(labels), 1 / len(labels))
         if trust is None
@@ -57,7 +60,19 @@ def expected_of_probabilities(probabilities: np.ndarray, labels: np.ndarray) -> 
     array([[0.25],
            [0.75]])
     """
-    probabilities, labels = np.asarray(probabilities, dtype=float), np.asarray(labels)
+    probabilities = checked_arrays.numbers(probabilities, "probabilities", SelectionError, "I x C").astype(
+        float
+    )
+    labels = checked_arrays.whole_numbers(labels, "labels", SelectionError, "J x I")
+    if labels.shape[1] != len(probabilities):
+        raise SelectionError(
+            f"probabilities (I, C) are of {len(probabilities)} images, labels (J, I) of {labels.shape[1]}"
+        )
+    if labels.size and not 0 <= labels.min() <= labels.max() < probabilities.shape[1]:
+        raise SelectionError(
+            f"labels go from {labels.min()} to {labels.max()}; probabilities have the classes 0 to"
+            f" {probabilities.shape[1] - 1}"
+        )
     return 1 - probabilities[np.arange(labels.shape[1]), labels]
 
 
@@ -76,7 +91,11 @@ def expected_of_concordances(concordance: np.ndarray, trust: np.ndarray | None =
     array([[0.5 ],
            [0.25]])
     """
-    concordance = np.asarray(concordance, dtype=float)
+    concordance = checked_arrays.numbers(concordance, "concordance", SelectionError, "J x J x I").astype(
+        float
+    )
+    if len(concordance) != concordance.shape[1]:
+        raise SelectionError(f"concordance: expected numbers, J x J x I; got shape {concordance.shape}")
     known = ~np.isnan(concordance)
     known[range(len(known)), range(len(known))] = False
     weight = np.ones(len(known)) if trust is None else np.asarray(trust, dtype=float)
@@ -139,7 +158,7 @@ def expected_loss(
     >>> expected_loss(np.array([[0.0, 0.5, 1.0], [0.0, 0.5, 0.4]])).round(3)
     array([0.04, 0.5 , 0.7 ])
     """
-    return floored(np.asarray(expected, dtype=float).mean(0), floor, where)
+    return floored(_losses(expected).mean(0), floor, where)
 
 
 def vma(expected: np.ndarray, *, floor: float = FLOOR, where: np.ndarray | None = None) -> np.ndarray:
@@ -152,7 +171,7 @@ def vma(expected: np.ndarray, *, floor: float = FLOOR, where: np.ndarray | None 
     >>> vma(np.array([[0.5, 0.25, 0.0], [0.5, 0.25, 0.0], [0.5, 0.75, 0.0]])).round(6)
     array([0.033333, 1.      , 0.033333])
     """
-    expected = np.asarray(expected, dtype=float)
+    expected = _losses(expected)
     j = len(expected)
     # sorted, the k-th largest of J is above J - k others and below k - 1
     return floored(np.einsum("j,ji->i", 2.0 * np.arange(j) - j + 1, np.sort(expected, 0)), floor, where)
@@ -188,7 +207,9 @@ def entropy(probabilities: np.ndarray) -> np.ndarray:
     >>> entropy(np.array([[1.0, 0.0], [0.5, 0.5]])).round(6)
     array([0.      , 0.693147])
     """
-    probabilities = np.asarray(probabilities, dtype=float)
+    probabilities = checked_arrays.numbers(probabilities, "probabilities", SelectionError).astype(float)
+    if probabilities.ndim < 2:
+        raise SelectionError(f"probabilities: expected numbers, I x C; got shape {probabilities.shape}")
     return -(probabilities * np.log(np.where(probabilities > 0, probabilities, 1.0))).sum(1) + 0.0
 
 
@@ -209,7 +230,10 @@ def top(scores: np.ndarray, number: int, *, taken: np.ndarray | tuple[int, ...] 
     >>> top(np.array([0.1, 0.7, 0.7, 0.3]), 2, taken=(1,))
     array([2, 3])
     """
-    order = np.argsort(-np.round(np.asarray(scores, dtype=float), 12), kind="stable")
+    order = np.argsort(
+        -np.round(checked_arrays.numbers(scores, "scores", SelectionError, "I").astype(float), 12),
+        kind="stable",
+    )
     return order[~np.isin(order, taken)][:number]
 
 
@@ -231,9 +255,17 @@ def floored(weights: np.ndarray, floor: float = FLOOR, where: np.ndarray | None 
     return np.where(inside, np.maximum(weights, floor * mean) if mean > 0 else 1.0, 0.0)
 
 
+def _losses(expected: np.ndarray) -> np.ndarray:
+    """Return expected losses (J, I); SelectionError for anything else."""
+    losses = checked_arrays.numbers(expected, "expected", SelectionError, "J x I").astype(float)
+    if not losses.size:
+        raise SelectionError(f"expected: has no losses; its shape is {losses.shape}")
+    return losses
+
+
 def _pairs(discrepancy: np.ndarray) -> np.ndarray:
     """Return (P, I) finite discrepancies; SelectionError for anything else."""
-    pairs = np.asarray(discrepancy, dtype=float)
+    pairs = checked_arrays.numbers(discrepancy, "discrepancy", SelectionError).astype(float)
     if pairs.ndim != 2 or not (np.isfinite(pairs) & (pairs >= 0)).all():
         raise SelectionError(
             "a selector needs one finite discrepancy, not below 0, for every pair of models and image (P, I);"

@@ -21,6 +21,7 @@ import numpy as np
 from faultscape.arguments import ClassList, Place
 from faultscape.classes.class_lists import allowed, resolve, table
 from faultscape.errors import ClassesError, LabelMapError, reason
+from faultscape.maps import checked_arrays
 from faultscape.nouns import UNKNOWN, Classes, Scale, ScaleEntry
 
 _SHOWN = 8  # maximum number of classes that a message names
@@ -42,8 +43,13 @@ def scale(
     classes = resolve(classes, background=background, void=void)
     places, n = table(classes), len(classes) + 1
     histograms = []
-    for number, mask in enumerate(masks):
-        values = np.bincount(np.asarray(mask).ravel(), minlength=1)
+    for number, mask in enumerate(checked_arrays.each_image(masks, "masks")):
+        labels = checked_arrays.whole_numbers(mask, f"mask {number}", LabelMapError, "H x W")
+        if labels.size and labels.min() < 0:
+            raise LabelMapError(
+                f"mask {number}: holds the value {int(labels.min())}; allowed are {allowed(classes)}"
+            )
+        values = np.bincount(labels.ravel(), minlength=1)
         held = np.flatnonzero(values)
         if len(values) > len(places) or (places[held] == UNKNOWN).any():
             bad = next(v for v in held.tolist() if v >= len(places) or places[v] == UNKNOWN)

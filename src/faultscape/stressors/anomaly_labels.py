@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from faultscape.errors import ImageError
+from faultscape.errors import ImageError, LabelMapError
+from faultscape.maps import checked_arrays
 
 KNOWN, ANOMALY, VOID = 0, 1, 255
 
@@ -37,5 +38,8 @@ def count_labels(labels: np.ndarray) -> tuple[int, int, int]:
     >>> count_labels(np.array([[1, 0, 255, 255]], np.uint8))
     (1, 1, 2)
     """
+    labels = checked_arrays.whole_numbers(labels, "labels", LabelMapError)
+    if labels.size and labels.min() < 0:
+        raise LabelMapError(f"labels: expected 0, 1 and 255; got {labels.min()}")
     counts = np.bincount(labels.ravel(), minlength=256)
     return int(counts[ANOMALY]), int(counts[KNOWN]), int(counts[VOID])

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from faultscape.errors import ImageError, OptionError
+from faultscape.maps import checked_arrays
 
 _STEPS, _MOST = 1024, 12  # transmission is a table over optical depth, in steps of 1/1024 up to 12
 _ONE = 1 << 16
@@ -78,6 +79,7 @@ def add_fog(
             f" {depth.shape}{'' if where is None else f', labels {where.shape}'}; they must have the same"
             " size"
         )
+    depth = checked_arrays.numbers(depth, "fog: the depth", ImageError)
     known = np.isfinite(depth) & (depth > 0)
     optical = np.where(known, depth, _FARTHEST).astype(np.float64) * fog.beta
     place = np.minimum(optical * _STEPS + 0.5, _STEPS * _MOST).astype(np.int64)

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from faultscape.errors import ClassesError, LabelMapError, OptionError, closest, shortened
+from faultscape.maps import checked_arrays
 from faultscape.nouns import Classes
 from faultscape.stressors.anomaly_labels import ANOMALY, KNOWN, VOID
 
@@ -162,6 +163,7 @@ def loss_pixels(training: np.ndarray) -> np.ndarray:
     >>> loss_pixels(np.array([[0, 254, 255, 3]], np.uint8)).tolist()
     [[True, False, False, True]]
     """
+    training = checked_arrays.whole_numbers(training, "training", LabelMapError)
     return training < (_WIDE_WITHHELD if training.dtype == np.uint16 else WITHHELD)
 
 
@@ -172,6 +174,7 @@ def ood_pixels(training: np.ndarray) -> np.ndarray:
     >>> ood_pixels(np.array([[0, 254, 255, 3]], np.uint8)).tolist()
     [[False, False, True, False]]
     """
+    training = checked_arrays.whole_numbers(training, "training", LabelMapError)
     return training == (_WIDE_VOID if training.dtype == np.uint16 else VOID)
 
 

@@ -156,6 +156,10 @@ def pixel_digest(image: np.ndarray) -> str:
     False
     """
     image = np.asarray(image)
+    if image.dtype != np.uint8:  # the digest is of the numbers as uint8; the same ones as int64 have another
+        raise ImageError(
+            f"expected the pixels of an image as uint8; got {image.dtype} of shape {image.shape}"
+        )
     hashed = hashlib.blake2b(repr((image.shape, image.dtype.str)).encode(), digest_size=16)
     hashed.update(np.ascontiguousarray(image).data)
     return hashed.hexdigest()

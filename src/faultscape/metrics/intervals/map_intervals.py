@@ -17,6 +17,7 @@ import numpy as np
 from faultscape.arguments import ClassList
 from faultscape.classes.class_lists import resolve
 from faultscape.errors import LabelMapError
+from faultscape.maps import checked_arrays
 from faultscape.metrics import image_statistics
 from faultscape.metrics.catalogue import named
 from faultscape.metrics.definitions import Definitions
@@ -48,7 +49,7 @@ def measure_maps(
     Parameters
     ----------
     truth, prediction
-        (I, H, W) maps of class ids, or lists of (H, W).
+        (I, H, W) maps of class ids, lists of (H, W), or one map (H, W).
     classes
         Classes, a built-in name or a number.
     groups
@@ -61,6 +62,7 @@ def measure_maps(
     [0.82, 0.8, 0.85]
     """
     known, choices, entries = resolve(classes), Definitions(), named()
+    truth, prediction = checked_arrays.images(truth, "truth"), checked_arrays.images(prediction, "prediction")
     if not len(truth) or len(truth) != len(prediction):
         raise LabelMapError(
             f"there are {len(truth)} true maps and {len(prediction)} predicted ones; give one for one"

@@ -22,6 +22,7 @@ import numpy as np
 
 from faultscape.choices import Absent, Per, RegionScale
 from faultscape.errors import MetricError, OptionError
+from faultscape.maps import checked_arrays
 from faultscape.metrics.overlaps.region_counts import MATCHED, OVERLAPS, Counts
 
 ABSENT = get_args(Absent)
@@ -61,7 +62,9 @@ def extra_pieces(touching: np.ndarray) -> int:
     >>> extra_pieces(np.array([3, 1, 0]))
     2
     """
-    touching = np.asarray(touching)
+    touching = checked_arrays.numbers(touching, "touching", MetricError)
+    if not np.isfinite(touching).all():
+        raise MetricError("touching: numbers of regions are finite; got NaN or infinity")
     if (touching < 0).any():
         raise MetricError(f"numbers of regions cannot be negative; got {touching.min()}")
     return int(np.maximum(touching - 1, 0).sum())

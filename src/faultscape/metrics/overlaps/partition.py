@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from faultscape.errors import MetricError, OptionError
+from faultscape.maps import checked_arrays
 from faultscape.metrics.overlaps.assignment import kept_pixels
 
 ERRORS = ("gce", "lce", "partition_distance", "variation_of_information", "adapted_rand")
@@ -119,6 +120,7 @@ def gce_cells(cells: np.ndarray) -> np.ndarray:
     >>> gce_cells(binary_cells(np.array([[2, 1], [0, 1]]))).round(4).tolist()
     [0.25, 0.25]
     """
+    cells = checked_arrays.numbers(cells, "cells", MetricError, "... x R x S")
     over, under = _refinement_errors_of_cells(cells)
     return _share(np.minimum(over.sum((-2, -1)), under.sum((-2, -1))), cells)
 
@@ -129,6 +131,7 @@ def lce_cells(cells: np.ndarray) -> np.ndarray:
     >>> lce_cells(np.array([[2, 1], [0, 1]])).round(4)
     np.float64(0.125)
     """
+    cells = checked_arrays.numbers(cells, "cells", MetricError, "... x R x S")
     return _share(np.minimum(*_refinement_errors_of_cells(cells)).sum((-2, -1)), cells)
 
 
@@ -142,6 +145,7 @@ def binary_cells(cells: np.ndarray) -> np.ndarray:
     >>> binary_cells(np.array([[5, 1, 0], [2, 3, 4]])).tolist()
     [[[7, 2], [1, 5]], [[5, 1], [6, 3]]]
     """
+    cells = checked_arrays.numbers(cells, "cells", MetricError, "... x R x S")
     classes = cells.shape[-2]
     if cells.shape[-1] < classes:
         raise MetricError(
@@ -161,6 +165,7 @@ def confusion_table(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarr
     >>> [part.tolist() for part in confusion_table(np.array([[2, 1], [0, 1]]))]
     [[0, 0, 1], [0, 1, 1], [2, 1, 1]]
     """
+    cells = checked_arrays.numbers(cells, "cells", MetricError, "R x S")
     truth, prediction = np.nonzero(cells)
     return truth, prediction, cells[truth, prediction].astype(np.int64)
 

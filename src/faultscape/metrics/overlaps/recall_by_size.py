@@ -20,6 +20,8 @@ from __future__ import annotations
 import numpy as np
 
 from faultscape.choices import Connectivity
+from faultscape.errors import MetricError
+from faultscape.maps import checked_arrays
 from faultscape.maps.regions import Overlaps, number
 from faultscape.metrics.scores.inputs import VOID, check_mask, flat
 
@@ -84,6 +86,9 @@ def recall_of_quarter(sizes: np.ndarray, quarter: int) -> np.ndarray:
     >>> [float(recall_of_quarter(sizes, quarter)) for quarter in range(4)]
     [0.0, 0.5, 0.5, 0.5]
     """
+    sizes = checked_arrays.columns(sizes, "sizes", MetricError, 2)
+    if sizes.ndim < 2 or not sizes.shape[-2]:
+        raise MetricError(f"sizes: expected counts, ... x 32 x 2; got shape {sizes.shape}")
     there, found = sizes[..., 0].astype(np.float64), sizes[..., 1].astype(np.float64)
     upper = np.cumsum(there, -1)
     quarter_of = upper[..., -1:] / QUARTERS

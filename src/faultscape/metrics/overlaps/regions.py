@@ -18,6 +18,7 @@ from faultscape.arguments import ClassList
 from faultscape.choices import Absent, Connectivity, Match, Per, RegionKind, RegionScale, VoidRule
 from faultscape.classes.class_lists import allowed, resolve, table
 from faultscape.errors import LabelMapError, OptionError
+from faultscape.maps import checked_arrays
 from faultscape.maps.regions import VOID, Overlaps, overlaps
 from faultscape.metrics.overlaps import over_under, region_counts
 from faultscape.nouns import UNKNOWN, Classes
@@ -118,8 +119,8 @@ def regions(
             "regions are made from classes: give classes, or regions='given' for maps of region ids"
         )
     images = (
-        [np.asarray(m) if not np.ma.isMaskedArray(m) else m for m in _listed(truth)],
-        list(_listed(prediction)),
+        [np.asarray(m) if not np.ma.isMaskedArray(m) else m for m in checked_arrays.images(truth, "truth")],
+        checked_arrays.images(prediction, "prediction"),
     )
     if len(images[0]) != len(images[1]):
         raise LabelMapError(
@@ -291,16 +292,7 @@ def mean(values: np.ndarray, axis: int) -> np.ndarray:
 
 def place(label_map: np.ndarray, classes: Classes, where: str) -> np.ndarray:
     """Return a map of places; LabelMapError for masked arrays, wrong shapes and unknown values."""
-    if np.ma.isMaskedArray(label_map):
-        raise LabelMapError(
-            f"{where}: masked arrays are not read, since most libraries silently drop the mask; set those"
-            " pixels to the void id"
-        )
-    label_map = np.asarray(label_map)
-    if label_map.ndim != 2 or label_map.dtype.kind not in "iub" or not label_map.size:
-        raise LabelMapError(
-            f"{where}: expected whole numbers, H x W; got {label_map.dtype} of shape {label_map.shape}"
-        )
+    label_map = checked_arrays.label_map(label_map, where)
     if label_map.min() < 0 or label_map.max() > UNKNOWN:
         raise LabelMapError(
             f"{where}: holds the value {int(label_map.min())}..{int(label_map.max())}; allowed are"
@@ -312,7 +304,3 @@ def place(label_map: np.ndarray, classes: Classes, where: str) -> np.ndarray:
             f"{where}: holds the value {int(label_map[placed == UNKNOWN][0])}; allowed are {allowed(classes)}"
         )
     return placed.astype(np.uint8) if len(classes) < 254 else placed
-
-
-def _listed(maps: Any) -> Any:
-    return [maps] if getattr(maps, "ndim", 0) == 2 else maps

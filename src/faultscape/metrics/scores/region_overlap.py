@@ -24,6 +24,7 @@ import numpy as np
 
 from faultscape.choices import Connectivity
 from faultscape.errors import MetricError, OptionError
+from faultscape.maps import checked_arrays
 from faultscape.maps.regions import number
 from faultscape.metrics.scores.inputs import VOID, check_finite, check_mask, exact_floats, flat
 
@@ -55,7 +56,7 @@ def aupro(
     """
     check_limit("limit", limit)
     known, found, shares = [], [], []
-    scores, masks = _images(score), _images(anomaly)
+    scores, masks = _images(score, "score"), _images(anomaly, "anomaly")
     if len(scores) != len(masks) or not len(scores):
         raise MetricError(
             f"there are {len(scores)} scores and {len(masks)} masks; give one for one, and at least one"
@@ -80,8 +81,11 @@ def region_shares(anomalous: np.ndarray, connectivity: Connectivity = 8) -> np.n
     >>> region_shares(np.array([[True, False, True], [False, False, True]])).tolist()
     [1.0, 0.5, 0.5]
     """
+    anomalous = np.asarray(anomalous)
     if anomalous.ndim != 2:
         raise MetricError(f"regions are made of masks H x W; got shape {anomalous.shape}")
+    if anomalous.dtype != np.bool_:
+        raise MetricError(f"regions are made of masks of bools; got {anomalous.dtype}; compare with == 1")
     numbers, _, areas = number(anomalous.view(np.uint8), connectivity=connectivity, none=0)
     return 1 / areas[numbers[anomalous]]
 
@@ -125,6 +129,8 @@ def check_limit(name: str, value: float) -> None:
         raise OptionError(f"{name}={value} cannot be; expected more than 0 and at most 1")
 
 
-def _images(planes: Planes) -> Sequence[np.ndarray]:
+def _images(planes: Planes, name: str) -> Sequence[np.ndarray]:
     """Return the images as a sequence, from one image, one array of several, or a list."""
-    return [planes] if isinstance(planes, np.ndarray) and planes.ndim == 2 else list(planes)
+    if isinstance(planes, np.ndarray) and planes.ndim == 2:
+        return [planes]
+    return checked_arrays.sequence(planes, name, MetricError)

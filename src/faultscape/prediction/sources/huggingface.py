@@ -26,9 +26,11 @@ from faultscape.prediction.sources.network import Answer, Size
 from faultscape.prediction.sources.torch_network import by_picture, need_torch, only_weights, plain
 from faultscape.prediction.sources.torch_pass import running, watched
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
+from faultscape.uncertainty.networks import folder_weights
 
 BATCH = 8
 QUERIES = ("mask2former", "maskformer", "eomt", "eomt_dinov3")
+_SMALL = (64, 64)  # an image that shows which tensors reach the answer
 _MASKS_AT = (384, 384)  # where the library marginalises Mask2Former's masks, whatever the image size
 
 
@@ -63,17 +65,10 @@ class TransformersNetwork:
             )
             auto = transformers.AutoModelForImageClassification if self._classifies else auto
             safe = any(Path(folder).glob("*.safetensors"))
-            try:
-                with only_weights():
-                    self.module = auto.from_pretrained(
-                        str(folder),
-                        local_files_only=True,
-                        trust_remote_code=False,
-                        use_safetensors=True if safe else None,
-                        dtype=torch.float32,
-                    )
-            except Exception as error:  # noqa: BLE001 - a damaged folder fails anywhere in the library
-                raise ModelError(f"{name}: transformers cannot load it: {library_text(error)}") from None
+            with only_weights():
+                self.module, fit = folder_weights.load(
+                    auto, str(folder), name, use_safetensors=True if safe else None, dtype=torch.float32
+                )
             self._processor = _processor(transformers, str(folder))
         self.module = self.module.eval().to(device)
         names = [str(config.id2label.get(k, k)) for k in range(config.num_labels)]
@@ -81,7 +76,8 @@ class TransformersNetwork:
         self.channels = config.num_labels
         self._plain = inputs_of({"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225], **given}, name)
         self._own = {key: given[key] for key in ("mean", "std") if key in given}
-        self.notes = self._words()
+        self._refuse_random(fit.missing)
+        self.notes = (*self._words(), *folder_weights.unused_note(name, fit.unused))
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
         """Return an image prepared by the library's processor; with ``size``, it only normalises."""
@@ -137,6 +133,26 @@ class TransformersNetwork:
             kept = {layer: plain(value) for layer, value in seen.items()}
         layers = by_picture(kept, len(block), self.name)
         return [Answer(as_pixel(scores[k]), embeddings=layers[k]) for k in range(len(block))]
+
+    def _refuse_random(self, missing: Sequence[str]) -> None:
+        """Raise ModelError if a tensor that the files lack changes the answer. Some do not: the library's
+        networks also have heads and layers that only training uses, or none at all.
+        """
+        with folder_weights.undefined(self.module, missing) as any_undefined:
+            if not any_undefined:
+                return
+            try:
+                shown = self.prepare(np.zeros((*_SMALL, 3), np.uint8), _SMALL, None)
+                (answer,) = self.run(shown[None])
+            except (ModelError, MemoryError):
+                answer = Answer()
+            if answer.scores is not None and not np.isnan(answer.scores).any():
+                return
+        raise ModelError(
+            f"{self.name}: its files lack {folder_weights.some(missing)}, which would be filled with random"
+            " numbers; save the whole trained network, or train this one: `faultscape train STUDY --backbone"
+            " FOLDER`"
+        )
 
     def _marginalised(self, given: Any) -> Any:
         import torch

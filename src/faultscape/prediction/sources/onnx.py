@@ -92,6 +92,12 @@ class OnnxNetwork:
         self.layout = said.get("layout") or ("nhwc" if shape[3] == 3 and shape[1] != 3 else "nchw")
         if self.layout not in ("nchw", "nhwc"):
             raise ModelError(f"{path}: layout {self.layout!r} is not known; use nchw or nhwc")
+        colours = shape[3 if self.layout == "nhwc" else 1]
+        if isinstance(colours, int) and colours > 0 and colours != 3:
+            raise ModelError(
+                f"{path}: takes images of {counted(colours, 'channel')} ({_axes(shape)}); expected 3, red,"
+                " green and blue: N x 3 x H x W or N x H x W x 3"
+            )
         self._padded = shape[0] if isinstance(shape[0], int) and shape[0] > 1 else 0
         self.batch = shape[0] if isinstance(shape[0], int) and shape[0] > 0 else int(said.get("batch", BATCH))
         self.fixed = _fixed(shape[2:4] if self.layout == "nchw" else shape[1:3])
@@ -284,6 +290,15 @@ def _flat(values: np.ndarray, path: str) -> np.ndarray:
             " one channel per class, or labels"
         )
     return flat.astype(np.uint16)
+
+
+def _axes(shape: Sequence[Any]) -> str:
+    """Return a shape in words, axes of any length by their names.
+
+    >>> _axes(["n", 4, 48, None])
+    'n x 4 x 48 x any'
+    """
+    return " x ".join(str(axis or "any") for axis in shape)
 
 
 def _span(values: np.ndarray) -> str:

@@ -20,8 +20,9 @@ from faultscape import plug
 from faultscape.classes.class_lists import allowed, table
 from faultscape.errors import FaultscapeError, LabelMapError, ModelError, OptionError, said_by
 from faultscape.maps import class_answers, runs
-from faultscape.prediction import stamps
+from faultscape.prediction import stamps, trials
 from faultscape.prediction.batches import Batch, Row
+from faultscape.prediction.inference import Output
 from faultscape.prediction.source import Opening, OpenModel, Part, Source, Trial
 from faultscape.prediction.sources.folder import check_size, check_values
 from faultscape.study.settings import ModelOptions, Settings
@@ -165,10 +166,23 @@ class OwnModel(OpenModel):
         return [replace(made[0], rows=checked)]
 
     def try_on(self, trial: Trial) -> None:
-        """Run the model on one image of the study; ModelError if its code fails."""
+        """Run the model twice on one image of the study; ModelError if its code fails or its answers
+        differ.
+        """
         with _own_errors(self._source):
             self._model.try_on(trial)
-        self._yielded([trial.image], Part())
+        first, second = (self._yielded([trial.image], Part())[0].rows[0] for _ in range(2))
+        if first.runs != second.runs:
+            trials.check_same(
+                self._source, self._output(first), self._output(second), "seed what it draws at random"
+            )
+
+    def _output(self, row: Row) -> Output:
+        if row.runs is None:
+            return Output(None, problem=row.problem)
+        if self._settings.classifies:
+            return Output(np.zeros((1, 1), np.uint16), answer=row.runs)
+        return Output(runs.decode(row.runs))
 
     def _checked(self, image: Image, row: Row) -> Row:
         if row.runs is None:

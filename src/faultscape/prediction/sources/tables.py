@@ -394,9 +394,22 @@ def _shares(path: str, values: np.ndarray, key: str = "") -> None:
     off = ~np.isnan(values) & ~((values >= 0) & (values <= 1))
     if off.any():
         row = int(off.any(1).argmax())
-        odd, most = values[row][off[row]][0], np.nanmax(values)
-        per_cent = "; divide percentages by 100" if odd > 1 and most <= 100 else ""
         raise ModelError(
             f"{_line(path, row)}{key and f' of {key}'}: probabilities lie between 0 and 1; got"
-            f" {odd:g}{per_cent}"
+            f" {values[row][off[row]][0]:g}{_cure(values, whole=bool(key))}"
         )
+
+
+def _cure(values: np.ndarray, *, whole: bool) -> str:
+    """Return how to make probabilities of numbers (I, K) that are none: of ``whole`` rows, which hold all
+    classes, percentages are told from logits by their sum.
+
+    >>> _cure(np.array([[70.0, 30.0]]), whole=True), _cure(np.array([[7.0, 1.0]]), whole=True)
+    ('; divide percentages by 100', '; apply softmax to logits')
+    """
+    least, most = np.nanmin(values), np.nanmax(values)
+    if not np.isfinite([least, most]).all():
+        return ""
+    if least < 0 or most > 100 or (whole and (np.abs(values.sum(1) - 100) > 1).any()):
+        return "; apply softmax to logits"
+    return "; divide percentages by 100" + ("" if whole else ", or apply softmax to logits")

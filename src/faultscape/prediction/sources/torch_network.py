@@ -156,7 +156,8 @@ def exported(path: str, options: ModelOptions, device: str = "cpu") -> TorchNetw
         ) from None
     if len(fixed) != 4 or fixed[1] not in (None, 3):
         raise ModelError(
-            f"{path}: takes an input of shape {[n or 'any' for n in fixed]}; expected images, N x 3 x H x W"
+            f"{path}: takes an input of {' x '.join(str(n or 'any') for n in fixed) or 'no shape'}; expected"
+            " images, N x 3 x H x W"
         )
     return TorchNetwork(
         module.to(device), path, _extra(extra[_EXTRA], path), options, device, fixed, channels
@@ -292,6 +293,21 @@ def by_picture(kept: dict[str, np.ndarray], count: int, name: str) -> list[dict[
     return [{layer: value[k] for layer, value in kept.items()} for k in range(count)]
 
 
+def is_classes_last(shape: Sequence[int], shown: Sequence[int]) -> bool:
+    """Whether an output of three axes is h x w x C for an image shown with (H, W): its first two axes have
+    the proportions of the image, and its last two do not.
+
+    >>> is_classes_last((48, 64, 5), (48, 64)), is_classes_last((5, 24, 32), (48, 64))
+    (True, False)
+    """
+    tall, wide = shown
+
+    def fits(height: int, width: int) -> bool:
+        return abs(tall * width - wide * height) <= max(tall, wide)  # a stride may round either side
+
+    return fits(shape[0], shape[1]) and not fits(shape[1], shape[2])
+
+
 def plain(value: Any) -> np.ndarray:
     """Return a tensor as an array, floats as float32."""
     if isinstance(value, tuple | list):
@@ -305,7 +321,8 @@ def plain(value: Any) -> np.ndarray:
 
 def _shapes(program: Any) -> tuple[list[int | None], int | None]:
     """Return the shape of an exported program's first input, None where an axis may have any length, and how
-    many channels its only output has.
+    many channels its only output has, None where its trial decides: it may have its classes last, or give one
+    channel, which is refused there.
     """
     nodes = {node.name: node.meta.get("val") for node in program.graph.nodes}
     shapes = [
@@ -316,8 +333,11 @@ def _shapes(program: Any) -> tuple[list[int | None], int | None]:
         )
         for names in (program.graph_signature.user_inputs, program.graph_signature.user_outputs)
     ]
-    one = len(program.graph_signature.user_outputs) == 1 and len(shapes[1]) in (2, 4)
-    return shapes[0], shapes[1][1] if one else None
+    said = shapes[1]
+    one = len(program.graph_signature.user_outputs) == 1 and len(said) in (2, 4) and said[1] != 1
+    known = [n for n in (*said[1:], *shapes[0][2:]) if n is not None]
+    odd = len(known) == 5 and is_classes_last(known[:3], known[3:])
+    return shapes[0], said[1] if one and not odd else None
 
 
 @contextmanager

@@ -37,9 +37,15 @@ def running(name: str, device: str, precision: str, *, gradients: bool = False) 
         if is_out_of_memory(error):
             torch.cuda.empty_cache()  # nothing where there is no GPU
             raise MemoryError(library_text(error, first_line=True)) from None
-        raise ModelError(
-            f"{name}: the network failed: {type(error).__name__}: {library_text(error, first_line=True)}"
-        ) from None
+        raise ModelError(f"{name}: the network failed: {type(error).__name__}: {_said(error)}") from None
+
+
+def _said(error: BaseException) -> str:
+    """Return what torch says in one line; that of TorchScript is its last, behind a trace of its code."""
+    lines = str(error).strip().splitlines()
+    if len(lines) > 1 and "TorchScript interpreter" in lines[0]:
+        return library_text(RuntimeError(lines[-1].removeprefix("RuntimeError: ")), first_line=True)
+    return library_text(error, first_line=True)
 
 
 @contextmanager

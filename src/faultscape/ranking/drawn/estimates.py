@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from faultscape.errors import RankingError
+from faultscape.maps import checked_arrays
 from faultscape.ties import equal_to_zero
 
 TRUST = 10  # number of labels at which the coefficient gets half its weight
@@ -111,6 +112,7 @@ def lure(
     >>> found.loss, found.covariance.round(6).tolist()
     (array([0.5, 1. ]), [[0.125, 0.0], [0.0, 0.0]])
     """
+    probability = checked_arrays.numbers(probability, "probability", RankingError, "M")
     values = _checked(losses, len(probability), "losses")
     found = _lure(values, probability, pool, span)
     return (
@@ -160,8 +162,15 @@ def prediction_powered(
     ... )  # right as the proxy is, two labels believe it by a sixth: 1/2 + 1/4 / 6
     (array([0.541667]), 0.166667)
     """
-    proxy, drawn = np.atleast_2d(np.asarray(proxy, dtype=float)), np.asarray(drawn, dtype=np.intp)
+    probability = checked_arrays.numbers(probability, "probability", RankingError, "M")
+    proxy = np.atleast_2d(checked_arrays.numbers(proxy, "proxy", RankingError).astype(float))
+    drawn = checked_arrays.whole_numbers(drawn, "drawn", RankingError, "M").astype(np.intp)
     j, number = len(proxy), len(probability)
+    if proxy.ndim > 2 or (drawn.size and not 0 <= drawn.min() <= drawn.max() < proxy.shape[1]):
+        raise RankingError(
+            f"drawn holds places of the proxy's images (J, N); got shape {proxy.shape} and the places"
+            f" {drawn.tolist()[:8]}"
+        )
     values = _checked(losses, number, "losses")
     if len(values) != j or drawn.shape != (number,) or not np.isfinite(proxy).all():
         raise RankingError(
@@ -220,7 +229,7 @@ def margins(losses: np.ndarray, power: float = 1.0) -> np.ndarray:
     array([[ 0.125,  0.   ],
            [-0.125,  0.   ]])
     """
-    losses = np.asarray(losses, dtype=float)
+    losses = checked_arrays.numbers(losses, "losses", RankingError, "J x I").astype(float)
     if power == 1:
         return equal_to_zero(losses - losses.mean(0))
     out = np.empty_like(losses)
@@ -240,7 +249,7 @@ def vote_weights(losses: np.ndarray) -> np.ndarray:
     >>> vote_weights(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]])).round(2)
     array([1.39, 0.85, 0.41])
     """
-    losses = np.atleast_2d(np.asarray(losses, dtype=float))
+    losses = np.atleast_2d(checked_arrays.numbers(losses, "losses", RankingError).astype(float))
     right = (np.nansum(1 - losses, 1) + PRIOR * PRIOR_ACCURACY) / ((~np.isnan(losses)).sum(1) + PRIOR)
     return np.maximum(np.log(right / (1 - right)), LEAST_VOTE)
 
@@ -341,7 +350,9 @@ def _covariance(values: np.ndarray, mean: np.ndarray, probability: np.ndarray, p
 
 def _checked(values: np.ndarray, number: int, what: str) -> np.ndarray:
     """Return (J, M) finite numbers; RankingError for anything else."""
-    values = np.atleast_2d(np.asarray(values, dtype=float))
+    values = np.atleast_2d(checked_arrays.numbers(values, what, RankingError).astype(float))
+    if values.ndim > 2 or not len(values):
+        raise RankingError(f"{what}: expected numbers, J x M; got shape {values.shape}")
     if values.shape[1] != number:
         raise RankingError(f"{what} need one column for each of {number} draws; got {values.shape[1]}")
     if unknown := int((~np.isfinite(values)).any(0).sum()):

@@ -17,7 +17,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, log_expit
 
-from faultscape.errors import OptionError
+from faultscape.errors import OptionError, RankingError
+from faultscape.maps import checked_arrays
 from faultscape.ranking.methods.likelihood import PSEUDO_COUNT, connected, maximise
 from faultscape.ties import DECIMALS
 
@@ -31,9 +32,17 @@ def wins(accuracy: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
     array([[[0. , 1.5],
             [0.5, 0. ]]])
     """
-    accuracy = np.round(np.asarray(accuracy, dtype=float), DECIMALS)
+    accuracy = np.round(
+        checked_arrays.numbers(accuracy, "scores", RankingError, "J x I").astype(float), DECIMALS
+    )
     j, i = accuracy.shape
-    weights = np.ones((1, i)) if weights is None else np.asarray(weights, dtype=float)
+    weights = np.ones((1, i)) if weights is None else weights
+    weights = checked_arrays.numbers(weights, "weights", RankingError, "B x I").astype(float)
+    if weights.shape[1] != i or not len(weights):
+        raise RankingError(
+            f"scores (J, I) have the shape {accuracy.shape}, weights (B, I) {weights.shape}; give them for"
+            " the same images"
+        )
     out = np.empty((len(weights), j, j))
     for k, own in enumerate(accuracy):  # one model at a time keeps J x I in memory, not J x J x I
         out[:, k] = weights @ ((own > accuracy) + 0.5 * (own == accuracy)).T
@@ -52,7 +61,7 @@ def smoothed(wins: np.ndarray, pseudo_count: float = 0.5) -> np.ndarray:
     """
     if not (np.isfinite(pseudo_count) and pseudo_count >= 0):
         raise OptionError(f"the pseudo-count must be a number not below 0; got {pseudo_count}")
-    wins = np.asarray(wins, dtype=float)
+    wins = checked_arrays.square(wins, "wins", RankingError)
     known = np.where(np.isnan(wins), 0.0, wins)
     return known + pseudo_count * (known + np.swapaxes(known, -1, -2) > 0)
 

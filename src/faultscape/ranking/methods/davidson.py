@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from faultscape.errors import RankingError
+from faultscape.maps import checked_arrays
 from faultscape.ranking.methods.bradley_terry import smoothed
 from faultscape.ranking.methods.likelihood import connected
 
@@ -35,8 +36,11 @@ def bradley_terry_ties(
     >>> (s[0] - s[1]).round(6), nu.round(6)  # log(8 / 2), 4 / sqrt(8 x 2)
     (np.float64(1.386294), np.float64(1.0))
     """
-    ties = np.asarray(ties, dtype=float)
-    wins, ties = np.broadcast_arrays(np.asarray(wins, dtype=float), ties)
+    wins, ties = (
+        checked_arrays.square(games, name, RankingError) for name, games in (("wins", wins), ("ties", ties))
+    )
+    checked_arrays.broadcastable(RankingError, wins=wins, ties=ties)
+    wins, ties = np.broadcast_arrays(wins, ties)
     j = wins.shape[-1]
     off = ~np.eye(j, dtype=bool)
     ties = np.where(np.isnan(ties) | ~off, 0.0, ties)

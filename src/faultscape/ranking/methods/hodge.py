@@ -16,6 +16,7 @@ import itertools
 import numpy as np
 
 from faultscape.errors import RankingError
+from faultscape.maps import checked_arrays
 from faultscape.ranking.methods.likelihood import connected, potentials
 
 
@@ -57,6 +58,7 @@ def hodge_split(flow: np.ndarray, weights: np.ndarray | None = None) -> dict[str
     >>> hodge_split(ring - ring.T, ring + ring.T)  # nobody met the model opposite
     {'gradient': 0.0, 'curl': 0.0, 'harmonic': 1.0}
     """
+    flow = checked_arrays.square(flow, "flow", RankingError, "J x J")
     scores, _ = hodge_rank(flow, weights)
     clean, weights, ranked = _edges(flow, weights)
     first, second = np.nonzero(np.triu(weights, 1))
@@ -85,12 +87,17 @@ def hodge_split(flow: np.ndarray, weights: np.ndarray | None = None) -> dict[str
 
 def _edges(flow: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the flow and the weights, zero where nothing counts, and which models are ranked."""
-    flow = np.asarray(flow, dtype=float)
+    flow = checked_arrays.numbers(flow, "flow", RankingError).astype(float)
     if flow.ndim < 2 or flow.shape[-1] != flow.shape[-2]:
         raise RankingError(f"a flow must be a square matrix, models by models; got shape {flow.shape}")
     turned = np.swapaxes(flow, -1, -2)
     known = ~np.isnan(flow) & ~np.isnan(turned) & ~np.eye(flow.shape[-1], dtype=bool)
-    weights = np.where(known, 1.0 if weights is None else np.asarray(weights, dtype=float), 0.0)
+    given = (
+        np.ones(flow.shape) if weights is None else checked_arrays.square(weights, "weights", RankingError)
+    )
+    if given.shape[-2:] != flow.shape[-2:] or given.ndim > flow.ndim:
+        raise RankingError(f"flow has the shape {flow.shape}, weights {given.shape}; expected one shape")
+    weights = np.where(known, given, 0.0)
     if not (np.isfinite(weights) & (weights >= 0)).all() or not np.allclose(
         weights, np.swapaxes(weights, -1, -2), rtol=1e-9
     ):

@@ -17,6 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from faultscape.errors import RankingError
+from faultscape.maps import checked_arrays
 
 PSEUDO_COUNT = (
     0.5  # added to the wins of both sides where two models met, so that a model that always wins has a score
@@ -69,7 +70,7 @@ def maximise(weights: np.ndarray, log: Log, slopes: Slopes) -> np.ndarray:
 
 
 def _clean(weights: np.ndarray) -> np.ndarray:
-    weights = np.asarray(weights, dtype=float)
+    weights = checked_arrays.numbers(weights, "weights", RankingError).astype(float)
     if weights.ndim < 2 or weights.shape[-1] != weights.shape[-2]:
         raise RankingError(
             f"comparisons must be a square matrix, models by models; got shape {weights.shape}"

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from faultscape.errors import OptionError, RankingError
+from faultscape.maps import checked_arrays
 from faultscape.ranking.methods.likelihood import connected
 
 # the consistency index of random reciprocal matrices with entries 1/9, ..., 1/2, 1, ..., 9, by size from 3:
@@ -33,7 +34,12 @@ def smoothed_accuracy(correct: np.ndarray, total: np.ndarray, laplace: float = 1
     """
     if not (np.isfinite(laplace) and laplace >= 0):
         raise OptionError(f"laplace must be a number not below 0; got {laplace}")
-    correct, total = np.broadcast_arrays(np.asarray(correct, dtype=float), np.asarray(total, dtype=float))
+    correct, total = (
+        checked_arrays.numbers(values, name, RankingError).astype(float)
+        for name, values in (("correct", correct), ("total", total))
+    )
+    checked_arrays.broadcastable(RankingError, correct=correct, total=total)
+    correct, total = np.broadcast_arrays(correct, total)
     if not ((correct >= 0) & (correct <= total)).all():
         raise RankingError(
             "correct answers must lie between 0 and the number of images; give 0 of 0 where there is none"
@@ -53,7 +59,7 @@ def dominance(accuracy: np.ndarray) -> np.ndarray:
     array([[1. , 2. ],
            [0.5, 1. ]])
     """
-    accuracy = np.asarray(accuracy, dtype=float)
+    accuracy = checked_arrays.square(accuracy, "accuracy", RankingError)
     if (accuracy < 0).any():
         raise RankingError("accuracies cannot be negative; give NaN where two models were not compared")
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -102,7 +108,7 @@ def _principal(ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the eigenvectors (..., J) that sum to one, and their eigenvalues (...,), NaN where there is
     none.
     """
-    ratios = np.array(ratios, dtype=float)
+    ratios = checked_arrays.numbers(ratios, "ratios", RankingError).astype(float)
     if ratios.ndim < 2 or ratios.shape[-1] != ratios.shape[-2]:
         raise RankingError(f"ratios must be a square matrix, models by models; got shape {ratios.shape}")
     j = ratios.shape[-1]

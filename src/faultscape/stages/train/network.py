@@ -71,7 +71,7 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
     plan = _plan(options, preset, len(withheld.classes), images)
     _need_start(options, preset)
     with descriptions.seeded(options.seed):
-        description, start, file = _backbone(root, options, withheld, plan)
+        description, start, file, told_of_start = _backbone(root, options, withheld, plan)
     if options.init and not preset:  # same input size as the network that it starts from
         plan = replace(plan, size=plan.size or description.size)
     plain = preset is not None and preset.plain_input and not options.init
@@ -119,7 +119,7 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
             f"--crop {plan.crop[0]}x{plan.crop[1]}: both sides must be multiples of {description.multiple}"
             f" for {description.backbone}"
         )
-    notes = []
+    notes = [*told_of_start]
     if preset and told.get("scaled") is False:
         notes.append(f"note: --preset {options.preset}: {preset.notes}")
     if preset and preset.member_blocks and options.head == "batch-ensemble" and not blocks:
@@ -244,9 +244,9 @@ def _need_start(options: TrainOptions, preset: TrainingPreset | None) -> None:
 
 def _backbone(
     root: Path, options: TrainOptions, withheld: Withheld, plan: TrainingPlan
-) -> tuple[Description, Network | None, Path | None]:
-    """Return the description of a backbone with a linear head, the backbone if it is already built, and the
-    user's own file, if any.
+) -> tuple[Description, Network | None, Path | None, tuple[str, ...]]:
+    """Return the description of a backbone with a linear head, the backbone if it is already built, the
+    user's own file, if any, and notes on how weights fit the backbone.
     """
     names, image = withheld.classes.names, max(plan.crop)
     channels = len(names) + (options.loss in ("void-class", "outlier-head"))
@@ -255,7 +255,7 @@ def _backbone(
     if not 0 <= dropout < 1:
         raise OptionError(f"--dropout must be at least 0 and below 1; got {dropout}")
     if options.init:
-        return _of_network(root, options, names, dropout)
+        return *_of_network(root, options, names, dropout), ()
     if not options.backbone:
         raise OptionError(
             "name a network to train: --backbone NAME, or --init NETWORK to start from one in the study"
@@ -264,7 +264,7 @@ def _backbone(
         folder = (
             hub.folder_of(options.backbone, "") if options.backbone.startswith("hf:") else options.backbone
         )
-        start = transformers_networks.of_folder(folder, channels)
+        start, notes = transformers_networks.of_folder(folder, channels)
         config, multiple = transformers_networks.config_of(start)
         if not isinstance(start, Segmenter | DeepLab):
             config = {**config, "num_labels": channels, "id2label": dict(enumerate(names)), "label2id": {}}
@@ -280,7 +280,7 @@ def _backbone(
             config=_plain(config),
             seed=options.seed,
         )
-        return about, start, None
+        return about, start, None, notes
     if is_own(options.backbone):
         file, _, function = options.backbone.rpartition(":")
         start = descriptions.of_file(options.backbone)
@@ -301,6 +301,7 @@ def _backbone(
             ),
             start,
             Path(file),
+            (),
         )
     entry = backbone_named(options.backbone)
     assert entry is not None
@@ -314,7 +315,7 @@ def _backbone(
         multiple=entry.multiple,
         seed=options.seed,
     )
-    return about, None, None
+    return about, None, None, ()
 
 
 def _of_network(

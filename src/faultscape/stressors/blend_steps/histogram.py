@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from faultscape.errors import ImageError
 from faultscape.stressors.blend_steps.kernels.choice import blend_kernels
 from faultscape.stressors.blend_steps.layer import GREY, WHITE, WHOLE, Layer
 
@@ -63,6 +64,9 @@ def channel_counts(image: np.ndarray) -> np.ndarray:
     >>> channel_counts(np.full((2, 2, 3), 7, np.uint8))[:, 7].tolist()
     [4, 4, 4]
     """
+    image = np.asarray(image)
+    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3:
+        raise ImageError(f"expected an image, H x W x 3 uint8; got {image.dtype} of shape {image.shape}")
     return blend_kernels().count_values(image)
 
 

@@ -23,6 +23,7 @@ from typing import Literal
 import numpy as np
 
 from faultscape.errors import ImageError, OptionError
+from faultscape.maps import checked_arrays
 
 Use = Literal["anomaly", "known"]
 SMALLEST = 400  # pixels of an object: 20 x 20 pixels are visible
@@ -108,7 +109,10 @@ def cutout_of_mask(
     >>> cutout.alpha.shape, cutout.corner, cutout.border
     ((2, 4), (2, 1), 2)
     """
-    image, mask = np.asarray(image), np.asarray(mask) > 0
+    image, mask = (
+        np.asarray(image),
+        checked_arrays.numbers(mask, f"{name}: its mask", ImageError, "H x W") > 0,
+    )
     if mask.shape != image.shape[:2]:
         raise ImageError(
             f"{name}: its mask has shape {mask.shape}, its image {image.shape[:2]}; they must have the same"

@@ -18,7 +18,7 @@ from torch import nn
 from faultscape.errors import ModelError, library_text
 from faultscape.library_warnings import without_warnings
 from faultscape.nouns import JsonObject
-from faultscape.uncertainty.networks import deeplab
+from faultscape.uncertainty.networks import deeplab, folder_weights
 from faultscape.uncertainty.networks.segmenter import Segmenter
 
 SEGFORMERS = {  # widths of the stages, their blocks, width of the decoder
@@ -47,9 +47,9 @@ def segformer(size: str, classes: int, dropout: float) -> nn.Module:
     return SegformerForSemanticSegmentation(config)
 
 
-def of_folder(folder: str, classes: int) -> nn.Module:
-    """Return the network in a folder of the library, with its weights; ModelError if it neither segments by
-    class nor is one of ENCODERS.
+def of_folder(folder: str, classes: int) -> tuple[nn.Module, tuple[str, ...]]:
+    """Return the network in a folder of the library, with its weights, and notes on how these fit it;
+    ModelError if it neither segments by class nor is one of ENCODERS, or lacks weights of its encoder.
     """
     import transformers
 
@@ -67,14 +67,30 @@ def of_folder(folder: str, classes: int) -> nn.Module:
         raise ModelError(
             f"{folder}: has no safetensors weights; other formats are not read because they can run code"
         )
-    try:
-        with without_warnings():
-            made = auto.from_pretrained(
-                folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, **told
-            )
-    except Exception as error:  # noqa: BLE001 - a damaged folder fails anywhere in the library
-        raise ModelError(f"{folder}: transformers cannot load it: {library_text(error)}") from None
-    return _with_decoder(config.model_type, made, classes)
+    made, fit = folder_weights.load(auto, folder, folder, use_safetensors=True, **told)
+    return _with_decoder(config.model_type, made, classes), _new_parts(folder, made, fit)
+
+
+def _new_parts(folder: str, made: Any, fit: folder_weights.Fit) -> tuple[str, ...]:
+    """Return notes on the tensors of a network that are new, because its files have only an encoder, and on
+    those that are not used; ModelError if the encoder itself is not whole.
+    """
+    prefix = next((word for word in (made.base_model_prefix, "backbone") if word and hasattr(made, word)), "")
+    inside = f"{prefix}." if prefix else ""
+    if lost := [key for key in fit.missing if key.startswith(inside)]:
+        raise ModelError(
+            f"{folder}: its files lack {folder_weights.some(lost)} of the encoder, which would start at"
+            " random; copy the whole network, or train an architecture from scratch, such as --backbone"
+            " segformer-b0"
+        )
+    new = (
+        (f"note: {folder}: its files lack {folder_weights.some(fit.missing)}, which start at random",)
+        if fit.missing
+        else ()
+    )
+    return new + folder_weights.unused_note(
+        folder, [key for key in fit.unused if prefix and key.startswith(inside)]
+    )
 
 
 def config_of(net: Any) -> tuple[JsonObject, int]:
