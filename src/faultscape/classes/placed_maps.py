@@ -16,6 +16,7 @@ from faultscape.classes.class_lists import allowed, narrow, table
 from faultscape.errors import LabelMapError
 from faultscape.formats.guard import decoding, open_picture, read_bytes
 from faultscape.formats.label_maps import colour_table, read_map
+from faultscape.formats.stored_values import stored_values
 from faultscape.maps.resize import nearest
 from faultscape.nouns import UNKNOWN, Classes
 
@@ -65,7 +66,7 @@ def read_ids(path: str | os.PathLike[str]) -> np.ndarray:
         if data[:6] == b"\x93NUMPY":
             values = np.load(io.BytesIO(data), allow_pickle=False)
         else:
-            values = np.asarray(
+            values = stored_values(
                 open_picture(data, path, LabelMapError, lossless="changes region ids; save them as PNG")
             )
     if values.ndim == 3 and values.shape[2] >= 3 and values.dtype == np.uint8:

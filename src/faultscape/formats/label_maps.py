@@ -15,6 +15,7 @@ import numpy as np
 
 from faultscape.errors import LabelMapError
 from faultscape.formats.guard import decoding, open_picture, read_bytes
+from faultscape.formats.stored_values import stored_values
 from faultscape.nouns import UNKNOWN, Classes
 
 VOID_COLOURS = ((0, 0, 0), (224, 224, 192))  # unless they are those of a class
@@ -71,7 +72,9 @@ def _picture(data: bytes, path: str | os.PathLike[str], colours: np.ndarray | No
         picture = open_picture(
             data, path, LabelMapError, lossless="changes label values; save label maps as PNG"
         )
-        values = np.asarray(picture.convert("RGB") if picture.mode in ("RGBA", "CMYK", "YCbCr") else picture)
+        values = stored_values(
+            picture.convert("RGB") if picture.mode in ("RGBA", "CMYK", "YCbCr") else picture
+        )
     if values.ndim == 2 and values.dtype.kind in "iub":
         return values.astype(np.uint8) if values.dtype == bool else values
     if values.ndim != 3 or values.shape[2] != 3:
