@@ -20,11 +20,12 @@ from PIL import Image as Pillow
 
 from faultscape.classes import mapping as label_names
 from faultscape.classes.class_lists import allowed, table
+from faultscape.classes.palettes import coded_by_palette
+from faultscape.classes.placed_maps import PlacedMaps
 from faultscape.corpus.matches import fit
 from faultscape.corpus.sources import MAP_ENDINGS, Say, find
 from faultscape.errors import FaultscapeError, LabelMapError
 from faultscape.formats.confidence import beside, read_confidence
-from faultscape.formats.label_maps import colour_table, read_map
 from faultscape.maps import array_codes, runs
 from faultscape.nouns import UNKNOWN, Classes
 from faultscape.prediction.batches import NO_MAP, Batch, Row
@@ -48,25 +49,19 @@ class FolderModel:
         working_size: tuple[int, int] | None,
         *,
         resize_maps: bool,
+        given: bool = False,
     ) -> None:
         self._places = table(classes, labels)
         self._allowed = allowed(classes, labels)
-        self._classes = classes
         self._size = working_size
         self._resize = resize_maps
-        self._colours: np.ndarray | None = None
+        self._maps = PlacedMaps(classes, labels, given=given)
 
     def read(self, path: str, width: int, height: int) -> bytes:
         """Return the runs of one map for an image of this size; LabelMapError names the file, the value and
         the allowed values.
         """
-        try:
-            label_map = read_map(path, self._colours)
-        except LabelMapError:
-            if self._colours is not None:
-                raise
-            self._colours = colour_table(self._classes)  # 32 MB, only for maps that code classes by colour
-            label_map = read_map(path, self._colours)
+        label_map = self._maps.values(path)
         check_size(path, label_map, (width, height), self._size, resize_maps=self._resize)
         if label_map.dtype == np.uint16 and label_map.max() < 256:
             # equal maps have equal codes, however their files were written
@@ -140,7 +135,11 @@ class OpenFolder(OpenModel):
     def __init__(self, opening: Opening, settings: Settings) -> None:
         resize = bool(opening.options.get("resize_maps"))
         self._model = FolderModel(
-            settings.class_list, opening.labels, settings.working_size, resize_maps=resize
+            settings.class_list,
+            opening.labels,
+            settings.working_size,
+            resize_maps=resize,
+            given="labels" in opening.options,
         )
         self._folder = opening.source
 
@@ -194,12 +193,11 @@ def origin(source: Source, request: Request) -> Origin:
     maps = Path(place, "labels") if Path(place, "labels").is_dir() else Path(place)
     files = _files(maps, request.shards, request.options.get("pattern"), notes.append)
     coloured = coded_by_colour(list(files.values()))
-    known = (
-        label_names.of_colours(settings)
-        if coloured
-        else request.held or label_names.of_label_ids(settings.class_list, files)
-    )
-    labels = given or known
+    labels = given
+    if not given:
+        labels = request.held or label_names.of_label_ids(settings.class_list, files)
+        coloured = coded_by_palette(files.values(), settings.class_list, labels) or coloured
+        labels = label_names.of_colours(settings) if coloured else labels
     colours = settings.classes.model_dump(include={"names", "ids", "colours", "void"}) if coloured else None
     about = key_of(request.options.get("resize_maps", False), colours)
     rules = key_of(labels, settings.size, settings.classes.ids, settings.classes.void)

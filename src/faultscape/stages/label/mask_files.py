@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -17,12 +18,14 @@ import numpy as np
 
 from faultscape.classes.class_lists import allowed, table
 from faultscape.classes.mapping import of_label_ids
+from faultscape.classes.palettes import coded_by_palette
+from faultscape.classes.placed_maps import PlacedMaps
 from faultscape.corpus.matches import fit, one_kind
 from faultscape.corpus.photos import read_photo
 from faultscape.corpus.sources import find
 from faultscape.errors import CorpusError, ImageError, counted
 from faultscape.formats.pictures import read_rgb
-from faultscape.labelling.catalogue import MaskFormat
+from faultscape.labelling.catalogue import FORMATS, MaskFormat
 from faultscape.labelling.format_calls import plain_errors, read_label
 from faultscape.nouns import Classes
 from faultscape.prediction.sources.folder import check_values
@@ -43,12 +46,21 @@ def readers(
     """
     files, empty = _label_files(path, images, pattern, formats)
     mapping = of_label_ids(classes, {id_: file for id_, (file, form) in files.items() if form.listed})
+    coded_by_palette([file for file, form in files.values() if form.listed], classes, mapping)
     places, words = table(classes, mapping), allowed(classes, mapping)
+    maps = PlacedMaps(classes, mapping)
     read = {
-        id_: partial(_read_label, *found, classes, images[id_], places, words, mapping)
-        for id_, found in files.items()
+        id_: partial(
+            _read_label, file, _with_palettes(form, maps), classes, images[id_], places, words, mapping
+        )
+        for id_, (file, form) in files.items()
     }
     return read, empty
+
+
+def _with_palettes(form: MaskFormat, maps: PlacedMaps) -> MaskFormat:
+    """Return a format of ours whose masks may be coded by the colours of their palettes; others unchanged."""
+    return replace(form, read=lambda path, *_: maps.values(path)) if form.listed and form in FORMATS else form
 
 
 def _label_files(
