@@ -10,7 +10,7 @@ import numpy as np
 
 from faultscape.arguments import ClassList
 from faultscape.classes.class_lists import allowed, resolve, table
-from faultscape.classes.mapping import of_label_ids
+from faultscape.classes.mask_folders import of_label_ids
 from faultscape.classes.palettes import coded_by_palette
 from faultscape.classes.placed_maps import PlacedMaps
 from faultscape.corpus.sources import MAP_ENDINGS, find
@@ -43,8 +43,11 @@ def scale_of_masks(options: ScaleOptions) -> Scale:
     """
     resolved = resolve(options.classes)
     found = find(options.masks, endings=MAP_ENDINGS, pattern=options.pattern)
-    mapping = of_label_ids(resolved, {f.id: f.path for f in found})
-    coded_by_palette([f.path for f in found], resolved, mapping)
+    files, where = [f.path for f in found], ", ".join(options.masks)
+    mapping, note = of_label_ids(where, resolved, files)
+    if note:
+        print(f"{where}: {note}")
+    coded_by_palette(files, resolved, mapping)
     places, maps, histograms = table(resolved, mapping), PlacedMaps(resolved, mapping), []
     with progress("scale", len(found)) as tick:
         for f in found:

@@ -20,6 +20,8 @@ from PIL import Image as Pillow
 
 from faultscape.classes import mapping as label_names
 from faultscape.classes.class_lists import allowed, table
+from faultscape.classes.mapping import LABEL_IDS, TRAIN_IDS
+from faultscape.classes.mask_folders import ask_about_void, named_reading, of_label_ids
 from faultscape.classes.palettes import coded_by_palette
 from faultscape.classes.placed_maps import PlacedMaps
 from faultscape.corpus.matches import fit
@@ -184,20 +186,39 @@ def _files(maps: Path, shards: Shards, pattern: str | None, say: Say) -> dict[st
     return fit(str(maps), rest, collected, pattern=pattern, say=say) | of_made
 
 
+def _reading(source: Source, request: Request, files: Sequence[str]) -> tuple[dict[str, str], str]:
+    """Return what the values of maps mean if no one has said so, and a note; as the same folder was read
+    before, which it must not contradict.
+    """
+    before = request.settings.models.get(request.name)
+    same = before is not None and before.source == source.kept_as(request.source)
+    labels, note = of_label_ids(
+        f"{request.name}={request.source}",
+        request.settings.class_list,
+        files,
+        before=named_reading(before.labels) if before is not None and same else "",
+        again=f"if all maps are of one coding, give --labels {LABEL_IDS} or --labels {TRAIN_IDS}",
+    )
+    return request.held or labels, note
+
+
 def origin(source: Source, request: Request) -> Origin:
     """Return what the maps of a folder depend on: its files, identified by their sizes and times."""
-    del source
     place, settings, notes = request.source, request.settings, list[str]()
-    given = label_names.of_file(request.labels, settings, None) if request.labels else {}
+    given = label_names.of_file(request.labels, settings.class_list, None) if request.labels else {}
     given = given or (request.held if "labels" in request.options else {})
     maps = Path(place, "labels") if Path(place, "labels").is_dir() else Path(place)
     files = _files(maps, request.shards, request.options.get("pattern"), notes.append)
     coloured = coded_by_colour(list(files.values()))
     labels = given
     if not given:
-        labels = request.held or label_names.of_label_ids(settings.class_list, files)
+        labels, note = _reading(source, request, list(files.values()))
+        notes += [f"{request.name}: {note}"] if note else []
         coloured = coded_by_palette(files.values(), settings.class_list, labels) or coloured
         labels = label_names.of_colours(settings) if coloured else labels
+    ask_about_void(
+        f"{request.name}={place}", list(files.values()), settings.class_list, labels, known=map(int, given)
+    )
     colours = settings.classes.model_dump(include={"names", "ids", "colours", "void"}) if coloured else None
     about = key_of(request.options.get("resize_maps", False), colours)
     rules = key_of(labels, settings.size, settings.classes.ids, settings.classes.void)
