@@ -164,6 +164,8 @@ def import_labels(
         raise LabellingError(f"{source}: contains no {form.title} file")
     if options.pattern is not None:
         raise OptionError("--pattern applies to mask files only; a CSV file names the image on each line")
+    if options.labels is not None:
+        raise OptionError("--labels applies to mask files only; in a CSV file classes have names")
     return questions.import_(root, file, column, options.truth, form)
 
 
