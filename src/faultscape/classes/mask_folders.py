@@ -74,7 +74,7 @@ def of_label_ids(
     values, shown = (set[int](), "") if said else _values(files if every else spread(files))
     found = said or (LABEL_IDS if shown else "")
     if before and found and found != before:
-        what = f"{names[said]} is named as" if said else f"{shown} holds the value {max(values)}, one of the"
+        what = f"{names[said]} is named as" if said else f"{shown} holds {max(values)}, which is one of"
         raise LabelMapError(
             f"{where}: {what} Cityscapes' {_NAMED[found]}, but earlier maps were read as {_NAMED[before]};"
             f" {again}"

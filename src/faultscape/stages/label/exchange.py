@@ -205,4 +205,4 @@ def import_masks(root: Path, source: Path, truth: str, kept: Path, called: str) 
     which the page shows.
     """
     options = ImportOptions(str(source), truth, of_one=True, kept=str(kept), called=called)
-    return replace(masks.import_(root, options, None), first="", copies=())
+    return replace(masks.import_(root, options, None), first="", copies=(), unusual=())

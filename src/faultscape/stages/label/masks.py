@@ -25,6 +25,7 @@ from faultscape.stages.label.options import ImportOptions
 from faultscape.stages.label.result import Imported
 from faultscape.stages.label.tool_files import bundles, read_bundles, truth_of
 from faultscape.stages.model_copies import Copies
+from faultscape.stages.unusual_truth import unusual
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import refuse_twin
 from faultscape.study.lock import writing
@@ -157,6 +158,12 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
         first,
         same,
         unchanged,
+        tuple(
+            line
+            for name, one in kept.items()
+            if one.new or one.replaced
+            for line in unusual(root, settings, name)
+        ),
     )
 
 

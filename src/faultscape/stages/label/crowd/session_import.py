@@ -57,7 +57,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
                 first = first or error
                 print(f"{where}: skipped: {error}")
                 continue
-            for line in found.copies:
+            for line in (*found.copies, *found.unusual):
                 print(f"{where}: {line}")
             drawn = found.new + found.replaced + found.unchanged + found.failures
             one = replace(
