@@ -54,13 +54,14 @@ def of_label_ids(
     every: bool = False,
     before: str = "",
     again: str = "",
+    otherwise: str = f"--labels {LABEL_IDS} reads label ids",
 ) -> tuple[dict[str, str], str]:
     """Return the reading of a folder's maps and a note on it, '' if there is nothing to say: Cityscapes'
     label ids if names or values show them, else the coding of the maps read ``before`` (a `named_reading`),
     else train ids. Values of ``every`` file are looked at, or of a few.
 
     LabelMapError for names of both codings, and if the maps read before have the other one; ``again`` says
-    what to do then.
+    what to do then, and ``otherwise`` how maps that fit both are read as label ids.
     """
     if not is_cityscapes(classes) or not files:
         return {}, ""
@@ -84,10 +85,7 @@ def of_label_ids(
     if coding == LABEL_IDS:
         note = "these maps hold Cityscapes label ids (0-33); they are mapped to the 19 classes"
     elif values and not found and not before:
-        note = (
-            "all values fit Cityscapes' train ids and label ids alike; read as train ids (--labels"
-            f" {LABEL_IDS} reads label ids)"
-        )
+        note = f"all values fit Cityscapes' train ids and label ids alike; read as train ids ({otherwise})"
     return (cityscapes_label_ids() if coding == LABEL_IDS else {}), note
 
 

@@ -44,7 +44,8 @@ def scale_of_masks(options: ScaleOptions) -> Scale:
     resolved = resolve(options.classes)
     found = find(options.masks, endings=MAP_ENDINGS, pattern=options.pattern)
     files, where = [f.path for f in found], ", ".join(options.masks)
-    mapping, note = of_label_ids(where, resolved, files)
+    named = "files named *_labelIds are read as label ids"
+    mapping, note = of_label_ids(where, resolved, files, otherwise=named)
     if note:
         print(f"{where}: {note}")
     coded_by_palette(files, resolved, mapping)
