@@ -4,7 +4,6 @@ palettes in another order, and 255 for a class.
 
 from __future__ import annotations
 
-import io
 import struct
 import zlib
 from pathlib import Path
@@ -83,13 +82,6 @@ def bmp_of_4_bits(path: Path, ids: np.ndarray) -> Path:
     start = 14 + len(head) + len(palette)
     path.write_bytes(b"BM" + struct.pack("<IHHI", start + len(rows), 0, 0, start) + head + palette + rows)
     return path
-
-
-def as_bytes(image: Image.Image, form: str) -> bytes:
-    """Return an image as the bytes of a file."""
-    out = io.BytesIO()
-    image.save(out, form)
-    return out.getvalue()
 
 
 def white_for_one(ids: np.ndarray) -> np.ndarray:

@@ -241,3 +241,15 @@ def test_collect_tells_much_void_in_the_truth_of_a_data_set(
     ]
     assert main(line) == 0
     assert "note: 50 % of the pixels of truth labels are void\n" in capsys.readouterr().out
+
+
+def test_measure_tells_a_class_of_two_that_never_occurs(masks: Path) -> None:
+    for k in range(FRAMES):
+        made.write(masks / "ground" / f"{k}.png", np.zeros(SHAPE, np.uint8))
+    said = "the truth never has a crack, but models predict it (m on "
+    for truth in ("ground", "truth-ids"):
+        models = {"m": str(masks / "maps-ids")}
+        found = fs.measure(
+            str(masks / truth), models, classes=str(masks / "void.json"), output=str(masks / truth / "out")
+        )
+        assert any(said in note for note in found.document["notes"]) == (truth == "ground")

@@ -106,7 +106,7 @@ def open_picture(
     if lossless and picture.format in ("JPEG", "WEBP"):
         raise error(f"{path}: {picture.format} {lossless}")
     if picture.format == "BMP" and picture.mode == "L" and data[28:30] == b"\4\0":
-        # Pillow reads two pixels as one
+        # Pillow takes two of its pixels for one, or fails
         raise error(f"{path}: is a grey BMP of 4 bits, which cannot be read; save it as PNG")
     if whole and (pages := _pages(picture)) > 1:
         many = f"more than {_MOST_PAGES}" if pages > _MOST_PAGES else str(pages)

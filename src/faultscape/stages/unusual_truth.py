@@ -6,7 +6,7 @@ images, spread over the study, because decoding all would take long.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -58,18 +58,28 @@ def _predicted(
     root: Path, settings: Settings, truth: str, images: Sequence[tuple[int, str]], missing: Sequence[int]
 ) -> list[str]:
     """Return a sentence about the ``missing`` classes that models predict on these images."""
-    classes = settings.class_list
     shares = {model: _shares(root, settings, model, images) for model in settings.models}
-    shares = {model: share for model, share in shares.items() if share is not None}
+    known = {model: share for model, share in shares.items() if share is not None}
+    line = only_predicted(f"truth {truth}", settings.class_list.names, missing, known)
+    return [f"note: {line}"] if line else []
+
+
+def only_predicted(
+    truth: str, names: Sequence[str], missing: Sequence[int], shares: Mapping[str, np.ndarray]
+) -> str:
+    """Return a sentence about the classes that are ``missing`` in a truth although models predict them often,
+    or ''; ``shares`` is {model: share of the pixels (C + 1,) that it gives each class}.
+    """
     if not shares:
-        return []
+        return ""
     mean = np.mean([*shares.values()], axis=0)
-    if not (found := [place for place in missing if mean[place] >= _MUCH_PREDICTED]):
-        return []
-    named = ", ".join(classes.names[place] for place in found[:_NAMED])
+    found = [place for place in missing if mean[place] >= _MUCH_PREDICTED]
+    if not found:
+        return ""
+    named = ", ".join(names[place] for place in found[:_NAMED])
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     each = ", ".join(f"{model} on {100 * share[found].sum():.0f} %" for model, share in shares.items())
-    return [f"note: truth {truth} never has {named}{more}, but models predict it ({each} of the pixels)"]
+    return f"{truth} never has {named}{more}, but models predict it ({each} of the pixels)"
 
 
 def _shares(
