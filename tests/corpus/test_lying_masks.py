@@ -59,6 +59,11 @@ def test_a_mask_of_several_pages_is_refused(ending: str, tmp_path: Path) -> None
             read(path)
 
 
+def test_scores_of_several_pages_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(errors.MetricError, match="has 2 pages"):
+        read_scores(lying_masks.of_pages(tmp_path / "score.tif", ROWS, OTHER))
+
+
 @pytest.mark.parametrize("ending", [".tif", ".gif", ".png", ".webp"])
 def test_an_image_of_several_pages_is_refused(ending: str, tmp_path: Path) -> None:
     path = lying_masks.of_pages(tmp_path / f"image{ending}", ROWS * 9, OTHER * 9, ROWS)

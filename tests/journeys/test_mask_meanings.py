@@ -126,6 +126,16 @@ def test_other_values_are_no_question(masks: Path, values: list[int]) -> None:
     assert "255" not in read_settings(Path(study)).truths["labels"].labels
 
 
+def test_one_mask_after_others_that_show_what_255_is_is_no_question(masks: Path) -> None:
+    study = str(masks / "study")
+    fs.collect(study, str(masks / "images"), classes=str(masks / "void.json"))
+    made.write(masks / "first" / "0.png", np.resize(np.array([0, 1, 255], np.uint8), SHAPE))
+    made.write(masks / "second" / "1.png", np.resize(np.array([0, 255], np.uint8), SHAPE))
+    answers(refused_line("label", "import", study, masks / "second"))
+    assert fs.label.import_(study, str(masks / "first")).new == 1
+    assert fs.label.import_(study, str(masks / "second")).new == 1
+
+
 CITY = {"label ids": [7, 8, 11, 26, 0], "train ids": [0, 1, 2, 13, 255], "both": [7, 8, 11, 17, 5]}
 
 

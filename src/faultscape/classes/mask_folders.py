@@ -24,6 +24,7 @@ from faultscape.nouns import UNKNOWN, Classes
 
 SPREAD = 64  # files whose values are looked at where all are too many
 _VOID = 255  # void in most data sets, and white in masks of two values
+_FEW = 3  # of many classes, fewer maps may well hold one class and void
 _NAMED = {LABEL_IDS: "label ids", TRAIN_IDS: "train ids"}
 
 
@@ -127,7 +128,7 @@ def ask_about_void(
     """
     places = table(classes, labels)
     held, others = set[int](), set[int]()
-    if len(classes) < 2:
+    if len(classes) < 2 or (len(classes) > 2 and len(files) < _FEW):
         return
     maps = PlacedMaps(classes, labels)
     for file in files:

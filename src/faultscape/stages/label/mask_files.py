@@ -23,7 +23,7 @@ from faultscape.classes.placed_maps import PlacedMaps
 from faultscape.corpus.matches import fit, one_kind
 from faultscape.corpus.photos import read_photo
 from faultscape.corpus.sources import find
-from faultscape.errors import CorpusError, ImageError, LabellingError, counted
+from faultscape.errors import CorpusError, ImageError, LabellingError, LabelMapError, counted
 from faultscape.formats.pictures import read_rgb
 from faultscape.labelling.catalogue import FORMATS, MaskFormat
 from faultscape.labelling.format_calls import plain_errors, read_label
@@ -38,12 +38,14 @@ Reader = Callable[[], np.ndarray]
 class MaskRules:
     """What the values of masks mean: as a person says now (``given``, {value: class or void}), or as masks
     of the same truth were read ``before`` (None: there are none); ``again`` says what to do about masks that
-    were read otherwise.
+    were read otherwise. ``shows_void`` returns whether earlier masks hold several classes and void, so that
+    no question about void is open.
     """
 
     given: Mapping[str, str] = field(default_factory=dict)
     before: Mapping[str, str] | None = None
     again: str = ""
+    shows_void: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,11 @@ def _meaning(
         print(f"note: {path}: {note}\n" if note else "", end="")
         coded_by_palette(files, classes, mapping)
     void = "--labels {}=void" if classes.void else "--labels {0}=void, with void = [{0}] in study.toml"
-    ask_about_void(str(path), files, classes, mapping, known=map(int, said), if_void=void)
+    try:
+        ask_about_void(str(path), files, classes, mapping, known=map(int, said), if_void=void)
+    except LabelMapError:
+        if not rules.shows_void():
+            raise
     return mapping, bool(said)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -178,7 +179,18 @@ def _rules(root: Path, settings: Settings, options: ImportOptions) -> MaskRules:
         None if before is None else before.labels,
         f"import them under another name (--truth NAME), or take back the earlier ones with"
         f" `{shlex.join(line)}` and import all in one folder",
+        partial(_shows_void, root, settings, options.truth) if before is not None else lambda: False,
     )
+
+
+def _shows_void(root: Path, settings: Settings, truth: str) -> bool:
+    """Whether the labels of a truth hold several classes and void."""
+    folder, classes = label_maps.truth(root, truth), settings.class_list
+    held = set[int]()
+    for name, part in read_manifest(folder).items():
+        for code in label_maps.read_maps(folder, int(name), part).values():
+            held.update(runs.labels(code).tolist())
+    return len(held & {*classes.ids}) > 1 and bool(held & {*classes.void})
 
 
 class Kept:
