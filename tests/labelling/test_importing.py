@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,10 +13,11 @@ from PIL import Image
 
 import faultscape as fs
 import made
-from faultscape.errors import LabellingError, OptionError
+from faultscape.errors import CorpusError, LabellingError, OptionError
 from faultscape.formats.label_tools.named_ids import id_of
 from faultscape.maps import runs
 from faultscape.nouns import Classes
+from faultscape.stages.label import tool_files
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.logs import read_failures
 from faultscape.study.tables.selections import read_selection
@@ -303,3 +305,10 @@ def test_what_a_kill_left_of_labels_that_were_taken_back_is_swept_and_they_stay(
     fs.label.import_(study, str(masks(corpus, tmp_path / "more", 3)))
     assert {path.name for path in kept.iterdir()} == {part.name, "manifest.json"}
     assert [row.id for row in label_maps.read_stored(kept, 0)] == [corpus.ids[0]]
+
+
+def test_two_images_of_a_file_that_fit_one_are_told_by_their_names() -> None:
+    labels = [SimpleNamespace(image=name) for name in ("day/one.png", "night/one.png")]
+    images = {name: SimpleNamespace(id=name, parent="") for name in ("one", "two")}
+    with refused(CorpusError, "^tool.json: night/one.png and tool.json: day/one.png both match image 'one'"):
+        tool_files._fitting(Path("tool.json"), labels, images)  # type: ignore[arg-type]

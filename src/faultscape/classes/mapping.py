@@ -1,5 +1,5 @@
-"""What each of a model's own labels means: by a file, by the network's class names for labels missing in the
-file, by position, or as Cityscapes' label ids.
+"""What each of a model's own labels means: by a file or pairs, by the network's class names for labels
+missing there, by position, or as one of Cityscapes' codings.
 
 Conventions: a mapping is {own label number as text: class name or ``void``}, many to one; the empty mapping
 means the class list's own ids.
@@ -8,7 +8,6 @@ means the class list's own ids.
 from __future__ import annotations
 
 import json
-import os
 import re
 import tomllib
 from collections import Counter
@@ -19,10 +18,11 @@ from typing import Protocol
 from faultscape.classes.built_in import cityscapes, cityscapes_label_ids
 from faultscape.classes.class_lists import MAX_LABEL, table
 from faultscape.classes.names import shared
-from faultscape.errors import ClassesError, LabelMapError, closest
-from faultscape.formats.label_maps import read_map
+from faultscape.errors import ClassesError, closest
 from faultscape.nouns import Classes
 from faultscape.study.settings import Settings
+
+LABEL_IDS, TRAIN_IDS = "label-ids", "train-ids"  # what --labels takes besides files and pairs
 
 
 class Channels(Protocol):
@@ -49,7 +49,7 @@ def of_network(
     ClassesError names every label without a class.
     """
     classes, names = settings.class_list, network.class_names
-    given = of_file(labels, settings, names)
+    given = of_file(labels, classes, names)
     if names and (given or not held):
         mapping = given | _by_names(name, names, given, settings, labels, unmapped)
     elif given and unmapped:
@@ -190,14 +190,23 @@ def checked(name: str, mapping: dict[str, str], settings: Settings) -> None:
         ) from None
 
 
-def of_file(labels: str | None, settings: Settings, names: list[str] | None) -> dict[str, str]:
+def of_file(labels: str | None, classes: Classes, names: list[str] | None) -> dict[str, str]:
     """Return {own label number: class name} of a mapping file, whose labels are numbers or ``names`` of
     channels; ClassesError names what cannot be mapped.
+
+    Instead of a file, ``labels`` may be pairs, 255=car,254=void: without ``names`` other labels are then ids
+    of the class list. Or it names one of Cityscapes' codings.
+
+    >>> from faultscape.classes.class_lists import resolve
+    >>> of_file("255=class-1,7=void", resolve(2), None)
+    {'0': 'class-0', '1': 'class-1', '255': 'class-1', '7': 'void'}
     """
     if labels is None:
         return {}
-    known, out = settings.class_list.names, {}
-    for key, value in _read(labels).items():
+    if labels in (LABEL_IDS, TRAIN_IDS) and not Path(labels).exists():
+        return _of_coding(labels, classes)
+    known, pairs, out = classes.names, _pairs(labels), dict[str, str]()
+    for key, value in (pairs or _read(labels)).items():
         if value != "void" and value not in known:
             raise ClassesError(
                 f"{labels}: maps {key!r} to {value!r}, which is not a class of the study"
@@ -211,9 +220,35 @@ def of_file(labels: str | None, settings: Settings, names: list[str] | None) -> 
                 f" {MAX_LABEL}{own}.{closest(key, names or [])}"
             )
         out |= dict.fromkeys(places or [str(int(key))], value)
+    if pairs and names is None:
+        ids = {str(id_): name for id_, name in zip(classes.ids, known, strict=True)}
+        out = ids | {str(id_): "void" for id_ in classes.void} | out
     if not names:
-        _need_class(labels, out, settings.class_list)
+        _need_class(labels, out, classes)
     return out
+
+
+def _pairs(labels: str) -> dict[str, str]:
+    """Return {label: class} of pairs as an option takes them; none if this is a file's name.
+
+    >>> _pairs("0=road, wet,255=void"), _pairs("labels.json")
+    ({'0': 'road, wet', '255': 'void'}, {})
+    """
+    found = re.split(r"(?:^|,)\s*(\d+)=", labels)
+    if found[0] or Path(labels).exists():
+        return {}
+    return {label: name.strip() for label, name in zip(found[1::2], found[2::2], strict=True)}
+
+
+def _of_coding(coding: str, classes: Classes) -> dict[str, str]:
+    """Return the mapping of one of Cityscapes' codings; ClassesError if the classes are others."""
+    if classes.names != cityscapes().names:
+        raise ClassesError(
+            f"--labels {coding} is for Cityscapes' 19 classes; the classes here are {_some(classes.names)}"
+        )
+    ids = {str(id_): name for id_, name in zip(classes.ids, classes.names, strict=True)}
+    voids = {str(id_): "void" for id_ in classes.void}
+    return cityscapes_label_ids() if coding == LABEL_IDS else ids | voids
 
 
 def _read(labels: str) -> dict[str, str]:
@@ -260,23 +295,3 @@ def of_colours(settings: Settings) -> dict[str, str]:
     classes = settings.class_list
     voids = {str(classes.void[0]): "void"} if classes.void else {}
     return {str(id_): name for id_, name in zip(classes.ids, classes.names, strict=True)} | voids
-
-
-def of_label_ids(classes: Classes, files: dict[str, str]) -> dict[str, str]:
-    """Return the mapping for Cityscapes' label ids if a folder of maps holds them."""
-    if classes.names != cityscapes().names or not files:
-        return {}
-    first = next(iter(files.values()))
-    named = "labelids" in os.path.basename(first).lower()
-    try:
-        values = (
-            set()
-            if named
-            else {int(v) for path in list(files.values())[:8] for v in set(read_map(path).ravel().tolist())}
-        )
-    except LabelMapError:
-        values = set()
-    if not named and not values & set(range(19, 34)):
-        return {}
-    print("these maps hold Cityscapes label ids (0-33); they are mapped to the 19 classes")
-    return cityscapes_label_ids()

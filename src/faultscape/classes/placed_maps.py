@@ -13,35 +13,46 @@ from collections.abc import Mapping
 import numpy as np
 
 from faultscape.classes.class_lists import allowed, narrow, table
+from faultscape.classes.palettes import palettes_of
 from faultscape.errors import LabelMapError
 from faultscape.formats.guard import decoding, open_picture, read_bytes
 from faultscape.formats.label_maps import colour_table, read_map
+from faultscape.formats.stored_values import stored_values
 from faultscape.maps.resize import nearest
 from faultscape.nouns import UNKNOWN, Classes
 
 
 class PlacedMaps:
     """Reads label maps of one kind of files; ``labels`` maps their own values to class names, if these are
-    not the class list's ids.
+    not the class list's ids. Labels that a person has ``given`` hold whatever colours a palette shows.
     """
 
-    def __init__(self, classes: Classes, labels: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, classes: Classes, labels: Mapping[str, str] | None = None, *, given: bool = False
+    ) -> None:
         self._classes, self._labels = classes, labels
         self._places = narrow(table(classes, labels))
         self._unknown = int(np.iinfo(self._places.dtype).max) if self._places.dtype == np.uint8 else UNKNOWN
+        self._palettes = None if given else palettes_of(classes, labels)
         self._colours: np.ndarray | None = None
+
+    def values(self, path: str | os.PathLike[str]) -> np.ndarray:
+        """Return a map in the file's own values, of the class list if it is coded by colour; LabelMapError if
+        it cannot be read.
+        """
+        try:
+            return read_map(path, self._colours, self._palettes)
+        except LabelMapError as error:
+            if self._colours is not None or "three channels" not in str(error):
+                raise
+        self._colours = colour_table(self._classes)  # 32 MB, made once classes are coded by colour
+        return read_map(path, self._colours, self._palettes)
 
     def read(self, path: str | os.PathLike[str], size: tuple[int, int] | None = None) -> np.ndarray:
         """Return a map of places, resized to ``size`` (width, height) if given; LabelMapError names the file
         and the value.
         """
-        try:
-            label_map = read_map(path, self._colours)
-        except LabelMapError:
-            if self._colours is not None:
-                raise
-            self._colours = colour_table(self._classes)  # 32 MB, made once classes are coded by colour
-            label_map = read_map(path, self._colours)
+        label_map = self.values(path)
         placed = self._places[label_map]
         if (bad := placed == self._unknown).any():
             value, known = int(label_map[bad][0]), allowed(self._classes, self._labels)
@@ -65,7 +76,7 @@ def read_ids(path: str | os.PathLike[str]) -> np.ndarray:
         if data[:6] == b"\x93NUMPY":
             values = np.load(io.BytesIO(data), allow_pickle=False)
         else:
-            values = np.asarray(
+            values = stored_values(
                 open_picture(data, path, LabelMapError, lossless="changes region ids; save them as PNG")
             )
     if values.ndim == 3 and values.shape[2] >= 3 and values.dtype == np.uint8:

@@ -40,6 +40,11 @@ UNREADABLE = (  # what NumPy, Pillow and zip raise for damaged or malicious file
 )
 _DRAWINGS = ("EPS", "WMF", "EMF")  # Pillow runs these through Ghostscript or Windows
 _BANDS = 277  # the TIFF tag of samples per pixel
+# formats whose pages or frames are separate images; in others (MPO, of phones) they are previews of one
+_OF_PAGES = ("TIFF", "GIF", "PNG", "WEBP")
+_MOST_PAGES = 1000  # counted at most
+# TIFF tag with the bits of a page that is a smaller copy (1) or a transparency mask (4) of another
+_PAGE_KIND, _NO_OWN_IMAGE = 254, 1 | 4
 _TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 Path = str | os.PathLike[str]
 logging.getLogger("PIL").addHandler(logging.NullHandler())  # its errors are ours to say, not a line beside
@@ -74,9 +79,14 @@ def decoding(path: Path, error: type[FaultscapeError]) -> Iterator[None]:
         raise error(f"{path}: {getattr(fault, 'strerror', None) or library_text(fault)}") from None
 
 
-def open_picture(data: bytes, path: Path, error: type[FaultscapeError], *, lossless: str = "") -> Image.Image:
+def open_picture(
+    data: bytes, path: Path, error: type[FaultscapeError], *, lossless: str = "", whole: bool = True
+) -> Image.Image:
     """Return an image of bounded size, not yet decoded; ``lossless`` says why lossy formats are refused. Use
     it within `decoding`.
+
+    A file of several pages or frames is refused, because which of them is meant is unknown; they are counted
+    only if ``data`` is the ``whole`` file.
     """
     try:
         picture = Image.open(io.BytesIO(data))
@@ -86,8 +96,8 @@ def open_picture(data: bytes, path: Path, error: type[FaultscapeError], *, lossl
         if (bands := _bands(data)) not in (0, 1, 3, 4):
             raise error(
                 f"{path}: this TIFF has {bands} bands; images of 1 band (grey), 3 (red, green, blue) or 4"
-                " (with alpha) are read, and labels or scores of 1; save the bands that are meant as PNG, scores as"
-                " .npy"
+                " (with alpha) are read, and labels or scores of 1; save the bands that are meant as PNG,"
+                " scores as .npy"
             ) from None
         raise error(
             f"{path}: this TIFF is damaged, or has 64-bit pixels or more than 16 bits per colour; convert an"
@@ -104,6 +114,12 @@ def open_picture(data: bytes, path: Path, error: type[FaultscapeError], *, lossl
         )
     if lossless and picture.format in ("JPEG", "WEBP"):
         raise error(f"{path}: {picture.format} {lossless}")
+    if picture.format == "BMP" and picture.mode == "L" and data[28:30] == b"\4\0":
+        # Pillow takes two of its pixels for one, or fails
+        raise error(f"{path}: is a grey BMP of 4 bits, which cannot be read; save it as PNG")
+    if whole and (pages := _pages(picture)) > 1:
+        many = f"more than {_MOST_PAGES}" if pages > _MOST_PAGES else str(pages)
+        raise error(f"{path}: has {many} pages; only one can be read: save each as a file of its own")
     return picture
 
 
@@ -118,3 +134,21 @@ def _bands(data: bytes) -> int:
         return int(tags.get(_BANDS, 1))
     except UNREADABLE:
         return 0
+
+
+def _pages(picture: Image.Image) -> int:
+    """Return how many images a file holds; smaller copies of its first page, and masks, are not counted."""
+    if picture.format not in _OF_PAGES:
+        return 1
+    if picture.format != "TIFF":
+        return int(getattr(picture, "n_frames", 1))
+    pages = 1
+    try:
+        for number in range(1, _MOST_PAGES + 1):
+            picture.seek(number)
+            pages += not getattr(picture, "tag_v2", {}).get(_PAGE_KIND, 0) & _NO_OWN_IMAGE
+    except UNREADABLE:
+        pass  # the end of the file, or a page that cannot be read: the first one can
+    finally:
+        picture.seek(0)
+    return pages

@@ -9,23 +9,30 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
 
 from faultscape.errors import LabelMapError
 from faultscape.formats.guard import decoding, open_picture, read_bytes
+from faultscape.formats.stored_values import stored_values
 from faultscape.nouns import UNKNOWN, Classes
 
+Colour = tuple[int, int, int]
+# returns the values that (H, W) values of a file mean, whose palette gives them these colours
+Palette = Callable[[np.ndarray, Sequence[Colour], str], np.ndarray]
 VOID_COLOURS = ((0, 0, 0), (224, 224, 192))  # unless they are those of a class
 
 
-def read_map(path: str | os.PathLike[str], colours: np.ndarray | None = None) -> np.ndarray:
-    """Return a label map; ``colours`` is the table from `colour_table`. LabelMapError names the file and the
-    fault.
+def read_map(
+    path: str | os.PathLike[str], colours: np.ndarray | None = None, palette: Palette | None = None
+) -> np.ndarray:
+    """Return a label map; ``colours`` is the table from `colour_table`, ``palette`` tells what values with a
+    palette mean (default: themselves). LabelMapError names the file and the fault.
     """
     data = read_bytes(path, LabelMapError)
-    values = _npy(data, path) if data[:6] == b"\x93NUMPY" else _picture(data, path, colours)
+    values = _npy(data, path) if data[:6] == b"\x93NUMPY" else _picture(data, path, colours, palette)
     if values.dtype not in (np.uint8, np.uint16):
         low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
         if low < 0 or high > 65535:
@@ -66,12 +73,19 @@ def _npy(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
     return values
 
 
-def _picture(data: bytes, path: str | os.PathLike[str], colours: np.ndarray | None) -> np.ndarray:
+def _picture(
+    data: bytes, path: str | os.PathLike[str], colours: np.ndarray | None, palette: Palette | None
+) -> np.ndarray:
     with decoding(path, LabelMapError):
         picture = open_picture(
             data, path, LabelMapError, lossless="changes label values; save label maps as PNG"
         )
-        values = np.asarray(picture.convert("RGB") if picture.mode in ("RGBA", "CMYK", "YCbCr") else picture)
+        values = stored_values(
+            picture.convert("RGB") if picture.mode in ("RGBA", "CMYK", "YCbCr") else picture
+        )
+        shown = picture.getpalette() if picture.mode == "P" and palette is not None else None
+    if palette is not None and shown:
+        return palette(values, list(zip(shown[::3], shown[1::3], shown[2::3], strict=True)), os.fspath(path))
     if values.ndim == 2 and values.dtype.kind in "iub":
         return values.astype(np.uint8) if values.dtype == bool else values
     if values.ndim != 3 or values.shape[2] != 3:

@@ -54,7 +54,7 @@ def size_of(data: bytes, path: str | os.PathLike[str]) -> tuple[int, int]:
     not there.
     """
     with decoding(path, ImageError):
-        picture = open_picture(data, path, ImageError)
+        picture = open_picture(data, path, ImageError, whole=False)
         width, height = picture.size
         turned = picture.getexif().get(0x0112, 1) in (5, 6, 7, 8)
     return (height, width) if turned else (width, height)

@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 from faultscape.errors import LabelMapError
-from faultscape.formats.label_maps import VOID_COLOURS, colour_table, read_map
+from faultscape.formats.label_maps import VOID_COLOURS, Palette, colour_table, read_map
 from faultscape.nouns import Classes
 
 
@@ -95,12 +95,14 @@ def encode_pixels(pixels: np.ndarray) -> bytes:
     return out.getvalue()
 
 
-def read(path: str | os.PathLike[str], classes: Classes | None = None) -> np.ndarray:
-    """Return the (H, W) ids of a label map file; RGB images are read by the colours of ``classes``. Errors:
-    LabelMapError.
+def read(
+    path: str | os.PathLike[str], classes: Classes | None = None, *, palette: Palette | None = None
+) -> np.ndarray:
+    """Return the (H, W) ids of a label map file; RGB images are read by the colours of ``classes``, and
+    values with a palette mean what ``palette`` returns. Errors: LabelMapError.
     """
     try:
-        return read_map(path)
+        return read_map(path, palette=palette)
     except LabelMapError as error:
         if classes is None or "three channels" not in str(error):
             raise

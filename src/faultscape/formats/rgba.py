@@ -2,8 +2,8 @@
 invisible.
 
 Conventions: (H, W, 4) uint8, red, green, blue, alpha; 255 is opaque. Palettes and single transparent colours
-become alpha; premultiplied colours are divided by alpha. For an animation, the first frame is read. More than
-8 bits are converted to 8 by `deep_pictures`.
+become alpha; premultiplied colours are divided by alpha. More than 8 bits are converted to 8 by
+`deep_pictures`.
 """
 
 from __future__ import annotations

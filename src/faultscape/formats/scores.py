@@ -18,6 +18,7 @@ from PIL import Image
 
 from faultscape.errors import MetricError
 from faultscape.formats.guard import decoding, open_picture, read_bytes
+from faultscape.formats.stored_values import stored_values
 
 SCORE_ENDINGS = frozenset([".npy", ".npz", ".tif", ".tiff", ".png"])
 _MAX_BYTES = 1 << 33
@@ -30,7 +31,7 @@ def read_scores(
     """Return (H, W) scores; MetricError names the file and the fault; without ``check`` they may be NaN, as
     in pixels that are not judged.
     """
-    values = _values(path)
+    values = _values(path, stored=scale is not None)
     if values.ndim == 3 and 1 in (values.shape[0], values.shape[2]):
         values = values[0] if values.shape[0] == 1 else values[..., 0]
     if values.ndim != 2 or not values.size or values.dtype.kind not in "fiub" or values.dtype.itemsize > 8:
@@ -106,8 +107,10 @@ def finite(values: np.ndarray, path: str | os.PathLike[str]) -> np.ndarray:
     return values
 
 
-def _values(path: str | os.PathLike[str]) -> np.ndarray:
-    """Return the array in a file, never objects, and within bounds."""
+def _values(path: str | os.PathLike[str], *, stored: bool = False) -> np.ndarray:
+    """Return the array in a file, never objects, and within bounds; of a grey image brightness, or the
+    numbers as ``stored``.
+    """
     data = read_bytes(path, MetricError)
     with decoding(path, MetricError):
         if data[:6] == b"\x93NUMPY":
@@ -125,7 +128,7 @@ def _values(path: str | os.PathLike[str]) -> np.ndarray:
                 if not isinstance(values := held[names[0]], np.ndarray):
                     raise MetricError(f"{path}: holds {names[0]}, which is not a NumPy array")
                 return _native(values)
-        return _picture(data, path)
+        return _picture(data, path, stored=stored)
 
 
 def _native(values: np.ndarray) -> np.ndarray:
@@ -133,16 +136,15 @@ def _native(values: np.ndarray) -> np.ndarray:
     return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
-def _picture(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
+def _picture(data: bytes, path: str | os.PathLike[str], *, stored: bool) -> np.ndarray:
     picture = open_picture(
         data, path, MetricError, lossless="changes values; save scores as .npy, float TIFF or 16-bit PNG"
     )
-    picture.load()
+    values = stored_values(picture) if stored else np.asarray(picture)
     if picture.mode not in ("L", "F", "I;16", "I;16B", "I;16L", "I"):
         raise MetricError(
             f"{path}: pixels of mode {picture.mode} cannot be scores; expected one grey channel of 8, 16 or"
             " 32 bits"
         )
-    values = np.asarray(picture)
     whole = picture.mode.startswith("I") and values.min() >= 0 and values.max() <= 65535
     return values.astype(np.uint16) if whole else values

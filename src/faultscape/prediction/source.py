@@ -140,7 +140,7 @@ class Origin:
 
 def _of_rules(source: Source, request: Request) -> Origin:
     """Return the origin of a model whose maps depend on its digest, its options and the images."""
-    given = of_file(request.labels, request.settings, None) if request.labels else {}
+    given = of_file(request.labels, request.settings.class_list, None) if request.labels else {}
     digest = source.digest(request.source, request.options)
     made = stamps.of_images(
         digest, request.settings, request.shards(), request.options, given or request.held

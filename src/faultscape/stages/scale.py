@@ -10,10 +10,11 @@ import numpy as np
 
 from faultscape.arguments import ClassList
 from faultscape.classes.class_lists import allowed, resolve, table
-from faultscape.classes.mapping import of_label_ids
+from faultscape.classes.mask_folders import of_label_ids
+from faultscape.classes.palettes import coded_by_palette
+from faultscape.classes.placed_maps import PlacedMaps
 from faultscape.corpus.sources import MAP_ENDINGS, find
 from faultscape.errors import LabelMapError
-from faultscape.formats.label_maps import colour_table, read_map
 from faultscape.nouns import UNKNOWN, Scale
 from faultscape.progress import progress
 from faultscape.selection.quartiles import scale_of, to_json
@@ -42,17 +43,16 @@ def scale_of_masks(options: ScaleOptions) -> Scale:
     """
     resolved = resolve(options.classes)
     found = find(options.masks, endings=MAP_ENDINGS, pattern=options.pattern)
-    mapping = of_label_ids(resolved, {f.id: f.path for f in found})
-    places, colours, histograms = table(resolved, mapping), None, []
+    files, where = [f.path for f in found], ", ".join(options.masks)
+    named = "files named *_labelIds are read as label ids"
+    mapping, note = of_label_ids(where, resolved, files, otherwise=named)
+    if note:
+        print(f"{where}: {note}")
+    coded_by_palette(files, resolved, mapping)
+    places, maps, histograms = table(resolved, mapping), PlacedMaps(resolved, mapping), []
     with progress("scale", len(found)) as tick:
         for f in found:
-            try:
-                mask = read_map(f.path, colours)
-            except LabelMapError:
-                if colours is not None:
-                    raise
-                colours = colour_table(resolved)
-                mask = read_map(f.path, colours)
+            mask = maps.values(f.path)
             pixels = np.bincount(mask.ravel())
             held = np.flatnonzero(pixels)
             if (bad := held[places[held] == UNKNOWN]).size:

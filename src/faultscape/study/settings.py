@@ -9,9 +9,10 @@ colours but may have ``wnids``, their WordNet synsets; ``only`` names the classe
 and ``glosses`` explain in words what a class is. ``own_order`` means that a list gave the images in an order
 other than numeric order, so that rows without names are refused. ``classes.first_names`` are the names of
 classes when maps were first counted, if they were renamed since. ``tags`` are kinds of failure with the key
-that gives each. ``answers`` is where people's answers are stored, if not in the study. ``version`` is the
-study's (study.versions). ``store`` is where the parts are stored (``s3://BUCKET/PREFIX``); empty: in the
-study.
+that gives each. ``truths.NAME.labels`` maps the values of imported masks, as a model's labels are mapped;
+none for ids of the class list. ``answers`` is where people's answers are stored, if not in the study.
+``version`` is the study's (study.versions). ``store`` is where the parts are stored
+(``s3://BUCKET/PREFIX``); empty: in the study.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ VERSION = 3  # of studies made by this Faultscape; study.versions upgrades other
 Task = Literal["segmentation", "classification"]
 CLASSIFICATION = "classification"
 Id = Annotated[int, pydantic.Field(ge=0, le=65535)]  # of a class: label maps have 16 bits
-_WHEN_THERE = ("only", "glosses", "own_order", "tags")  # omitted from the file if empty
+_WHEN_THERE = ("only", "glosses", "own_order", "tags", "truths")  # omitted from the file if empty
 
 
 # strict types: no number in the file is converted
@@ -97,6 +98,13 @@ class ModelSettings(pydantic.BaseModel):
     options: Annotated[ModelOptions, AS_WRITTEN] = {}
 
 
+class TruthSettings(pydantic.BaseModel):
+    """How the masks of one truth were read, so that later ones are read alike."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+    labels: dict[str, str] = {}  # {value in the files: class or void}; empty: ids of the class list
+
+
 class ClassSettings(pydantic.BaseModel):
     """The class list as stored in study.toml."""
 
@@ -151,6 +159,7 @@ class Settings(pydantic.BaseModel):
     glosses: dict[str, str] = {}
     tags: dict[str, str] = {}
     answers: AnswerSettings = AnswerSettings()
+    truths: dict[str, TruthSettings] = {}  # those whose labels were imported as masks
     models: dict[str, ModelSettings] = {}
 
     @property
@@ -309,6 +318,14 @@ def add_models(root: Path, models: dict[str, ModelSettings]) -> None:
     settings = read_settings(root)
     settings.models |= models
     write_settings(root, settings)
+
+
+def keep_reading(root: Path, truth: str, labels: dict[str, str]) -> None:
+    """Enter how the masks of a truth are read in study.toml, unless that is there."""
+    settings, now = read_settings(root), TruthSettings(labels=labels)
+    if settings.truths.get(truth) != now:
+        settings.truths[truth] = now
+        write_settings(root, settings)
 
 
 def change_models(root: Path, names: dict[str, str]) -> None:

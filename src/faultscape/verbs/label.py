@@ -95,6 +95,7 @@ def import_(
     truth: str = "labels",
     pattern: str | None = None,
     format: str | None = None,
+    labels: Place | None = None,
 ) -> Imported | Answered | AnswersTaken | ChoicesTaken | ChecksTaken | SessionsImported:
     """Import labels: a folder of masks or LabelMe files with its discard.csv (image, reason), a file from a
     labelling tool, or, for classifiers, CSV files. Run it again to add or replace labels.
@@ -122,11 +123,16 @@ def import_(
         png, png-index, png-colours, labelme, cvat, cvat-masks, label-studio, label-studio-bitmask,
         coco-panoptic, coco, label-studio-pairs, csv, label-studio-questions, or file.py:NAME, a format of
         your own; default: detected from the files.
+    labels
+        What values of masks mean besides the class list's ids: 255=car, 255=void, several joined by commas; a
+        JSON or TOML file with a class for each value; or for Cityscapes label-ids or train-ids. Later masks
+        of the truth are read alike.
     """
     from faultscape.stages.label.exchange import import_labels
 
     return import_labels(
-        needed_text(study, "study"), ImportOptions(needed_text(source, "source"), truth, pattern, format)
+        needed_text(study, "study"),
+        ImportOptions(needed_text(source, "source"), truth, pattern, format, place_text(labels, "labels")),
     )
 
 

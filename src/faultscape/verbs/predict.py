@@ -59,7 +59,8 @@ def predict(
         rest.
     labels
         A JSON or TOML file that maps each of the model's labels to a class: {"0": "road", "3": "void"}, or by
-        the model's own class names.
+        the model's own class names. Or pairs, 255=car,254=void; a folder's other values are then the class
+        list's ids. Or for Cityscapes label-ids or train-ids.
     unmapped
         void: treat classes of the network that the study does not have as void; without this option they are
         an error that names them.

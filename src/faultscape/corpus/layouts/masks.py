@@ -19,6 +19,7 @@ import numpy as np
 
 from faultscape.classes.built_in import cityscapes, cityscapes_label_ids
 from faultscape.classes.class_lists import resolve
+from faultscape.classes.palettes import only_colours
 from faultscape.corpus.layouts.layout import Frame
 from faultscape.errors import ImageError, LabelMapError
 from faultscape.formats.guard import decoding, open_picture, read_bytes
@@ -79,8 +80,9 @@ def train_ids(path: str, of: str) -> np.ndarray:
 
 
 def colours(path: str, classes: str) -> np.ndarray:
-    """Return the ids of a file in the colours of a built-in class list."""
-    return read_map(path, colour_table(resolve(classes)))
+    """Return the ids of a file in the colours of a built-in class list, of three channels or a palette."""
+    known = resolve(classes)
+    return read_map(path, colour_table(known), only_colours(known))
 
 
 def cityscapes_instances(frame: Frame) -> np.ndarray:

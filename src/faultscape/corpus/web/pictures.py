@@ -2,7 +2,7 @@
 thumbnail for review.
 
 Conventions: transparency is the share of pixels with alpha below one half; a cut-out object has at least
-``CLEAR`` of these, and at least as many opaque ones. For an animation, the first frame counts.
+``CLEAR`` of these, and at least as many opaque ones.
 """
 
 from __future__ import annotations

@@ -47,6 +47,7 @@ from faultscape.formats.label_tools.named_ids import (
 )
 from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
 from faultscape.formats.photos_beside import PhotosBeside
+from faultscape.formats.stored_values import stored_values
 from faultscape.nouns import Classes
 
 NAME = "cvat-masks.zip"
@@ -340,25 +341,28 @@ def _decoded(archive: Archive, file: str, where: str, labelmap: LabelMap | None)
         )
         if picture.mode not in ("P", "RGB", "L"):
             raise LabellingError(f"{where}: has mode {picture.mode}; expected RGB or a palette")
+        grey = stored_values(picture) if picture.mode == "L" else None
         picture.load()
         width, height = picture.size
-        grey = picture.mode == "L"
         packed, of_colour = (labelmap.packed, labelmap.places) if labelmap else _packed(_INSTANCES)
         count = len(labelmap.names) if labelmap else len(_INSTANCES)
         places = np.empty((height, width), np.uint16)
         for rows in _bands(places.shape):
-            part = picture.crop((0, rows.start, width, rows.stop))
-            values = np.asarray(part if grey else part.convert("RGB"), np.uint32)
-            if grey:
+            if grey is not None:
+                values = grey[rows].astype(np.uint32)
                 found, unknown = values, values >= count
             else:
+                part = picture.crop((0, rows.start, width, rows.stop))
+                values = np.asarray(part.convert("RGB"), np.uint32)
                 values = values[..., 0] << 16 | values[..., 1] << 8 | values[..., 2]
                 nearest = np.minimum(np.searchsorted(packed, values), len(packed) - 1)
                 found, unknown = of_colour[nearest], packed[nearest] != values
             if unknown.any():
                 y, x = np.unravel_index(int(unknown.argmax()), unknown.shape)
                 value = (
-                    f"the grey value {values[y, x]}" if grey else f"the colour {_unpacked(int(values[y, x]))}"
+                    f"the grey value {values[y, x]}"
+                    if grey is not None
+                    else f"the colour {_unpacked(int(values[y, x]))}"
                 )
                 known = LABELMAP if labelmap else "the 256 of PASCAL VOC, which CVAT uses for instances"
                 raise LabellingError(

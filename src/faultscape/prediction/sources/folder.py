@@ -20,11 +20,14 @@ from PIL import Image as Pillow
 
 from faultscape.classes import mapping as label_names
 from faultscape.classes.class_lists import allowed, table
+from faultscape.classes.mapping import LABEL_IDS, TRAIN_IDS
+from faultscape.classes.mask_folders import ask_about_void, named_reading, of_label_ids
+from faultscape.classes.palettes import coded_by_palette
+from faultscape.classes.placed_maps import PlacedMaps
 from faultscape.corpus.matches import fit
 from faultscape.corpus.sources import MAP_ENDINGS, Say, find
 from faultscape.errors import FaultscapeError, LabelMapError
 from faultscape.formats.confidence import beside, read_confidence
-from faultscape.formats.label_maps import colour_table, read_map
 from faultscape.maps import array_codes, runs
 from faultscape.nouns import UNKNOWN, Classes
 from faultscape.prediction.batches import NO_MAP, Batch, Row
@@ -48,25 +51,19 @@ class FolderModel:
         working_size: tuple[int, int] | None,
         *,
         resize_maps: bool,
+        given: bool = False,
     ) -> None:
         self._places = table(classes, labels)
         self._allowed = allowed(classes, labels)
-        self._classes = classes
         self._size = working_size
         self._resize = resize_maps
-        self._colours: np.ndarray | None = None
+        self._maps = PlacedMaps(classes, labels, given=given)
 
     def read(self, path: str, width: int, height: int) -> bytes:
         """Return the runs of one map for an image of this size; LabelMapError names the file, the value and
         the allowed values.
         """
-        try:
-            label_map = read_map(path, self._colours)
-        except LabelMapError:
-            if self._colours is not None:
-                raise
-            self._colours = colour_table(self._classes)  # 32 MB, only for maps that code classes by colour
-            label_map = read_map(path, self._colours)
+        label_map = self._maps.values(path)
         check_size(path, label_map, (width, height), self._size, resize_maps=self._resize)
         if label_map.dtype == np.uint16 and label_map.max() < 256:
             # equal maps have equal codes, however their files were written
@@ -140,7 +137,11 @@ class OpenFolder(OpenModel):
     def __init__(self, opening: Opening, settings: Settings) -> None:
         resize = bool(opening.options.get("resize_maps"))
         self._model = FolderModel(
-            settings.class_list, opening.labels, settings.working_size, resize_maps=resize
+            settings.class_list,
+            opening.labels,
+            settings.working_size,
+            resize_maps=resize,
+            given="labels" in opening.options,
         )
         self._folder = opening.source
 
@@ -185,21 +186,39 @@ def _files(maps: Path, shards: Shards, pattern: str | None, say: Say) -> dict[st
     return fit(str(maps), rest, collected, pattern=pattern, say=say) | of_made
 
 
+def _reading(source: Source, request: Request, files: Sequence[str]) -> tuple[dict[str, str], str]:
+    """Return what the values of maps mean if no one has said so, and a note; as the same folder was read
+    before, which it must not contradict.
+    """
+    before = request.settings.models.get(request.name)
+    same = before is not None and before.source == source.kept_as(request.source)
+    labels, note = of_label_ids(
+        f"{request.name}={request.source}",
+        request.settings.class_list,
+        files,
+        before=named_reading(before.labels) if before is not None and same else "",
+        again=f"if all maps are of one coding, give --labels {LABEL_IDS} or --labels {TRAIN_IDS}",
+    )
+    return request.held or labels, note
+
+
 def origin(source: Source, request: Request) -> Origin:
     """Return what the maps of a folder depend on: its files, identified by their sizes and times."""
-    del source
     place, settings, notes = request.source, request.settings, list[str]()
-    given = label_names.of_file(request.labels, settings, None) if request.labels else {}
+    given = label_names.of_file(request.labels, settings.class_list, None) if request.labels else {}
     given = given or (request.held if "labels" in request.options else {})
     maps = Path(place, "labels") if Path(place, "labels").is_dir() else Path(place)
     files = _files(maps, request.shards, request.options.get("pattern"), notes.append)
     coloured = coded_by_colour(list(files.values()))
-    known = (
-        label_names.of_colours(settings)
-        if coloured
-        else request.held or label_names.of_label_ids(settings.class_list, files)
+    labels = given
+    if not given:
+        labels, note = _reading(source, request, list(files.values()))
+        notes += [f"{request.name}: {note}"] if note else []
+        coloured = coded_by_palette(files.values(), settings.class_list, labels) or coloured
+        labels = label_names.of_colours(settings) if coloured else labels
+    ask_about_void(
+        f"{request.name}={place}", list(files.values()), settings.class_list, labels, known=map(int, given)
     )
-    labels = given or known
     colours = settings.classes.model_dump(include={"names", "ids", "colours", "void"}) if coloured else None
     about = key_of(request.options.get("resize_maps", False), colours)
     rules = key_of(labels, settings.size, settings.classes.ids, settings.classes.void)

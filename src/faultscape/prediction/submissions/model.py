@@ -245,7 +245,7 @@ def origin(source: Source, request: Request) -> Origin:
     scores it gives.
     """
     place, settings = kept_as(request.source), request.settings
-    given = label_names.of_file(request.labels, settings, None) if request.labels else {}
+    given = label_names.of_file(request.labels, settings.class_list, None) if request.labels else {}
     labels = given or (request.held if "labels" in request.options else _by_place(settings))
     found = digest(place, {})
     folders, spared = _hidden_folders(request, place)

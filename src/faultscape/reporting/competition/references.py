@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from faultscape.classes.class_lists import table
+from faultscape.classes.palettes import palettes_of
 from faultscape.corpus.matches import match
 from faultscape.corpus.sources import IMAGE_ENDINGS
 from faultscape.corpus.sources import find as find_files
@@ -56,7 +57,7 @@ def _by_masks(root: Path, classes: Classes, each: int) -> dict[str, list[Path]]:
     share = {}
     for photo in photos:
         if photo.id in masks:
-            values = places[png.read(masks[photo.id], classes)]
+            values = places[png.read(masks[photo.id], classes, palette=palettes_of(classes))]
             share[photo.id] = np.bincount(values[values < n], minlength=n) / values.size
     found = {}
     for k, name in enumerate(classes.names):

@@ -30,6 +30,7 @@ from faultscape.maps import runs
 from faultscape.nouns import Classes
 from faultscape.stages.collect.options import CollectOptions, KnownData
 from faultscape.stages.fill import CHANGES_NOTHING, fill
+from faultscape.stages.unusual_truth import unusual
 from faultscape.stages.worker_calls import task
 from faultscape.study.parts import Part, key_of, read_manifest, write_manifest
 from faultscape.study.settings import Settings, read_settings
@@ -194,6 +195,9 @@ def enter_truths(
             f"{counted(len(failures), 'truth file')} could not be read (failures.csv); the first:"
             f" {failures[0].image}: {failures[0].reason}"
         )
+    if KINDS["semantic"] in counts:
+        for line in unusual(root, settings, KINDS["semantic"]):
+            print(line)
     return counts
 
 

@@ -165,9 +165,7 @@ def _provenance(root: Path, options: FitOptions, sets: tuple[str, ...], source: 
     given = {**given, **given_options(options.data), **given_options(options.method_options)}
     return {
         "inputs": dict(
-            inputs_of(
-                snapshot, options.method, options.model, sets, truth, options.validation or "", source
-            )
+            inputs_of(snapshot, options.method, options.model, sets, truth, options.validation or "", source)
         ),
         "arguments": given,
         "truth": truth,

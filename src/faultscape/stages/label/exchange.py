@@ -164,6 +164,8 @@ def import_labels(
         raise LabellingError(f"{source}: contains no {form.title} file")
     if options.pattern is not None:
         raise OptionError("--pattern applies to mask files only; a CSV file names the image on each line")
+    if options.labels is not None:
+        raise OptionError("--labels applies to mask files only; in a CSV file classes have names")
     return questions.import_(root, file, column, options.truth, form)
 
 
@@ -203,4 +205,4 @@ def import_masks(root: Path, source: Path, truth: str, kept: Path, called: str) 
     which the page shows.
     """
     options = ImportOptions(str(source), truth, of_one=True, kept=str(kept), called=called)
-    return replace(masks.import_(root, options, None), first="", copies=())
+    return replace(masks.import_(root, options, None), first="", copies=(), unusual=())

@@ -188,7 +188,7 @@ class Export:
         if isinstance(self.form, BundleFormat):
             read = read_bundles(bundles(self.folder, [self.form]), by_id, classes).readers.get("", {})
         else:
-            read = readers(self.folder, by_id, None, [self.form], classes)[0]
+            read = readers(self.folder, by_id, None, [self.form], classes).readers
         off = pixels = 0
         for id_, reader in read.items():
             filled = self.filled(by_id[id_])

@@ -10,19 +10,22 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from faultscape.classes.class_lists import allowed, table
-from faultscape.classes.mapping import of_label_ids
+from faultscape.classes.mask_folders import ask_about_void, named_reading, of_label_ids
+from faultscape.classes.palettes import coded_by_palette
+from faultscape.classes.placed_maps import PlacedMaps
 from faultscape.corpus.matches import fit, one_kind
 from faultscape.corpus.photos import read_photo
 from faultscape.corpus.sources import find
-from faultscape.errors import CorpusError, ImageError, counted
+from faultscape.errors import CorpusError, ImageError, LabellingError, LabelMapError, counted
 from faultscape.formats.pictures import read_rgb
-from faultscape.labelling.catalogue import MaskFormat
+from faultscape.labelling.catalogue import FORMATS, MaskFormat
 from faultscape.labelling.format_calls import plain_errors, read_label
 from faultscape.nouns import Classes
 from faultscape.prediction.sources.folder import check_values
@@ -31,24 +34,92 @@ from faultscape.study.tables.corpus import Image
 Reader = Callable[[], np.ndarray]
 
 
+@dataclass(frozen=True)
+class MaskRules:
+    """What the values of masks mean: as a person says now (``given``, {value: class or void}), or as masks
+    of the same truth were read ``before`` (None: there are none); ``again`` says what to do about masks that
+    were read otherwise. ``shows_void`` returns whether earlier masks hold several classes and void, so that
+    no question about void is open.
+    """
+
+    given: Mapping[str, str] = field(default_factory=dict)
+    before: Mapping[str, str] | None = None
+    again: str = ""
+    shows_void: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True)
+class MaskFolder:
+    """The labels of a folder: {image id: reader}, how many files are still empty, and what values mean (None
+    if none is a mask).
+    """
+
+    readers: dict[str, Reader]
+    empty: int
+    labels: dict[str, str] | None
+
+
 def readers(
     path: Path,
     images: Mapping[str, Image],
     pattern: str | None,
     formats: Sequence[MaskFormat],
     classes: Classes,
-) -> tuple[dict[str, Reader], int]:
-    """Return {image id: reader of its label} for a folder, and how many files are still empty; files that
-    match no image are reported.
+    rules: MaskRules = MaskRules(),
+) -> MaskFolder:
+    """Return the labels in a folder; files that match no image are reported. LabellingError or LabelMapError
+    if the values of masks may mean two things.
     """
     files, empty = _label_files(path, images, pattern, formats)
-    mapping = of_label_ids(classes, {id_: file for id_, (file, form) in files.items() if form.listed})
+    listed = [file for file, form in files.values() if form.listed]
+    mapping, said = _meaning(path, listed, classes, rules)
     places, words = table(classes, mapping), allowed(classes, mapping)
+    maps = PlacedMaps(classes, mapping, given=said)
     read = {
-        id_: partial(_read_label, *found, classes, images[id_], places, words, mapping)
-        for id_, found in files.items()
+        id_: partial(
+            _read_label, file, _with_palettes(form, maps), classes, images[id_], places, words, mapping
+        )
+        for id_, (file, form) in files.items()
     }
-    return read, empty
+    return MaskFolder(read, empty, mapping if listed else None)
+
+
+def _meaning(
+    path: Path, files: Sequence[str], classes: Classes, rules: MaskRules
+) -> tuple[dict[str, str], bool]:
+    """Return what the values of masks mean, {} for ids of the class list, and whether a person said so."""
+    if not files:
+        return {}, False
+    before, given = rules.before, dict(rules.given)
+    if given and before is not None and not np.array_equal(table(classes, given), table(classes, before)):
+        raise LabellingError(
+            f"{path}: --labels differs from how earlier masks of the same truth were read (truths in"
+            f" study.toml); {rules.again}"
+        )
+    coding = "" if before is None else named_reading(before)
+    said = given or ({} if before is None or coding else dict(before))
+    if "void" in said.values() and not classes.void:
+        raise LabellingError(
+            f"{path}: --labels maps to void, but the study's classes have no void id; add one to study.toml,"
+            f" for example void = [{next(value for value, name in said.items() if name == 'void')}]"
+        )
+    mapping = said
+    if not said:
+        mapping, note = of_label_ids(str(path), classes, files, every=True, before=coding, again=rules.again)
+        print(f"note: {path}: {note}\n" if note else "", end="")
+        coded_by_palette(files, classes, mapping)
+    void = "--labels {}=void" if classes.void else "--labels {0}=void, with void = [{0}] in study.toml"
+    try:
+        ask_about_void(str(path), files, classes, mapping, known=map(int, said), if_void=void)
+    except LabelMapError:
+        if not rules.shows_void():
+            raise
+    return mapping, bool(said)
+
+
+def _with_palettes(form: MaskFormat, maps: PlacedMaps) -> MaskFormat:
+    """Return a format of ours whose masks may be coded by the colours of their palettes; others unchanged."""
+    return replace(form, read=lambda path, *_: maps.values(path)) if form.listed and form in FORMATS else form
 
 
 def _label_files(

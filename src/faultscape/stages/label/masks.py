@@ -5,11 +5,14 @@ Conventions: masks and images are in folders; a label has the size of its image.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from faultscape.classes.mapping import of_file
 from faultscape.corpus.sources import jpegs_instead
 from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
 from faultscape.labelling import discards
@@ -18,16 +21,17 @@ from faultscape.maps import runs
 from faultscape.progress import progress
 from faultscape.stages import evidence, fill
 from faultscape.stages.evidence import tell_discards
-from faultscape.stages.label.mask_files import Reader, readers
+from faultscape.stages.label.mask_files import MaskRules, Reader, readers
 from faultscape.stages.label.options import ImportOptions
 from faultscape.stages.label.result import Imported
 from faultscape.stages.label.tool_files import bundles, read_bundles, truth_of
 from faultscape.stages.model_copies import Copies
+from faultscape.stages.unusual_truth import unusual
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import refuse_twin
 from faultscape.study.lock import writing
 from faultscape.study.parts import Part, read_manifest, write_manifest
-from faultscape.study.settings import read_settings
+from faultscape.study.settings import Settings, keep_reading, read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
 from faultscape.study.tables.label_maps import StoredMap
@@ -50,6 +54,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
         if truth in settings.models:
             raise OptionError(f"{truth!r} is the name of a model; choose another name with --truth NAME")
         by_id = {image.id: image for image in images}
+        meaning: dict[str, str] | None = None  # of masks
         thrown = discards.read(path / "discard.csv") if (path / "discard.csv").is_file() else []
         unknown = [id_ for id_, _ in thrown if id_ not in by_id]
         if unknown:
@@ -58,6 +63,8 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
                 " extension"
             )
         found = bundles(path, [entry for entry in formats if isinstance(entry, BundleFormat)])
+        if found and options.labels is not None:
+            print("note: --labels has no effect on files of labelling tools, which name their classes")
         if found:
             tool = read_bundles(found, by_id, classes)
             by_person = (
@@ -74,7 +81,8 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             masks = [
                 entry for entry in formats if isinstance(entry, MaskFormat) and (form or not entry.same_as)
             ]
-            mine, empty = readers(path, by_id, options.pattern, masks, classes)
+            there = readers(path, by_id, options.pattern, masks, classes, _rules(root, settings, options))
+            mine, empty, meaning = there.readers, there.empty, there.labels
             labels, titles = ({"": mine} if mine else {}), form.title if form else ""
         else:
             known = ", ".join(entry.name for entry in FORMATS if isinstance(entry, BundleFormat))
@@ -110,6 +118,8 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             name: keep_labels(root, name, labels.get(who, {}), images, options.named, copies[name].look)
             for who, name in names.items()
         }
+        if meaning is not None and kept[truth].read:
+            keep_reading(root, truth, meaning)
         discarded = Answers(root).discard(thrown, options.named(source)) if thrown else 0
         for who, name in names.items():
             earlier = [
@@ -149,7 +159,38 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
         first,
         same,
         unchanged,
+        tuple(
+            line
+            for name, one in kept.items()
+            if one.new or one.replaced
+            for line in unusual(root, settings, name)
+        ),
     )
+
+
+def _rules(root: Path, settings: Settings, options: ImportOptions) -> MaskRules:
+    """Return what the values of masks mean: as the options say, and as earlier masks of the truth were read;
+    those that were all taken back do not count.
+    """
+    before = settings.truths.get(options.truth) if options.truth in evidence.truths(root) else None
+    line = ["faultscape", "label", "remove", str(root), "--all", "--truth", options.truth]
+    return MaskRules(
+        of_file(options.labels, settings.class_list, None),
+        None if before is None else before.labels,
+        f"import them under another name (--truth NAME), or take back the earlier ones with"
+        f" `{shlex.join(line)}` and import all in one folder",
+        partial(_shows_void, root, settings, options.truth) if before is not None else lambda: False,
+    )
+
+
+def _shows_void(root: Path, settings: Settings, truth: str) -> bool:
+    """Whether the labels of a truth hold several classes and void."""
+    folder, classes = label_maps.truth(root, truth), settings.class_list
+    held = set[int]()
+    for name, part in read_manifest(folder).items():
+        for code in label_maps.read_maps(folder, int(name), part).values():
+            held.update(runs.labels(code).tolist())
+    return len(held & {*classes.ids}) > 1 and bool(held & {*classes.void})
 
 
 class Kept:

@@ -104,6 +104,7 @@ class ImportOptions:
     truth: str = "labels"
     pattern: str | None = None
     format: str | None = None  # None: any built-in format of the task, detected from the files
+    labels: str | None = None  # what values of masks mean: a file, pairs, or one of Cityscapes' codings
     of_one: bool = False  # everything is from one person, even if the tool names others
     kept: str | None = None
     called: str | None = None

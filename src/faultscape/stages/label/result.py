@@ -99,6 +99,7 @@ class Imported:
     first: str = ""  # why the first unusable label was rejected
     copies: tuple[str, ...] = ()
     unchanged: int = 0  # images that had the same label already
+    unusual: tuple[str, ...] = ()  # notes on much void, and on classes that only models have
 
     def __repr__(self) -> str:
         each = (
@@ -113,7 +114,7 @@ class Imported:
         ]
         of = f"{len(self.several)} annotators" if self.several else f"truth {self.truth}"
         why = f"; the first: {self.first}" if self.first else ""
-        same = "".join(f"\n{line}" for line in self.copies)
+        same = "".join(f"\n{line}" for line in (*self.copies, *self.unusual))
         return f"{of}: {', '.join(filter(None, parts)) or 'nothing new'}{why}{each}{same}"
 
 

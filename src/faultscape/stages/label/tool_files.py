@@ -104,7 +104,6 @@ def _fitting(path: Path, labels: Sequence[ToolLabel], images: Mapping[str, Image
     """Return {image id: label}; of several labels of one image by one person the last counts, and the number
     is reported.
     """
-    names = [Found(without_ending(label.image), str(k)) for k, label in enumerate(labels)]
     exact: dict[str, int] = {}
     for k, label in enumerate(labels):
         inside = label.image.removeprefix(_PHOTOS)  # in the form written by `label export`
@@ -114,19 +113,18 @@ def _fitting(path: Path, labels: Sequence[ToolLabel], images: Mapping[str, Image
     if len(exact) == len(labels):
         fitting = exact
     else:
-        last = {one.id: one for one in names}
-        fitting = {
-            id_: int(k)
-            for id_, k in fit(
-                str(path), list(last.values()), [i.id for i in images.values() if not i.parent]
-            ).items()
-        }
-        if twice := len(names) - len(last):
+        last = {without_ending(label.image): k for k, label in enumerate(labels)}
+        place_of = {f"{path}: {labels[k].image}": k for k in last.values()}
+        found = [Found(without_ending(labels[k].image), name) for name, k in place_of.items()]
+        matched = fit(str(path), found, [i.id for i in images.values() if not i.parent])
+        fitting = {id_: place_of[name] for id_, name in matched.items()}
+        if twice := len(labels) - len(last):
             print(
                 f"{path}: {counted(twice, 'label is', 'labels are')} replaced by a later one of the same"
                 " image"
             )
-        if rest := sorted(last.keys() - {names[k].id for k in fitting.values()}):
+        used = {*fitting.values()}
+        if rest := sorted(name for name, k in last.items() if k not in used):
             print(
                 f"{path}: {counted(len(rest), 'image is', 'images are')} not in the study and skipped; the"
                 f" first: {rest[0]}"

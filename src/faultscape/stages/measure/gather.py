@@ -125,6 +125,7 @@ def gather(
     if len(data.models) > 1 and (anew is None or units.count < LEAST):
         drawn.append("without intervals, no model is marked as best, shaded or called significantly worse")
     lines = notes.left_out(data, counts, failures) + notes.absent(data)
+    lines += notes.never_true(data, document["confusion"])
     lines += notes.together([*(note for of in maps.values() for note in of.notes), *scored.notes])
     if chosen:
         document["chosen"] = chosen

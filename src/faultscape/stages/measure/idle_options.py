@@ -25,6 +25,7 @@ _NEEDS: dict[str, frozenset[str]] = _OF_DEFINITIONS | {
     "classes": _FOLDERS,
     "ignore": _FOLDERS,
     "background": frozenset(["folders with classes"]),
+    "labels": frozenset(["folders with classes"]),
     "resize_maps": _FOLDERS,
     "images": _FOLDERS | {"anomaly"},
     "worst": _MAPS | {"anomaly"},

@@ -36,6 +36,7 @@ class Source:
     set: str = ""  # the set made by `stress` whose labels are the truth
     scores: Mapping[str, Sequence[Place | None]] = field(default_factory=dict)
     state: str = ""
+    given: bool = False  # a person gave the labels, so they hold whatever a palette shows
 
     @property
     def has_maps(self) -> bool:

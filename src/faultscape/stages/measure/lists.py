@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from faultscape.arguments import ClassList, Source, Sources, place_text
+from faultscape.arguments import ClassList, Source, Sources
 from faultscape.classes.class_lists import checked, resolve
 from faultscape.errors import ClassesError, FaultscapeError, ModelError, OptionError, closest
 from faultscape.nouns import Classes
@@ -34,6 +34,7 @@ _KEYS = (
     "models",
     "images",
     "ignore",
+    "labels",
     "background",
     "pattern",
     "group",
@@ -226,7 +227,10 @@ def _of_table(
     if type(mine.block) is not int and mine.block is not None:
         raise OptionError(f"{path}, [{name}]: block is {mine.block!r}; expected a whole number of images")
     images = there(entry["images"], "images") if "images" in entry else None
-    mine = replace(mine, ignore=tuple(entry.get("ignore", rules.ignore or ())), images=images)
+    if (labels := entry.get("labels")) is not None:
+        beside = there(labels, "labels")
+        mine = replace(mine, labels=beside if Path(beside).is_file() else labels)
+    mine = replace(mine, ignore=list(entry.get("ignore", rules.ignore or ())), images=images)
     scores = {kind: folders(kind) for kind in SCORES}
     return _of_folders(
         name, there(entry[roots[0]], roots[0]), folders("models"), scores, classes, mine, regions, say
@@ -259,19 +263,7 @@ def _of_folders(
         known = None if classes is None else _classes(classes, rules)
     elif not scores.get("anomaly"):
         raise ModelError("no model given; give NAME=MAPS with --classes C, or --anomaly NAME=SCORES")
-    return of_files(
-        name,
-        source,
-        maps,
-        scores,
-        known,
-        images=place_text(rules.images),
-        pattern=rules.pattern,
-        say=say,
-        ignore=tuple(rules.ignore or ()),
-        group=rules.group,
-        block=rules.block,
-    )
+    return of_files(name, source, maps, scores, known, rules=rules, regions=regions, say=say)
 
 
 def _classes(classes: ClassList, rules: FileRules) -> Classes:

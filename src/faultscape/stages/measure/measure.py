@@ -245,6 +245,7 @@ def _data_sets(
     asked: dict[str, Any] = dict(options.choices.given)
     asked |= {
         "ignore": files.ignore,
+        "labels": files.labels,
         "background": files.background,
         "divisor": reading.divisor,
         "score_scale": reading.score_scale,

@@ -15,6 +15,7 @@ from faultscape.metrics.catalogue import METRICS
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.metrics.intervals.units import LEAST, MANY, Units
 from faultscape.stages.measure.sets import DataSet
+from faultscape.stages.unusual_truth import only_predicted
 
 MISSING = frozenset(["no map was found", "no scores were found"])
 # metrics by which they are compared
@@ -55,6 +56,19 @@ def absent(data: DataSet) -> list[str]:
     """Return a line if models of a study have no map of a set and are left out."""
     how = f"run `{data.line}`" if data.line else "add the maps to its folder"
     return [f"{', '.join(data.absent)}: no map of set {data.part[0]}; left out; {how}"] if data.absent else []
+
+
+def never_true(data: DataSet, confusion: Mapping[str, Sequence[Sequence[int]]]) -> list[str]:
+    """Return a line if models often predict classes that the truth never has; ``confusion`` is {NAME: counts
+    with a row for each true class}.
+    """
+    cells = {name: np.array(rows, np.float64)[: len(data.classes)] for name, rows in confusion.items()}
+    missing = [
+        place for place in range(len(data.classes)) if not any(found[place].any() for found in cells.values())
+    ]
+    shares = {name: found.sum(0) / found.sum() for name, found in cells.items() if found.any()}
+    line = only_predicted("the truth", data.classes.names, missing, shares)
+    return [line] if line else []
 
 
 def of_chosen(chosen: int, images: int, truth: str, *, intervals: bool) -> str:

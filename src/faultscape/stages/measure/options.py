@@ -104,6 +104,9 @@ class FileRules:
         Which files are truth and what their ids are, for example {id}_gtFine_labelIds.png.
     ignore
         Further values that are void, besides those of the class list. Repeat it for more.
+    labels
+        What values of maps mean besides the class list's ids: 255=car, 255=void, several joined by commas; a
+        JSON or TOML file with a class for each value; or for Cityscapes label-ids or train-ids.
     background
         The id of the class that forms no regions, unless the class list names it.
     group
@@ -122,6 +125,7 @@ class FileRules:
     images: Place | None = None
     pattern: str | None = None
     ignore: list[int] | None = None
+    labels: Place | None = None
     background: int | None = None
     group: GroupRule | None = None
     block: int | None = None

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from faultscape import plug
-from faultscape.arguments import GroupRule
-from faultscape.classes.mapping import of_label_ids
+from faultscape.arguments import place_text
+from faultscape.classes.mapping import of_file
+from faultscape.classes.mask_folders import ask_about_void, of_label_ids
+from faultscape.classes.palettes import coded_by_palette
 from faultscape.corpus import matches, sources
 from faultscape.corpus.groups import assign_groups
 from faultscape.errors import CorpusError, ModelError, OptionError, StudyError, closest, counted, shortened
@@ -27,7 +29,7 @@ from faultscape.prediction.sources.folder import fingerprint
 from faultscape.stages.evidence import labels_gone
 from faultscape.stages.made_sets import SetLabels, collected, held_out, labels_of_set, refuse_unfinished
 from faultscape.stages.measure.jobs import Images, Place, ShardJob, Source
-from faultscape.stages.measure.options import Reading
+from faultscape.stages.measure.options import FileRules, Reading
 from faultscape.stages.measure.scores import kept as kept_scores
 from faultscape.stages.statistics import WITH_CONFIDENCE, basis, state_of_stored
 from faultscape.study.folder import check_name
@@ -93,25 +95,41 @@ def of_files(
     scores: Mapping[str, Mapping[str, str]],
     classes: Classes | None,
     *,
-    images: str | None = None,
-    pattern: str | None = None,
-    ignore: tuple[int, ...] = (),
-    group: GroupRule | None = None,
-    block: int | None = None,
+    rules: FileRules,
+    regions: str,
     say: Say,
 ) -> DataSet:
     """Return the data set of a folder of truth and folders of maps and scores; ``scores`` is {kind: {NAME:
     folder}}.
 
     Errors: CorpusError if no files are found or match, ModelError if scores are given for a model without
-    maps.
+    maps, LabelMapError for maps whose values may mean two things.
     """
+    pattern, ignore = rules.pattern, tuple(rules.ignore or ())
     found = sources.find([truth], endings=sources.MAP_ENDINGS, strip=False, pattern=pattern, say=say)
     found = matches.one_kind(found, say)
     suffix = "" if pattern else sources.common_suffix([f.id for f in found])
     files = {f.id.removesuffix(suffix): f.path for f in found}
     ids = tuple(sorted(files))
     only = dict(scores.get("anomaly", {}))
+    given = of_file(place_text(rules.labels), classes, None) if classes else {}
+    noted: dict[str, list[str]] = {}
+
+    def reading(where: str, of: Sequence[str]) -> dict[str, str]:
+        """Return what the values of one folder mean, which must be certain."""
+        if classes is None:
+            return {}
+        labels, note = (given, "") if given else of_label_ids(where, classes, of)
+        if note:
+            noted.setdefault(note, []).append(where)
+        if regions != "given":
+            if not given:
+                coded_by_palette(of, classes, labels)
+            known = {*map(int, given), *ignore}
+            ask_about_void(where, of, classes, labels, known=known, if_void="--ignore {}")
+        return labels
+
+    of_truth = Source(truth, reading(truth, [*files.values()]), [files[i] for i in ids], given=bool(given))
     out: dict[str, Source] = {}
     for model, source in models.items():
         check_name(model)
@@ -125,8 +143,8 @@ def of_files(
             raise ModelError(f"{model}={source}: there is no such folder")
         maps = path / "labels" if (path / "labels").is_dir() else path
         matched = _matched(model, maps, ids, sources.MAP_ENDINGS, say)
-        labels = of_label_ids(classes, matched) if classes else {}
-        out[model] = Source(source, labels, [matched.get(i) for i in ids])
+        labels = reading(f"{model}={source}", [*matched.values()])
+        out[model] = Source(source, labels, [matched.get(i) for i in ids], given=bool(given))
     for kind, named in scores.items():
         for model, source in named.items():
             if kind != "anomaly" and model not in models:
@@ -148,14 +166,15 @@ def of_files(
             "--anomaly scores need masks of 0, 1 and 255, maps need classes; measure them separately, or "
             "as two data sets"
         )
-    of_group = assign_groups(ids, group, block)
+    of_group = assign_groups(ids, rules.group, rules.block)
     together = _if_any([of_group.get(i, "") for i in ids])
     shards = {
         number: (low, min(low + SHARD, len(ids))) for number, low in enumerate(range(0, len(ids), SHARD))
     }
+    images = place_text(rules.images)
     pictures = matches.match(images, ids, endings=sources.IMAGE_ENDINGS, say=say) if images else {}
-    labels = of_label_ids(classes, files) if classes else {}
-    of_truth = Source(truth, labels, [files[i] for i in ids])
+    for note, places in noted.items():
+        say(f"note: {', '.join(places)}: {note}")
     known = classes or Classes(
         ("region",), (next(i for i in range(65535) if i not in ignore),), ((128, 0, 0),), ignore
     )

@@ -166,7 +166,7 @@ def reader(source: Source, images: Images, classes: Classes, *, given: bool = Fa
     files = source.paths
     if given:
         return lambda k: None if (path := files[k]) is None else read_ids(path)
-    maps = PlacedMaps(classes, source.labels)
+    maps = PlacedMaps(classes, source.labels, given=source.given)
     return lambda k: None if (path := files[k]) is None else maps.read(path, images.size(k))
 
 

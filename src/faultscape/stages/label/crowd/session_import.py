@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from faultscape.classes.class_lists import narrow, table
+from faultscape.classes.mapping import of_file
 from faultscape.errors import CorpusError, FaultscapeError, LabellingError, LabelMapError, counted
 from faultscape.labelling import answers
 from faultscape.labelling.catalogue import FORMATS, BundleFormat, MaskFormat
@@ -23,7 +24,7 @@ from faultscape.maps import runs
 from faultscape.stages.label import masks
 from faultscape.stages.label.crowd.result import SessionsImported, Taken
 from faultscape.stages.label.crowd.session_export import COLUMNS, FILE, TRAINING
-from faultscape.stages.label.mask_files import Reader, readers
+from faultscape.stages.label.mask_files import MaskRules, Reader, readers
 from faultscape.stages.label.options import ImportOptions
 from faultscape.stages.label.tool_files import bundles, read_bundles
 from faultscape.study.folder import check_name
@@ -56,7 +57,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
                 first = first or error
                 print(f"{where}: skipped: {error}")
                 continue
-            for line in found.copies:
+            for line in (*found.copies, *found.unusual):
                 print(f"{where}: {line}")
             drawn = found.new + found.replaced + found.unchanged + found.failures
             one = replace(
@@ -153,6 +154,6 @@ def _read(
             for mine in read_bundles(found, images, classes).readers.values()
             for id_, reader in mine.items()
         }
-    return readers(
-        folder, images, options.pattern, [one for one in formats if isinstance(one, MaskFormat)], classes
-    )[0]
+    masks_of = [one for one in formats if isinstance(one, MaskFormat)]
+    rules = MaskRules(of_file(options.labels, classes, None))
+    return readers(folder, images, options.pattern, masks_of, classes, rules).readers

@@ -1,0 +1,265 @@
+"""Masks whose values may mean two things are asked about, and every answer that the question names can be
+pasted: 0 and 255, and Cityscapes' two codings.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+import lying_masks
+import made
+from faultscape import errors
+from faultscape.classes.built_in import CITYSCAPES_LABEL_IDS
+from faultscape.cli import main
+from faultscape.study.settings import read_settings
+from refusals import refused_line
+
+FRAMES = 6
+SHAPE = (24, 32)
+
+
+@pytest.fixture
+def masks(tmp_path: Path) -> Path:
+    """Images, and truth and maps of 0 and 255, for two classes; with a void id, and without."""
+    rng = np.random.default_rng(7)
+    for k in range(FRAMES):
+        truth = rng.random(SHAPE) < 0.3
+        wrong = rng.random(SHAPE) < 0.1
+        made.write(tmp_path / "images" / f"{k}.png", rng.integers(0, 256, (*SHAPE, 3), np.uint8))
+        made.write(tmp_path / "truth" / f"{k}.png", lying_masks.white_for_one(truth))
+        made.write(tmp_path / "maps" / f"{k}.png", lying_masks.white_for_one(truth ^ wrong))
+        made.write(tmp_path / "truth-ids" / f"{k}.png", truth.astype(np.uint8))
+        made.write(tmp_path / "maps-ids" / f"{k}.png", (truth ^ wrong).astype(np.uint8))
+    names = [{"id": 0, "name": "ground"}, {"id": 1, "name": "a crack"}]
+    (tmp_path / "void.json").write_text(json.dumps({"classes": names, "void": [255]}))
+    (tmp_path / "none.json").write_text(json.dumps({"classes": names}))
+    return tmp_path
+
+
+def answers(told: str, value: int = 255) -> tuple[list[str], list[str]]:
+    """Return the options for a value that is a class, and for one that is void, as the question gives them."""
+    found = re.search(
+        rf"if {value} is [^,]+, give (.+?); if it is void, give (.+?)(?:, with void .*)?$", told.strip()
+    )
+    assert found is not None, told
+    return shlex.split(found[1]), shlex.split(found[2])
+
+
+def miou(out: Path) -> float:
+    return json.loads((out / "measure.json").read_text())["models"]["m"]["miou"]["value"]
+
+
+@pytest.mark.parametrize("classes", ["void.json", "none.json"])
+def test_measure_asks_about_0_and_255_and_takes_both_answers(masks: Path, classes: str) -> None:
+    line = ["measure", masks / "truth", f"m={masks / 'maps'}", "--classes", masks / classes]
+    told = refused_line(*line, "-o", masks / "out")
+    assert "6 maps hold only 'ground' (0) and 255" in told
+    a_class, void = answers(told)
+    assert main([*map(str, line), "-o", str(masks / "out"), *a_class]) == 0
+    ids = ["measure", masks / "truth-ids", f"m={masks / 'maps-ids'}", "--classes", masks / classes]
+    assert main([*map(str, ids), "-o", str(masks / "ids")]) == 0
+    assert miou(masks / "out") == miou(masks / "ids") < 0.9
+    assert main([*map(str, line), "-o", str(masks / "out"), *void]) == 0
+    assert miou(masks / "out") > 0.85
+
+
+def test_measure_asks_about_the_maps_of_one_model_too(masks: Path) -> None:
+    line = ["measure", masks / "truth-ids", f"m={masks / 'maps'}", "--classes", masks / "void.json"]
+    told = refused_line(*line)
+    assert f"m={masks / 'maps'}: 6 maps hold only 'ground'" in told
+    assert main([*map(str, line), "-o", str(masks / "out"), *answers(told)[0]]) == 0
+    text = (
+        '[one]\ntruth = "truth-ids"\nclasses = "void.json"\nlabels = "255=a crack"\nmodels = { m = "maps" }\n'
+    )
+    (masks / "list.toml").write_text(text)
+    assert main(["measure", "--datasets", str(masks / "list.toml"), "-o", str(masks / "listed")]) == 0
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["a class", "void"])
+@pytest.mark.parametrize("classes", ["void.json", "none.json"])
+def test_predict_and_label_import_ask_once_and_keep_the_answer(masks: Path, classes: str, which: int) -> None:
+    study = str(masks / "study")
+    fs.collect(study, str(masks / "images"), classes=str(masks / classes))
+    for line in (["predict", study, f"m={masks / 'maps'}"], ["label", "import", study, str(masks / "truth")]):
+        told = refused_line(*line)
+        answer = answers(told)[which]
+        if "with void = [255]" in told and which:
+            toml = masks / "study" / "study.toml"
+            toml.write_text(toml.read_text().replace("\nvoid = []\n", "\nvoid = [255]\n"))
+        assert main([*line, *answer]) == 0
+        assert main(line) == 0  # as it was answered
+    means = ["a crack", "void"][which]
+    settings = read_settings(Path(study))
+    assert settings.models["m"].labels["255"] == settings.truths["labels"].labels["255"] == means
+
+
+def test_an_answer_can_be_taken_back_with_the_labels(masks: Path) -> None:
+    study = str(masks / "study")
+    fs.collect(study, str(masks / "images"), classes=str(masks / "void.json"))
+    fs.label.import_(study, str(masks / "truth"), labels="255=void")
+    with pytest.raises(errors.LabellingError, match="differs from how earlier masks") as refused:
+        fs.label.import_(study, str(masks / "truth"), labels="255=a crack")
+    line = shlex.split(re.findall(r"`faultscape (.+?)`", str(refused.value))[0])
+    assert main(line) == 0
+    assert fs.label.import_(study, str(masks / "truth"), labels="255=a crack").new == FRAMES
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[0, 1, 255], [0, 1], [0], [255], [1, 0, 255]],
+    ids=["both classes and void", "both classes", "one class", "void", "in any order"],
+)
+def test_other_values_are_no_question(masks: Path, values: list[int]) -> None:
+    for k in range(FRAMES):
+        label_map = np.resize(np.array(values, np.uint8), SHAPE)
+        made.write(masks / "truth" / f"{k}.png", label_map)
+    study = str(masks / "study")
+    fs.collect(study, str(masks / "images"), classes=str(masks / "void.json"))
+    assert fs.label.import_(study, str(masks / "truth")).new == FRAMES
+    assert "255" not in read_settings(Path(study)).truths["labels"].labels
+
+
+def test_one_mask_after_others_that_show_what_255_is_is_no_question(masks: Path) -> None:
+    study = str(masks / "study")
+    fs.collect(study, str(masks / "images"), classes=str(masks / "void.json"))
+    made.write(masks / "first" / "0.png", np.resize(np.array([0, 1, 255], np.uint8), SHAPE))
+    made.write(masks / "second" / "1.png", np.resize(np.array([0, 255], np.uint8), SHAPE))
+    answers(refused_line("label", "import", study, masks / "second"))
+    assert fs.label.import_(study, str(masks / "first")).new == 1
+    assert fs.label.import_(study, str(masks / "second")).new == 1
+
+
+CITY = {"label ids": [7, 8, 11, 26, 0], "train ids": [0, 1, 2, 13, 255], "both": [7, 8, 11, 17, 5]}
+
+
+def city(folder: Path, which: str, frames: range, suffix: str = "") -> Path:
+    for k in frames:
+        made.write(folder / f"{k}{suffix}.png", np.resize(np.array(CITY[which], np.uint8), SHAPE))
+    return folder
+
+
+@pytest.fixture
+def town(masks: Path) -> str:
+    fs.collect(str(masks / "study"), str(masks / "images"), classes="cityscapes")
+    return str(masks / "study")
+
+
+def test_one_truth_is_read_in_one_coding(masks: Path, town: str) -> None:
+    fs.label.import_(town, str(city(masks / "first", "train ids", range(3))))
+    later = city(masks / "later", "label ids", range(3, 6))
+    told = refused_line("label", "import", town, later)
+    assert "holds 26, which is one of Cityscapes' label ids, but earlier maps were read as train ids" in told
+    assert fs.label.import_(town, str(later), truth="other").new == 3
+    again = city(masks / "again", "both", range(3))
+    assert fs.label.import_(town, str(again), truth="other").new == 3  # as the first of that truth
+    assert read_settings(Path(town)).truths["other"].labels["7"] == "road"
+    named = city(masks / "named", "both", range(3), "_gtFine_labelTrainIds")
+    assert "named as Cityscapes' train ids, but earlier maps were read as label ids" in refused_line(
+        "label", "import", town, named, "--truth", "other"
+    )
+
+
+def test_values_of_both_codings_are_said_and_an_answer_is_taken(
+    masks: Path, town: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = city(masks / "both", "both", range(6))
+    say = "values fit Cityscapes' train ids and label ids alike; read as train ids (--labels label-ids"
+    fs.label.import_(town, str(folder))
+    assert say in capsys.readouterr().out
+    fs.label.import_(town, str(folder))
+    assert say not in capsys.readouterr().out  # kept
+    fs.predict(town, {"m": str(folder)})
+    assert f"m: all {say}" in capsys.readouterr().out
+    fs.measure(str(folder), {"m": str(folder)}, classes="cityscapes", output=str(masks / "out"))
+    assert f"note: {folder}, m={folder}: all {say}" in capsys.readouterr().out
+    fs.predict(town, {"m": str(folder)}, labels="label-ids")
+    assert read_settings(Path(town)).models["m"].labels[str(CITYSCAPES_LABEL_IDS[0])] == "road"
+    assert fs.label.import_(town, str(folder), truth="said", labels="label-ids").new == 6
+    assert say not in capsys.readouterr().out
+
+
+def test_a_model_is_read_in_one_coding(masks: Path, town: str) -> None:
+    folder = city(masks / "maps", "train ids", range(6))
+    fs.predict(town, {"m": str(folder)})
+    city(folder, "label ids", range(5, 6))
+    told = refused_line("predict", town, f"m={folder}")
+    assert "holds 26" in told
+    assert "give --labels label-ids or --labels train-ids" in told
+    city(folder, "label ids", range(6))
+    assert main(["predict", town, f"m={folder}", "--labels", "label-ids"]) == 0
+
+
+def test_a_folder_named_in_both_codings_is_refused(masks: Path) -> None:
+    folder = city(masks / "truth-city", "both", range(1), "_labelIds")
+    city(folder, "both", range(1, 2), "_labelTrainIds")
+    with pytest.raises(errors.LabelMapError, match=r"is named as Cityscapes' label ids, .* as train ids"):
+        fs.scale(str(folder), classes="cityscapes")
+
+
+@pytest.fixture
+def streets(masks: Path) -> str:
+    """A study of three classes and a model whose maps hold all of them, half of the pixels the third one."""
+    names = [{"id": k, "name": name} for k, name in enumerate(["road", "car", "sky"])]
+    (masks / "three.json").write_text(json.dumps({"classes": names, "void": [255]}))
+    for k in range(FRAMES):
+        made.write(masks / "three" / f"{k}.png", np.resize(np.array([0, 1, 2, 2], np.uint8), SHAPE))
+    fs.collect(str(masks / "study"), str(masks / "images"), classes=str(masks / "three.json"))
+    fs.predict(str(masks / "study"), {"m": str(masks / "three")})
+    return str(masks / "study")
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([0, 1, 2, 255], []),
+        ([0, 1, 2, 255, 255], ["note: 40 % of the pixels of truth labels are void"]),
+        ([0, 1], ["note: truth labels never has sky, but models predict it (m on 50 % of the pixels)"]),
+    ],
+)
+def test_import_tells_much_void_and_classes_that_only_models_have(
+    masks: Path, streets: str, values: list[int], said: list[str]
+) -> None:
+    for k in range(FRAMES):
+        made.write(masks / "truth" / f"{k}.png", np.resize(np.array(values, np.uint8), SHAPE))
+    taken = fs.label.import_(streets, str(masks / "truth"))
+    assert [line for line in repr(taken).splitlines() if line.startswith("note")] == said
+    assert "note" not in repr(fs.label.import_(streets, str(masks / "truth")))  # nothing is new
+
+
+def test_collect_tells_much_void_in_the_truth_of_a_data_set(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for k in range(3):
+        made.write(tmp_path / "camvid" / "test" / f"0001TP_{k}.png", np.full((*SHAPE, 3), 90 * k, np.uint8))
+        truth = np.resize(np.array([0, 3, 11, 11], np.uint8), SHAPE)
+        made.write(tmp_path / "camvid" / "testannot" / f"0001TP_{k}.png", truth)
+    line = [
+        "collect",
+        str(tmp_path / "study"),
+        str(tmp_path / "camvid"),
+        "--layout",
+        "camvid",
+        "--split",
+        "test",
+    ]
+    assert main(line) == 0
+    assert "note: 50 % of the pixels of truth labels are void\n" in capsys.readouterr().out
+
+
+def test_measure_tells_a_class_of_two_that_never_occurs(masks: Path) -> None:
+    for k in range(FRAMES):
+        made.write(masks / "ground" / f"{k}.png", np.zeros(SHAPE, np.uint8))
+    said = "the truth never has a crack, but models predict it (m on "
+    for truth in ("ground", "truth-ids"):
+        models = {"m": str(masks / "maps-ids")}
+        found = fs.measure(
+            str(masks / truth), models, classes=str(masks / "void.json"), output=str(masks / truth / "out")
+        )
+        assert any(said in note for note in found.document["notes"]) == (truth == "ground")
