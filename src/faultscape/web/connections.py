@@ -19,23 +19,24 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS = 10.0  # for the whole head of a request
-BODY_SECONDS, FEWEST_BYTES = (
-    20.0,
-    20_000,
-)  # a body brings this many bytes in each such time, until it is complete
+BODY_SECONDS = 20.0  # in which a body brings so many bytes, again and again until it is complete:
+FEWEST_BYTES = 20_000
 READ_SECONDS = 60.0  # in which a client reads some of what is ready for it
 MOST_WAITING = 100  # connections without a request
-MOST_OPEN, _KEPT_FREE, _FEWEST_OPEN = 1000, 192, 16  # connections; files that are left for other purposes
+MOST_OPEN, _FEWEST_OPEN = 1000, 16  # connections
+_KEPT_FREE = 192  # files that are left for the study, its database, and connections that are being accepted
 _NO_MORE_FILES = (errno.EMFILE, errno.ENFILE)
 _HEAD, _BODY, _RESPONSE = "head", "body", "response"
 
 
 class Connection(H11Protocol):
-    """One connection of a server, with its deadlines."""
+    """One connection of a server, with its deadlines; ``since`` is when it began what it does now, in seconds
+    of the loop.
+    """
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self._phase, self._since, self._taken = "", 0.0, 0
+        self._phase, self.since, self._taken = "", 0.0, 0
         self._deadline: asyncio.TimerHandle | None = None
         self._read_deadline: asyncio.TimerHandle | None = None
 
@@ -50,7 +51,7 @@ class Connection(H11Protocol):
         self._look()
         waiting = [one for one in self.connections if isinstance(one, Connection) and one.waits]
         if len(waiting) > MOST_WAITING or len(self.connections) > most_open():
-            min(waiting, key=lambda one: one._since).close()
+            min(waiting, key=lambda one: one.since).close()
 
     def data_received(self, data: bytes) -> None:
         """Take what the client sent."""
@@ -99,7 +100,7 @@ class Connection(H11Protocol):
         phase = _HEAD if state is h11.IDLE else _BODY if state is h11.SEND_BODY else _RESPONSE
         if phase == self._phase:
             return
-        self._phase, self._since, self._taken = phase, self.loop.time(), 0
+        self._phase, self.since, self._taken = phase, self.loop.time(), 0
         self._deadline = _cancelled(self._deadline)
         if phase == _HEAD:
             self._deadline = self.loop.call_later(HEAD_SECONDS, self.close)
