@@ -128,7 +128,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
     @routes.post("/check/{number}")
     async def say(request: Request, number: str) -> Response:
         given = await form_body(request)
-        who = gate.writer(request, token=given.get("token", ""))
+        who = await run_in_threadpool(gate.writer, request, token=given.get("token", ""))
         return await run_in_threadpool(_say, who, number, given)
 
     def _say(who: Annotator, number: str, given: dict[str, str]) -> Response:

@@ -24,7 +24,7 @@ from typing import Any, TextIO
 
 from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, Response
 from starlette.requests import ClientDisconnect
 
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, StudyError
@@ -35,7 +35,7 @@ from faultscape.stages.serve.gate import Gate, TooOftenError
 from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.logs import read_failures
-from faultscape.web.app import NotFoundError, page
+from faultscape.web.app import NotFoundError, json_answer, page
 
 MOST_BYTES = 256 << 20  # of one file
 MOST_UNPACKED = 2 << 30
@@ -85,7 +85,7 @@ def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRo
     @routes.post("/masks")
     async def send(request: Request) -> Response:
         try:
-            who = gate.writer(request)
+            who = await run_in_threadpool(gate.writer, request)
             _refuse_classifiers(campaign)
             announced = request.headers.get("content-length", "")
             if announced.isdecimal() and (len(announced) > 15 or int(announced) > MOST_BYTES):
@@ -101,11 +101,9 @@ def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRo
                 senders.discard(who.pseudonym)
         except FaultscapeError as error:
             usual = 400 if isinstance(error, OptionError) else 409 if isinstance(error, StudyError) else 422
-            return JSONResponse(
-                {"words": [str(error)]}, getattr(error, "status", usual), {"cache-control": "no-store"}
-            )
+            return json_answer({"words": [str(error)]}, getattr(error, "status", usual))
         words, partly = said
-        return JSONResponse({"words": words, "partly": partly}, headers={"cache-control": "no-store"})
+        return json_answer({"words": words, "partly": partly})
 
     return routes
 
