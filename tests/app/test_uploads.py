@@ -226,6 +226,11 @@ def bomb() -> bytes:
     return zipped({f"{PLAIN[0]}.png": b"\0" * (80 << 20)})
 
 
+def empty_masks(count: int, **more: bytes) -> bytes:
+    """A zip of empty files that are called masks."""
+    return zipped({f"SegmentationClass/{k}.png": b"" for k in range(count)} | more, zipfile.ZIP_STORED)
+
+
 def swollen() -> bytes:
     """A zip whose file says that it has 10 bytes and has 8 MB."""
     data = bytearray(zipped({f"{PLAIN[0]}.png": b"\0" * (8 << 20)}))
@@ -270,6 +275,12 @@ HOSTILE: tuple[tuple[str, Callable[[], bytes], str], ...] = (
     ("a zip that is its beginning", lambda: b"PK\x03\x04", "is not a zip file, or is truncated"),
     ("a zip that is cut", lambda: zipped({"a.png": MASK})[:-30], "is not a zip file, or is truncated"),
     ("an empty zip", lambda: zipped({}), "contains neither masks"),
+    ("masks without pixels, too many", lambda: empty_masks(10_001), "lists 10,001 files, and at most 10,000"),
+    (
+        "a tool's masks without pixels, too many",
+        lambda: empty_masks(10_000, **{"labelmap.txt": b"# label:color_rgb:parts:actions\na:1,2,3::\n"}),
+        "lists 10,001 files, and at most 10,000",
+    ),
     (
         "a zip of other files",
         lambda: zipped({"a.exe": b"x", "b.html": b"x", "c.jsonl": b"x", "d.zip": b"x"}),

@@ -28,7 +28,7 @@ from fastapi.responses import HTMLResponse, Response
 from starlette.requests import ClientDisconnect
 
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, StudyError
-from faultscape.formats.label_tools.archive import is_zip, unpack
+from faultscape.formats.label_tools.archive import count_files, is_zip, unpack
 from faultscape.labelling.catalogue import FORMATS, BundleFormat
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate, TooOftenError
@@ -39,6 +39,7 @@ from faultscape.web.app import NotFoundError, json_answer, page
 
 MOST_BYTES = 256 << 20  # of one file
 MOST_UNPACKED = 2 << 30
+MOST_FILES = 10_000  # of one zip: while they are read, others wait
 AT_ONCE = 4  # most concurrent uploads
 SECONDS = 1800.0  # most seconds per upload
 _UNPACKED = "unpacked"
@@ -175,6 +176,10 @@ def _source(file: Path) -> tuple[Path, Path]:
             "the file is not a zip, XML or JSON file; send a zip of masks, or a labelling tool's export"
         )
     called = file.rename(file.with_suffix(ending))
+    if is_zip(called) and (count := count_files(called, LabellingError)) > MOST_FILES:
+        raise LabellingError(
+            f"the zip lists {count:,} files, and at most {MOST_FILES:,} are read; send fewer images at once"
+        )
     if not is_zip(called) or any(
         isinstance(form, BundleFormat) and form.recognise(called) for form in FORMATS
     ):
