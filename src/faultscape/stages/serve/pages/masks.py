@@ -47,8 +47,8 @@ _SHOWN = 20  # most unusable labels to list
 _ENDINGS = frozenset({".png", ".json", ".xml", ".txt"})
 _KINDS = ((b"PK", ".zip"), (b"<", ".xml"), (b"{", ".json"), (b"[", ".json"))
 TakeMasks = Callable[
-    [Path, Path, str, Path, str], object
-    # (study, file or folder, truth, path to hide, its name in messages) -> a result that prints as text
+    [Path, Path, str, str], object
+    # (study, file or folder, truth, its name in messages) -> a result that prints as text
 ]
 
 
@@ -149,9 +149,9 @@ def _read(
         return " ".join(re.sub(re.escape(str(file.parent)) + r"[\\/]?\w*(\.\w+)?", "the file", found).split())
 
     try:
-        source, kept = _source(file)
+        source = _source(file)
         with reader, contextlib.redirect_stdout(said := _Mine(sys.stdout)):
-            result = take(root, source, truth, kept, called)
+            result = take(root, source, truth, called)
     except FaultscapeError as error:
         raise type(error)(plain(str(error))) from None
     wrong = [row for row in read_failures(root) if (row.stage, row.name) == ("label", truth)]
@@ -164,9 +164,9 @@ def _read(
     return [plain(line) for line in [*lines, *more]], bool(wrong)
 
 
-def _source(file: Path) -> tuple[Path, Path]:
-    """Return what to read of a file, and where it is stored: the file itself, renamed after its contents, or
-    the folder that it was unpacked to. LabellingError for an unknown kind of file.
+def _source(file: Path) -> Path:
+    """Return what to read of a file: the file itself, renamed after its contents, or the folder that it was
+    unpacked to. LabellingError for an unknown kind of file.
     """
     with file.open("rb") as opened:
         start = opened.read(64).lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\0")
@@ -183,14 +183,12 @@ def _source(file: Path) -> tuple[Path, Path]:
     if not is_zip(called) or any(
         isinstance(form, BundleFormat) and form.recognise(called) for form in FORMATS
     ):
-        return called, called
-    folder = kept = file.parent / _UNPACKED
+        return called
+    folder = file.parent / _UNPACKED
     folder.mkdir()
     if not unpack(called, folder, _ENDINGS, LabellingError, most=MOST_UNPACKED):
         raise LabellingError("the zip contains neither masks (PNG) nor files of a labelling tool")
-    while len(inside := list(folder.iterdir())) == 1 and inside[0].is_dir() and inside[0].name != "labels":
-        folder = inside[0]
-    return folder, kept
+    return folder
 
 
 class _Mine(io.TextIOBase):
