@@ -92,15 +92,9 @@ def served(root: Path, names: tuple[str, ...] = (), take: Any = None, **options:
 @contextmanager
 def running(app: Any, listener: Any) -> Iterator[str]:
     """Answer requests on a socket from a thread; yields the address."""
-    import uvicorn
-
     from faultscape.web import server
 
-    held = uvicorn.Server(
-        uvicorn.Config(
-            app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=1
-        )
-    )
+    held = server.Server(server.configured(app))
     thread = threading.Thread(target=lambda: asyncio.run(held.serve(sockets=[listener])))
     thread.start()
     try:

@@ -7,10 +7,11 @@ from __future__ import annotations
 import json
 import resource
 import shutil
+import socket
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ import pytest
 
 pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
 
+import answering
 import faultscape as fs
 import made
 import made_served
@@ -27,12 +29,14 @@ from faultscape.stages.serve import campaign as campaigns
 from faultscape.stages.serve.agenda import stamp_of
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.options import CampaignRules, ServeOptions
+from faultscape.study.answers.annotators import Annotator, Annotators
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.secret import secret_of
 from faultscape.study.folder import put
 from faultscape.study.settings import read_settings
+from faultscape.web.app import asset
 from made_served import Person, Served
 from refusals import refused, told
 
@@ -47,6 +51,40 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, made.Corpus]:
 def study(world: tuple[Path, made.Corpus], tmp_path: Path) -> Path:
     shutil.copytree(world[0], tmp_path / "study")
     return tmp_path / "study"
+
+
+def test_files_of_pages_are_sent_while_the_database_is_locked(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlocked, waiting = threading.Event(), threading.Semaphore(0)
+
+    def everybody(_: Annotators) -> list[Annotator]:
+        waiting.release()
+        assert unlocked.wait(30)
+        return []
+
+    with answering.served(study, take=print, invites=True) as held, ExitStack() as stack:
+        monkeypatch.setattr(Annotators, "everybody", everybody)
+        host, port = held.url.removeprefix("http://").rstrip("/").split(":")
+
+        def ask(*lines: str) -> socket.socket:
+            client = stack.enter_context(socket.create_connection((host, int(port)), timeout=30))
+            client.sendall("\r\n".join([*lines, f"Host: {host}", "", ""]).encode())
+            return client
+
+        try:
+            asked = []
+            for path in ("/api/answers", "/masks", "/leave", "/people", "/check/0", "/tags/0"):
+                asked.append(ask(f"POST {path} HTTP/1.1", "Content-Length: 0"))
+                assert waiting.acquire(timeout=20), path
+                assert ask(f"GET {asset('app.css')} HTTP/1.1").recv(12) == b"HTTP/1.1 200", path
+            asked += [ask("GET /work HTTP/1.1") for _ in range(60)]  # more than there are threads
+            for _ in range(34):
+                assert waiting.acquire(timeout=20)
+            assert ask(f"GET {asset('work.js')} HTTP/1.1").recv(12) == b"HTTP/1.1 200"
+        finally:
+            unlocked.set()
+        assert {client.recv(12) for client in asked} == {b"HTTP/1.1 401"}
 
 
 def keys(study: Path) -> Counter[str]:

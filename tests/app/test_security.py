@@ -606,6 +606,7 @@ WRONG: tuple[tuple[str, Any], ...] = (
             {},
             True,
             "x\nxxxxxxxx",
+            "\ud800" * 8,
         )
     ),
     *(("id", value) for value in (None, 1, "", "nothing", "../" * 9, ["x"], {}, "x" * 9999, "\ud800")),

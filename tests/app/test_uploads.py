@@ -196,7 +196,7 @@ def test_the_study_names_a_file_after_who_sent_it_and_not_where_it_lay_meanwhile
     (row,) = [row for row in read_failures(entrance.root) if row.name == f"labels-{ann.pseudonym}"]
     assert (row.image, row.reason) == (PLAIN[1], f"sent by {ann.pseudonym}/{why}")
     line = json.loads((entrance.root / "log.jsonl").read_text().splitlines()[-1])
-    assert (line["verb"], line["source"]) == ("label import", f"sent by {ann.pseudonym}/{above}part1")
+    assert (line["verb"], line["source"]) == ("label import", f"sent by {ann.pseudonym}")
     for file in ("failures.csv", "log.jsonl"):
         assert "faultscape-masks-" not in (entrance.root / file).read_text()
 
@@ -224,6 +224,11 @@ def test_nobody_discards_an_image_by_a_file_in_a_zip(entrance: Entrance, ann: Pe
 def bomb() -> bytes:
     """A zip of 80 MB of nothing in 82 kB."""
     return zipped({f"{PLAIN[0]}.png": b"\0" * (80 << 20)})
+
+
+def empty_masks(count: int, **more: bytes) -> bytes:
+    """A zip of empty files that are called masks."""
+    return zipped({f"SegmentationClass/{k}.png": b"" for k in range(count)} | more, zipfile.ZIP_STORED)
 
 
 def swollen() -> bytes:
@@ -270,6 +275,12 @@ HOSTILE: tuple[tuple[str, Callable[[], bytes], str], ...] = (
     ("a zip that is its beginning", lambda: b"PK\x03\x04", "is not a zip file, or is truncated"),
     ("a zip that is cut", lambda: zipped({"a.png": MASK})[:-30], "is not a zip file, or is truncated"),
     ("an empty zip", lambda: zipped({}), "contains neither masks"),
+    ("masks without pixels, too many", lambda: empty_masks(10_001), "lists 10,001 files, and at most 10,000"),
+    (
+        "a tool's masks without pixels, too many",
+        lambda: empty_masks(10_000, **{"labelmap.txt": b"# label:color_rgb:parts:actions\na:1,2,3::\n"}),
+        "lists 10,001 files, and at most 10,000",
+    ),
     (
         "a zip of other files",
         lambda: zipped({"a.exe": b"x", "b.html": b"x", "c.jsonl": b"x", "d.zip": b"x"}),

@@ -373,6 +373,18 @@ def _many(count: int, folder: Path) -> None:
     (folder / "a.zip").write_bytes(b"".join([*heads, *listed, end]))
 
 
+def _more_than_claimed(count: int, folder: Path) -> None:
+    """A zip whose end claims two files, and whose list names many."""
+    files = {"labelmap.txt": _MAP, "SegmentationClass/a.png": b""}
+    _zip(files, folder, method=zipfile.ZIP_STORED)
+    data = (folder / "a.zip").read_bytes()
+    listed, end = data.rindex(b"PK\x01\x02"), data.rindex(b"PK\x05\x06")
+    more = data[listed:end] * (count - 2)
+    size = end - data.index(b"PK\x01\x02") + len(more)
+    end_now = data[end : end + 12] + struct.pack("<L", size) + data[end + 16 :]
+    (folder / "a.zip").write_bytes(data[:end] + more + end_now)
+
+
 def _bomb(folder: Path) -> None:
     with zipfile.ZipFile(folder / "a.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr("labelmap.txt", _MAP)
@@ -422,6 +434,7 @@ ZIPS = (
         change=lambda data: data[:-10] + b"\xf0\xff\xff\xff" + data[-6:],
     ),
     _of_zip("70,000 files", partial(_many, 70_000), "the most that is read"),
+    _of_zip("70,000 files where 2 are claimed", partial(_more_than_claimed, 70_000), "the most that is read"),
     _of_zip("128 MB of zeros", _bomb, "would unpack to 134,217,7.. bytes, too many for a zip of images"),
     _of_zip(
         "a file that is larger than it says",

@@ -387,7 +387,7 @@ def test_images_that_one_person_labelled_are_left_out_unless_asked_for(
         fs.label.import_(str(study), str(tmp_path / who), truth=who)
     found = fs.label.consensus(str(study), of=["ann", "ben"], truth="both")
     assert (found.new, found.alone, found.discuss) == (2, 3, ())
-    assert "3 images left out (labelled by fewer than 2 people)" in " ".join(repr(found).split())
+    assert "3 images left out (labelled or checked by fewer than 2 people)" in " ".join(repr(found).split())
     assert kept(study, "both").keys() == set(corpus.ids[2:4])
     capsys.readouterr()
     assert fs.label.import_(str(study), str(tmp_path / "ben"), truth="both").unchanged == 2

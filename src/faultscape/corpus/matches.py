@@ -2,8 +2,9 @@
 
 Conventions: a map belongs to the image with the same id. If no map has the full id of an image, a suffix
 shared by all maps is dropped; if still none matches, leading folders are dropped on either side as long as
-that is unambiguous (list file ``camvid/test.txt`` gives ``test/x``, a folder of maps ``x``). What is dropped
-is reported.
+that is unambiguous (list file ``camvid/test.txt`` gives ``test/x``, a folder of maps ``x``). No folder of the
+corpus is dropped: if it has images in ``b/``, the map ``b/x`` is not one of image ``x``. What is dropped is
+reported.
 """
 
 from __future__ import annotations
@@ -79,9 +80,10 @@ def _by_tail(found: list[Found], ids: set[str]) -> dict[str, str]:
     by_tail: dict[str, list[str]] = {}
     for id_ in sorted(ids):
         by_tail.setdefault(id_.rsplit("/", 1)[-1], []).append(id_)
+    folders = {id_.partition("/")[0] for id_ in ids if "/" in id_}
     matched: dict[str, Found] = {}
     for f in found:
-        candidates = [id_ for id_ in by_tail.get(f.id.rsplit("/", 1)[-1], ()) if _tail(id_, f.id)]
+        candidates = [id_ for id_ in by_tail.get(f.id.rsplit("/", 1)[-1], ()) if _tail(id_, f.id, folders)]
         if len(candidates) > 1:
             raise CorpusError(
                 f"{_called(f)}: matches several images ({candidates[0]}, {candidates[1]}); give maps the same"
@@ -106,8 +108,13 @@ def _called(found: Found) -> str:
     return repr(found.id) if found.path.isdigit() else found.path
 
 
-def _tail(image: str, map_: str) -> bool:
-    return image.endswith("/" + map_) or map_.endswith("/" + image)
+def _tail(image: str, map_: str, folders: set[str]) -> bool:
+    """Return whether the one is the end of the other, unless the map names one of the corpus's ``folders``
+    in which the image is not.
+    """
+    if image.endswith(f"/{map_}"):
+        return "/" not in map_ or map_.partition("/")[0] not in folders
+    return map_.endswith(f"/{image}") and folders.isdisjoint(map_[: -len(image) - 1].split("/"))
 
 
 def one_kind(found: list[Found], say: Say) -> list[Found]:

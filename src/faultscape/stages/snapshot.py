@@ -19,6 +19,7 @@ from faultscape.stages import evidence
 from faultscape.stages.fitted_words import fitted_again
 from faultscape.stages.label_counts import LabelCount, count_labels
 from faultscape.stages.pairs import corpus_key, wanted
+from faultscape.stages.second_round import SecondRound, second_round
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.tags import Tag, Tags
 from faultscape.study.json_text import read_object
@@ -152,6 +153,11 @@ class Snapshot:
     def tags(self) -> list[Tag]:
         """The kinds of failure that people gave to images."""
         return Tags(self.root).tags()
+
+    @cached_property
+    def second_round(self) -> SecondRound:
+        """What people found in each other's masks."""
+        return second_round(self.root)
 
     def tags_key(self, images: Collection[str] | None = None) -> str:
         """Return a key of the tags of some or all images, including whose tags they are; '' without tags."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import sys
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,7 +20,7 @@ from importlib import resources
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, Response
 from starlette.requests import ClientDisconnect
 
 from faultscape.errors import FaultscapeError, OptionError, StudyError
@@ -84,6 +85,17 @@ def page(
     )
 
 
+def json_answer(content: Mapping[str, object], status: int = 200) -> Response:
+    """Return a JSON object, which browsers do not cache; what UTF-8 cannot hold, such as lone surrogates, is
+    escaped.
+
+    >>> json_answer({"words": "a" + chr(0xD800)}).body.isascii()
+    True
+    """
+    text = json.dumps(content, allow_nan=False)
+    return Response(text, status, {"cache-control": _NEVER}, "application/json")
+
+
 def asset(name: str) -> str:
     """Return the address of one of `FILES`, which changes with its content.
 
@@ -124,7 +136,8 @@ def _file(name: str) -> bytes:
         return b""
 
 
-def _static(request: Request, name: str) -> Response:
+async def _static(request: Request, name: str) -> Response:
+    # async, so that it is answered while all threads wait for a database
     if name not in FILES or not (data := _file(name)):
         raise NotFoundError(f"file {name!r} not found")
     return send_picture(
@@ -137,7 +150,7 @@ def problem(request: Request, status: int, words: str) -> Response:
     script (below ``/api/``).
     """
     if request.url.path.startswith("/api/"):
-        return JSONResponse({"words": words}, status, {"cache-control": _NEVER})
+        return json_answer({"words": words}, status)
     name = "problem_words.html.jinja" if request.headers.get("hx-request") else "problem.html.jinja"
     return page(request, name, status, title=HTTPStatus(status).phrase, words=words)
 

@@ -2,11 +2,12 @@
 log.
 
 Conventions: the default address is 127.0.0.1. Port 0 means any free port; if the requested port is taken, the
-next free one within ten is used.
+next free one within ten is used. Connections that say nothing are closed (`connections`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import ipaddress
 import socket
@@ -17,6 +18,7 @@ from typing import Any
 import uvicorn
 
 from faultscape.errors import OptionError, counted
+from faultscape.web.connections import Connection, said_once
 
 HOST, PORT, TRIES = "127.0.0.1", 8750, 10
 _BACKLOG, _PATIENCE = 128, 5  # pending connections; seconds that idle connections are kept
@@ -100,6 +102,8 @@ def configured(app: Any) -> uvicorn.Config:
     """Return the server's configuration: no request log, and no header that names the server."""
     return uvicorn.Config(
         app,
+        http=Connection,
+        backlog=_BACKLOG,
         log_level="warning",
         access_log=False,
         lifespan="off",
@@ -109,9 +113,18 @@ def configured(app: Any) -> uvicorn.Config:
     )
 
 
+class Server(uvicorn.Server):
+    """A server that reports once, in a line, that it may open no more files."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen."""
+        asyncio.get_running_loop().set_exception_handler(said_once())
+        await super().startup(sockets)
+
+
 def serve(app: Any, listener: socket.socket, begun: Callable[[], None] | None = None) -> None:
     """Answer requests on a socket until Ctrl-C; ``begun`` is called just before."""
     if begun is not None:
         begun()
     with suppress(KeyboardInterrupt):  # uvicorn raises it again after shutting down
-        uvicorn.Server(configured(app)).run(sockets=[listener])
+        Server(configured(app)).run(sockets=[listener])

@@ -1,8 +1,8 @@
 """A zip made by a tool, or the folder that it was unpacked to: its files by name, read within bounds.
 
 Conventions: names are POSIX, relative to the folder of the file that identifies the archive, which may be
-nested. A zip is checked before anything in it is unpacked: total size, names that leave the folder or occur
-twice, files with a password.
+nested. A zip is checked before anything in it is unpacked: total size, number of files (as listed, whatever
+its end claims), names that leave the folder or occur twice, files with a password.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ MOST_LIST = 32 << 20  # bytes of a zip's list of files
 MOST_UNPACKED = 16 << 30
 _RATIO = 200  # maximum ratio of all files together to the zip, more than images reach
 _FREE = 64 << 20  # bytes that a zip may unpack to at any ratio
+_ENTRY = b"PK\x01\x02"
 _END = b"PK\x05\x06"
 _END_64 = b"PK\x06\x07"
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -47,6 +48,14 @@ def is_zip(path: Path) -> bool:
             return file.read(4) in (b"PK\x03\x04", _END)
     except OSError:
         return False
+
+
+def count_files(path: Path, error: type[FaultscapeError]) -> int:
+    """Return how many files and folders a zip lists; ``error`` for a zip that `opened` would refuse before
+    Python reads the list.
+    """
+    with decoding(path, error):
+        return _look(path, error)
 
 
 def opened(path: Path, known_by: str, error: type[FaultscapeError]) -> Archive:
@@ -129,8 +138,10 @@ def _folder(folder: str, error: type[FaultscapeError]) -> Archive:
     )
 
 
-def _look(path: Path, error: type[FaultscapeError]) -> None:
-    """Raise ``error`` for a zip that is too large, or whose file list is, before Python reads that list."""
+def _look(path: Path, error: type[FaultscapeError]) -> int:
+    """Return how many files a zip lists; ``error`` if it is too large, or its list is, before Python reads
+    that list, which takes 500 bytes of memory a file.
+    """
     if os.path.exists(path) and not os.path.isfile(path):
         raise error(f"{path}: is not a regular file")
     size = os.path.getsize(path)
@@ -140,20 +151,20 @@ def _look(path: Path, error: type[FaultscapeError]) -> None:
     at = len(tail) - 22 if tail[-22:-18] == _END else tail.rfind(_END)
     if at < 0 or len(tail) - at < 22:
         raise error(f"{path}: is not a zip file, or is truncated")
-    listed, files = (
-        int.from_bytes(tail[at + 12 : at + 16], "little"),
-        int.from_bytes(tail[at + 10 : at + 12], "little"),
-    )
-    if (
-        size > MOST_BYTES
-        or listed > MOST_LIST
-        or files >= MOST_FILES
-        or _END_64 in tail[max(at - 20, 0) : at]
-    ):
+    length = int.from_bytes(tail[at + 12 : at + 16], "little")
+    claimed = int.from_bytes(tail[at + 10 : at + 12], "little")
+    files = claimed
+    too_large = size > MOST_BYTES or length > MOST_LIST or _END_64 in tail[max(at - 20, 0) : at]
+    if not too_large:
+        with open(path, "rb") as file:
+            file.seek(max(size - len(tail) + at - length, 0))
+            files = max(claimed, file.read(length).count(_ENTRY))
+    if too_large or files >= MOST_FILES:
         raise error(
-            f"{path}: claims more than {MOST_BYTES:,} bytes or {MOST_FILES - 1:,} files, the most"
+            f"{path}: has more than {MOST_BYTES:,} bytes or {MOST_FILES - 1:,} files, the most"
             " that is read; export fewer images at once"
         )
+    return files
 
 
 def _hold_bounds(infos: list[zipfile.ZipInfo], path: Path, error: type[FaultscapeError]) -> None:

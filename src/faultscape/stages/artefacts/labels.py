@@ -66,7 +66,11 @@ def key(snapshot: Snapshot, truth: str) -> str:
 def _describe(snapshot: Snapshot, name: str) -> str:
     count, number = snapshot.label_count(name), len(snapshot.current(name).images)
     partly = f", {count.partly} partly" if count.partly else ""
-    return f"{name}: {count.labelled} of {counted(number, 'image')} labelled{partly} (truth {snapshot.truth})"
+    marks = snapshot.second_round.words(snapshot.current(name).images)
+    return (
+        f"{name}: {count.labelled} of {counted(number, 'image')} labelled{partly} (truth {snapshot.truth})"
+        f"{f'; {marks}' if marks else ''}"
+    )
 
 
 def export_target(name: str, *, classifies: bool, again: bool = False) -> str:

@@ -197,12 +197,12 @@ def _of_tool(
     return None
 
 
-def import_masks(root: Path, source: Path, truth: str, kept: Path, called: str) -> Imported:
+def import_masks(root: Path, source: Path, truth: str, called: str) -> Imported:
     """Import the masks of one person from a file or a folder as that person's truth, whatever annotator the
-    file names. Messages show ``called`` instead of the path ``kept``; errors as for `import_labels`.
+    file names. Messages show ``called`` instead of the path ``source``; errors as for `import_labels`.
 
     The person who draws learns nothing about models; problems with single labels are listed in failures.csv,
     which the page shows.
     """
-    options = ImportOptions(str(source), truth, of_one=True, kept=str(kept), called=called)
+    options = ImportOptions(str(source), truth, of_one=True, called=called)
     return replace(masks.import_(root, options, None), first="", copies=(), unusual=())

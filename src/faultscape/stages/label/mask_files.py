@@ -22,7 +22,7 @@ from faultscape.classes.palettes import coded_by_palette
 from faultscape.classes.placed_maps import PlacedMaps
 from faultscape.corpus.matches import fit, one_kind
 from faultscape.corpus.photos import read_photo
-from faultscape.corpus.sources import find
+from faultscape.corpus.sources import Found, find
 from faultscape.errors import CorpusError, ImageError, LabellingError, LabelMapError, counted
 from faultscape.formats.pictures import read_rgb
 from faultscape.labelling.catalogue import FORMATS, MaskFormat
@@ -32,6 +32,19 @@ from faultscape.prediction.sources.folder import check_values
 from faultscape.study.tables.corpus import Image
 
 Reader = Callable[[], np.ndarray]
+_OURS = ("labels", "images")
+
+
+def inner_folder(source: Path) -> Path:
+    """Return the folder that holds the files of a source: a folder that contains nothing else than one folder
+    stands for that one, as when a folder was packed. Those that `label export` makes stay as they are.
+    """
+    path = source
+    while len(inside := list(path.iterdir())) == 1 and inside[0].is_dir() and inside[0].name not in _OURS:
+        if inside[0].is_symlink():  # it may lead back to where it is
+            break
+        path = inside[0]
+    return path
 
 
 @dataclass(frozen=True)
@@ -60,7 +73,7 @@ class MaskFolder:
 
 
 def readers(
-    path: Path,
+    source: Path,
     images: Mapping[str, Image],
     pattern: str | None,
     formats: Sequence[MaskFormat],
@@ -70,9 +83,9 @@ def readers(
     """Return the labels in a folder; files that match no image are reported. LabellingError or LabelMapError
     if the values of masks may mean two things.
     """
-    files, empty = _label_files(path, images, pattern, formats)
+    files, empty = _label_files(source, images, pattern, formats)
     listed = [file for file, form in files.values() if form.listed]
-    mapping, said = _meaning(path, listed, classes, rules)
+    mapping, said = _meaning(source, listed, classes, rules)
     places, words = table(classes, mapping), allowed(classes, mapping)
     maps = PlacedMaps(classes, mapping, given=said)
     read = {
@@ -123,30 +136,32 @@ def _with_palettes(form: MaskFormat, maps: PlacedMaps) -> MaskFormat:
 
 
 def _label_files(
-    path: Path, images: Mapping[str, Image], pattern: str | None, formats: Sequence[MaskFormat]
+    source: Path, images: Mapping[str, Image], pattern: str | None, formats: Sequence[MaskFormat]
 ) -> tuple[dict[str, tuple[str, MaskFormat]], int]:
     """Return {image id: file and its format}, and how many files are still empty; files that match no image
-    are reported.
+    are reported. Their names are whole paths below ``source``, without a folder ``labels`` directly in it.
 
     Formats recognised by content are tried before masks, because a mask can be any image: the image of a
     LabelMe file lies next to it.
     """
-    masks = path / "labels" if (path / "labels").is_dir() else path
+    labels = (source if pattern else inner_folder(source)) / "labels"
+    masks = labels if labels.is_dir() else source
     files: dict[str, tuple[str, MaskFormat]] = {}
     problems, states, beside = list[tuple[MaskFormat, CorpusError]](), {}, set()
     for form in sorted(formats, key=lambda form: form.listed):
         say = print if form.listed else lambda _: None
-        where = masks if form.listed else path
+        where = masks if form.listed else source
         there = find([where], endings=form.endings, pattern=pattern, strip=False, some_or_none=True, say=say)
-        with plain_errors(form, path):
+        with plain_errors(form, source):
             states |= {f.path: form.recognise(f.path) for f in there}
+        there = _named_below(there, where, source)
         kind = [f for f in there if states[f.path] != "other" and os.path.splitext(f.path)[0] not in beside]
         kind = one_kind(kind, print) if form.listed else kind
         beside |= set() if form.listed else {os.path.splitext(f.path)[0] for f in kind}
         try:
             fitting = (
                 fit(
-                    str(path),
+                    str(source),
                     kind,
                     [image.id for image in images.values() if not image.parent],
                     pattern=pattern,
@@ -166,11 +181,18 @@ def _label_files(
     if problems and not files:
         raise problems[0][1]
     empty = {id_ for id_, (file, _) in files.items() if states[file] == "empty"}
-    if beside and masks is path:  # images are next to files of shapes
+    if beside and masks is source:  # images are next to files of shapes
         empty |= {id_ for id_, (file, form) in files.items() if form.listed and _is_photo(file, images[id_])}
     drawn = {id_: found for id_, found in files.items() if id_ not in empty}
     _tell_kinds([form for _, form in drawn.values()], problems)
     return drawn, len(empty)
+
+
+def _named_below(found: Sequence[Found], folder: Path, source: Path) -> list[Found]:
+    """Return files found in a folder under their names below ``source``."""
+    if folder in (source, source / "labels"):
+        return list(found)
+    return [Found(f"{folder.relative_to(source).as_posix()}/{f.id}", f.path) for f in found]
 
 
 def _tell_kinds(read: Sequence[MaskFormat], problems: Sequence[tuple[MaskFormat, CorpusError]]) -> None:

@@ -21,7 +21,7 @@ from faultscape.maps import runs
 from faultscape.progress import progress
 from faultscape.stages import evidence, fill
 from faultscape.stages.evidence import tell_discards
-from faultscape.stages.label.mask_files import MaskRules, Reader, readers
+from faultscape.stages.label.mask_files import MaskRules, Reader, inner_folder, readers
 from faultscape.stages.label.options import ImportOptions
 from faultscape.stages.label.result import Imported
 from faultscape.stages.label.tool_files import bundles, read_bundles, truth_of
@@ -46,7 +46,8 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
     """Import labels of one format, or of every built-in format, from a folder or a tool's file, and the
     folder's discard.csv. If a tool records who drew, each person's labels become a truth of their own.
     """
-    source, truth, path = options.source, options.truth, Path(options.source)
+    source, truth = options.source, options.truth
+    path = inner_folder(Path(source)) if Path(source).is_dir() and not options.pattern else Path(source)
     formats = [form] if form else FORMATS
     with writing(root):
         settings = read_settings(root)
@@ -81,7 +82,9 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             masks = [
                 entry for entry in formats if isinstance(entry, MaskFormat) and (form or not entry.same_as)
             ]
-            there = readers(path, by_id, options.pattern, masks, classes, _rules(root, settings, options))
+            there = readers(
+                Path(source), by_id, options.pattern, masks, classes, _rules(root, settings, options)
+            )
             mine, empty, meaning = there.readers, there.empty, there.labels
             labels, titles = ({"": mine} if mine else {}), form.title if form else ""
         else:

@@ -96,8 +96,8 @@ class RemoveOptions:
 class ImportOptions:
     """What to read, and the name to keep it under: see `label import`.
 
-    Files that are only unpacked for reading appear in failures.csv and log.jsonl as ``called`` instead of
-    under the path ``kept``.
+    Files that are only kept for reading appear in failures.csv and log.jsonl as ``called`` instead of under
+    the path of ``source``.
     """
 
     source: str
@@ -106,7 +106,6 @@ class ImportOptions:
     format: str | None = None  # None: any built-in format of the task, detected from the files
     labels: str | None = None  # what values of masks mean: a file, pairs, or one of Cityscapes' codings
     of_one: bool = False  # everything is from one person, even if the tool names others
-    kept: str | None = None
     called: str | None = None
 
     def __post_init__(self) -> None:
@@ -115,12 +114,12 @@ class ImportOptions:
     def named(self, text: str) -> str:
         """Return a text with files called by their later names.
 
-        >>> ImportOptions("/tmp/x/unpacked/mine", kept="/tmp/x/unpacked", called="sent by ann").named(
+        >>> ImportOptions("/tmp/x/unpacked", called="sent by ann").named(
         ...     "/tmp/x/unpacked/mine/a.png: is torn"
         ... )
         'sent by ann/mine/a.png: is torn'
         """
-        return text.replace(self.kept, self.called) if self.kept and self.called else text
+        return text.replace(self.source, self.called) if self.called else text
 
 
 @dataclass(frozen=True)

@@ -102,14 +102,12 @@ def _by_annotator(labels: Iterable[ToolLabel]) -> dict[str, list[ToolLabel]]:
 
 def _fitting(path: Path, labels: Sequence[ToolLabel], images: Mapping[str, Image]) -> dict[str, ToolLabel]:
     """Return {image id: label}; of several labels of one image by one person the last counts, and the number
-    is reported.
+    is reported. LabellingError if a name means two images.
     """
     exact: dict[str, int] = {}
-    for k, label in enumerate(labels):
-        inside = label.image.removeprefix(_PHOTOS)  # in the form written by `label export`
-        ways = (label.image, without_ending(label.image), inside, without_ending(inside))
-        if (id_ := next((way for way in ways if way in images), "")) and id_ not in exact:
-            exact[id_] = k
+    for k, id_ in enumerate(_whole_names(path, [label.image for label in labels], images)):
+        if id_:
+            exact.setdefault(id_, k)
     if len(exact) == len(labels):
         fitting = exact
     else:
@@ -130,6 +128,30 @@ def _fitting(path: Path, labels: Sequence[ToolLabel], images: Mapping[str, Image
                 f" first: {rest[0]}"
             )
     return {id_: labels[k] for id_, k in fitting.items()}
+
+
+def _whole_names(path: Path, names: Sequence[str], images: Mapping[str, Image]) -> list[str]:
+    """Return the image that each name means as a whole, as it is or as `label export` writes it (in images/),
+    '' for none. Where both mean images, all names of a file are read in the one way in which each of them
+    means another image; LabellingError if there is no such way, or both are.
+    """
+    plain = [_held(name, images) for name in names]
+    exported = [_held(name.removeprefix(_PHOTOS), images) for name in names]
+    both = [k for k in range(len(names)) if plain[k] and exported[k] and plain[k] != exported[k]]
+    if not both:
+        return [one or other for one, other in zip(plain, exported, strict=True)]
+    fits = [all(way) and len(set(way)) == len(way) for way in (plain, exported)]
+    if fits[0] == fits[1]:
+        k = both[0]
+        raise LabellingError(
+            f"{path}: {names[k][:200]!r} may be image {plain[k]!r} or, as `label export` names it,"
+            f" {exported[k]!r}; rename one of the two images in the study"
+        )
+    return plain if fits[0] else exported
+
+
+def _held(name: str, images: Mapping[str, Image]) -> str:
+    return next((way for way in (name, without_ending(name)) if way in images), "")
 
 
 def _ids(form: BundleFormat, label: ToolLabel, image: Image, classes: Classes) -> np.ndarray:

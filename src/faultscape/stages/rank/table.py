@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,10 +20,11 @@ from faultscape.stages.count import count
 from faultscape.stages.rank.options import RankOptions
 from faultscape.stages.rank.result import Ranked
 from faultscape.stages.rank.standings import standings_of
+from faultscape.stages.second_round import second_round
 from faultscape.study.folder import existing, local, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
-from faultscape.study.tables import selections
+from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.logs import log
 
 
@@ -73,8 +75,19 @@ def make_standings(study: str, options: RankOptions) -> Ranked:
             )
         part = {"where": list(options.where)} if options.where else {}
         log(root, "rank", selection=selection, truth=truth, **options.recorded(classifies=classifies), **part)
-    # what lies outside is no part of the standings: they do not become stale with it
-    return Ranked.of(replace(standings, notes=(*standings.notes, *filter(None, [outside]))))
+    # what lies outside, and marks, are no part of the standings: they do not become stale with them
+    said = [outside, _marks_note(root, truth, images, shlex.quote(study))]
+    return Ranked.of(replace(standings, notes=(*standings.notes, *filter(None, said))))
+
+
+def _marks_note(root: Path, truth: str, images: Collection[str], place: str) -> str:
+    """Return a note on open marks on the masks of ranked images, in a truth or, for a consensus, in those of
+    its annotators; '' without any. ``place`` is how a command names the study.
+    """
+    truths = [name for name in label_maps.truths(root) if name == truth or name.startswith(f"{truth}-")]
+    marks = second_round(root).words(images, truths)
+    where = f"the Check masks page of `faultscape label serve {place}`"
+    return f"{marks} of this selection: discuss and resolve them on {where}" if marks else ""
 
 
 def _target(root: Path, options: RankOptions) -> Path | None:

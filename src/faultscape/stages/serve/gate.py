@@ -30,7 +30,8 @@ from faultscape.web.words import plain_text
 
 COOKIE, HEADER = "faultscape", "x-faultscape"
 _KEY = ".serve-key"
-_MONTH = 30 * 86400
+_DAY = 86400
+_MONTH = 30 * _DAY
 _KNOWN_FOR = 5.0  # seconds that a person stays cached before the database is queried again
 _LONGEST_NAME = 80
 PER_SECOND, BURST = 40.0, 400.0  # requests per person that change something, or ask for items
@@ -84,8 +85,8 @@ class Limits:
         self._rate, self._burst, self._most = per_second, burst, most
         self._held, self._lock = OrderedDict[str, tuple[float, float]](), threading.Lock()
 
-    def allow(self, who: str, now: float | None = None, *, charge: bool = True) -> bool:
-        """Return whether a client may send one more request, which is counted with ``charge``.
+    def allow(self, who: str, now: float | None = None) -> bool:
+        """Return whether a client may send one more request, and count it.
 
         >>> limits = Limits(1, 2)
         >>> [limits.allow("ann", now) for now in (0.0, 0.0, 0.0, 1.5)]
@@ -95,7 +96,7 @@ class Limits:
         with self._lock:
             left, before = self._held.pop(who, (self._burst, now))
             left = min(self._burst, left + (now - before) * self._rate)
-            self._held[who] = (left - 1 if left >= 1 and charge else left, now)
+            self._held[who] = (left - 1 if left >= 1 else left, now)
             while len(self._held) > self._most:
                 self._held.popitem(last=False)
         return left >= 1
@@ -124,10 +125,7 @@ class Gate:
         """Return the annotator who asks; NoEntryError for visitors who have not signed in, or were
         removed.
         """
-        try:
-            who = self._cookies.loads(request.cookies.get(COOKIE, ""), max_age=_MONTH)
-        except BadSignature:
-            who = ""
+        who = self._signed_in(request.cookies.get(COOKIE, ""))
         found = self._everybody().get(who) if isinstance(who, str) else None
         if found is None:
             raise NoEntryError(
@@ -136,6 +134,16 @@ class Gate:
                 else "enter your name first"
             )
         return found
+
+    def _signed_in(self, cookie: str) -> object:
+        """Return what a cookie of ours holds; '' for any other, and for one older than a month. One that was
+        signed before the clock was set back, by up to a day, is valid.
+        """
+        try:
+            who, made = self._cookies.loads(cookie, return_timestamp=True)
+        except BadSignature:
+            return ""
+        return who if -_DAY <= time.time() - made.timestamp() <= _MONTH else ""
 
     def organiser(self, request: Request) -> Annotator:
         """Return the organiser who asks; RefusedError for anyone else."""
@@ -190,13 +198,13 @@ class Gate:
         return self._signer.get_signature(annotator.pseudonym).decode()
 
     def enter(self, request: Request, response: Response, token: str) -> Annotator:
-        """Let a person in by an invite token; RefusedError for an unknown token, TooOftenError if an address
-        tried too many.
+        """Let a person in by an invite token; RefusedError for an unknown token, TooOftenError after too many
+        of them from one address. Only those count, so that nobody blocks the links of others behind the same
+        address; a token is too long to be guessed.
         """
-        self._try(request, charge=False)
         found = self.people.by_token(token) if 0 < len(token) < 200 else None
         if found is None:
-            self._try(request, charge=True)
+            self._charge(request)
             raise RefusedError(
                 "this invitation is unknown, or was replaced by a newer one; ask the sender for a new one"
             )
@@ -213,7 +221,8 @@ class Gate:
         if not 0 < len(name) <= _LONGEST_NAME:
             raise LabellingError(f"a name must have 1 to {_LONGEST_NAME} characters")
         known = next((one for one in self.people.everybody() if one.name == name), None)
-        self._try(request, charge=known is None)
+        if known is None:
+            self._charge(request)
         found = known or self.people.invite(name, ORGANISER)[0]
         self.admit(request, response, found)
         return found
@@ -227,9 +236,9 @@ class Gate:
             COOKIE, value, max_age=_MONTH, httponly=True, samesite="strict", secure=secure, path="/"
         )
 
-    def _try(self, request: Request, *, charge: bool) -> None:
-        """TooOftenError if an address tried too often; with ``charge`` this counts as one more try."""
-        if not self._tries.allow(request.client.host if request.client else "", charge=charge):
+    def _charge(self, request: Request) -> None:
+        """Count one more failed token, or new name, of an address; TooOftenError if there were too many."""
+        if not self._tries.allow(request.client.host if request.client else ""):
             raise TooOftenError("too many tries from your address; wait a minute")
 
     def _everybody(self) -> dict[str, Annotator]:

@@ -2,7 +2,8 @@
 and how far each two agree.
 
 Conventions: annotators are the truths of their labels, in the order of their names, so the order in which
-they are given does not matter. Maps are read a shard at a time, twice: once to count, once to vote. With
+they are given does not matter. Who checked somebody's mask counts as one more person, unless a mark on it is
+open. Maps are read a shard at a time, twice: once to count, once to vote. With
 ``skill`` a tie goes to the annotator who agrees most with the others, by the mean mIoU with each.
 """
 
@@ -24,6 +25,7 @@ from faultscape.stages import evidence
 from faultscape.stages.label.crowd.result import Consensus
 from faultscape.stages.label.masks import keep_labels
 from faultscape.stages.label.options import ConsensusOptions
+from faultscape.stages.second_round import SecondRound, is_by, second_round
 from faultscape.study.folder import check_name, existing, refuse_twin
 from faultscape.study.lock import writing
 from faultscape.study.parts import read_manifest
@@ -39,20 +41,25 @@ def join_labels(study: str, options: ConsensusOptions) -> Consensus:
     """
     root = existing(study)
     with writing(root):
-        settings, names = read_settings(root), tuple(sorted(set(options.of)))
-        _check(root, settings, names, options)
+        settings, names, checked = read_settings(root), tuple(sorted(set(options.of))), second_round(root)
+        _check(root, settings, names, options, checked)
         images = read_corpus(root)
         votes = _Votes(root, settings, names)
         agreement = mask_agreement(*mask_counts(votes.alike(images), len(names), len(settings.class_list)))
         work = _Work(votes, settings, options, _skill(agreement))
+        people = {image.id: votes.people(image, checked) for image in images if votes.number(image)}
         asked = {
-            image.id: partial(work.joined, image) for image in images if votes.number(image) >= options.least
+            image.id: partial(work.joined, image)
+            for image in images
+            if people.get(image.id, 0) >= options.least
         }
-        alone = sum(0 < votes.number(image) < options.least for image in images)
+        alone = len(people) - len(asked)
+        marks = checked.words(people, names)
         if not asked:
             raise LabellingError(
                 f"no image has labels from {options.least} of {', '.join(names)}, so there is nothing to"
-                " merge; --least 1 accepts images that one person labelled"
+                " merge; --least 1 accepts images that one person labelled, and others who check them"
+                f" (`faultscape label serve`) count too{f', once no mark is open: {marks}' if marks else ''}"
             )
         kept = keep_labels(root, options.truth, asked, images)
         replace_failures(root, "label", options.truth, kept.failures)
@@ -80,19 +87,23 @@ def join_labels(study: str, options: ConsensusOptions) -> Consensus:
         options.least,
         first,
         kept.unchanged,
+        marks,
     )
 
 
-def _check(root: Path, settings: Settings, names: Sequence[str], options: ConsensusOptions) -> None:
+def _check(
+    root: Path, settings: Settings, names: Sequence[str], options: ConsensusOptions, checked: SecondRound
+) -> None:
     if settings.classifies:
         raise OptionError(
             "label consensus applies to masks only; answers about classes are already combined by majority"
             " vote"
         )
     known = label_maps.truths(root)
-    if len(names) < 2:
+    if len(names) < 2 and not any(truth in names for truth, _ in checked.checkers):
         raise OptionError(
-            f"give two or more annotators with --of; there are {', '.join(known) or 'no labels yet'}"
+            "give two or more annotators with --of, or one whose masks others checked; there are"
+            f" {', '.join(known) or 'no labels yet'}"
         )
     for name in names:
         if name not in known:
@@ -130,15 +141,21 @@ class _Votes:
         self._places = narrow(table(settings.class_list))
         self._parts = [read_manifest(folder) for folder in self._folders]
         self._shard, self._maps = -1, list[dict[str, bytes]]()
-        self._held: dict[str, int] = {}
-        for folder, parts in zip(self._folders, self._parts, strict=True):
+        self._held: dict[str, list[str]] = {}
+        for truth, folder, parts in zip(names, self._folders, self._parts, strict=True):
             for name, part in parts.items():
                 for id_ in label_maps.read_ids(folder, int(name), part):
-                    self._held[id_] = self._held.get(id_, 0) + 1
+                    self._held.setdefault(id_, []).append(truth)
 
     def number(self, image: Image) -> int:
         """Return how many annotators have a map of an image."""
-        return self._held.get(image.id, 0)
+        return len(self._held.get(image.id, ()))
+
+    def people(self, image: Image, checked: SecondRound) -> int:
+        """Return how many people have a map of an image, or checked one on which no mark is open."""
+        truths = self._held.get(image.id, ())
+        checkers = {who for truth in truths for who in checked.agreeing((truth, image.id))}
+        return len(truths) + sum(not any(is_by(truth, who) for truth in truths) for who in checkers)
 
     def of(self, image: Image) -> tuple[list[int], list[np.ndarray]]:
         """Return who has a map of an image, and the maps as places; LabelMapError if their sizes differ, or a

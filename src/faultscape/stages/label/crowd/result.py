@@ -120,6 +120,7 @@ class Consensus:
     least: int = 2  # how many people must have labelled an image
     first: str = ""  # why the first image that failed could not be merged
     unchanged: int = 0  # images that had the same consensus already
+    marks: str = ""  # how many marks are open on the masks that were merged or left out, or ''
 
     def __repr__(self) -> str:
         parts = [
@@ -128,7 +129,8 @@ class Consensus:
             f"{self.unchanged} unchanged" if self.unchanged else "",
             f"{self.failures} not usable (failures.csv; the first: {self.first})" if self.failures else "",
             (
-                f"{counted(self.alone, 'image')} left out (labelled by fewer than {self.least} people)"
+                f"{counted(self.alone, 'image')} left out (labelled or checked by fewer than"
+                f" {counted(self.least, 'person', 'people')})"
                 if self.alone
                 else ""
             ),
@@ -141,6 +143,10 @@ class Consensus:
             f"  {one} and {other}: mIoU {_miou(miou)} on {counted(images, 'image')}"
             for one, other, miou, images in self.pairs
         ]
+        if self.marks:
+            lines += wrapped(
+                f"{self.marks}: discuss and resolve them on the Check masks page of `faultscape label serve`"
+            )
         if self.discuss:
             lines.append(f"{counted(len(self.discuss), 'image')} to discuss, largest disagreement first:")
             lines += [

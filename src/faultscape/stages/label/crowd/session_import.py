@@ -24,7 +24,7 @@ from faultscape.maps import runs
 from faultscape.stages.label import masks
 from faultscape.stages.label.crowd.result import SessionsImported, Taken
 from faultscape.stages.label.crowd.session_export import COLUMNS, FILE, TRAINING
-from faultscape.stages.label.mask_files import MaskRules, Reader, readers
+from faultscape.stages.label.mask_files import MaskRules, Reader, inner_folder, readers
 from faultscape.stages.label.options import ImportOptions
 from faultscape.stages.label.tool_files import bundles, read_bundles
 from faultscape.study.folder import check_name
@@ -148,7 +148,7 @@ def _read(
     """Return {image: reader of its label} of a folder that `label import` would read."""
     classes = read_settings(root).class_list
     formats = [form] if form else FORMATS
-    if found := bundles(folder, [one for one in formats if isinstance(one, BundleFormat)]):
+    if found := bundles(inner_folder(folder), [one for one in formats if isinstance(one, BundleFormat)]):
         return {
             id_: reader
             for mine in read_bundles(found, images, classes).readers.values()

@@ -22,6 +22,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from faultscape.errors import OptionError
+from faultscape.stages.second_round import is_by
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate, RefusedError
 from faultscape.stages.serve.pictures import LONGEST, MAP_WAYS, photo, send_map
@@ -128,7 +129,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
     @routes.post("/check/{number}")
     async def say(request: Request, number: str) -> Response:
         given = await form_body(request)
-        who = gate.writer(request, token=given.get("token", ""))
+        who = await run_in_threadpool(gate.writer, request, token=given.get("token", ""))
         return await run_in_threadpool(_say, who, number, given)
 
     def _say(who: Annotator, number: str, given: dict[str, str]) -> Response:
@@ -220,7 +221,7 @@ def _truths(campaign: Campaign, who: Annotator) -> list[str]:
 
 def _is_own(who: Annotator, truth: str) -> bool:
     """Return whether a truth holds the masks that a person drew."""
-    return any(truth == name or truth.endswith(f"-{name}") for name in {who.pseudonym, who.name} - {""})
+    return is_by(truth, who.pseudonym) or is_by(truth, who.name)
 
 
 def _may_resolve(who: Annotator, found: Check) -> bool:

@@ -22,11 +22,11 @@ from typing import Any, TextIO
 
 from fastapi import APIRouter, Request
 from fastapi.concurrency import contextmanager_in_threadpool, run_in_threadpool
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, Response
 from starlette.requests import ClientDisconnect
 
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, StudyError
-from faultscape.formats.label_tools.archive import is_zip, unpack
+from faultscape.formats.label_tools.archive import count_files, is_zip, unpack
 from faultscape.labelling.catalogue import FORMATS, BundleFormat
 from faultscape.made_aside import held_folder
 from faultscape.stages.serve.campaign import Campaign
@@ -34,10 +34,11 @@ from faultscape.stages.serve.gate import Gate, TooOftenError
 from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.logs import read_failures
-from faultscape.web.app import NotFoundError, page
+from faultscape.web.app import NotFoundError, json_answer, page
 
 MOST_BYTES = 256 << 20  # of one file
 MOST_UNPACKED = 2 << 30
+MOST_FILES = 10_000  # of one zip: while they are read, others wait
 AT_ONCE = 4  # most concurrent uploads
 SECONDS = 1800.0  # most seconds per upload
 _UNPACKED = "unpacked"
@@ -45,8 +46,8 @@ _SHOWN = 20  # most unusable labels to list
 _ENDINGS = frozenset({".png", ".json", ".xml", ".txt"})
 _KINDS = ((b"PK", ".zip"), (b"<", ".xml"), (b"{", ".json"), (b"[", ".json"))
 TakeMasks = Callable[
-    [Path, Path, str, Path, str], object
-    # (study, file or folder, truth, path to hide, its name in messages) -> a result that prints as text
+    [Path, Path, str, str], object
+    # (study, file or folder, truth, its name in messages) -> a result that prints as text
 ]
 
 
@@ -84,7 +85,7 @@ def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRo
     @routes.post("/masks")
     async def send(request: Request) -> Response:
         try:
-            who = gate.writer(request)
+            who = await run_in_threadpool(gate.writer, request)
             _refuse_classifiers(campaign)
             announced = request.headers.get("content-length", "")
             if announced.isdecimal() and (len(announced) > 15 or int(announced) > MOST_BYTES):
@@ -100,11 +101,9 @@ def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRo
                 senders.discard(who.pseudonym)
         except FaultscapeError as error:
             usual = 400 if isinstance(error, OptionError) else 409 if isinstance(error, StudyError) else 422
-            return JSONResponse(
-                {"words": [str(error)]}, getattr(error, "status", usual), {"cache-control": "no-store"}
-            )
+            return json_answer({"words": [str(error)]}, getattr(error, "status", usual))
         words, partly = said
-        return JSONResponse({"words": words, "partly": partly}, headers={"cache-control": "no-store"})
+        return json_answer({"words": words, "partly": partly})
 
     return routes
 
@@ -146,9 +145,9 @@ def _read(
         return " ".join(re.sub(re.escape(str(file.parent)) + r"[\\/]?\w*(\.\w+)?", "the file", found).split())
 
     try:
-        source, kept = _source(file)
+        source = _source(file)
         with reader, contextlib.redirect_stdout(said := _Mine(sys.stdout)):
-            result = take(root, source, truth, kept, called)
+            result = take(root, source, truth, called)
     except FaultscapeError as error:
         raise type(error)(plain(str(error))) from None
     wrong = [row for row in read_failures(root) if (row.stage, row.name) == ("label", truth)]
@@ -161,9 +160,9 @@ def _read(
     return [plain(line) for line in [*lines, *more]], bool(wrong)
 
 
-def _source(file: Path) -> tuple[Path, Path]:
-    """Return what to read of a file, and where it is stored: the file itself, renamed after its contents, or
-    the folder that it was unpacked to. LabellingError for an unknown kind of file.
+def _source(file: Path) -> Path:
+    """Return what to read of a file: the file itself, renamed after its contents, or the folder that it was
+    unpacked to. LabellingError for an unknown kind of file.
     """
     with file.open("rb") as opened:
         start = opened.read(64).lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\0")
@@ -173,17 +172,19 @@ def _source(file: Path) -> tuple[Path, Path]:
             "the file is not a zip, XML or JSON file; send a zip of masks, or a labelling tool's export"
         )
     called = file.rename(file.with_suffix(ending))
+    if is_zip(called) and (count := count_files(called, LabellingError)) > MOST_FILES:
+        raise LabellingError(
+            f"the zip lists {count:,} files, and at most {MOST_FILES:,} are read; send fewer images at once"
+        )
     if not is_zip(called) or any(
         isinstance(form, BundleFormat) and form.recognise(called) for form in FORMATS
     ):
-        return called, called
-    folder = kept = file.parent / _UNPACKED
+        return called
+    folder = file.parent / _UNPACKED
     folder.mkdir()
     if not unpack(called, folder, _ENDINGS, LabellingError, most=MOST_UNPACKED):
         raise LabellingError("the zip contains neither masks (PNG) nor files of a labelling tool")
-    while len(inside := list(folder.iterdir())) == 1 and inside[0].is_dir() and inside[0].name != "labels":
-        folder = inside[0]
-    return folder, kept
+    return folder
 
 
 class _Mine(io.TextIOBase):

@@ -71,7 +71,8 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
 
     @routes.post("/leave")
     async def leave(request: Request) -> Response:
-        gate.writer(request, token=(await form_body(request)).get("token", ""))
+        given = await form_body(request)
+        await run_in_threadpool(gate.writer, request, token=given.get("token", ""))
         response = RedirectResponse("/", 303)
         response.delete_cookie("faultscape", path="/")
         return response
@@ -83,7 +84,7 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
     @routes.post("/people", response_class=HTMLResponse)
     async def change(request: Request) -> Response:
         given = await form_body(request)
-        me = gate.writer(request, organiser=True, token=given.get("token", ""))
+        me = await run_in_threadpool(gate.writer, request, organiser=True, token=given.get("token", ""))
         return await run_in_threadpool(_change, request, me, given)
 
     def _change(request: Request, me: Annotator, given: dict[str, str]) -> Response:

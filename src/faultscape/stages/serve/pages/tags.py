@@ -89,7 +89,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
     @routes.post("/tags/{number}")
     async def press(request: Request, number: str) -> Response:
         given = await form_body(request)
-        who = gate.writer(request, organiser=True, token=given.get("token", ""))
+        who = await run_in_threadpool(gate.writer, request, organiser=True, token=given.get("token", ""))
         return await run_in_threadpool(_press, who, number, given)
 
     def _press(who: Annotator, number: str, given: dict[str, str]) -> Response:

@@ -13,7 +13,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, Response
 
 from faultscape.errors import FaultscapeError, OptionError
 from faultscape.stages.asked_items import CHOICES, ChoiceItem, QuestionItem
@@ -23,7 +23,7 @@ from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate
 from faultscape.stages.serve.pictures import LONGEST, WAYS, overlay, photo, read_map
 from faultscape.study.tables import label_maps
-from faultscape.web.app import NotFoundError, page, send_picture
+from faultscape.web.app import NotFoundError, json_answer, page, send_picture
 from faultscape.web.bodies import json_body
 from faultscape.web.overlays import colour_words
 from faultscape.web.photos import Pictures
@@ -72,24 +72,23 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
             who.pseudonym, {(id_, int(r)) for id_, r in have if r in ("0", "1")}, int(number)
         )
         left, held = campaign.left_for(who.pseudonym), 0 if given else campaign.held_by_others(who.pseudonym)
-        return JSONResponse(
+        return json_answer(
             {
                 "items": [_shown(campaign, one) for one in given],
                 "left": left,
                 "held": held,
                 "finished": not given and not left,
-            },
-            headers={"cache-control": "no-store"},
+            }
         )
 
     @routes.post("/api/answers")
     async def answers(request: Request) -> Response:
-        who = gate.writer(request)
+        who = await run_in_threadpool(gate.writer, request)
         rows = (await json_body(request)).get("answers")
         if not isinstance(rows, list) or len(rows) > _MOST_ROWS:
             raise OptionError(f"expected a list of at most {_MOST_ROWS} answers")
         taken, refused = await run_in_threadpool(_take_all, campaign, who.pseudonym, rows)
-        return JSONResponse({"taken": taken, "refused": refused}, headers={"cache-control": "no-store"})
+        return json_answer({"taken": taken, "refused": refused})
 
     @routes.get("/item/{id}/photo")
     def item_photo(request: Request, id: str) -> Response:
