@@ -46,7 +46,8 @@ class Definitions:
     match: Match = "iou"  # or dice: at which overlap AP counts a region as found
     per: Per = "truth"  # or prediction: the regions over which PE-OS and PE-US are means
     over: Over = "union"  # or all, truth: the classes that pixel means are over
-    pooling: Pooling = "pooled"  # or per_image: how pixels and scores of several images are combined
+    # or per_image, a mean over images, or cells, a mean over all (image, class) cells
+    pooling: Pooling = "pooled"
     fpr_rule: FprRule = "first"  # or closest
     curve: Curve = "step"  # or trapezoid: the area under precision and recall
     # or keras200: 200 equal thresholds on 0..1; quantiles: each frame's own, as in SegmentMeIfYouCan

@@ -154,7 +154,9 @@ class Choices:
     over
         union (default), truth or all: which classes pixel means are over.
     pooling
-        pooled (default) or per_image: how pixels and scores of several images are brought together.
+        How pixels and scores of several images are combined: pooled (default), per_image (a mean over
+        images), or cells (a mean over all cells of an image and a class; metrics without classes as
+        per_image).
     fpr_rule
         first (default: the first threshold with recall of .95) or closest (the lowest of all thresholds
         closest to it).
