@@ -7,7 +7,7 @@ and e for each other, so that with Blum et al. 2021's e = .01 and 100 the others
 the flat Dirichlet, which is the target on pixels of no class. The divergence is KL(target || network), as in
 Malinin and Gales 2018; the reverse direction of their 2019 paper is not offered. Logits are kept below
 ``_MOST``, where exp stays finite in float32.
-Source: Blum et al. 2021, section 5.1, eq. 3 and B.4 (both divergences weighted by .1); Malinin and Gales
+Source: Blum et al. 2021, section 4.1, eq. 3 and B.4 (both divergences weighted by .1); Malinin and Gales
 2018, eq. 12 to 14. Our copy of Blum et al. 2021 does not show eq. 3.
 """
 

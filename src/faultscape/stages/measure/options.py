@@ -152,7 +152,9 @@ class Choices:
     per
         truth (default) or prediction: over which regions PE-OS and PE-US are means.
     over
-        union (default), truth or all: which classes pixel means are over.
+        Classes that mIoU, Dice and MPA are means over: union (those of truth or prediction; default), truth,
+        or all (an absent class counts 0). MPA has a value only for classes of the truth, so union and truth
+        are the same there.
     pooling
         How pixels and scores of several images are combined: pooled (default), per_image (a mean over
         images), or cells (a mean over all cells of an image and a class; metrics without classes as

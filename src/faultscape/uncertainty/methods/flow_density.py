@@ -7,7 +7,7 @@ one unit, nats per feature (the division is ours, and does not change the order 
 layers are joined at the size of the image: by their minimum, or weighted by a logistic regression on a
 validation set with unknown objects. With ``epsilon`` the input is first moved against the gradient of the
 mean NLL (Blum et al. 2021, Table 9).
-Source: Blum et al. 2021, section 5.2, eq. 6 to 8, B.6.
+Source: Blum et al. 2021, section 4.2, eq. 6 to 8, B.6.
 """
 
 from __future__ import annotations
