@@ -20,7 +20,7 @@ PAPERS = {
 }
 SECTIONS = {
     "S0": "1 2 2.1 2.2 3 3.1 3.1.1 3.1.2 3.1.3 4 4.1 4.1.1 4.1.2 4.1.3 4.1.4 4.2 4.3 4.3.1 4.4 5",
-    "S1": "I II III III-A III-B IV V VI",
+    "S1": "I II III III-A III-B III-C IV V VI",
     "S2": "1 2 2.1 3 3.1 3.2 4 A",
     "S3": "1 2 3 4",
     "S4": "1 2 2.1 2.2 3 3.1 3.2 3.3 4 4.1 4.2 4.3 5 6 A B B.1 B.2 B.3 B.4 B.5 B.6",
@@ -34,7 +34,7 @@ LAST = {  # equation, figure, table, algorithm
 }
 KINDS = (r"eq\.|equations?", r"Fig(?:ure)?s?\.?", r"Tables?", r"Algorithms?")
 KIND = rf"(?:{'|'.join(KINDS)}|sections?|appendix)"
-NUMBER = r"(?:[IVX]+(?:-[AB])?|[AB](?:\.\d)?|\d{1,2}(?:\.\d)*)(?![\w-]|[.,]\d)"
+NUMBER = r"(?:[IVX]+(?:-[ABC])?|[AB](?:\.\d)?|\d{1,2}(?:\.\d)*)(?![\w-]|[.,]\d)"
 CITED = re.compile(
     rf"\b({'|'.join(map(re.escape, PAPERS))}|S[0-4]),? \(?((?:(?:{KIND}|{NUMBER})(?:,| and| or| to|;)? ?)+)"
 )
@@ -86,3 +86,44 @@ def test_what_is_cited_is_in_the_papers() -> None:
     }
     assert len(found) > 500
     assert sorted(where for where in found if not exists(*where[1])) == []
+
+
+MISSING_FIGURES = {("S1", 1), ("S1", 4), ("S1", 6)}  # Zhang et al.: not in the copy that we used
+
+
+def everything(paper: str) -> set[tuple[str, str]]:
+    """Return what a paper has: (kind, number)."""
+    sections = {("section", number) for number in SECTIONS[paper].split()}
+    numbered = {
+        (name, "I" if (paper, name) == ("S1", "table") else str(k))
+        for name, last in zip(("eq", "figure", "table", "algorithm"), LAST[paper], strict=True)
+        for k in range(1, last + 1)
+        if (paper, k) not in MISSING_FIGURES or name != "figure"
+    }
+    return sections | numbered
+
+
+def rows_of(cell: str) -> Iterator[tuple[str, str]]:
+    """Yield (kind, number) of the first cell of a row: ``3.1.3, eq. 3 to 5, Figs. 9 and 10``."""
+    kind, before, to = "section", "", False
+    for word in re.findall(rf"{KIND}|{NUMBER}|to\b", cell):
+        if word == "to":
+            to = True
+        elif re.fullmatch(NUMBER, word):
+            letter = "section" if word[0] in "AB" else kind
+            for k in range(int(before) + 1, int(word)) if to else ():
+                yield letter, str(k)
+            yield letter, word
+            before, to = word, False
+        else:
+            names = ("eq", "figure", "table", "algorithm")
+            kind = next((n for n, w in zip(names, KINDS, strict=True) if re.fullmatch(w, word)), "section")
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_page_of_papers_has_a_row_for_everything_in_them(paper: str) -> None:
+    page = (ROOT / "docs" / "reference" / "papers.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| (?!section|---)(.*?) \|", page.split(f"## {paper}\n")[1].split("## ")[0], re.MULTILINE
+    )
+    assert {place for cell in rows for place in rows_of(cell)} == everything(PAPERS[paper])
