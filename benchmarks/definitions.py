@@ -64,7 +64,7 @@ def network(name: str, images: list[str]) -> tuple[Values, Values]:
 
 
 def pixel_values(cells: np.ndarray) -> Values:
-    """Return mIoU under six ways to average, and two other metrics, from (I, C + 1, C + 1)."""
+    """Return mIoU under seven ways to average, and two other metrics, from (I, C + 1, C + 1)."""
 
     def counts(of: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return np.diagonal(of, axis1=-2, axis2=-1)[..., :-1], of.sum(-1), of.sum(-2)
@@ -76,6 +76,7 @@ def pixel_values(cells: np.ndarray) -> Values:
         "mean over images, classes of either map": mean(pixel.miou(*each), 0),
         "mean over images, classes of the truth": mean(pixel.miou(*each, over="truth"), 0),
         "mean over images, absent = 0 (S0 eq. 7 as printed)": mean(pixel.miou(*each, over="all"), 0),
+        "mean over all cells (image, class)": np.nanmean(iou),
         "mean over images, absent = 1": np.nan_to_num(iou, nan=1.0).mean(),
         "per class over images, then classes": mean(mean(iou, 0), 0),
         "Dice, pooled": pixel.dice(*pooled),

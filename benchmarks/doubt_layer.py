@@ -6,7 +6,7 @@ studies of benchmarks/doubt.py.
 Conventions: every method has the embeddings of `doubt`, of the same layer. Average precision is over every
 seventh pixel of every second image of the study in which classes are withheld; lengths are means over the
 pixels of a class.
-Source: S4 5.1 and 5.2.
+Source: S4 4.1 and 4.2.
 """
 
 from __future__ import annotations

@@ -98,6 +98,8 @@ def ours(over: Any = "union", pooling: str = "pooled") -> Policy:
         found = counts(maps, classes)
         if pooling == "pooled":
             return float(fs.metrics.miou(*(of.sum(0) for of in found), over=over))
+        if pooling == "cells":
+            return float(np.nanmean(fs.metrics.iou_of_classes(*found)))  # over="union"
         return float(np.nanmean(fs.metrics.miou(*found, over=over)))
 
     return number
@@ -284,7 +286,7 @@ ROWS: tuple[tuple[str, str, str, Policy], ...] = (
     (
         "torchmetrics `MeanIoU`",
         "torchmetrics",
-        "each image; classes that either side has; void is one more class",
+        "all cells (image, class) that either side has; void is one more class",
         mean_iou_of_torchmetrics,
     ),
     ("`measure --over truth`", "", "pooled; classes of the truth", ours("truth")),
@@ -300,6 +302,12 @@ ROWS: tuple[tuple[str, str, str, Policy], ...] = (
         "",
         "each image; classes of its truth",
         ours("truth", "per_image"),
+    ),
+    (
+        "`measure --pooling cells`",
+        "",
+        "all cells (image, class) that either side has",
+        ours(pooling="cells"),
     ),
 )
 

@@ -165,6 +165,12 @@ def test_a_mask_of_objects_csv_stands_above_what_coco_says_of_an_image(tmp_path:
     assert [(cutout.class_, cutout.area) for cutout in found.cutouts] == [("gnu", 625)]
 
 
+UNKNOWN = (
+    ", no segmentation, so which pixels the object covers is not known; export its outline or mask (instance"
+    " segmentation, not object detection)"
+)
+
+
 def test_what_coco_gives_no_object_of_is_left_out_object_by_object(tmp_path: Path) -> None:
     coco(
         tmp_path,
@@ -175,6 +181,7 @@ def test_what_coco_gives_no_object_of_is_left_out_object_by_object(tmp_path: Pat
             {"segmentation": [[10, 10, 60, 10, 60, 35, 10, 35]]},
             {"segmentation": {"size": [10**6, 10**6], "counts": [10**12]}},
             {"bbox": [1, 2, 3, 4]},
+            {"bbox": [1, 2, 3, 4], "keypoints": [2, 3, 2], "segmentation": []},
         ],
         images=[
             {"id": 7, "file_name": "a.png", "width": SIZE, "height": SIZE},
@@ -196,7 +203,8 @@ def test_what_coco_gives_no_object_of_is_left_out_object_by_object(tmp_path: Pat
             "val2017/a.png",
             ("zebra 5: its run lengths have the size [1000000, 1000000], its image [40, 40] (annotation 4)"),
         ),
-        ("val2017/a.png", "zebra 6: its segmentation is neither polygons nor run lengths (annotation 5)"),
+        ("val2017/a.png", f"zebra 6: has only a box{UNKNOWN} (annotation 5)"),
+        ("val2017/a.png", f"zebra 7: has only keypoints{UNKNOWN} (annotation 6)"),
     )
 
 

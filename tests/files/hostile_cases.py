@@ -141,10 +141,10 @@ LABELME = (
         "a circle of radius 9e6", _shape("circle", [[24, 18], [9e6, 18]]), "shape 0: a circle of radius"
     ),
     _of_labelme(
-        "a shape_type that is a list", _shape(["polygon"], [[0, 0], [1, 1]]), "shape 0: .* has no area"
+        "a shape_type that is a list", _shape(["polygon"], [[0, 0], [1, 1]]), "shape 0: .* is not known"
     ),
     _of_labelme(
-        "a shape_type that is a table", _shape({"polygon": 1}, [[0, 0], [1, 1]]), "shape 0: .* has no area"
+        "a shape_type that is a table", _shape({"polygon": 1}, [[0, 0], [1, 1]]), "shape 0: .* is not known"
     ),
     _of_labelme(
         "a coordinate of 10**400",

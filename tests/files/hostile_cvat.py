@@ -306,8 +306,8 @@ XML = (
     ),
     _of_xml(
         "a shape within a shape",
-        _image('<skeleton label="car"><mask label="car" rle="x"/></skeleton>'),
-        "a skeleton has no area",
+        _image('<skeleton label="car"><mask label="car" rle="x"/></skeleton><mask label="car" rle="y"/>'),
+        "shape 1: its left must be a whole number",
     ),
 )
 

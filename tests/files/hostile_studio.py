@@ -211,7 +211,7 @@ STUDIO = (
     _of_studio(
         "a type that is a list",
         _tasks(_result("rectanglelabels", BOX) | {"type": ["a"]}),
-        "result 0: a result without a type has no area",
+        "result 0: has no type; use brush",
     ),
     _of_studio(
         "an id that is a list",

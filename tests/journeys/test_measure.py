@@ -732,3 +732,28 @@ def test_cityscapes_instances_are_measured_as_they_are(data: Path, tmp_path: Pat
     assert sum(value for name, value in found["rum"]["per_class"].items() if value and name != "car") == 0
     assert found["rom"]["value"] == 0
     assert found["pq"]["per_class"]["road"] == 1
+
+
+def test_pooling_cells_is_the_mean_over_images_and_classes_that_have_a_value(tmp_path: Path) -> None:
+    """One image of one class that is all right, one of two classes at .5 and 0: not .625, the mean over
+    images, but .5, which torchmetrics' MeanIoU prints; four times each, for an interval.
+    """
+    right, half = np.zeros((4, 4), np.uint8), np.ones((4, 4), np.uint8)
+    wrong = half.copy()
+    wrong[:2] = 2
+    for k in range(8):
+        made.write(tmp_path / "truth" / f"{k}.png", (right, half)[k % 2])
+        made.write(tmp_path / "maps" / f"{k}.png", (right, wrong)[k % 2])
+    found = fs.measure(
+        str(tmp_path / "truth"),
+        {"one": str(tmp_path / "maps")},
+        classes=3,
+        output=str(tmp_path / "out"),
+        engine="local",
+        choices=fs.Choices(pooling="cells", boundaries=False),
+    )
+    miou = found.models["one"]["miou"]
+    assert (miou["value"], miou["undefined"], miou["undefined_of"]) == (0.5, 12, "cells (image, class)")
+    assert miou["low"] < 0.5 < miou["high"]
+    assert miou["definition"].split("; ")[1:3] == ["over=union", "mean over all cells (image, class)"]
+    assert found.models["one"]["pixel_accuracy"]["value"] == 0.75  # a cell an image

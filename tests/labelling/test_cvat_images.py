@@ -312,11 +312,13 @@ def test_shapes_lie_by_z_order_and_then_as_the_file_has_them(tmp_path: Path) -> 
     assert label.read(ROAD)[0].tolist() == [2, 3, 1, 2, 255, 255]
 
 
-@pytest.mark.parametrize("kind", ["polyline", "points", "cuboid", "skeleton"])
-def test_a_shape_without_an_area_is_refused_and_the_other_images_are_read(tmp_path: Path, kind: str) -> None:
-    text = EXPORTED.replace("</image>", f'<{kind} label="car" points="1,1;2,2" z_order="0"/></image>', 1)
-    wrong, *others = read_text(tmp_path, text)
-    with refused(LabellingError, rf"a\.xml: image 'a/1\.jpg', shape 4: a {kind} has no area; use masks"):
+@pytest.mark.parametrize("radius", ["-1", "9e9", "nan", ""])
+def test_a_shape_of_damaged_numbers_is_refused_and_the_other_images_are_read(
+    tmp_path: Path, radius: str
+) -> None:
+    ellipse = f'<ellipse label="car" cx="1" cy="1" rx="{radius}" ry="1" z_order="0"/>'
+    wrong, *others = read_text(tmp_path, EXPORTED.replace("</image>", f"{ellipse}</image>", 1))
+    with refused(LabellingError, r"a\.xml: image 'a/1\.jpg', shape 4: .* (finite number|above 0); got"):
         wrong.read(ROAD)
     assert [label.read(ROAD).shape for label in others] == [(1, 4), (4, 4)]
 

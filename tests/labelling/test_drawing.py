@@ -122,9 +122,12 @@ HOSTILE = [  # shapes, and what is said of them
     ),
     (
         [{"label": "horse", "shape_type": ["polygon"], "points": [[0, 0], [1, 1]]}],
-        r"a \['polygon'\] has no area",
+        r"the shape_type \['polygon'\] is not known",
     ),
-    ([{"label": "horse", "shape_type": {"a": 1}, "points": [[0, 0], [1, 1]]}], r"a \{'a': 1\} has no area"),
+    (
+        [{"label": "horse", "shape_type": {"a": 1}, "points": [[0, 0], [1, 1]]}],
+        r"type \{'a': 1\} is not known",
+    ),
     ([polygon([[10**400, 0], [1, 1], [2, 0]])], "finite numbers"),
     ([polygon([[0, -(10**400)], [1, 1], [2, 0]])], "finite numbers"),
     ([0] * 100_001, "has 100,001 shapes; at most 100,000 are read"),
@@ -188,6 +191,9 @@ def test_a_file_is_read_in_every_encoding_of_unicode_with_or_without_a_mark(
     [
         ('{"shapes": []}', "empty"),
         ('\ufeff{"shapes": []}', "empty"),
+        ('{"shapes": [{"shape_type": "point", "points": 3}]}', "empty"),
+        ('{"shapes": [{"shape_type": "point"}, {"shape_type": ["point"]}]}', "drawn"),
+        ('{"shapes": 3}', "drawn"),
         ('{"shapes": [1]}', "drawn"),
         ('{"classes": []}', "other"),
         ("[]", "other"),

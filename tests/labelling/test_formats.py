@@ -70,7 +70,12 @@ SQUARE = [[1, 1], [3, 3]]
         ({"label": "horze", "points": SQUARE, "shape_type": "rectangle"}, "Did you mean 'horse'"),
         ({"points": SQUARE}, "has no label"),
         ("text", "has no label"),
-        ({"label": "horse", "points": SQUARE, "shape_type": "point"}, "has no area"),
+        (
+            {"label": "horse", "points": SQUARE, "shape_type": "star"},
+            "shape_type 'star' is not known; use polygon",
+        ),
+        ({"label": "horse", "points": [*SQUARE, [1, 3]], "shape_type": "rectangle"}, "needs 2 or 4 points"),
+        ({"label": "horse", "points": SQUARE, "shape_type": "rotation"}, "needs 4 points"),
         (
             {"label": "horse", "points": [[1, float("nan")], [2, 2]], "shape_type": "rectangle"},
             "finite numbers",

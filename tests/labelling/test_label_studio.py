@@ -532,10 +532,16 @@ BOX = {"x": 0, "y": 0, "width": 9, "height": 9}
     ("wrong", "says"),
     [
         (
-            result("keypointlabels", {"x": 1, "y": 1, "width": 1}),
-            "a keypointlabels has no area; use brush, bitmask, polygon",
+            result("cuboidlabels", {"x": 1, "y": 1, "width": 1}),
+            "a result of the type 'cuboidlabels' is not read; use brush, bitmask, polygon",
         ),
-        (result("vectorlabels", {"vertices": []}), "a vectorlabels has no area"),
+        (result("vectorlabels", {"vertices": [], "closed": True}), "type 'vectorlabels' is not read"),
+        (result("ellipselabels", {"x": 1, "y": 1, "radiusX": False, "radiusY": 1}), "radiusX must be a"),
+        (result("ellipselabels", {"x": 1, "y": 1, "radiusX": -1, "radiusY": 1}), "above 0; got -1 and 1"),
+        (
+            result("ellipselabels", {"x": 1, "y": 1, "radiusX": 0, "radiusY": float("nan")}),
+            "radiusY must be a",
+        ),
         (result("rectanglelabels", BOX, "horze"), "'horze' is not a class; .*Did you mean 'horse'"),
         (result("rectanglelabels", BOX) | {"value": BOX}, "has no label"),
         (

@@ -78,6 +78,16 @@ def test_void_pixels_of_the_truth_never_change_a_metric(seed: int) -> None:
         np.testing.assert_equal(both[0], both[1])
 
 
+def test_mpa_over_the_classes_of_either_map_is_over_those_of_the_defender() -> None:
+    maps = np.random.default_rng(0).integers(0, 4, (2, 6, 3, 3))
+    maps[0][maps[0] == 3] = 0  # a class that the second model has alone
+    pairs = fs.comparison.count({"a": maps[0], "b": maps[1]}, classes=4)
+    union, truth = (fs.comparison.concordances(pairs, "mpa", over=over) for over in ("union", "truth"))
+    np.testing.assert_array_equal(union, truth)
+    iou = [fs.comparison.concordances(pairs, "miou", over=over)[0, 1] for over in ("union", "truth")]
+    assert not np.allclose(*iou)
+
+
 def test_a_missing_map_leaves_its_own_pairs_only() -> None:
     a, _, c = np.zeros((3, 1, 2, 2), np.uint8)
     pairs = fs.comparison.count({"a": a, "b": [None], "c": c}, classes=2)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any, get_args
+
 import numpy as np
 import pytest
 from scipy import stats
 
+from faultscape.choices import Pooling
 from faultscape.metrics import summary
+from faultscape.metrics.catalogue import METRICS
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.intervals.evidence import Drawn, Means, Ratios, jackknife_interval
 from faultscape.metrics.intervals.neighbours import alike, neighbour_correlation, too_narrow
@@ -34,7 +38,7 @@ def test_images_that_come_in_groups_of_copies_are_worth_one_each() -> None:
     many = {key: np.repeat(values, 5, 0) for key, values in one.items()}
     units = units_of([f"drive {k}" for k in range(8) for _ in range(5)])
     assert (units.count, units.grouped, units_of(8).grouped) == (8, True, False)
-    for pooling in ("pooled", "per_image"):
+    for pooling in get_args(Pooling):
         few = summary.summarise(one, Definitions(pooling=pooling), (0, 1, 2), np.ones(8, bool))
         copies = summary.summarise(many, Definitions(pooling=pooling), (0, 1, 2), np.ones(40, bool))
         for metric, entry in few.items():
@@ -42,6 +46,52 @@ def test_images_that_come_in_groups_of_copies_are_worth_one_each() -> None:
             assert copies[metric].evidence.interval(units) == pytest.approx(ends, rel=1e-7), metric
             # taken as independent
             assert np.ptp(copies[metric].evidence.interval(units_of(40))) < 0.5 * np.ptp(ends), metric
+
+
+def counts(rng: np.random.Generator, images: int, classes: int) -> dict[str, np.ndarray]:
+    """Counts of pixels of which each image has some classes only."""
+    there = rng.random((2, images, classes)) < 0.6
+    truth, prediction = there * rng.integers(1, 40, there.shape)
+    both = np.minimum(truth, prediction) // 2
+    void = np.zeros((images, 1), int)
+    return {"both": both, "truth_pixels": np.c_[truth, void], "predicted_pixels": np.c_[prediction, void]}
+
+
+@pytest.mark.parametrize("over", ["union", "truth", "all"])
+def test_a_mean_over_cells_is_that_of_all_images_and_classes_that_have_a_value(over: Any) -> None:
+    """By the values of single images, for every metric of pixels; its slopes are its derivatives."""
+    held = counts(np.random.default_rng(4), 20, 5)
+    definitions, used = Definitions(over=over, pooling="cells"), np.arange(20) != 3
+    found = summary.summarise(held, definitions, range(5), used)
+    per_image = summary.summarise(held, Definitions(over=over, pooling="per_image"), range(5), used)
+    assert found.keys() == {metric.name for metric in METRICS if metric.reads == "both"}
+    for metric in (metric for metric in METRICS if metric.reads == "both"):
+        one = found[metric.name]
+        if metric.per_class is None:  # a cell an image
+            assert (one.value, one.undefined) == (per_image[metric.name].value, 0)
+            continue
+        cells = metric.per_class({key: of[used] for key, of in held.items()}, definitions)
+        if over == "truth":
+            cells[held["truth_pixels"][used, :-1] == 0] = np.nan
+        cells = np.nan_to_num(cells) if over == "all" else cells
+        assert one.value == pytest.approx(np.nanmean(cells))
+        assert one.value != pytest.approx(np.nanmean(np.nanmean(cells, 1))) or over == "all"
+        assert one.undefined == np.isnan(cells).sum()
+        assert one.per_class == pytest.approx(np.nanmean(cells, 0))
+        for k, row in enumerate(cells):  # an image that counts a little more
+            heavier = (np.nansum(cells) + 1e-6 * np.nansum(row)) / (
+                (~np.isnan(cells)).sum() + 1e-6 * (~np.isnan(row)).sum()
+            )
+            slope = one.evidence.linear.slopes[np.flatnonzero(used)[k]]
+            assert slope == pytest.approx((heavier - np.nanmean(cells)) / 1e-6, abs=1e-6)
+
+
+def test_two_models_are_compared_over_the_cells_that_both_have_each_of_the_same_weight() -> None:
+    cells = np.random.default_rng(5).random((2, 9, 4))
+    cells[np.random.default_rng(6).random(cells.shape) < 0.3] = np.nan
+    one, other = (Means(of, alike=True) for of in cells)
+    assert one.common(other).value == pytest.approx(np.nanmean(cells[0] - cells[1]))
+    assert one.apart(other).value == pytest.approx(np.nanmean(cells[0]) - np.nanmean(cells[1]))
 
 
 def test_slopes_of_a_ratio_are_its_derivatives() -> None:

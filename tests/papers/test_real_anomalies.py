@@ -1,4 +1,4 @@
-"""S4 5 on real frames, a few of each set, with FAULTSCAPE_ALL=1 all 67: what `measure --anomaly` says of made
+"""S4 3.3 on real frames, a few of each set, with FAULTSCAPE_ALL=1 all 67: what `measure --anomaly` says of made
 scores is what scikit-learn says of the pixels, to 1e-9, in float64 with an offset too.
 """
 

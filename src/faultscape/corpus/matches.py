@@ -81,31 +81,22 @@ def _by_tail(found: list[Found], ids: set[str]) -> dict[str, str]:
     for id_ in sorted(ids):
         by_tail.setdefault(id_.rsplit("/", 1)[-1], []).append(id_)
     folders = {id_.partition("/")[0] for id_ in ids if "/" in id_}
-    matched: dict[str, Found] = {}
+    matched: dict[str, str] = {}
     for f in found:
         candidates = [id_ for id_ in by_tail.get(f.id.rsplit("/", 1)[-1], ()) if _tail(id_, f.id, folders)]
         if len(candidates) > 1:
             raise CorpusError(
-                f"{_called(f)}: matches several images ({candidates[0]}, {candidates[1]}); give maps the same"
+                f"{f.path}: matches several images ({candidates[0]}, {candidates[1]}); give maps the same"
                 " folders as the images"
             )
         if candidates and candidates[0] in matched:
             raise CorpusError(
-                f"{_called(matched[candidates[0]])} and {_called(f)} both match image {candidates[0]!r}; give"
+                f"{matched[candidates[0]]} and {f.path} both match image {candidates[0]!r}; give"
                 " maps the same folders as the images"
             )
         if candidates:
-            matched[candidates[0]] = f
-    return {id_: f.path for id_, f in matched.items()}
-
-
-def _called(found: Found) -> str:
-    """Return what a map is called: its file, or its name within a file of several, where it has only a place.
-
-    >>> _called(Found("a/1", "maps/a/1.png")), _called(Found("a/1", "17"))
-    ('maps/a/1.png', "'a/1'")
-    """
-    return repr(found.id) if found.path.isdigit() else found.path
+            matched[candidates[0]] = f.path
+    return matched
 
 
 def _tail(image: str, map_: str, folders: set[str]) -> bool:

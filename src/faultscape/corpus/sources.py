@@ -79,7 +79,7 @@ def find(
     error; with ``stores``, arguments may also be addresses of stores and Parquet files. Errors: CorpusError
     if an argument names nothing, or two files have the same id.
     """
-    matcher = _pattern(pattern) if pattern else None
+    matcher = id_pattern(pattern) if pattern else None
     found: list[Found] = []
     for argument in [os.fspath(word) for word in arguments]:
         if not stores and store.is_address(argument):
@@ -345,7 +345,13 @@ def _readable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _pattern(pattern: str) -> re.Pattern[str]:
+def id_pattern(pattern: str) -> re.Pattern[str]:
+    """Return the expression that a whole name matches, with its ``id``, for a pattern such as
+    ``{id}_mask.png``, in which ``*`` is any text; OptionError unless {id} occurs once.
+
+    >>> id_pattern("{id}_png.rf.*.jpg").fullmatch("a/b_png.rf.0a1b.jpg")["id"]
+    'a/b'
+    """
     if pattern.count("{id}") != 1:
         raise OptionError(f"pattern {pattern!r} must hold {{id}} once, for example {{id}}_leftImg8bit.png")
     before, after = (re.escape(side).replace(r"\*", ".*") for side in pattern.split("{id}"))

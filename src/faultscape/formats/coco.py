@@ -17,7 +17,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -31,13 +31,19 @@ MOST_CROSSINGS = 20_000_000  # by an object's edges with rows of pixels
 _MARKS = (b'"images"', b'"annotations"', b'"categories"')
 _FAR = 1e7  # coordinates beyond this are not pixels
 _DIGITS = 6  # per run length: 2^29 pixels either way
+NO_OUTLINE = {  # what is said of an object by what it has instead of an outline
+    only: f"has only {what}, no segmentation, so which pixels the object covers is not known; export its"
+    " outline or mask (instance segmentation, not object detection)"
+    for only, what in (("box", "a box"), ("keypoints", "keypoints"))
+}
 Id = int | str
 
 
 @dataclass(frozen=True)
 class CocoObject:
     """One annotation: its number in the file, its class, whether it is a crowd, and its outline from the
-    file, not yet checked; ``lacks`` says what the file does not define for it.
+    file, not yet checked; ``lacks`` says what the file does not define for it, and ``only`` what it has
+    instead of an outline.
     """
 
     number: int
@@ -45,6 +51,7 @@ class CocoObject:
     crowd: bool
     outline: object
     lacks: str = ""
+    only: Literal["", "keypoints", "box"] = ""
 
 
 @dataclass(frozen=True)
@@ -138,7 +145,8 @@ def images_of(document: Any, path: str | os.PathLike[str], *, each: bool = False
                     f"{path}: annotations[{k}] has the {lacks}, which is not defined in the file"
                 )
         crowd, outline = bool(annotation.get("iscrowd", 0)), annotation.get("segmentation")
-        objects[image].append(CocoObject(k, names.get(category, ""), crowd, outline, lacks))
+        only = "" if outline else _only(annotation)
+        objects[image].append(CocoObject(k, names.get(category, ""), crowd, outline, lacks, only))
     return tuple(CocoImage(file, size, tuple(objects[id_])) for id_, (file, size) in heads.items())
 
 
@@ -359,6 +367,11 @@ def _table(document: Any, name: str, path: str | os.PathLike[str]) -> list[dict[
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise CorpusError(f"{path}: is not a COCO file: it has no list of objects `{name}`")
     return rows
+
+
+def _only(annotation: dict[str, Any]) -> Literal["", "keypoints", "box"]:
+    """Return what an annotation has instead of an outline: keypoints come with a box around them."""
+    return "keypoints" if annotation.get("keypoints") else "box" if annotation.get("bbox") else ""
 
 
 def _id(row: dict[str, Any], name: str, where: str, path: str | os.PathLike[str]) -> Id:

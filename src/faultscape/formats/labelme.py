@@ -1,4 +1,5 @@
-"""LabelMe's JSON, one file per image: written with mask shapes, read with every shape that has an area.
+"""LabelMe's JSON, which X-AnyLabeling writes too, one file per image: written with mask shapes, read with
+every shape that has an area.
 
 Conventions: a mask shape is an inclusive box and a PNG crop in base64, one shape per class; ids come from
 class names. On request, polygons are written instead, one per patch. Shapes are drawn in list order, later
@@ -14,6 +15,7 @@ import base64
 import io
 import json
 import os
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -68,10 +70,14 @@ def encode(
 
 
 def read(
-    path: str | os.PathLike[str], classes: Classes, photo: tuple[int, int] | None = None
+    path: str | os.PathLike[str],
+    classes: Classes,
+    photo: tuple[int, int] | None = None,
+    *,
+    left_out: Counter[str] | None = None,
 ) -> tuple[np.ndarray, tuple[int, int]]:
     """Return the (H, W) ids of a file and its (width, height); everything is checked before anything is
-    drawn.
+    drawn. Shapes without an area are left out, and counted by their kind in ``left_out``.
 
     LabellingError names the file, the shape and the fault; LabelMapError if the file's size is not that of
     its ``photo``, (width, height).
@@ -96,6 +102,10 @@ def read(
     drawn = []
     for number, shape in enumerate(document["shapes"]):
         where = f"{path}, shape {number}"
+        if kind := drawing.without_area(shape):
+            if left_out is not None:
+                left_out[kind] += 1
+            continue
         if not isinstance(shape, dict) or not isinstance(shape.get("label"), str):
             raise LabellingError(f"{where}: has no label")
         drawn.append(drawing.checked(shape, id_of(shape["label"], classes, where), size, where))
@@ -115,8 +125,8 @@ def wrong_size(size: tuple[int, int], image_size: tuple[int, int]) -> str:
 
 
 def state(path: str | os.PathLike[str]) -> str:
-    """Return the state of a JSON file: ``drawn``, ``empty`` if no shape is drawn yet, or ``other`` (a class
-    list, notes). A file too damaged to tell counts as drawn.
+    """Return the state of a JSON file: ``drawn``, ``empty`` if no shape with an area is drawn yet, or
+    ``other`` (a class list, notes). A file too damaged to tell counts as drawn.
     """
     try:
         document = _loaded(path)
@@ -124,7 +134,8 @@ def state(path: str | os.PathLike[str]) -> str:
         return "drawn"
     if not isinstance(document, dict) or "shapes" not in document:
         return "other"
-    return "empty" if document["shapes"] == [] else "drawn"
+    shapes = document["shapes"]
+    return "empty" if isinstance(shapes, list) and all(map(drawing.without_area, shapes)) else "drawn"
 
 
 def _loaded(path: str | os.PathLike[str]) -> Any:

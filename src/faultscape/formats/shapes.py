@@ -1,6 +1,8 @@
 """Shapes that people drew: checked and measured first, then painted over one map, each in its own box.
 
-Conventions: x to the right, y down; corners are truncated to whole pixels as in Pillow. The cost of drawing a
+Conventions: x to the right, y down; corners are truncated to whole pixels as in Pillow. Besides LabelMe's,
+the kinds of X-AnyLabeling are known, which saves the same files: its rectangles, rotated ones (`rotation`)
+and quadrilaterals have four corners. The cost of drawing a
 file is summed first, in nanoseconds on an ordinary machine (measured: 3 per row and corner of a polygon, 140
 per crossing of a row and an edge, .3 to 20 per pixel of a box), so that no file takes too long.
 """
@@ -24,13 +26,16 @@ MOST = 100_000  # shapes per file
 MOST_NANOSECONDS = 20e9  # of drawing them
 _FAR = 1e7  # coordinates beyond this are not pixels
 _RADIUS = 27_000  # beyond this, Pillow's 64-bit integers overflow and it draws no circle
-_POINTS = {
-    "polygon": (2, None),
-    "rectangle": (2, 2),
-    "circle": (2, 2),
-    "mask": (2, 2),
-    "oriented_rectangle": (4, 4),
+_POINTS: dict[str, tuple[int, ...] | None] = {  # how many points a shape may have, two or more if None
+    "polygon": None,
+    "rectangle": (2, 4),
+    "circle": (2,),
+    "mask": (2,),
+    "oriented_rectangle": (4,),
+    "rotation": (4,),
+    "quadrilateral": (4,),
 }
+_NO_AREA = frozenset({"point", "points", "line", "linestrip", "cuboid"})
 Point = tuple[float, float]
 
 
@@ -48,23 +53,33 @@ class Shape:
     where: str
 
 
+def without_area(shape: Any) -> str:
+    """Return the kind of a shape of a file that covers no pixels, '' for any other.
+
+    >>> without_area({"shape_type": "point"}), without_area({"shape_type": "polygon"}), without_area(3)
+    ('point', '', '')
+    """
+    kind = shape.get("shape_type") if isinstance(shape, dict) else None
+    return kind if isinstance(kind, str) and kind in _NO_AREA else ""
+
+
 def checked(shape: dict[str, Any], id_: int, size: tuple[int, int], where: str) -> Shape:
     """Return a shape of a file if it can be drawn on a map of (width, height); LabellingError says why it
     cannot.
     """
     kind, points = shape.get("shape_type") or "polygon", shape.get("points") or []
     if not isinstance(kind, str) or kind not in _POINTS:
-        raise LabellingError(f"{where}: a {repr(kind)[:80]} has no area; use {', '.join(_POINTS)}")
+        raise LabellingError(
+            f"{where}: the shape_type {repr(kind)[:80]} is not known; use {', '.join(_POINTS)}"
+        )
     good = isinstance(points, list) and all(
         isinstance(p, list) and len(p) == 2 and all(isinstance(v, int | float) and abs(v) < _FAR for v in p)
         for p in points
     )
-    least, most = _POINTS[kind]
-    if not good or len(points) < least or (most is not None and len(points) > most):
-        raise LabellingError(
-            f"{where}: a {kind} needs {least if most == least else f'{least} or more'} points [x, y] of"
-            " finite numbers"
-        )
+    numbers = _POINTS[kind]
+    if not good or (len(points) < 2 if numbers is None else len(points) not in numbers):
+        wanted = "2 or more" if numbers is None else " or ".join(map(str, numbers))
+        raise LabellingError(f"{where}: a {kind} needs {wanted} points [x, y] of finite numbers")
     corners = tuple((float(x), float(y)) for x, y in points)
     if kind == "circle" and (radius := math.dist(*corners)) > _RADIUS:
         raise LabellingError(
@@ -93,7 +108,7 @@ def _draw(canvas: Image.Image, pen: ImageDraw.ImageDraw, shape: Shape) -> None:
     corners, ink = shape.corners, shape.id
     if shape.kind == "mask":
         _paste(canvas, shape)
-    elif shape.kind == "rectangle":
+    elif shape.kind == "rectangle" and len(corners) == 2:
         (x1, y1), (x2, y2) = corners
         pen.rectangle((min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)), fill=ink, outline=ink)
     elif shape.kind == "circle":
@@ -108,8 +123,9 @@ def _draw(canvas: Image.Image, pen: ImageDraw.ImageDraw, shape: Shape) -> None:
 def _paste(canvas: Image.Image, shape: Shape) -> None:
     """Paint a mask, a PNG in base64 with its first pixel in the corner of its box."""
     xs, ys = zip(*shape.corners, strict=True)
-    left, top = round(min(xs)), round(min(ys))
-    wide, tall = round(max(xs)) - left + 1, round(max(ys)) - top + 1
+    # a mask that was dragged has a box of fractions, which LabelMe truncates
+    left, top = int(min(xs)), int(min(ys))
+    wide, tall = int(max(xs)) - left + 1, int(max(ys)) - top + 1
     try:
         picture = Image.open(io.BytesIO(base64.b64decode(shape.mask or "", validate=True)), formats=("PNG",))
         if picture.size[0] > wide + 1 or picture.size[1] > tall + 1 or math.prod(picture.size) > MAX_PIXELS:
@@ -137,7 +153,7 @@ def _nanoseconds(kind: str, corners: tuple[Point, ...], size: tuple[int, int]) -
         return 300 * r + _box(xy, size)
     if kind == "mask":  # decoded as a whole, wherever it is
         return 20 * float(np.prod(np.ptp(xy, axis=0) + 1))
-    if kind == "rectangle":
+    if kind == "rectangle" and len(corners) == 2:
         return _box(xy, size)
     if len(corners) == 2:
         return 20 * float(np.ptp(xy, axis=0).max())

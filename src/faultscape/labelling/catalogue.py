@@ -50,6 +50,9 @@ class MaskFormat:
     endings and returns "drawn" for a finished label, "empty" for one without a shape, or "other". ``read``
     takes (path, classes, size) and returns (H, W) ids, or raises LabelMapError or LabellingError.
 
+    ``counts``: `read` also takes ``left_out``, a Counter, and counts in it, by kind, the shapes that it left
+    out because they have no area.
+
     For ``listed`` formats the folder ``labels`` is created: its masks may also come from a data set, with ids
     of another class list, which names and values reveal. ``outlines``: `write` also takes this argument, and
     then writes polygons. ``check`` takes the path of a file, or of a folder of files, and returns what the
@@ -66,9 +69,10 @@ class MaskFormat:
     write: Callable[[Path, Path, tuple[int, int], np.ndarray | None, Classes], bytes | None]
     prepare: Callable[[Classes], dict[str, bytes]]
     recognise: Callable[[str], str]
-    read: Callable[[str, Classes, tuple[int, int]], np.ndarray]
+    read: Callable[..., np.ndarray]
     listed: bool = False
     outlines: bool = False
+    counts: bool = False
     check: Callable[[Path], list[str]] | None = None
     same_as: str = ""
     task: Literal["segmentation"] = "segmentation"  # the task of studies that it fits
@@ -265,8 +269,9 @@ FORMATS: tuple[Format, ...] = (
         ),
         prepare=_prepare_labelme,
         recognise=labelme.state,
-        read=lambda path, classes, size: labelme.read(path, classes, size)[0],
+        read=lambda path, classes, size, left_out: labelme.read(path, classes, size, left_out=left_out)[0],
         outlines=True,
+        counts=True,
         check=labelme_rules.check,
     ),
     _bundle(

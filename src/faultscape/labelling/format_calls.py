@@ -7,6 +7,7 @@ Conventions: every failure is a LabellingError in one line that names the file a
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -141,12 +142,20 @@ def check_file(form: Format, path: Path) -> list[str]:
         return [str(problem) for problem in look(path)] if look else []
 
 
-def read_label(form: MaskFormat, path: str, classes: Classes, size: tuple[int, int]) -> np.ndarray:
-    """Return the ids (H, W) of a label of an image of (width, height); LabelMapError for another size,
-    LabellingError if your own format fails or returns no ids.
+def read_label(
+    form: MaskFormat,
+    path: str,
+    classes: Classes,
+    size: tuple[int, int],
+    left_out: Counter[str] | None = None,
+) -> np.ndarray:
+    """Return the ids (H, W) of a label of an image of (width, height), and count the shapes without an area,
+    by their kind, in ``left_out``; LabelMapError for another size, LabellingError if your own format fails or
+    returns no ids.
     """
+    counted = {"left_out": Counter() if left_out is None else left_out} if form.counts else {}
     with plain_errors(form, path):
-        ids = form.read(path, classes, size)
+        ids = form.read(path, classes, size, **counted)
     if not isinstance(ids, np.ndarray) or ids.ndim != 2 or ids.dtype.kind not in "iu":
         got = f"{ids.dtype} of shape {ids.shape}" if isinstance(ids, np.ndarray) else type(ids).__name__
         raise LabellingError(f"{path}: format {form.name}: read must return whole numbers, H x W; got {got}")

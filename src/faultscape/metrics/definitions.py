@@ -47,8 +47,10 @@ class Definitions:
     scale: RegionScale = "tanh"  # or sigmoid, none: S1 eq. 7 and 10
     match: Match = "iou"  # or dice: at which overlap AP counts a region as found
     per: Per = "truth"  # or prediction: the regions over which PE-OS and PE-US are means
-    over: Over = "union"  # or all, truth: the classes that pixel means are over
-    pooling: Pooling = "pooled"  # or per_image: how pixels and scores of several images are combined
+    # or all, truth: the classes that mIoU, Dice and MPA are means over; MPA has only classes of the truth
+    over: Over = "union"
+    # or per_image, a mean over images, or cells, a mean over all (image, class) cells
+    pooling: Pooling = "pooled"
     fpr_rule: FprRule = "first"  # or closest
     curve: Curve = "step"  # or trapezoid: the area under precision and recall
     # or keras200: 200 equal thresholds on 0..1; quantiles: each frame's own, as in SegmentMeIfYouCan

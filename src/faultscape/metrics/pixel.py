@@ -5,7 +5,8 @@ Conventions: ``both`` (..., C) counts the pixels that reference and prediction b
 class, but a pixel that only one side calls void counts against the other's class. Results are float64 (...),
 larger is better, NaN where undefined. ``over`` says which classes a mean is over: ``union`` those that either
 side has (as Yan et al. 2021's code does), ``all`` every class (eq. 7 as printed: absent counts 0), ``truth``
-those of the reference.
+those of the reference. MPA has a value only for classes of the reference, so that ``union`` and ``truth`` are
+the same (as in Yan et al. 2021's code, which skips empty rows).
 Source: Yan et al. 2021, section 4.1.3 and 4.3. Eq. 9 as printed lacks the class frequency; here it is
 included.
 """

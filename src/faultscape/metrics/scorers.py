@@ -13,7 +13,7 @@ from a submission (`scores.submissions` says how it is rounded).
 ``scorer`` is an entry of ``SCORERS``. ``facts`` are those of ``facts_of``. ``classes`` is the number of
 classes. ``name`` is a scorer's name, or ``file.py:NAME``.
 
-Source: Blum et al. 2021, section 5.1, eq. 1 and 2; Buchanan et al. 2022, section 3; Hendrycks and Gimpel
+Source: Blum et al. 2021, section 4.1, eq. 1 and 2; Buchanan et al. 2022, section 3; Hendrycks and Gimpel
 2017; Hendrycks et al. 2022 (max logit); Liu et al. 2020 (energy).
 """
 
@@ -121,7 +121,7 @@ SCORERS: tuple[Scorer, ...] = (
         "1 - max p",
         lambda facts: facts.others,
         most=_one,
-        source="Buchanan et al. 2022; Blum et al. 2021, section 5.1; Hendrycks and Gimpel 2017",
+        source="Buchanan et al. 2022; Blum et al. 2021, section 4.1; Hendrycks and Gimpel 2017",
     ),
     Scorer(
         "entropy",
@@ -198,7 +198,7 @@ SCORERS: tuple[Scorer, ...] = (
         _not_computed,
         needs="void",
         most=_one,
-        source="Blum et al. 2021, section 5.1",
+        source="Blum et al. 2021, section 4.1",
         tells_errors=False,
     ),
     Scorer(
@@ -208,7 +208,7 @@ SCORERS: tuple[Scorer, ...] = (
         _not_computed,
         needs="outlier",
         most=_one,
-        source="Blum et al. 2021, section 5.3; Bevandic et al. 2019",
+        source="Blum et al. 2021, section 4.3; Bevandic et al. 2019",
     ),
     Scorer(
         "differential-entropy",
@@ -216,7 +216,7 @@ SCORERS: tuple[Scorer, ...] = (
         "entropy of Dirichlet(exp z)",
         _not_computed,
         needs="dirichlet",
-        source="Blum et al. 2021, section 5.1, eq. 3; Malinin and Gales 2018",
+        source="Blum et al. 2021, section 4.1, eq. 3; Malinin and Gales 2018",
     ),
     Scorer(
         "standardised-max-logit",
@@ -249,7 +249,7 @@ SCORERS: tuple[Scorer, ...] = (
         "-log mean exp(cos(f, f_i)) over the k nearest",
         _not_computed,
         needs="fitted",
-        source="Blum et al. 2021, section 5.1, eq. 5",
+        source="Blum et al. 2021, section 4.1, eq. 5",
     ),
     Scorer(
         "knn-class",
@@ -257,7 +257,7 @@ SCORERS: tuple[Scorer, ...] = (
         "1 - share of the class in sum exp(cos(f, f_i)) over the k nearest",
         _not_computed,
         needs="fitted",
-        source="Blum et al. 2021, section 5.1, eq. 4",
+        source="Blum et al. 2021, section 4.1, eq. 4",
     ),
     Scorer(
         "flow",
@@ -265,7 +265,7 @@ SCORERS: tuple[Scorer, ...] = (
         "NLL of f - mean NLL of training",
         _not_computed,
         needs="fitted",
-        source="Blum et al. 2021, section 5.2, eq. 6 to 8",
+        source="Blum et al. 2021, section 4.2, eq. 6 to 8",
     ),
     Scorer(
         "variance",
@@ -286,7 +286,7 @@ SUBMITTED = Scorer(
     "what a submission wrote",
     _not_computed,
     needs="submission",
-    source="Blum et al. 2021, section 4",
+    source="Blum et al. 2021, section 4.3",
 )
 
 

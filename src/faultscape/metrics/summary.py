@@ -2,7 +2,8 @@
 
 Conventions: ``stats`` {name: (I, ...)} as image_statistics makes them, images in corpus order; ``used`` (I,)
 says which of them count. Undefined values are NaN. Images are combined in one of three ways, *pooled*,
-*cells* and *images*; the catalogue names each metric's.
+*cells* and *images*; the catalogue names each metric's. Instead of pooling, definitions may ask for a mean
+over images, or over all cells (an image and a class): a metric without classes has one cell an image.
 
 ``rom`` and ``rum`` (N,) are the values at each threshold.
 
@@ -77,6 +78,8 @@ def summarise(
         for name, (values, cells) in _pooled(rows, definitions, groups, known).items():
             means = _means(values[:, None] if cells is None else cells, used)
             out[name] = _mean(means, None, _absent(values, stats), "mean over images")
+    if definitions.pooling == "cells":
+        out |= _over_cells(rows, definitions, groups, used, known)
     there = _there(stats, groups)
     for name, cells in _cells(stats, definitions, groups, known).items():
         undefined = int((np.isnan(cells) & there).sum())
@@ -213,6 +216,26 @@ def _pooled(
         elif metric.per_class is not None:
             cells = _only(metric.per_class(sums, definitions), groups)
             out[metric.name] = (regions.mean(cells, 1), cells)
+    return out
+
+
+def _over_cells(
+    rows: Stats, definitions: Definitions, groups: Sequence[int], used: np.ndarray, metrics: Sequence[Metric]
+) -> dict[str, Summary]:
+    """Return the metrics made of sums as means over the cells that have a value; the others are left out and
+    counted.
+    """
+    out = {}
+    own = {metric.name: metric for metric in metrics}
+    for name, (values, cells) in _pooled(rows, definitions, groups, metrics).items():
+        if cells is None:
+            undefined = int(np.isnan(values[used]).sum())
+            out[name] = _mean(_means(values[:, None], used), None, undefined, "mean over images")
+            continue
+        means = Means(_means(cells, used).cells, alike=True)
+        mine = cells[used] if own[name].group == "pixels" else cells[used][:, list(groups)]
+        undefined = int(np.isnan(mine).sum())
+        out[name] = _mean(means, means.by_class.value, undefined, "mean over all cells (image, class)")
     return out
 
 

@@ -28,11 +28,14 @@ from faultscape.ties import DECIMALS
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> Any:
-    """Return Spearman's rank correlation with ties, the Pearson correlation of mean ranks, over the last
-    axis.
+    """Return Spearman's rank correlation (...) of scores (..., J) with ties, the Pearson correlation of mean
+    ranks, over the last axis. Models with NaN on either side are left out; NaN if fewer than two are left, or
+    all are tied on a side.
 
     >>> round(spearman([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0]), 6)
     0.8
+    >>> spearman([1.0, 2.0, 3.0], [2.0, 1.0, np.nan]), spearman([1.0, 2.0, 3.0], [2.0, np.nan, np.nan])
+    (-1.0, nan)
     """
     first, second = _paired(first, second)
     x, y = ranks(first), ranks(second)
@@ -43,11 +46,14 @@ def spearman(first: ArrayLike, second: ArrayLike) -> Any:
 
 
 def kendall(first: ArrayLike, second: ArrayLike) -> Any:
-    """Return Kendall's tau-b over the last axis: concordant minus discordant pairs, scaled for ties on either
-    side.
+    """Return Kendall's tau-b (...) of scores (..., J) over the last axis: concordant minus discordant pairs,
+    scaled for ties on either side. Models with NaN on either side are left out; NaN if fewer than two are
+    left, or all are tied on a side.
 
     >>> round(kendall([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0]), 6)
     0.666667
+    >>> kendall([1.0, 2.0, 3.0], [2.0, 1.0, np.nan]), kendall([1.0, 2.0, 3.0], [2.0, np.nan, np.nan])
+    (-1.0, nan)
     """
     first, second = _paired(first, second)
     x, y = (np.nan_to_num(np.sign(s[..., :, None] - s[..., None, :])) for s in (first, second))

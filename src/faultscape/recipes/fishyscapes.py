@@ -8,7 +8,7 @@ frames of FS Static; the paper (Tables 4 to 9) tunes them on the validation set 
 (`recipes/fs_lost_and_found.py`). The paper's base network is a DeepLabv3+ on Xception-71; ours is on
 ResNet-101. Run as ``python -m faultscape.recipes.fishyscapes STUDY DATA VOC OBJECTS EDITION
 [NAME=SOURCE ...]``; without models it trains its own, which takes days on one GPU.
-Source: Blum et al. 2021, section 3.1, 3.3, 5.1, 5.2, Tables 1 and 3 to 9, Fig. 4, appendix B.
+Source: Blum et al. 2021, section 3.1, 3.3, 4.1, 4.2, Tables 1 and 3 to 9, Fig. 4, appendix B.
 """
 
 from __future__ import annotations

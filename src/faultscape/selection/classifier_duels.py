@@ -59,8 +59,8 @@ def class_duels(
     keys: Sequence[str] | None = None,
     seed: int = 0,
 ) -> Slots:
-    """Return the slots of every unordered pair of models, Wang et al. 2020, eq. 1 with the distance of
-    classes, Wang et al. 2020, eq. 4 for the k largest.
+    """Return the slots of every unordered pair of models: the images whose classes by the two are farthest
+    apart, Wang et al. 2020, eq. 4, and the next ones up to ``top``.
 
     ``distances`` (C, C) between classes; ``allowed`` (C,) says which predicted labels count, all by default;
     ``families`` (I,) are near-duplicate groups, of which a pair takes only the first image. ``discrepancy``

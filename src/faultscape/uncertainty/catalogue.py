@@ -137,7 +137,7 @@ HEADS: tuple[HeadKind, ...] = (
         {**_PROCESS, **_MEMBERS},
         {"mean_field": "1 to 9"},
         "variance, predictive-entropy, expected-entropy, mutual-information",
-        "Buchanan et al. 2022, section 4, left there for later work",
+        "Buchanan et al. 2022, section 3, left there for later work",
     ),
 )
 

@@ -9,7 +9,7 @@ smoothing as it is usual: e is shared by all C classes, e / C for each other and
 For 19 classes these are 82 and 1, or 99.05 and .05. The divergence is KL(target || network), as in
 Malinin and Gales 2018; the reverse direction of their 2019 paper is not offered. Logits are kept below
 ``_MOST``, where exp stays finite in float32.
-Source: Blum et al. 2021, section 5.1, eq. 3 and B.4 (both divergences weighted by .1); Malinin and Gales
+Source: Blum et al. 2021, section 4.1, eq. 3 and B.4 (both divergences weighted by .1); Malinin and Gales
 2018, eq. 12 to 14. Our copy of Blum et al. 2021 does not show eq. 3.
 """
 

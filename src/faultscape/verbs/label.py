@@ -118,7 +118,8 @@ def import_(
     truth
         Name to keep the labels under.
     pattern
-        How file names become ids, for example {id}_gtFine_labelIds.png.
+        How file names become ids, for example {id}_gtFine_labelIds.png; for a tool's file, how the names of
+        its images do: {id}_png.rf.*.jpg.
     format
         png, png-index, png-colours, labelme, cvat, cvat-masks, label-studio, label-studio-bitmask,
         coco-panoptic, coco, label-studio-pairs, csv, label-studio-questions, or file.py:NAME, a format of

@@ -15,7 +15,7 @@ import re
 from faultscape.corpus.objects.file_tree import stem_of
 from faultscape.corpus.objects.harvest import MOST_OBJECTS, Harvest
 from faultscape.errors import CorpusError, FaultscapeError
-from faultscape.formats.coco import MOST_BYTES, CocoImage, coco_of, is_coco, mask_of
+from faultscape.formats.coco import MOST_BYTES, NO_OUTLINE, CocoImage, coco_of, is_coco, mask_of
 from faultscape.formats.pictures import rgb_of
 from faultscape.stressors.objects.cutout import cutout_of_mask
 
@@ -80,6 +80,8 @@ def _take_image(harvest: Harvest, name: str, image: CocoImage, split: str) -> No
             harvest.leave(name, f"{which}: is a crowd, not one object")
             continue
         try:
+            if one.only:
+                raise CorpusError(NO_OUTLINE[one.only])
             inside = mask_of(one.outline, image.size)
         except FaultscapeError as error:
             harvest.leave(name, f"{which}: {error} (annotation {one.number})")

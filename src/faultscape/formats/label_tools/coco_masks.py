@@ -3,8 +3,9 @@ from any COCO file with masks or polygons.
 
 Conventions: category ids are 1, 2, ... in the order of the classes, one more for void where unlabelled pixels
 are background; ``file_name`` is the path of an image relative to the folder. Annotations, including crowds,
-are painted in the order of the file, later over earlier. COCO does not record annotators. Spaces around
-category names are dropped, as in `coco`.
+are painted in the order of the file, later over earlier; keypoints without a mask have no area and are left
+out, an object of which only a box is known is an error of its image. COCO does not record annotators. Spaces
+around category names are dropped, as in `coco`.
 Source: the data format of Lin et al. 2014, Microsoft COCO; CVAT does not read category 0 (its issue 4750).
 """
 
@@ -110,6 +111,10 @@ def check(path: Path) -> list[str]:
             where = f"{path}, annotations[{object_.number}]"
             row = document["annotations"][object_.number]
             said += [_undefined(object_, where)] if object_.lacks else []
+            if object_.only == "box":
+                said.append(f"{where}: {coco.NO_OUTLINE['box']}")
+            if object_.only:
+                continue
             try:
                 check_size(_turned(image.size), where)
                 coco.measure(object_.outline, image.size)
@@ -195,15 +200,22 @@ def _images(document: Any, path: Path) -> tuple[coco.CocoImage, ...]:
 
 def _label(image: coco.CocoImage, path: Path) -> ToolLabel:
     where = f"{path}, image {image.file[:200]!r}"
+    keypoints = sum(each.only == "keypoints" for each in image.objects)
     return ToolLabel(
-        image.file, "", _turned(image.size), where, bool(image.objects), partial(_ids, image, path, where)
+        image.file,
+        "",
+        _turned(image.size),
+        where,
+        keypoints < len(image.objects),
+        partial(_ids, image, path, where),
+        {"keypoints": keypoints} if keypoints else {},
     )
 
 
 def _ids(image: coco.CocoImage, path: Path, where: str, classes: Classes) -> np.ndarray:
     check_size(_turned(image.size), where)
     return painted(
-        [_piece(each, image.size, path, classes) for each in image.objects],
+        [_piece(each, image.size, path, classes) for each in image.objects if each.only != "keypoints"],
         _turned(image.size),
         classes,
         where,
@@ -214,6 +226,8 @@ def _piece(object_: coco.CocoObject, size: tuple[int, int], path: Path, classes:
     where = f"{path}, annotations[{object_.number}]"
     if object_.lacks:
         raise LabellingError(_undefined(object_, where))
+    if object_.only == "box":
+        raise LabellingError(f"{where}: {coco.NO_OUTLINE['box']}")
     name = (
         object_.class_
         if object_.class_ in classes.names

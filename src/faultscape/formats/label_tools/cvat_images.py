@@ -1,5 +1,5 @@
 """CVAT for images 1.1, one XML file for a whole job: written with one mask per class, read with every shape
-that has an area.
+that has an area; tags, and shapes without an area, are left out.
 
 Conventions: ids come from class names. Masks of one image do not overlap, and have z_order 0; polygons, which
 are painted over each other, have their nesting depth as z_order. Shapes are painted by z_order, then in the
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -105,17 +106,23 @@ def read(path: Path) -> list[ToolLabel]:
     too large.
     """
     file = parsed(path)
-    return [
-        ToolLabel(
-            image=image.name,
-            annotator=file.annotators.get(image.task, file.annotators.get("", "")),
-            size=image.size or (0, 0),
-            where=f"{path}: image {_short(image.name)}",
-            drawn=any(shape.kind != "tag" for shape in image.shapes),
-            read=partial(_ids, image, f"{path}: image {_short(image.name)}"),
+    labels = []
+    for image in file.images:
+        drawn = [shape for shape in image.shapes if shape.kind != "tag"]
+        without = Counter(shape.kind for shape in drawn if shapes.without_area(shape.kind, shape.said))
+        where = f"{path}: image {_short(image.name)}"
+        labels.append(
+            ToolLabel(
+                image=image.name,
+                annotator=file.annotators.get(image.task, file.annotators.get("", "")),
+                size=image.size or (0, 0),
+                where=where,
+                drawn=without.total() < len(drawn),
+                read=partial(_ids, image, where),
+                without_area=without,
+            )
         )
-        for image in file.images
-    ]
+    return labels
 
 
 def _ids(image: SaidImage, where: str, classes: Classes) -> np.ndarray:
@@ -124,7 +131,7 @@ def _ids(image: SaidImage, where: str, classes: Classes) -> np.ndarray:
         size = _size(image, where)
         areas = []
         for number, shape in enumerate(image.shapes):
-            if shape.kind == "tag":
+            if shape.kind == "tag" or shapes.without_area(shape.kind, shape.said):
                 continue
             place = f"{where}, shape {number}"
             if "label" not in shape.said:

@@ -103,6 +103,24 @@ def inside_of(runs: str, width: int, height: int, where: str) -> np.ndarray:
     return np.repeat(np.arange(len(lengths)) % 2 == 1, lengths).reshape(height, width)
 
 
+def without_area(kind: str, said: Attributes) -> bool:
+    """Return whether a shape covers no pixels: of a kind without an area, a radius of 0, or a box without a
+    width or height.
+
+    >>> without_area("points", {}), without_area("ellipse", {"rx": "0.0", "ry": "3"})
+    (True, True)
+    """
+    if kind == "ellipse":
+        radii = [said.get(key, "") for key in ("rx", "ry")]
+        return all(map(_NUMBER.fullmatch, radii)) and min(map(float, radii)) == 0
+    if kind == "box":
+        return any(
+            _NUMBER.fullmatch(said.get(low, "")) and said[low] == said.get(high)
+            for low, high in (("xtl", "xbr"), ("ytl", "ybr"))
+        )
+    return kind in NO_AREAS
+
+
 def checked(kind: str, said: Attributes, id_: int, size: tuple[int, int], where: str) -> Area:
     """Return a shape of an image of (width, height) if it can be painted; LabellingError says why it
     cannot.

@@ -4,7 +4,8 @@ every shape with an area that people then drew.
 Conventions: `write_brush` and `write_bitmask` write label_config.xml and tasks.json, with a model's masks as
 predictions for people to correct. Images are served by Label Studio's local storage, whose document root is
 the output folder; the storage must be added to the project before tasks are imported. Results are painted in
-list order, later over earlier; `studio.shapes` defines what each covers.
+list order, later over earlier; `studio.shapes` defines what each covers. Results without an area, such as key
+points, are left out.
 Source: Label Studio's documentation of its tags and exports; not tested against a running server.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import io
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -26,7 +28,14 @@ from faultscape.formats.label_tools.named_ids import known_ids, name_of_ids, not
 from faultscape.formats.label_tools.named_masks import check_size, class_masks, painted
 from faultscape.formats.label_tools.outlines import outlines as outlines_of
 from faultscape.formats.label_tools.studio import brush
-from faultscape.formats.label_tools.studio.shapes import AREAS, PNG, check_bitmask, piece_of, type_of
+from faultscape.formats.label_tools.studio.shapes import (
+    AREAS,
+    PNG,
+    check_bitmask,
+    piece_of,
+    type_of,
+    without_area,
+)
 from faultscape.formats.label_tools.studio.tasks import (
     CONFIG,
     Config,
@@ -266,25 +275,27 @@ def _png(mask: np.ndarray) -> str:
 
 def _label(said: Said) -> ToolLabel:
     """Return a label from an answer, painted when its ids are requested."""
-    results = [
-        result
-        for result in said.results
+    drawn = [
+        (k, result)
+        for k, result in enumerate(said.results)
         if not isinstance(result, dict) or type_of(result) not in _OF_THE_WHOLE
     ]
+    without = Counter(kind for _, result in drawn if (kind := without_area(result)))
+    areas = [(k, result) for k, result in drawn if not without_area(result)]
     meta = said.data.get("meta")
-    source = next((r for r in results if isinstance(r, dict) and "original_width" in r), None)
+    source = next((r for _, r in [*areas, *drawn] if isinstance(r, dict) and "original_width" in r), None)
     pair = (source.get("original_width"), source.get("original_height")) if source else ()
     if not source and isinstance(meta, dict):
         pair = (meta.get("width"), meta.get("height"))
     sides = [side if type(side) is int else 0 for side in (*pair, 0, 0)]
     image, size = image_of(said.data), (sides[0], sides[1])
     return ToolLabel(
-        image, said.annotator, size, said.where, bool(results), partial(_ids, said, results, size)
+        image, said.annotator, size, said.where, bool(areas), partial(_ids, said, areas, size), without
     )
 
 
-def _ids(said: Said, results: list[Any], size: tuple[int, int], classes: Classes) -> np.ndarray:
-    if not results and size == (0, 0):
+def _ids(said: Said, areas: list[tuple[int, Any]], size: tuple[int, int], classes: Classes) -> np.ndarray:
+    if not areas and size == (0, 0):
         raise LabellingError(f"{said.where}: nothing is drawn, and the image size is not given")
     check_size(size, said.where)
     beside = {
@@ -295,10 +306,7 @@ def _ids(said: Said, results: list[Any], size: tuple[int, int], classes: Classes
         and isinstance(r.get("id"), str)
         and isinstance(value := r.get("value"), dict)
     }
-    pieces = [
-        piece_of(result, size, beside, classes, f"{said.where}, result {k}")
-        for k, result in enumerate(results)
-    ]
+    pieces = [piece_of(result, size, beside, classes, f"{said.where}, result {k}") for k, result in areas]
     return painted(pieces, size, classes, said.where)
 
 

@@ -132,6 +132,6 @@ def _mask(text: Any, points: list[list[float]]) -> Iterator[str]:
         yield "its mask is not a PNG in base64"
         return
     (x1, y1), (x2, y2) = points
-    box = (round(abs(x2 - x1)) + 1, round(abs(y2 - y1)) + 1)
+    box = (abs(int(x2) - int(x1)) + 1, abs(int(y2) - int(y1)) + 1)  # LabelMe truncates each corner
     if size != box:
         yield f"its mask is {size[0]} x {size[1]} pixels, its inclusive box {box[0]} x {box[1]}"

@@ -6,8 +6,8 @@ that image is read, so that the others can still be read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,8 +29,8 @@ class DrawnImage:
 @dataclass(frozen=True, eq=False)
 class ToolLabel:
     """A tool's label of one image: the image's name in the tool, the annotator if known, (width, height)
-    according to the tool, its place (file and position, for errors), whether anything is drawn, and a
-    function that reads its ids.
+    according to the tool, its place (file and position, for errors), whether anything with an area is drawn,
+    a function that reads its ids, and how many shapes of each kind are left out because they have no area.
     """
 
     image: str
@@ -41,3 +41,4 @@ class ToolLabel:
     read: Callable[
         [Classes], np.ndarray
     ]  # (H, W) uint8/uint16 ids of the class list; LabellingError names file and place
+    without_area: Mapping[str, int] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 Conventions: a study's own list (``tags`` in study.toml, name = key) replaces the whole default list. A key is
 one printable character other than a space; upper and lower case are two keys.
 Source: Yan et al. 2021, section 4.2 and Fig. 11 (novel appearance, viewpoint, scale, parts); Wang et al.
-2020, section 4.2 and Figs. 6 to 9 (background, relations between objects, low-level features, rare
+2020, section 3.2 and Figs. 6 to 9 (background, relations between objects, low-level features, rare
 instances); light, blur and borders are what can be measured besides.
 """
 

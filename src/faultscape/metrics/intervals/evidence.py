@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from faultscape.metrics.intervals.slopes import Linear, mean_over_images, student_interval
+from faultscape.metrics.intervals.slopes import Linear, mean_over_cells, mean_over_images, student_interval
 from faultscape.metrics.intervals.units import LEAST, LEVEL, Units
 from faultscape.metrics.overlaps import regions
 
@@ -23,15 +23,16 @@ from faultscape.metrics.overlaps import regions
 @dataclass(frozen=True, eq=False)
 class Means:
     """A mean over images of the mean over the classes defined there, from ``cells`` (I, C), or (I, 1) without
-    classes.
+    classes; with ``alike``, the mean over all defined cells, each of the same weight.
     """
 
     cells: np.ndarray
+    alike: bool = False
 
     @property
     def linear(self) -> Linear:
         """The number and its slopes."""
-        return mean_over_images(regions.mean(self.cells, 1))
+        return mean_over_cells(self.cells) if self.alike else mean_over_images(regions.mean(self.cells, 1))
 
     @property
     def by_class(self) -> Linear:
@@ -45,7 +46,7 @@ class Means:
 
     def common(self, other: Means) -> Means:
         """Return the differences in the cells that both have."""
-        return Means(self.cells - other.cells)
+        return Means(self.cells - other.cells, self.alike)
 
     def apart(self, other: Means) -> Ratios:
         """Return the difference of the two numbers."""

@@ -52,6 +52,21 @@ def mean_over_images(values: np.ndarray) -> Linear:
     return Linear(mean, (values - mean) / np.maximum(number, 1))
 
 
+def mean_over_cells(cells: np.ndarray) -> Linear:
+    """Return the mean of (I, C) values over all cells that have one, whichever image they are in, and its
+    slopes (I,).
+
+    >>> found = mean_over_cells(np.array([[1.0, np.nan], [0.5, 0.0]]))
+    >>> float(found.value), found.slopes.round(3).tolist()
+    (0.5, [0.167, -0.167])
+    """
+    known = ~np.isnan(cells)
+    number = max(int(known.sum()), 1)
+    mean = np.where(known, cells, 0.0).sum() / number if known.any() else np.nan
+    slopes = np.where(known, cells - mean, 0.0).sum(1) / number
+    return Linear(np.asarray(mean), np.where(known.any(1), slopes, np.nan))
+
+
 def of_sums(
     rows: Sums, made: Callable[[Sums], Pooled], used: np.ndarray
 ) -> dict[str, tuple[Linear, Linear | None]]:

@@ -15,7 +15,7 @@ float64).
 
 ``detection`` is a result of `detection` or `stream`; ``detections`` are those of single images.
 
-Source: Blum et al. 2021, section 5 (all pixels pooled); Davis and Goadrich 2006 on why precision is not
+Source: Blum et al. 2021, section 3.3 (all pixels pooled); Davis and Goadrich 2006 on why precision is not
 interpolated.
 """
 

@@ -4,7 +4,7 @@ Conventions: those of ``scores`` and ``rank_counts``. The scores of the anomalou
 the sorted scores of all pixels: NumPy sorts values several times faster than it computes the order of an
 array, and which pixel a score belongs to does not matter. float16 scores are counted by their bits instead
 (``score_histogram``), which is also exact.
-Source: Blum et al. 2021, section 5; equals scikit-learn's average_precision_score, roc_auc_score and the
+Source: Blum et al. 2021, section 3.3; equals scikit-learn's average_precision_score, roc_auc_score and the
 first point of roc_curve with enough recall.
 """
 

@@ -6,7 +6,7 @@ Conventions: a *place* is the rank of a float16 among all 65,536 (`histogram.VAL
 of anomaly, 4 + k the pixels of the k-th object, anomalous or known and pasted in, 65535 pixels that do not
 count. ``coarse`` keeps one place in 16 (4,096 in all), enough where only right and wrong are needed. Counts
 are exact, so they add up in any order.
-Source: own; Blum et al. 2021, section 5 for the questions.
+Source: own; Blum et al. 2021, section 3.3 for the questions.
 """
 
 from __future__ import annotations

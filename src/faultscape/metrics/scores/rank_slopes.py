@@ -7,7 +7,7 @@ over the known ones. Slopes of AP and AUROC come from the jackknife: what the va
 image, or a group). The FPR, which changes in steps, is redrawn. An image without anomalies also changes the
 values, through its known pixels. There is no interval with fewer than six units that have anomalies, or that
 have other pixels. NaN where the images together have no anomalous or no other pixels.
-Source: Tukey 1958 (jackknife); Efron 1979; Blum et al. 2021, section 5.
+Source: Tukey 1958 (jackknife); Efron 1979; Blum et al. 2021, section 3.3.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ entropy of a Dirichlet distribution.
 
 Conventions: logits are (C, h, w) float32 of any size, first resized bilinearly to (width, height); the result
 is (H, W) float32, large = more anomalous.
-Source: Blum et al. 2021, section 5.1 (void class; differential entropy, as Malinin and Gales 2018); Bevandic
+Source: Blum et al. 2021, section 4.1 (void class; differential entropy, as Malinin and Gales 2018); Bevandic
 et al. 2019 (outlier head).
 """
 

@@ -2,7 +2,7 @@
 
 Conventions: a block is (N, 3, H, W), as passed to the network; each value moves up or down by the method's
 epsilon. The images of a block are independent, so they may be moved one at a time.
-Source: Liang et al. 2018 (ODIN); Blum et al. 2021, section 5.2 and Table 9.
+Source: Liang et al. 2018 (ODIN); Blum et al. 2021, section 4.2 and Table 9.
 """
 
 from __future__ import annotations

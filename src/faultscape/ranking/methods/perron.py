@@ -23,11 +23,11 @@ RANDOM_INDEX = (0.58, 0.90, 1.12, 1.24, 1.32, 1.41, 1.45, 1.49, 1.51, 1.48, 1.56
 
 
 def smoothed_accuracy(correct: np.ndarray, total: np.ndarray, laplace: float = 1) -> np.ndarray:
-    """Return A, a_ij = (c_ij + laplace) / (n_ij + 2 laplace): the accuracy of i on the images of the pair,
-    NaN where n_ij = 0.
+    """Return A (...), a_ij = (c_ij + laplace) / (n_ij + 2 laplace): the accuracy of i on the images of the
+    pair, NaN where n_ij = 0. Without ``laplace`` it is Wang et al. 2020, eq. 1.
 
-    ``correct`` and ``total`` are of one shape. OptionError for a negative ``laplace``, RankingError unless 0
-    <= correct <= total.
+    ``correct`` and ``total`` (...) are of one shape. OptionError for a negative ``laplace``, RankingError
+    unless 0 <= correct <= total.
 
     >>> smoothed_accuracy(np.array([3, 0, 0]), np.array([4, 4, 0]))
     array([0.66666667, 0.16666667,        nan])

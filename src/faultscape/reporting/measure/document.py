@@ -239,7 +239,7 @@ def gaps(
 
 def undefined_of(found: Summary) -> str:
     """Return what ``undefined`` counts: cells (image, class), images, classes, or the one value itself."""
-    if "mean over the classes" in found.aggregate:
+    if "mean over the classes" in found.aggregate or "cells" in found.aggregate:
         return "cells (image, class)"
     if found.aggregate.startswith(("mean over images", "all pixels pooled")):
         return "images"

@@ -3,7 +3,7 @@ numbers of other protocols, and what is known about submissions.
 
 Conventions: as in `views`. A finder is sooner if the document's sign test is significant at .05; otherwise it
 is undecided.
-Source: Yan et al. 2021, section 3 (disagreement); Blum et al. 2021, section 4 and 5 (guards, submissions).
+Source: Yan et al. 2021, section 3 (disagreement); Blum et al. 2021, 3.1 and 4.3 (guards, submissions).
 """
 
 from __future__ import annotations

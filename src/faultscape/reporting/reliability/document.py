@@ -110,7 +110,7 @@ CARD_METRICS: tuple[CardMetric, ...] = (
         "AP",
         "high",
         "average precision of doubt at finding anomalous pixels, all pixels pooled, step sum (Blum et al."
-        " 2021, section 5)",
+        " 2021, section 3.3)",
         "anomalies",
     ),
     CardMetric("auroc", "AUROC", "high", "area under the ROC curve of anomalous pixels", "anomalies"),

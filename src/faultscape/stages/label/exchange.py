@@ -137,6 +137,7 @@ def import_labels(
     """
     root, source = existing(study), options.source
     if source.lower().endswith(answer_lines.ENDING) and Path(source).is_file():
+        _refuse_pattern(options)
         return answer_lines.read_answers(study, source)
     settings = read_settings(root)
     classifies, form = settings.classifies, find_format(options.format, settings.task)
@@ -162,8 +163,7 @@ def import_labels(
         return masks.import_(root, options, form if options.format else None)
     if not isinstance(form, QuestionFormat):
         raise LabellingError(f"{source}: contains no {form.title} file")
-    if options.pattern is not None:
-        raise OptionError("--pattern applies to mask files only; a CSV file names the image on each line")
+    _refuse_pattern(options)
     if options.labels is not None:
         raise OptionError("--labels applies to mask files only; in a CSV file classes have names")
     return questions.import_(root, file, column, options.truth, form)
@@ -185,16 +185,27 @@ def _of_tool(
         and not classifies
         and (found := next((file for file in there if cvat_issues.recognise(file)), None))
     ):
+        _refuse_pattern(options)
         return issues.import_(root, options, found)
     for entry in [form] if form else FORMATS:
         if not isinstance(entry, PairFormat | TaskFormat) or (entry.task == "classification") != classifies:
             continue
         if not (files := [file for file in there if recognises(entry, file)]):
             continue
+        _refuse_pattern(options)
         if isinstance(entry, PairFormat):
             return pair_tasks.import_(root, options, entry, files)
         return question_tasks.import_(root, options, entry, files)
     return None
+
+
+def _refuse_pattern(options: ImportOptions) -> None:
+    """Raise OptionError if a pattern is given, for a file that names images by their ids."""
+    if options.pattern is not None:
+        raise OptionError(
+            f"--pattern applies to names of masks, and of images in files of masks; {options.source} names"
+            " images by their ids, so leave it out"
+        )
 
 
 def import_masks(root: Path, source: Path, truth: str, called: str) -> Imported:

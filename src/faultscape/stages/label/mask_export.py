@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -193,6 +194,6 @@ class Export:
         for id_, reader in read.items():
             filled = self.filled(by_id[id_])
             if filled is not None:
-                off += int((reader() != filled).sum())
+                off += int((reader(Counter()) != filled).sum())
                 pixels += filled.size
         return off, pixels

@@ -1,8 +1,8 @@
 """Labels with one file per image in a folder: which file belongs to which image, which files are still empty,
 and how each is read.
 
-Conventions: a reader returns (H, W) ids of the study's class list, at the image's size, and raises
-LabelMapError or LabellingError.
+Conventions: a reader returns (H, W) ids of the study's class list, at the image's size, counts the shapes
+without an area, by their kind, in the Counter it is given, and raises LabelMapError or LabellingError.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from faultscape.nouns import Classes
 from faultscape.prediction.sources.folder import check_values
 from faultscape.study.tables.corpus import Image
 
-Reader = Callable[[], np.ndarray]
+Reader = Callable[[Counter[str]], np.ndarray]
 _OURS = ("labels", "images")
 
 
@@ -221,10 +221,11 @@ def _read_label(
     places: np.ndarray,
     words: str,
     mapping: dict[str, str],
+    left_out: Counter[str],
 ) -> np.ndarray:
     """Return one label at the image's size in the study's ids; LabelMapError or LabellingError otherwise."""
     photo = (image.width, image.height)
-    label_map = read_label(form, path, classes, photo)
+    label_map = read_label(form, path, classes, photo, left_out)
     if not form.listed:  # already in the study's own ids
         mapping, places = {}, table(classes)
     check_values(path, np.unique(label_map), places, words)

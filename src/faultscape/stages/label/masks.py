@@ -6,6 +6,7 @@ Conventions: masks and images are in folders; a label has the size of its image.
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
@@ -67,7 +68,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
         if found and options.labels is not None:
             print("note: --labels has no effect on files of labelling tools, which name their classes")
         if found:
-            tool = read_bundles(found, by_id, classes)
+            tool = read_bundles(found, by_id, classes, options.pattern)
             by_person = (
                 {"": {k: v for mine in tool.readers.values() for k, v in mine.items()}}
                 if options.of_one
@@ -94,16 +95,16 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             )
         if empty:
             kinds = (
-                f"empty {titles} files"
+                f"{titles} files without an area"
                 if titles
-                else "LabelMe files without a shape, or the images themselves"
+                else "LabelMe files without an area, or the images themselves"
             )
             what = (
                 counted(empty, "image is", "images are") if found else counted(empty, "file is", "files are")
             )
-            print(f"{what} not labelled yet: {'nothing is drawn on them' if found else kinds}")
+            print(f"{what} not labelled yet: {'no area is drawn on them' if found else kinds}")
         if not labels and not thrown and not empty:
-            raise NothingThereError(options.named(_why_nothing(path, form)))
+            raise NothingThereError(options.named(_why_nothing(path, form, options.pattern)))
         say_both({id_ for mine in labels.values() for id_ in mine} & dict(thrown).keys())
         names = {who: truth_of(truth, who) for who in labels} or {"": truth}
         if len(set(names.values())) < len(names):
@@ -138,6 +139,8 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
     )
     if failures and not new and not replaced and not unchanged and not discarded:
         raise LabellingError(f"no label could be used; the first: {failures[0].reason}")
+    if line := _left_out(kept.values()):
+        print(line)
     tell_discards(root, {image for image, _ in thrown})
     for name, one in kept.items():
         if one.replaced:
@@ -198,11 +201,13 @@ def _shows_void(root: Path, settings: Settings, truth: str) -> bool:
 
 class Kept:
     """How many labels of one truth are new, replaced by different ones, and the same as before, and what
-    could not be used.
+    could not be used; how many shapes of each kind were left out because they have no area, and on how many
+    images.
     """
 
     def __init__(self) -> None:
         self.new = self.replaced = self.unchanged = 0
+        self.left_out, self.left_out_on = Counter[str](), 0
         self.failures: list[Failure] = []
 
     @property
@@ -211,14 +216,18 @@ class Kept:
         return self.new + self.replaced + self.unchanged
 
 
-def _why_nothing(path: Path, form: MaskFormat | BundleFormat | None) -> str:
-    """Return why a folder contains no label: masks saved as JPEG, none drawn yet, or other files."""
+def _why_nothing(path: Path, form: MaskFormat | BundleFormat | None, pattern: str | None) -> str:
+    """Return why a folder contains no label: masks saved as JPEG, none drawn yet, names that do not match the
+    pattern, or other files.
+    """
     masks = path / "labels" if (path / "labels").is_dir() else path
     if why := jpegs_instead(masks, "masks"):
         return f"{masks}: {why}"
     images = path / "images"
     if masks is not path and images.is_dir() and not any(masks.iterdir()):
         return f"{masks}: is empty; first draw a mask for each image in {images}, with the image's name"
+    if pattern:
+        return f"{path}: no file of a label matches the pattern {pattern!r}"
     kinds = "neither masks, nor LabelMe files, nor" if form is None else f"neither {form.title} files nor"
     return f"{path}: contains {kinds} a discard.csv for images of this study"
 
@@ -249,8 +258,9 @@ def keep_labels(
             held = {m.id: m for m in label_maps.read_stored(where, number, stored)}
             other, fresh = list[StoredMap](), 0
             for image in mine:
+                left_out = Counter[str]()
                 try:
-                    label_map = read[image.id]()
+                    label_map = read[image.id](left_out)
                 except (LabelMapError, LabellingError) as error:
                     out.failures.append(Failure("label", truth, image.id, named(str(error))))
                     tick(1)
@@ -258,6 +268,8 @@ def keep_labels(
                 if look is not None:
                     look(image, label_map)
                 tick(1)
+                out.left_out += left_out
+                out.left_out_on += bool(left_out)
                 now, before = StoredMap(image.id, runs.encode(label_map)), held.get(image.id)
                 if before is not None:
                     same = before.runs == now.runs or np.array_equal(runs.decode(before.runs), label_map)
@@ -275,6 +287,17 @@ def keep_labels(
                 )
                 entry.if_due()
     return out
+
+
+def _left_out(kept: Collection[Kept]) -> str:
+    """Return how many shapes were left out of the labels of an import, '' if none was."""
+    kinds = sum((one.left_out for one in kept), Counter[str]())
+    if not kinds:
+        return ""
+    shapes = counted(kinds.total(), "shape")
+    on = counted(sum(one.left_out_on for one in kept), "image")
+    each = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
+    return f"{shapes} without an area on {on} {'is' if kinds.total() == 1 else 'are'} left out: {each}"
 
 
 def say_both(images: Collection[str]) -> None:

@@ -1,15 +1,17 @@
 """Labels of many images in one file of a labelling tool: which belong to which image, and to whom.
 
 Conventions: the label of an image is read when it is needed; a reader returns (H, W) ids of the study's class
-list, at the image's size, and raises LabelMapError or LabellingError. If a tool records who drew, each
+list, at the image's size, counts the shapes without an area in the Counter it is given, and raises
+LabelMapError or LabellingError. If a tool records who drew, each
 person's labels become a truth of their own.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +19,7 @@ import numpy as np
 
 from faultscape.corpus.id_lists import without_ending
 from faultscape.corpus.matches import fit
-from faultscape.corpus.sources import Found
+from faultscape.corpus.sources import Found, id_pattern
 from faultscape.errors import CorpusError, LabellingError, LabelMapError, counted
 from faultscape.formats.label_tools.tool_labels import ToolLabel
 from faultscape.formats.labelme import wrong_size
@@ -56,9 +58,14 @@ def bundles(source: Path, formats: Sequence[BundleFormat]) -> list[tuple[Path, B
 
 
 def read_bundles(
-    found: Sequence[tuple[Path, BundleFormat]], images: Mapping[str, Image], classes: Classes
+    found: Sequence[tuple[Path, BundleFormat]],
+    images: Mapping[str, Image],
+    classes: Classes,
+    pattern: str | None = None,
 ) -> ToolFiles:
-    """Return the labels in tool files for the study's images; images that match none are reported.
+    """Return the labels in tool files for the study's images; images that match none are reported. A
+    ``pattern`` says how the names of images in the tool become ids, as for names of files.
+
     LabellingError for a file that cannot be read, or that has no image of the study.
     """
     out = ToolFiles()
@@ -68,7 +75,7 @@ def read_bundles(
         out.formats += [form.title] if form.title not in out.formats else []
         for annotator, mine in _by_annotator(labels).items():
             try:
-                fitting = _fitting(path, mine, images)
+                fitting = _fitting(path, mine, images, pattern)
             except CorpusError as error:
                 raise LabellingError(str(error)) from None
             readers = out.readers.setdefault(annotator, {})
@@ -100,10 +107,38 @@ def _by_annotator(labels: Iterable[ToolLabel]) -> dict[str, list[ToolLabel]]:
     return found
 
 
-def _fitting(path: Path, labels: Sequence[ToolLabel], images: Mapping[str, Image]) -> dict[str, ToolLabel]:
+def _named_by(path: Path, labels: Sequence[ToolLabel], pattern: str) -> list[ToolLabel]:
+    """Return the labels whose names match a pattern, named by the ids that it makes of them; the others are
+    counted and reported. CorpusError if none matches.
+    """
+    matcher = id_pattern(pattern)
+    named, rest = list[ToolLabel](), list[str]()
+    for label in labels:
+        ways = (label.image, label.image.removeprefix(_PHOTOS))
+        found = next((m for way in ways if (m := matcher.fullmatch(way))), None)
+        if found:
+            named.append(replace(label, image=found["id"]))
+        else:
+            rest.append(label.image)
+    if not named:
+        raise CorpusError(f"{path}: no image name matches the pattern {pattern!r}; the first is {rest[0]!r}")
+    if rest:
+        print(
+            f"{path}: {counted(len(rest), 'image name does', 'image names do')} not match the pattern and"
+            f" {'is' if len(rest) == 1 else 'are'} skipped; the first: {rest[0]}"
+        )
+    return named
+
+
+def _fitting(
+    path: Path, labels: Sequence[ToolLabel], images: Mapping[str, Image], pattern: str | None
+) -> dict[str, ToolLabel]:
     """Return {image id: label}; of several labels of one image by one person the last counts, and the number
     is reported. LabellingError if a name means two images.
     """
+    if pattern:
+        labels = _named_by(path, labels, pattern)
+    ids = [label.image if pattern else without_ending(label.image) for label in labels]
     exact: dict[str, int] = {}
     for k, id_ in enumerate(_whole_names(path, [label.image for label in labels], images)):
         if id_:
@@ -111,10 +146,11 @@ def _fitting(path: Path, labels: Sequence[ToolLabel], images: Mapping[str, Image
     if len(exact) == len(labels):
         fitting = exact
     else:
-        last = {without_ending(label.image): k for k, label in enumerate(labels)}
+        last = {id_: k for k, id_ in enumerate(ids)}
         place_of = {f"{path}: {labels[k].image}": k for k in last.values()}
-        found = [Found(without_ending(labels[k].image), name) for name, k in place_of.items()]
-        matched = fit(str(path), found, [i.id for i in images.values() if not i.parent])
+        found = [Found(ids[k], name) for name, k in place_of.items()]
+        of_images = [image.id for image in images.values() if not image.parent]
+        matched = fit(str(path), found, of_images, pattern=pattern)
         fitting = {id_: place_of[name] for id_, name in matched.items()}
         if twice := len(labels) - len(last):
             print(
@@ -154,7 +190,9 @@ def _held(name: str, images: Mapping[str, Image]) -> str:
     return next((way for way in (name, without_ending(name)) if way in images), "")
 
 
-def _ids(form: BundleFormat, label: ToolLabel, image: Image, classes: Classes) -> np.ndarray:
+def _ids(
+    form: BundleFormat, label: ToolLabel, image: Image, classes: Classes, left_out: Counter[str]
+) -> np.ndarray:
     """Return the ids of one label, at the image's size and of the class list; LabelMapError or LabellingError
     otherwise.
     """
@@ -168,4 +206,5 @@ def _ids(form: BundleFormat, label: ToolLabel, image: Image, classes: Classes) -
     known = {*classes.ids, *classes.void}
     if odd := [int(v) for v in np.unique(ids) if int(v) not in known]:
         raise LabellingError(f"{label.where}: format {form.name}: {odd[0]} is not an id of the class list")
+    left_out.update(label.without_area)
     return ids

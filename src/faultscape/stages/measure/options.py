@@ -159,9 +159,13 @@ class Choices:
     per
         truth (default) or prediction: over which regions PE-OS and PE-US are means.
     over
-        union (default), truth or all: which classes pixel means are over.
+        Classes that mIoU, Dice and MPA are means over: union (those of truth or prediction; default), truth,
+        or all (an absent class counts 0). MPA has a value only for classes of the truth, so union and truth
+        are the same there.
     pooling
-        pooled (default) or per_image: how pixels and scores of several images are brought together.
+        How pixels and scores of several images are combined: pooled (default), per_image (a mean over
+        images), or cells (a mean over all cells of an image and a class; metrics without classes as
+        per_image).
     fpr_rule
         first (default: the first threshold with recall of .95) or closest (the lowest of all thresholds
         closest to it).

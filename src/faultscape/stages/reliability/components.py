@@ -5,7 +5,7 @@ Conventions: a pixel is predicted if its rounded score reaches the threshold of 
 images of the set, chosen with their labels, as in SegmentMeIfYouCan. A ``track`` sets its size limits in
 pixels; without one there are none. Intervals take the threshold as fixed. The counts of a shard are stored in
 reliability/components/MODEL.json under a key of their inputs; entries that a run does not use are deleted.
-Source: Chan et al. 2021 (SegmentMeIfYouCan); Blum et al. 2021, 5.
+Source: Chan et al. 2021 (SegmentMeIfYouCan); Blum et al. 2021, 3.3.
 """
 
 from __future__ import annotations

@@ -24,7 +24,9 @@ class MapRules:
     concordance
         Label maps only: miou (default), fwiou, mpa, pixel_accuracy, dice, or file.py:function.
     over
-        Classes that a mean is over: union (of both maps; default), all, or truth (of the defender's map).
+        Classes that a mean is over: union (of both maps; default), all (an absent class counts 0), or truth
+        (of the defender's map). mpa has a value only for classes of the defender's map, so union and truth
+        are the same there; fwiou and pixel_accuracy are not means over classes.
     constraints
         none, class (the defender predicts the class) or class+scale (in its usual size); default:
         class+scale with --scale, else class.

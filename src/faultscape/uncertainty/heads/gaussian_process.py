@@ -12,7 +12,7 @@ the n cells of features in the batch, as the authors' code does. Pixels without 
 withheld, padding) do not contribute: a cell of features counts by the share of its pixels that have one.
 Drawn members are linear layers beta_s ~ Normal(beta, ridge P^-1) on the same features, so that they differ
 smoothly over an image; their variance is that of the posterior itself, which m = pi / 8 approximates.
-Source: Liu et al. 2020; Buchanan et al. 2022, section 2; with BatchEnsemble, Buchanan et al. 2022, section 4
+Source: Liu et al. 2020; Buchanan et al. 2022, section 2; with BatchEnsemble, Buchanan et al. 2022, section 3
 (left there for later work).
 """
 

@@ -127,7 +127,7 @@ METHODS: tuple[Method, ...] = (
         "one",
         {"k": 10, "printed": False},
         {"k": (1, 2, 5, 10, 20, 50, 100)},
-        "Blum et al. 2021, section 5.1, eq. 5",
+        "Blum et al. 2021, section 4.1, eq. 5",
     ),
     Method(
         "knn-class",
@@ -137,7 +137,7 @@ METHODS: tuple[Method, ...] = (
         "one",
         {"k": 200, "printed": False},
         {"k": (20, 50, 100, 200, 500)},
-        "Blum et al. 2021, section 5.1, eq. 4",
+        "Blum et al. 2021, section 4.1, eq. 4",
     ),
     Method(
         "flow",
@@ -147,7 +147,7 @@ METHODS: tuple[Method, ...] = (
         "several",
         _FLOW,
         {"epsilon": (0.0, 0.05, 0.1, 0.2, 0.25, 0.5)},
-        "Blum et al. 2021, section 5.2, eq. 6 to 8",
+        "Blum et al. 2021, section 4.2, eq. 6 to 8",
         signed=True,
         unrecorded={"per_feature": True},
     ),

@@ -4,10 +4,10 @@ classes of their patches.
 Conventions: a grid is (N, D, h, w). The output of a layer is already a grid, or tokens (N, L, D) row by row,
 possibly after a few without a place (class, distillation and register tokens). The patch of a place is the
 corresponding part of the image: row r of H belongs to row r * h // H of h. A training embedding has all
-classes of its patch (Blum et al. 2021, section 5.1). An embedding whose patch contains a withheld pixel
+classes of its patch (Blum et al. 2021, section 4.1). An embedding whose patch contains a withheld pixel
 (IGNORED) is never drawn, because it would teach a method the objects that it should detect; nor is one
 without a pixel of any class.
-Source: Blum et al. 2021, section 5.1 and B.5.
+Source: Blum et al. 2021, section 4.1 and B.5.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Conventions: features (n, D) in, the negative log-likelihood (n,) out; gradients
 of each batch norm is folded into the coupling before it. On a CPU, features are processed in blocks of
 ``_ROWS``, which fit its cache; on a GPU, in blocks so large that launching kernels costs little. `RealNVP` is
 its plain twin.
-Source: Blum et al. 2021, section 5.2, eq. 7.
+Source: Blum et al. 2021, section 4.2, eq. 7.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ affine map that brings the training features to mean 0 and variance 1. Couplings
 scales are kept within ``LIMIT`` by a tanh, which the paper does not have: otherwise a coupling may overflow
 far from all training features, where it matters most. In use, features are processed in blocks of ``_ROWS``,
 which fit a CPU's cache.
-Source: Blum et al. 2021, section 5.2, eq. 6 and 7, B.6; Dinh et al. 2017; Kingma and Dhariwal 2018 (identity
+Source: Blum et al. 2021, section 4.2, eq. 6 and 7, B.6; Dinh et al. 2017; Kingma and Dhariwal 2018 (identity
 start). Width and depth of the couplings are ours: the paper prints none.
 """
 

@@ -7,7 +7,7 @@ a logistic regression on a validation set with unknown objects. ``per_feature`` 
 its number of features, which the paper does not: nats per feature, so that layers of different widths have
 one unit. Within a layer the order is the same. With ``epsilon`` the input is first moved against the gradient
 of the mean NLL (Blum et al. 2021, Table 9).
-Source: Blum et al. 2021, section 5.2, eq. 6 to 8, B.6.
+Source: Blum et al. 2021, section 4.2, eq. 6 to 8, B.6.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ same number after them is used for reporting, and the rest for training. Unknown
 depend on the seed and the step, so that a killed run continues from its last checkpoint to the same flow. A
 loss that is not finite stops training. Channels that are constant in the training embeddings have no density,
 and are left out.
-Source: Blum et al. 2021, section 5.2, eq. 6 and B.6 (2,000 embeddings for validation and testing, Adam, rate
+Source: Blum et al. 2021, section 4.2, eq. 6 and B.6 (2,000 embeddings for validation and testing, Adam, rate
 1e-4, 200k steps). Batch size, width and depth are ours.
 """
 

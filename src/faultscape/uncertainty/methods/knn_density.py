@@ -3,7 +3,7 @@ that has the predicted class.
 
 Conventions: see `neighbours`. The prediction is reduced to the grid of the layer by the mean probabilities of
 each place's patch. For knn-class, a neighbour has all classes of its patch.
-Source: Blum et al. 2021, section 5.1, eq. 4 and 5, B.5.
+Source: Blum et al. 2021, section 4.1, eq. 4 and 5, B.5.
 """
 
 from __future__ import annotations

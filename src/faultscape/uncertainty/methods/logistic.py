@@ -4,7 +4,7 @@ anomalous or not.
 Conventions: scores are (n, L) and anomalous (n,) bool. The regression has an intercept, which does not affect
 the order and is not returned, and a small penalty on the weights of standardised scores, so that weights stay
 finite when scores separate the pixels perfectly.
-Source: Blum et al. 2021, section 5.2 (as Lee et al. 2018).
+Source: Blum et al. 2021, section 4.2 (as Lee et al. 2018).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ and the score is its negative logarithm, from -1 (k identical features) to 1. ``
 exp(-cos) as the score, as if eq. 5 were a distance; with one neighbour both give the same order. In eq. 4,
 the class's share of the density is subtracted from 1; as printed, the weights of near and far neighbours are
 swapped.
-Source: Blum et al. 2021, section 5.1, eq. 4 and 5, B.5; Mandelbaum and Weinshall 2017; Papernot and McDaniel
+Source: Blum et al. 2021, section 4.1, eq. 4 and 5, B.5; Mandelbaum and Weinshall 2017; Papernot and McDaniel
 2018 (cosine).
 """
 

@@ -6,7 +6,7 @@ Conventions: logits are up-sampled bilinearly to the labels (N, H, W); pixels wh
 class (``OUTSIDE``, -1: void from the start, never withheld), the void-class loss treats void as a separate
 class, the entropy loss asks for uniform probabilities, an outlier head learns to distinguish them from all
 others, and a Dirichlet should be flat.
-Source: Buchanan et al. 2022, section 2 and its code (mean of member losses); Blum et al. 2021, section 5.1
+Source: Buchanan et al. 2022, section 2 and its code (mean of member losses); Blum et al. 2021, section 4.1
 and B.4 for void pixels; Bevandic et al. 2019 (outlier head).
 """
 

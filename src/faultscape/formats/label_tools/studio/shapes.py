@@ -1,5 +1,5 @@
 """Label Studio's results with an area, each as a piece that can be painted: brush runs, bitmasks, polygons,
-rectangles, ellipses.
+rectangles, ellipses; and which results have none: key points, open vectors, shapes without a width or height.
 
 Conventions: points are in percent of the image; a pixel is inside an outline if its centre is (even-odd
 rule), and inside a mask if its alpha is above 0, as Label Studio displays it. Rectangles rotate about their
@@ -33,6 +33,7 @@ from faultscape.nouns import Classes
 _SHAPES = ("brush", "bitmask", "polygon", "rectangle", "ellipse")
 # types of results, and the shape of each
 AREAS = {name: shape for shape in _SHAPES for name in (shape, f"{shape}labels")}
+_SIDES = {"rectangle": ("width", "height"), "ellipse": ("radiusX", "radiusY")}
 PNG = "data:image/png;base64,"
 _FAR = 1e6  # percent
 
@@ -41,6 +42,20 @@ def type_of(result: dict[str, Any]) -> str:
     """Return the type of a result in lower case, '' if it has none."""
     kind = result.get("type")
     return kind.lower() if isinstance(kind, str) else ""
+
+
+def without_area(result: Any) -> str:
+    """Return the kind of a result that covers no pixels, '' for any other.
+
+    >>> without_area({"type": "keypointlabels"}), without_area({"type": "brushlabels"})
+    ('keypoint', '')
+    """
+    kind = type_of(result).removesuffix("labels") if isinstance(result, dict) else ""
+    value = result.get("value") if kind else None
+    value = value if isinstance(value, dict) else {}
+    sides: list[Any] = [value.get(name) for name in _SIDES.get(kind, ())]
+    flat = 0 in sides and all(type(side) in (int, float) and abs(side) < _FAR for side in sides)
+    return kind if kind == "keypoint" or flat or (kind == "vector" and not value.get("closed")) else ""
 
 
 def piece_of(
@@ -52,9 +67,8 @@ def piece_of(
         raise LabellingError(f"{where}: has no value")
     kind = type_of(result)
     if kind not in AREAS:
-        raise LabellingError(
-            f"{where}: a {kind[:40] or 'result without a type'} has no area; use {', '.join(_SHAPES)}"
-        )
+        what = f"a result of the type {kind[:40]!r} is not read" if kind else "has no type"
+        raise LabellingError(f"{where}: {what}; use {', '.join(_SHAPES)}")
     if (result.get("original_width"), result.get("original_height")) != size:
         said = f"{str(result.get('original_width'))[:12]} x {str(result.get('original_height'))[:12]}"
         raise LabellingError(
@@ -90,6 +104,8 @@ def piece_of(
             x, y, a, b, turn = (
                 _numbers(value, name, where) for name in ("x", "y", "radiusX", "radiusY", "rotation")
             )
+            if a < 0 or b < 0:
+                raise LabellingError(f"{where}: the radii of an ellipse must be above 0; got {a:g} and {b:g}")
             return Piece(id_, 20 * pixels, where, partial(_ellipse, (x, y, a, b), turn, size))
         case "rectangle":
             x, y, w, h, turn = (

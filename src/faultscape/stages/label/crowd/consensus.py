@@ -9,6 +9,7 @@ open. Maps are read a shard at a time, twice: once to count, once to vote. With
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations
@@ -197,9 +198,9 @@ class _Work:
         self._ids = np.array([*known.ids, known.void[0] if known.void else 0], np.uint16)
         self.disputes: dict[str, Dispute] = {}
 
-    def joined(self, image: Image) -> np.ndarray:
-        """Return the (H, W) ids that an image's annotators agree on; LabelMapError if their maps cannot be
-        merged.
+    def joined(self, image: Image, _left_out: Counter[str]) -> np.ndarray:
+        """Return the (H, W) ids that an image's annotators agree on, a `Reader` of maps, which have no shapes
+        to leave out; LabelMapError if their maps cannot be merged.
         """
         who, maps = self._votes.of(image)
         tie: Tie = "skill" if self._tie == "skill" else "void"

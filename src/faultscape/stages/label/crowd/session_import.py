@@ -8,6 +8,7 @@ images already have a label.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -124,7 +125,7 @@ def _compared(
         if code is None:
             continue
         try:
-            both = [runs.decode(code, places), places[reader()]]
+            both = [runs.decode(code, places), places[reader(Counter())]]
             counts, _ = mask_counts([((0, 1), both)], 2, len(classes))
         except (LabelMapError, LabellingError):
             lost += 1
@@ -151,7 +152,7 @@ def _read(
     if found := bundles(inner_folder(folder), [one for one in formats if isinstance(one, BundleFormat)]):
         return {
             id_: reader
-            for mine in read_bundles(found, images, classes).readers.values()
+            for mine in read_bundles(found, images, classes, options.pattern).readers.values()
             for id_, reader in mine.items()
         }
     masks_of = [one for one in formats if isinstance(one, MaskFormat)]

@@ -7,7 +7,7 @@ Each model is one job: one pass over its files to see which are usable, two for 
 pixels (two more for doubt, in its other direction), and one for each image's histogram, calibration and
 components. Results are stored in ``scores-KEY.npz`` next to the model's statistics and reused. Arrays of
 images are in corpus order, NaN or 0 for an image without scores.
-Source: Buchanan et al. 2022, 3; Blum et al. 2021, 5 and appendix.
+Source: Buchanan et al. 2022, 2; Blum et al. 2021, 3.3 and appendix A.
 """
 
 from __future__ import annotations

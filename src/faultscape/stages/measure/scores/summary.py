@@ -154,7 +154,7 @@ class Scored:
         for metric in wanted:
             k = scores.COLUMNS.index(metric.streamed)
             alone, shape = found["alone"][:, k], metric.shape
-            if self.definitions.pooling == "per_image":  # over images with both kinds of pixels
+            if self.definitions.pooling != "pooled":  # over images with both kinds of pixels
                 alone = np.where(np.isnan(found["alone"][:, 1]), np.nan, alone)
                 out[metric.name] = self._mean_of_images(alone, found, draws)
                 continue
@@ -193,7 +193,7 @@ class Scored:
         drawn = self._of_groups([metric for metric in wanted if metric.of_groups], found, draws)
         used, out = self._used(found, draws), {}
         for metric in wanted:
-            per_image = "pooling" in metric.options and self.definitions.pooling == "per_image"
+            per_image = "pooling" in metric.options and self.definitions.pooling != "pooled"
             if metric.join == "images" or (per_image and not metric.streamed):
                 out[metric.name] = self._mean_of_images(found[f"alone_{metric.name}"], found, draws)
                 continue
