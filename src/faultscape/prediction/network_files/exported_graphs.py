@@ -198,11 +198,16 @@ def _tree(text: str, field: str) -> Iterator[str]:
     if version != 1 or not isinstance(tree, dict):
         yield f"the field {field} holds {text[:80]!r}, which is no structure of arguments"
         return
-    for kind in _odd_nodes(tree):
-        yield f"the field {field} nests values in {kind[:80]!r}; only tuples, lists and dicts are read"
+    # keys of arguments are written into code, those of results are not
+    may_be_key = _VALUE.fullmatch if field.endswith("in_spec") else lambda _: True
+    for kind in _odd_nodes(tree, may_be_key):
+        yield (
+            f"the field {field} nests values in {kind[:80]!r}; let the network take and return tuples, lists"
+            " and dicts"
+        )
 
 
-def _odd_nodes(node: Any) -> Iterator[str]:
+def _odd_nodes(node: Any, may_be_key: Callable[[str], object]) -> Iterator[str]:
     """Yield what the nodes of a serialised tree say they are, where that is no plain tuple, list or dict."""
     if not isinstance(node, dict) or node.keys() != {"type", "context", "children_spec"}:
         yield str(node)
@@ -212,19 +217,24 @@ def _odd_nodes(node: Any) -> Iterator[str]:
         yield str(children)
     elif kind is None and context is None and not children:
         return
-    elif (kind in _SEQUENCES and context == "null") or (kind in _DICTS and _are_plain_keys(context)):
+    elif (kind in _SEQUENCES and context == "null") or (
+        kind in _DICTS and _are_plain_keys(context, may_be_key)
+    ):
         for child in children:
-            yield from _odd_nodes(child)
+            yield from _odd_nodes(child, may_be_key)
     else:
         yield f"{kind} of {context}" if kind in (*_SEQUENCES, *_DICTS) else str(kind)
 
 
-def _are_plain_keys(context: Any) -> bool:
+def _are_plain_keys(context: Any, may_be_key: Callable[[str], object]) -> bool:
     try:
         keys = json.loads(context)
     except (ValueError, TypeError):
         return False
-    return isinstance(keys, list) and all(key is None or isinstance(key, str | int | float) for key in keys)
+    return isinstance(keys, list) and all(
+        may_be_key(key) if isinstance(key, str) else key is None or isinstance(key, int | float)
+        for key in keys
+    )
 
 
 def _one_of(*words: str) -> Callable[[str, str], Iterator[str]]:
