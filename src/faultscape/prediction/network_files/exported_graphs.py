@@ -196,7 +196,7 @@ def _tree(text: str, field: str) -> Iterator[str]:
     except (ValueError, TypeError):
         version, tree = None, None
     if version != 1 or not isinstance(tree, dict):
-        yield f"the field {field} holds {text[:80]!r}, which is no structure of arguments"
+        yield f"the field {field} holds {text[:80]!r}, but a structure of arguments was expected"
         return
     # keys of arguments are written into code, those of results are not
     may_be_key = _VALUE.fullmatch if field.endswith("in_spec") else lambda _: True
@@ -208,7 +208,7 @@ def _tree(text: str, field: str) -> Iterator[str]:
 
 
 def _odd_nodes(node: Any, may_be_key: Callable[[str], object]) -> Iterator[str]:
-    """Yield what the nodes of a serialised tree say they are, where that is no plain tuple, list or dict."""
+    """Yield what the nodes of a serialised tree say they are, unless that is a plain tuple, list or dict."""
     if not isinstance(node, dict) or node.keys() != {"type", "context", "children_spec"}:
         yield str(node)
         return
@@ -309,7 +309,7 @@ _RULES: dict[str, Callable[[str, str], Iterator[str]]] = {
 
 
 def arithmetic(text: str) -> bool:
-    """Whether a text is arithmetic on numbers and plain names, with functions that begin with a capital, as
+    r"""Whether a text is arithmetic on numbers and plain names, with functions that begin with a capital, as
     SymPy writes it; quoted words may only name symbols.
 
     >>> (
@@ -317,9 +317,12 @@ def arithmetic(text: str) -> bool:
     ...     arithmetic("__import__('os')"),
     ...     arithmetic("s0.real"),
     ...     arithmetic("S('exit()')"),
+    ...     arithmetic("Max(1,\n2)"),
     ... )
-    (True, False, False, False)
+    (True, False, False, False, False)
     """
+    if not (text.isascii() and text.isprintable()) or "#" in text:  # SymPy removes the ends of lines
+        return False
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
