@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import pickle
 import struct
 import zipfile
 from collections.abc import Callable
@@ -36,12 +35,6 @@ def _tree(type_: str | None, context: Any, *children: dict[str, Any]) -> dict[st
 
 
 _LEAF = _tree(None, None)
-TREES = {
-    "builtins.tuple": _tree("builtins.tuple", "null", _LEAF),
-    "builtins.list": _tree("builtins.list", "null", _LEAF),
-    "builtins.dict": _tree("builtins.dict", json.dumps(["out"]), _LEAF),
-    "collections.OrderedDict": _tree("collections.OrderedDict", json.dumps(["out"]), _LEAF),
-}
 HOSTILE_TREES = {
     "factory": _tree(
         "collections.defaultdict",
@@ -69,6 +62,18 @@ def with_tree(tree: dict[str, Any], field: str = "out_spec", *, deep: bool = Fal
     def change(whole: Any) -> None:
         signature = whole["graph_module"]["module_call_graph"][0]["signature"]
         signature[field] = json.dumps([1, tree])
+
+    return {MODEL: change}
+
+
+def with_keyword(name: str) -> Change:
+    """Let the only argument of a program be a keyword with this name."""
+    arguments = _tree("builtins.tuple", "null")
+    tree = _tree("builtins.tuple", "null", arguments, _tree("builtins.dict", json.dumps([name]), _LEAF))
+
+    def change(whole: Any) -> None:
+        signature = whole["graph_module"]["module_call_graph"][0]["signature"]
+        signature["in_spec"], signature["forward_arg_names"] = json.dumps([1, tree]), None
 
     return {MODEL: change}
 
@@ -212,11 +217,6 @@ def _moved(table: bytes, by: int) -> bytes:
 def pickle_of(module: str, name: str) -> bytes:
     """Return a pickle that names a global and makes an object of it."""
     return b"\x80\x02c" + f"{module}\n{name}\n".encode() + b")\x81."
-
-
-def pickled_texts() -> bytes:
-    """Return a pickle of plain values."""
-    return pickle.dumps({"a": [1, 2.5, "x", None, True]}, 2)
 
 
 def _wide(number: int, bits: int) -> bytes:

@@ -207,7 +207,7 @@ def test_a_graph_that_stands_twice_is_refused(tmp_path: Path) -> None:
     data = external(tmp_path / "whole.onnx", "weights.bin").read_bytes()
     (tmp_path / "net.onnx").write_bytes(data + b"\x3a\x00")
     for way in (onnx_files.weights_beside, lambda path: catalogue.open_model(str(path))):
-        with refused(ModelError, r"net\.onnx: holds field 7 of a ModelProto twice; it is forged"):
+        with refused(ModelError, r"net\.onnx: has field 7 of a ModelProto twice; it is forged"):
             way(tmp_path / "net.onnx")
 
 

@@ -1,7 +1,7 @@
 """Files of tensors that carry a checksum of themselves, so that a flipped bit is noticed before it counts.
 
 Conventions: a safetensors file whose metadata is one text, ``sha256:DIGEST REST``: DIGEST is the SHA-256 of
-the whole file with zeros in place of its own 64 digits. One text, since the library writes several in any
+the whole file with zeros instead of its own 64 digits. One text, since the library writes several in any
 order. Weights, checkpoints and fitted methods are such files.
 """
 

@@ -196,14 +196,19 @@ def _tree(text: str, field: str) -> Iterator[str]:
     except (ValueError, TypeError):
         version, tree = None, None
     if version != 1 or not isinstance(tree, dict):
-        yield f"the field {field} holds {text[:80]!r}, which is no structure of arguments"
+        yield f"the field {field} holds {text[:80]!r}, but a structure of arguments was expected"
         return
-    for kind in _odd_nodes(tree):
-        yield f"the field {field} nests values in {kind[:80]!r}; only tuples, lists and dicts are read"
+    # keys of arguments are written into code, those of results are not
+    may_be_key = _VALUE.fullmatch if field.endswith("in_spec") else lambda _: True
+    for kind in _odd_nodes(tree, may_be_key):
+        yield (
+            f"the field {field} nests values in {kind[:80]!r}; let the network take and return tuples, lists"
+            " and dicts"
+        )
 
 
-def _odd_nodes(node: Any) -> Iterator[str]:
-    """Yield what the nodes of a serialised tree say they are, where that is no plain tuple, list or dict."""
+def _odd_nodes(node: Any, may_be_key: Callable[[str], object]) -> Iterator[str]:
+    """Yield what the nodes of a serialised tree say they are, unless that is a plain tuple, list or dict."""
     if not isinstance(node, dict) or node.keys() != {"type", "context", "children_spec"}:
         yield str(node)
         return
@@ -212,19 +217,24 @@ def _odd_nodes(node: Any) -> Iterator[str]:
         yield str(children)
     elif kind is None and context is None and not children:
         return
-    elif (kind in _SEQUENCES and context == "null") or (kind in _DICTS and _are_plain_keys(context)):
+    elif (kind in _SEQUENCES and context == "null") or (
+        kind in _DICTS and _are_plain_keys(context, may_be_key)
+    ):
         for child in children:
-            yield from _odd_nodes(child)
+            yield from _odd_nodes(child, may_be_key)
     else:
         yield f"{kind} of {context}" if kind in (*_SEQUENCES, *_DICTS) else str(kind)
 
 
-def _are_plain_keys(context: Any) -> bool:
+def _are_plain_keys(context: Any, may_be_key: Callable[[str], object]) -> bool:
     try:
         keys = json.loads(context)
     except (ValueError, TypeError):
         return False
-    return isinstance(keys, list) and all(key is None or isinstance(key, str | int | float) for key in keys)
+    return isinstance(keys, list) and all(
+        may_be_key(key) if isinstance(key, str) else key is None or isinstance(key, int | float)
+        for key in keys
+    )
 
 
 def _one_of(*words: str) -> Callable[[str, str], Iterator[str]]:
@@ -299,7 +309,7 @@ _RULES: dict[str, Callable[[str, str], Iterator[str]]] = {
 
 
 def arithmetic(text: str) -> bool:
-    """Whether a text is arithmetic on numbers and plain names, with functions that begin with a capital, as
+    r"""Whether a text is arithmetic on numbers and plain names, with functions that begin with a capital, as
     SymPy writes it; quoted words may only name symbols.
 
     >>> (
@@ -307,9 +317,12 @@ def arithmetic(text: str) -> bool:
     ...     arithmetic("__import__('os')"),
     ...     arithmetic("s0.real"),
     ...     arithmetic("S('exit()')"),
+    ...     arithmetic("Max(1,\n2)"),
     ... )
-    (True, False, False, False)
+    (True, False, False, False, False)
     """
+    if not (text.isascii() and text.isprintable()) or "#" in text:  # SymPy removes the ends of lines
+        return False
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):

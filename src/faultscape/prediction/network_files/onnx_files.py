@@ -3,8 +3,8 @@
 Conventions: an ONNX file is a protocol buffer message: fields, each a number with its wire type, then its
 value; messages are nested. Numbers are those of onnx.proto. Only fields that lead to tensors are followed,
 and the data of a tensor is skipped. Everything that a reader of protocol buffers accepts is accepted, so that
-none finds weights which this one does not; a field that may stand once and stands twice is refused, since
-readers merge the two. Operators that onnxruntime does not have are left to it: it names them. The size that a
+none finds weights which this one does not; a single field that is given twice is refused, since readers
+merge the two. Operators that onnxruntime does not have are left to it: it names them. The size that a
 tensor declares is compared with the file that holds it, before that is read.
 """
 
@@ -119,7 +119,7 @@ def _weights(data: mmap.mmap, path: str) -> Iterator[tuple[str, int]]:
             raise ModelError(f"{path}: has more than {MOST_FIELDS:,} fields, which no network has")
         for once in ONCE.get(kind, ()):
             if sum(number == once for number, _, _ in fields) > 1:
-                raise ModelError(f"{path}: holds field {once} of a {kind} twice; it is forged")
+                raise ModelError(f"{path}: has field {once} of a {kind} twice; it is forged")
         if kind != "TensorProto":
             todo += [
                 (WITHIN[kind][number], start, end) for number, start, end in fields if number in WITHIN[kind]

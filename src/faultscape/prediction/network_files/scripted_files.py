@@ -12,10 +12,10 @@ makes objects of the classes that they name, also of those that are compiled int
 from __future__ import annotations
 
 import os
-import pickletools
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from pickletools import genops
 
 from faultscape.errors import ModelError
 from faultscape.prediction.network_files.exported_graphs import EFFECTS, NAMESPACES
@@ -120,7 +120,7 @@ def problems_of_pickle(data: bytes) -> Iterator[str]:
     ([], ["names 'posix system'"])
     """
     try:
-        for operation, argument, _ in pickletools.genops(data):
+        for operation, argument, _ in genops(data):
             if operation.name in _OTHER_GLOBALS:
                 yield f"holds {operation.name}"
             elif operation.name == "GLOBAL" and not _may_be_named(str(argument)):

@@ -64,7 +64,7 @@ def read(
     say: Callable[[str], None] = print,
 ) -> dict[str, Any]:
     """Restore a network and its optimiser from the last whole checkpoint with this key; return its metadata,
-    {"step": 0} if there is none. A damaged one is passed over, which is said.
+    {"step": 0} if there is none. A damaged one is reported and passed over.
 
     Errors: ModelError if a checkpoint belongs to a different network than its key says.
     """
