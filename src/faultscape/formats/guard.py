@@ -86,8 +86,8 @@ def open_picture(data: bytes, path: Path, error: type[FaultscapeError], *, lossl
         if (bands := _bands(data)) not in (0, 1, 3, 4):
             raise error(
                 f"{path}: this TIFF has {bands} bands; images of 1 band (grey), 3 (red, green, blue) or 4"
-                " (with alpha) are read, and labels or scores of 1; save the bands that are meant as PNG, scores as"
-                " .npy"
+                " (with alpha) are read, and labels or scores of 1; save the bands that are meant as PNG, or"
+                " scores as .npy"
             ) from None
         raise error(
             f"{path}: this TIFF is damaged, or has 64-bit pixels or more than 16 bits per colour; convert an"
