@@ -25,6 +25,7 @@ from faultscape.errors import LabellingError, LabelMapError
 from faultscape.formats.label_tools.named_ids import known_ids, name_of_ids, nothing_of
 from faultscape.formats.label_tools.named_masks import check_size, class_masks, painted
 from faultscape.formats.label_tools.outlines import outlines as outlines_of
+from faultscape.formats.label_tools.repeated_faults import told_once
 from faultscape.formats.label_tools.studio import brush
 from faultscape.formats.label_tools.studio.shapes import AREAS, PNG, check_bitmask, piece_of, type_of
 from faultscape.formats.label_tools.studio.tasks import (
@@ -59,6 +60,7 @@ _OF_THE_WHOLE = frozenset(  # these describe the image, or another shape
         "relation",
     }
 )
+_LACKS = "lacks the label"
 _HEAVY = 100  # brush masks in one task: the browser holds each at four or more bytes per pixel
 _LOOKED_THROUGH = 8 << 20  # bytes of runs and PNG that are fully checked
 
@@ -163,7 +165,7 @@ def check(path: Path) -> list[str]:
                 f"{name}: has {brushes} brush masks, so many that browsers run out of memory; write one"
                 " mask per class, or bitmasks"
             )
-    return said
+    return told_once(said, _LACKS)
 
 
 def _sizes(rows: list[Any], *names: str) -> list[tuple[int, int]]:
@@ -365,7 +367,7 @@ def _unknown(control: Any, kind: str, labels: list[str], config: Config | None, 
         yield f"{where}: has type {kind[:40]!r}, but {control[:40]!r} in {CONFIG} has type {tag!r}"
     for label in labels:
         if label not in known:
-            yield f"{where}: {CONFIG} lacks the label {label[:80]!r}"
+            yield f"{where}: {CONFIG} {_LACKS} {label[:80]!r}"
 
 
 def _twice(seen: set[tuple[str, int]], kind: str, id_: Any, place: str) -> list[str]:
