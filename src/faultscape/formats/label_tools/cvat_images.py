@@ -38,8 +38,7 @@ from faultscape.formats.label_tools.named_ids import (
     nothing_of,
 )
 from faultscape.formats.label_tools.outlines import nested_outlines
-from faultscape.formats.label_tools.repeated_faults import told_once
-from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
+from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel, told_once
 from faultscape.formats.photos_beside import PhotosBeside
 from faultscape.nouns import Classes
 

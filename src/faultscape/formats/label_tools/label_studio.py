@@ -25,7 +25,6 @@ from faultscape.errors import LabellingError, LabelMapError
 from faultscape.formats.label_tools.named_ids import known_ids, name_of_ids, nothing_of
 from faultscape.formats.label_tools.named_masks import check_size, class_masks, painted
 from faultscape.formats.label_tools.outlines import outlines as outlines_of
-from faultscape.formats.label_tools.repeated_faults import told_once
 from faultscape.formats.label_tools.studio import brush
 from faultscape.formats.label_tools.studio.shapes import AREAS, PNG, check_bitmask, piece_of, type_of
 from faultscape.formats.label_tools.studio.tasks import (
@@ -42,7 +41,7 @@ from faultscape.formats.label_tools.studio.tasks import (
     said_of,
     task_name,
 )
-from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
+from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel, told_once
 from faultscape.formats.photos_beside import PhotosBeside
 from faultscape.nouns import Classes
 
