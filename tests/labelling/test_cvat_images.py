@@ -436,6 +436,14 @@ def test_what_cvat_would_refuse_or_show_wrongly_is_told(tmp_path: Path, text: st
     assert found.isprintable()
 
 
+def test_a_label_that_meta_lacks_is_told_once_with_its_number(tmp_path: Path) -> None:
+    shapes = [MASK.format("road", "0, 4", z) for z in range(3)] + [MASK.format("car", "0, 4", 9)]
+    text = image(*shapes).replace("<meta/>", LABELS)
+    (tmp_path / "a.xml").write_text(text, encoding="utf-8")
+    (found,) = [line for line in cvat_images.check(tmp_path / "a.xml") if " of meta" in line]
+    assert found.endswith("shape 0: its label 'road' is not among the labels of meta (3 times)")
+
+
 def test_overlaps_on_layers_of_their_own_and_of_one_label_are_fine(tmp_path: Path) -> None:
     for shapes in (
         (BOX.format("car", 4, 0), BOX.format("road", 2, 1)),

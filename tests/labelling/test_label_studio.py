@@ -703,6 +703,15 @@ def test_what_label_studio_would_show_wrongly_is_told(tmp_path: Path, results: l
     assert [says in sentence for sentence in told] == [True], told
 
 
+def test_a_label_that_the_configuration_lacks_is_told_once_with_its_number(tmp_path: Path) -> None:
+    results = [result("brushlabels", MASK, label) for label in ("cow", "horse", "cow", "dog", "cow")]
+    told = [sentence for sentence in said_of(tmp_path, *results) if "lacks" in sentence]
+    assert [sentence.partition("label_config.xml ")[2] for sentence in told] == [
+        "lacks the label 'cow' (3 times)",
+        "lacks the label 'dog'",
+    ]
+
+
 def test_ids_of_tasks_and_annotations_that_are_there_twice_are_told(tmp_path: Path) -> None:
     path = exported(tmp_path / "t.json", annotation(), annotation(by=8))
     (row,) = json.loads(path.read_bytes())

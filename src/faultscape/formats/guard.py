@@ -96,7 +96,7 @@ def open_picture(
         if (bands := _bands(data)) not in (0, 1, 3, 4):
             raise error(
                 f"{path}: this TIFF has {bands} bands; images of 1 band (grey), 3 (red, green, blue) or 4"
-                " (with alpha) are read, and labels or scores of 1; save the bands that are meant as PNG,"
+                " (with alpha) are read, and labels or scores of 1; save the bands that are meant as PNG, or"
                 " scores as .npy"
             ) from None
         raise error(

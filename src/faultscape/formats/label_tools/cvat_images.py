@@ -39,9 +39,11 @@ from faultscape.formats.label_tools.named_ids import (
     nothing_of,
 )
 from faultscape.formats.label_tools.outlines import nested_outlines
-from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
+from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel, told_once
 from faultscape.formats.photos_beside import PhotosBeside
 from faultscape.nouns import Classes
+
+_LACKS, _NO_LABEL = "is not among the labels of meta", "has no label"
 
 
 def write(
@@ -183,7 +185,7 @@ def check(path: Path) -> list[str]:
                 found += _of_image(image, labels, where)
         except LabellingError as error:
             found.append(str(error))
-    return found
+    return told_once(told_once(found, _LACKS), _NO_LABEL)
 
 
 def _of_image(image: SaidImage, labels: set[str], where: str) -> list[str]:
@@ -194,9 +196,9 @@ def _of_image(image: SaidImage, labels: set[str], where: str) -> list[str]:
         place = f"{where}, shape {number}"
         label = shape.said.get("label")
         if label is None:
-            found.append(f"{place}: has no label")
+            found.append(f"{place}: {_NO_LABEL}")
         elif labels and label not in labels:
-            found.append(f"{place}: its label {_short(label)} is not among the labels of meta")
+            found.append(f"{place}: its label {_short(label)} {_LACKS}")
         if shape.kind in shapes.AREAS:
             try:
                 areas.append(shapes.checked(shape.kind, shape.said, number, size, place))

@@ -50,7 +50,7 @@ from faultscape.formats.label_tools.studio.tasks import (
     said_of,
     task_name,
 )
-from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
+from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel, told_once
 from faultscape.formats.photos_beside import PhotosBeside
 from faultscape.nouns import Classes
 
@@ -68,6 +68,7 @@ _OF_THE_WHOLE = frozenset(  # these describe the image, or another shape
         "relation",
     }
 )
+_LACKS = "lacks the label"
 _HEAVY = 100  # brush masks in one task: the browser holds each at four or more bytes per pixel
 _LOOKED_THROUGH = 8 << 20  # bytes of runs and PNG that are fully checked
 
@@ -172,7 +173,7 @@ def check(path: Path) -> list[str]:
                 f"{name}: has {brushes} brush masks, so many that browsers run out of memory; write one"
                 " mask per class, or bitmasks"
             )
-    return said
+    return told_once(said, _LACKS)
 
 
 def _sizes(rows: list[Any], *names: str) -> list[tuple[int, int]]:
@@ -373,7 +374,7 @@ def _unknown(control: Any, kind: str, labels: list[str], config: Config | None, 
         yield f"{where}: has type {kind[:40]!r}, but {control[:40]!r} in {CONFIG} has type {tag!r}"
     for label in labels:
         if label not in known:
-            yield f"{where}: {CONFIG} lacks the label {label[:80]!r}"
+            yield f"{where}: {CONFIG} {_LACKS} {label[:80]!r}"
 
 
 def _twice(seen: set[tuple[str, int]], kind: str, id_: Any, place: str) -> list[str]:

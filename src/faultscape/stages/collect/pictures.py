@@ -102,7 +102,7 @@ def _without_dim(
 ) -> tuple[list[tuple[Found, Picture]], list[tuple[Found, str]]]:
     """Return what `probe` found, without the images of 16 bits if even the brightest of them is dim: then
     they hold values of 13 or 14 bits, or reflectance, in a wider file. One bright image among them says that
-    the others are dark photographs.
+    the others are dark and read as they are.
     """
     reach = max((picture.reach for _, picture in good if picture.reach is not None), default=DIM)
     if reach >= DIM:
