@@ -271,6 +271,10 @@ def test_a_tag_of_one_model_counts_for_that_model_alone() -> None:
     assert counts.images.count.tolist() == [1, 2]
     assert counts.failures.count.tolist() == [[0, 1], [1, 0]]
     assert counts.failures.of.tolist() == [[2, 1], [2, 1]]
+    # model a's prediction was not tagged as blurred: it is not known that none of its failures is
+    assert np.isnan(counts.failures.value).tolist() == [[True, False], [False, False]]
+    assert np.isnan(counts.failures.interval[0, 0]).all()
+    assert counts.failures.value[1].tolist() == [0.5, 0]
 
 
 def test_losses_that_do_not_fit_are_refused() -> None:

@@ -68,6 +68,8 @@ def test_pages_show_tags_filter_by_them_and_are_stale_once_they_change(answers: 
     page = Page(html)
     row = page.cells[(at := page.cells.index("hard")) : at + 2]
     assert row[1].startswith(f"12 {100 * 12 / 60:.0f} %"), row
+    alone = page.cells[(at := page.cells.index(HOSTILE)) : at + 5]  # tagged on one model's answer
+    assert [cell == "not tagged" for cell in alone[2:]] == [True, False, True], alone
     assert "model-2 loses" in html
     assert f"12 {100 * 12 / len(wrong):.0f} %" in " ".join(page.cells)
     assert sum(attrs.get("name") == "tag" for _, attrs in page.tags) == 3  # any, and each tag
@@ -134,6 +136,8 @@ def test_counts_are_over_labelled_chosen_images_and_models_that_stand_on_the_pag
         (0, 1),
         (1, 2),
     ]
+    assert [part.tagged for part in (*dark.failures, *odd.failures)] == [True, True, False, True]
+    assert np.isnan([odd.failures[0].share, odd.failures[0].low, odd.failures[0].high]).all()
     assert found.of_image == {"x": (0,), "w": (0,), "y": (1,)}
     assert found.words["y"] == ("odd (fcn)",)
     assert (

@@ -1,8 +1,8 @@
 """The second round of masks, as other stages report it: who checked whose mask, and which marks are open (Yan
 et al. 2021, section 4.1.4).
 
-Conventions: a mask is (truth, image). A mark is a finding that is not resolved. Marks and checks of masks that
-the study has no longer are left out, with their truths.
+Conventions: a mask is (truth, image). A mark is a finding that is not resolved. Marks and checks of truths
+that the study does not have any more are left out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Mask = tuple[str, str]
 
 @dataclass(frozen=True)
 class SecondRound:
-    """How many marks are open on each mask that has some, and who, other than who drew it, looked at a mask."""
+    """How many marks are open on each mask that has some, and who looked at each, other than who drew it."""
 
     marks: dict[Mask, int] = field(default_factory=dict)
     checkers: dict[Mask, frozenset[str]] = field(default_factory=dict)

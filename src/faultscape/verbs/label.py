@@ -290,14 +290,16 @@ def consensus(
     study
         The study folder.
     of
-        The truths of the annotators' labels, as `label import` named them: two or more.
+        The truths of the annotators' labels, as `label import` named them: two or more, or one whose masks
+        others checked.
     truth
         Name to keep the consensus under.
     tie
         What a pixel becomes if no class has more than half of the votes: void, or skill: the vote of the
         annotator who agrees most with the others.
     least
-        How many annotators must have labelled an image; images with fewer are left out.
+        How many annotators must have labelled an image, or checked a mask of it on which no mark is open;
+        images with fewer are left out.
     """
     from faultscape.stages.label.crowd.consensus import join_labels
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -54,7 +54,9 @@ class Tagged:
 
 @dataclass(frozen=True, eq=False)
 class TagCounts:
-    """How many of the labelled images have each tag (T,), and what share of each model's failures (T, J)."""
+    """How many of the labelled images have each tag (T,), and what share of each model's failures (T, J), NaN
+    if only other models' predictions have it.
+    """
 
     images: Share
     failures: Share
@@ -98,7 +100,8 @@ def tagged(given: Iterable[Given], images: Sequence[str], models: Sequence[str])
 
 
 def tag_counts(held: Tagged, failed: np.ndarray) -> TagCounts:
-    """Return the counts of tags on images on which each model ``failed`` (J, I): 1, 0, or NaN if unknown.
+    """Return the counts of tags on images on which each model ``failed`` (J, I): 1, 0, or NaN if unknown. A
+    tag that was given to predictions of other models alone has no share of a model's failures.
 
     >>> held = Tagged(("dark",), np.array([[[True, False, True]]]), np.array([[True, False, True]]))
     >>> counts = tag_counts(held, np.array([[1.0, 1.0, 0.0]]))
@@ -107,10 +110,15 @@ def tag_counts(held: Tagged, failed: np.ndarray) -> TagCounts:
     """
     _check(held, failed)
     failures = np.asarray(failed) == 1
-    number = failures.sum(1)
+    number = np.broadcast_to(failures.sum(1), (len(held.names), len(failures)))
+    shares, looked = share_of((held.of_models & failures).sum(2), number), held.of_models.any(2)
+    known = replace(
+        shares,
+        value=np.where(looked, shares.value, math.nan),
+        interval=np.where(looked[..., None], shares.interval, math.nan),
+    )
     return TagCounts(
-        share_of(held.of_images.sum(1), np.full(len(held.names), held.of_images.shape[1])),
-        share_of((held.of_models & failures).sum(2), np.broadcast_to(number, (len(held.names), len(number)))),
+        share_of(held.of_images.sum(1), np.full(len(held.names), held.of_images.shape[1])), known
     )
 
 

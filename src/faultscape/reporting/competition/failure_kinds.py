@@ -9,6 +9,7 @@ Source: Yan et al. 2021, Fig. 11, Wang et al. 2020, Figs. 7 to 9.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,13 +24,18 @@ ALPHA = 0.05
 
 @dataclass(frozen=True)
 class Part:
-    """A count of a total, as a share with its interval; NaN if the total is 0."""
+    """A count of a total, as a share with its interval; NaN if the total is 0, or nothing was ``tagged``."""
 
     count: int
     of: int
     share: float
     low: float
     high: float
+
+    @property
+    def tagged(self) -> bool:
+        """Whether the share is known: false if only predictions of other models have the tag."""
+        return not self.of or not math.isnan(self.share)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 and how far each two agree.
 
 Conventions: annotators are the truths of their labels, in the order of their names, so the order in which
-they are given does not matter. Who checked somebody's mask counts as one more person, unless a mark on it is
-open. Maps are read a shard at a time, twice: once to count, once to vote. With
+they are given does not matter. A person who checked a mask counts like one who drew it, unless a mark on it
+is open. Maps are read a shard at a time, twice: once to count, once to vote. With
 ``skill`` a tie goes to the annotator who agrees most with the others, by the mean mIoU with each.
 """
 
