@@ -59,7 +59,7 @@ def test_inputs_stand_before_what_follows_from_them() -> None:
 
 CHANGE_NOTHING = {  # options that say which study, which instance, where and how, or change what is there
     "corpus": "study images remove dry_run accept rate contact",
-    "maps": "study models rename remove shard measure truth engine workers device batch",
+    "maps": "study models rename remove shard measure truth set_ engine workers device batch",
     "pairs": "study shard engine workers",
     "selection": "study as_ replace remove dry_run engine workers list_",
     "standings": "study selection engine where output",

@@ -281,7 +281,7 @@ def test_models_without_a_common_scorer_are_compared_by_those_of_their_own_rows(
     }
     for row in rows:
         one, other = (
-            number(card, *of, row["condition"], row["metric"], word)
+            number(card, *of, row["condition"], row["metric"], word, row.get("holdout", ""))
             for of, word in ((["one"], "msp"), (["other"], "energy"))
         )
         assert row["difference"] == pytest.approx(one - other, abs=1e-9)  # type: ignore[operator]
