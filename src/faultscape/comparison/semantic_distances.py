@@ -187,7 +187,7 @@ def pair_distances(distances: np.ndarray, first: np.ndarray, second: np.ndarray)
     array([ 0.,  2., nan])
     """
     first, second = (
-        checked_arrays.whole_numbers(labels, name, ClassesError).astype(np.int64)
+        checked_arrays.whole_numbers(labels, name, ClassesError).astype(np.int64, copy=False)
         for name, labels in (("first", first), ("second", second))
     )
     checked_arrays.same_shape(ClassesError, first=first, second=second)

@@ -38,7 +38,9 @@ def fit_temperature(
     from scipy.optimize import minimize_scalar
 
     labels = checked_arrays.numbers(labels, "labels", MetricError, "I x K")
-    shares = checked_arrays.numbers(probabilities, "probabilities", MetricError, "I x K").astype(float)
+    shares = checked_arrays.numbers(probabilities, "probabilities", MetricError, "I x K").astype(
+        float, copy=False
+    )
     checked_arrays.same_shape(MetricError, labels=labels, probabilities=shares)
     if len(labels) != len(truths):
         raise MetricError(f"there are labels of {len(labels)} images and truths of {len(truths)}")

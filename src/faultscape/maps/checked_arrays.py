@@ -146,7 +146,7 @@ def square(values: Any, name: str, error: _Error, axes: str = "... x J x J") -> 
     array = numbers(values, name, error, axes)
     if array.shape[-1] != array.shape[-2] or not array.shape[-1]:
         raise error(f"{name}: expected a square matrix, {axes}; got shape {array.shape}")
-    return array.astype(float)
+    return array.astype(float, copy=False)
 
 
 def _array(values: Any) -> np.ndarray | None:

@@ -192,7 +192,7 @@ def ece_equal_mass(fine: np.ndarray, bins: int = BINS) -> float:
     >>> ece_equal_mass(fine_counts(np.array([0.9, 0.9, 0.6, 0.6]), np.array([1, 1, 1, 0], bool)), 2)
     0.1
     """
-    fine = checked_arrays.numbers(fine, "fine", MetricError, "3 x K").astype(np.float64)
+    fine = checked_arrays.numbers(fine, "fine", MetricError, "3 x K").astype(np.float64, copy=False)
     if len(fine) != 3 or not (np.isfinite(fine) & (fine >= 0)).all():
         raise MetricError(f"fine: expected counts, 3 x K, none below 0; got shape {fine.shape}")
     return round(float(equal_mass_of_groups(fine[:1], fine[1:2], fine[2:], bins)[0]), 15)
@@ -259,13 +259,13 @@ def _judged(
 ) -> tuple[np.ndarray, np.ndarray]:
     check_unmasked(where, confidence=confidence, map=correct)
     confidence = checked_arrays.numbers(confidence, f"{_at(where)}confidence", MetricError)
-    correct = checked_arrays.numbers(correct, f"{_at(where)}correct", MetricError).astype(bool)
+    correct = checked_arrays.numbers(correct, f"{_at(where)}correct", MetricError).astype(bool, copy=False)
     if confidence.shape != correct.shape:
         raise MetricError(
             f"{_at(where)}the confidence has shape {confidence.shape} and the map {correct.shape}; expected"
             " one shape"
         )
-    inside = _valid(valid, confidence.shape, where)
+    inside = slice(None) if valid is None else _valid(valid, confidence.shape, where)
     sure, right = confidence[inside].ravel().astype(np.float64), correct[inside].ravel()
     if len(sure) and not (sure.min() >= 0 and sure.max() <= 1):  # NaN fails both
         raise MetricError(
@@ -278,7 +278,7 @@ def _valid(valid: np.ndarray | None, shape: tuple[int, ...], where: str) -> np.n
     """Return which pixels count; MetricError for another shape than the pixels'."""
     if valid is None:
         return np.ones(shape, bool)
-    inside = checked_arrays.numbers(valid, f"{_at(where)}valid", MetricError).astype(bool)
+    inside = checked_arrays.numbers(valid, f"{_at(where)}valid", MetricError).astype(bool, copy=False)
     if inside.shape != shape:
         raise MetricError(
             f"{_at(where)}valid has the shape {inside.shape}, the pixels {shape}; expected one shape"

@@ -50,7 +50,7 @@ def groups(doubt: np.ndarray, incorrect: np.ndarray) -> tuple[np.ndarray, np.nda
 def _pixels(right: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return numbers of right and of wrong pixels (..., K) as float64; MetricError for other shapes."""
     held = [
-        checked_arrays.numbers(values, name, MetricError, "... x K").astype(np.float64)
+        checked_arrays.numbers(values, name, MetricError, "... x K").astype(np.float64, copy=False)
         for name, values in (("right", right), ("wrong", wrong))
     ]
     checked_arrays.same_shape(MetricError, right=held[0], wrong=held[1])
@@ -151,7 +151,7 @@ def window_counts(
     [1, 0, 1, 0]
     """
     check_unmasked(doubt=doubt, mask=incorrect)
-    doubt = checked_arrays.numbers(doubt, "doubt", MetricError, "H x W").astype(np.float64)
+    doubt = checked_arrays.numbers(doubt, "doubt", MetricError, "H x W").astype(np.float64, copy=False)
     incorrect = np.asarray(incorrect)
     if doubt.ndim != 2 or doubt.shape != incorrect.shape:
         raise MetricError(

@@ -144,7 +144,7 @@ def rom_rum_area(rom: np.ndarray, rum: np.ndarray) -> float:
     0.11
     """
     rom, rum = (
-        checked_arrays.numbers(values, name, MetricError, "N").astype(np.float64)
+        checked_arrays.numbers(values, name, MetricError, "N").astype(np.float64, copy=False)
         for name, values in (("rom", rom), ("rum", rum))
     )
     checked_arrays.same_shape(MetricError, rom=rom, rum=rum)

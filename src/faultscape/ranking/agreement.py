@@ -176,7 +176,7 @@ def plain(rank: float) -> int | float:
 def _paired(first: ArrayLike, second: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Return both, broadcast to one shape and rounded, NaN wherever either is NaN."""
     first, second = (
-        checked_arrays.numbers(values, name, RankingError, "... x J").astype(float)
+        checked_arrays.numbers(values, name, RankingError, "... x J").astype(float, copy=False)
         for name, values in (("first", first), ("second", second))
     )
     checked_arrays.broadcastable(RankingError, first=first, second=second)

@@ -68,7 +68,7 @@ def duel_outcomes(
     (4, 1, 1)
     """
     defender, attacker, group, image = (
-        checked_arrays.whole_numbers(column, name, RankingError, "S").astype(np.intp)
+        checked_arrays.whole_numbers(column, name, RankingError, "S").astype(np.intp, copy=False)
         for name, column in (
             ("defender", defender),
             ("attacker", attacker),
@@ -76,7 +76,7 @@ def duel_outcomes(
             ("image", image),
         )
     )
-    accuracy = checked_arrays.numbers(accuracy, "accuracy", RankingError).astype(float)
+    accuracy = checked_arrays.numbers(accuracy, "accuracy", RankingError).astype(float, copy=False)
     columns = {"defender": defender, "attacker": attacker, "group": group, "image": image}
     if len({len(column) for column in columns.values()}) > 1:
         raise RankingError(

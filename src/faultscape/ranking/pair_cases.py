@@ -64,11 +64,11 @@ def pair_counts(
     (np.float64(3.0), np.float64(2.0), np.float64(1.0))
     """
     first, second, image = (
-        checked_arrays.whole_numbers(column, name, RankingError, "S").astype(np.intp)
+        checked_arrays.whole_numbers(column, name, RankingError, "S").astype(np.intp, copy=False)
         for name, column in (("first", first), ("second", second), ("image", image))
     )
     checked_arrays.same_shape(RankingError, first=first, second=second, image=image)
-    correct = checked_arrays.numbers(correct, "correct", RankingError, "J x I").astype(float)
+    correct = checked_arrays.numbers(correct, "correct", RankingError, "J x I").astype(float, copy=False)
     j, i = correct.shape
     for name, places, low, end in (("first", first, 0, j), ("second", second, 0, j), ("image", image, -1, i)):
         if len(places) and not low <= places.min() <= places.max() < end:

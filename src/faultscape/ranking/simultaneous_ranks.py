@@ -105,7 +105,7 @@ def better(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
            [0, 0, 1],
            [0, 0, 0]])
     """
-    p_values = checked_arrays.numbers(p_values, "p_values", RankingError).astype(float)
+    p_values = checked_arrays.numbers(p_values, "p_values", RankingError).astype(float, copy=False)
     if p_values.ndim != 2 or len(p_values) != p_values.shape[1]:
         raise RankingError(f"p-values must be a square matrix, models by models; got shape {p_values.shape}")
     tested = np.flatnonzero(~np.isnan(p_values).ravel())

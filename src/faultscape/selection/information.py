@@ -66,7 +66,7 @@ class LabelValues:
     def __call__(self, belief: np.ndarray) -> np.ndarray:
         """Return (I,) the mutual information under a belief (J,)."""
         j, images = self._named.shape
-        belief = checked_arrays.numbers(belief, "belief", SelectionError, "J").astype(float)
+        belief = checked_arrays.numbers(belief, "belief", SelectionError, "J").astype(float, copy=False)
         if len(belief) != j:
             raise SelectionError(f"labels (J, I) are of {j} models, the belief (J,) of {len(belief)}")
         share = np.bincount(self._place, np.repeat(belief, images), j * images).reshape(j, images)
@@ -86,7 +86,7 @@ def information_of_similarities(similarity: np.ndarray, belief: np.ndarray, shar
     array([0.603, 0.   ])
     """
     answer = _answers(similarity, sharpness)
-    belief = checked_arrays.numbers(belief, "belief", SelectionError, "J").astype(float)
+    belief = checked_arrays.numbers(belief, "belief", SelectionError, "J").astype(float, copy=False)
     if len(belief) != len(answer):
         raise SelectionError(f"similarities are of {len(answer)} models, the belief (J,) of {len(belief)}")
     mixed = np.einsum("kji,j->ki", answer, belief)
@@ -100,7 +100,7 @@ def belief_of_labels(right: np.ndarray, sharpness: float) -> np.ndarray:
     >>> belief_of_labels(np.array([[True, True], [True, False]]), sharpness=1.0).round(3)
     array([0.731, 0.269])
     """
-    right = checked_arrays.numbers(right, "right", SelectionError, "J x M").astype(float)
+    right = checked_arrays.numbers(right, "right", SelectionError, "J x M").astype(float, copy=False)
     if not len(right):
         raise SelectionError(f"right: has no models; its shape is {right.shape}")
     return _softmax(_positive(sharpness) * right.sum(1))
@@ -115,7 +115,7 @@ def belief_of_similarities(similarity: np.ndarray, scores: np.ndarray, sharpness
     array([0.953, 0.047])
     """
     sharpness = _positive(sharpness)
-    scores = checked_arrays.numbers(scores, "scores", SelectionError, "J x M").astype(float)
+    scores = checked_arrays.numbers(scores, "scores", SelectionError, "J x M").astype(float, copy=False)
     similarity = _whole(similarity)
     if similarity.shape[1:] != scores.shape:
         raise SelectionError(
@@ -177,7 +177,7 @@ def mix(mad: np.ndarray, value: np.ndarray, share: float = SHARE) -> np.ndarray:
     if not 0 <= share <= 1:
         raise OptionError(f"the share of MAD's weights must lie in [0, 1]; got {share}")
     mad, value = (
-        checked_arrays.numbers(weights, name, SelectionError, "I").astype(float)
+        checked_arrays.numbers(weights, name, SelectionError, "I").astype(float, copy=False)
         for name, weights in (("mad", mad), ("value", value))
     )
     checked_arrays.same_shape(SelectionError, mad=mad, value=value)

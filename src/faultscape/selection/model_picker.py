@@ -85,7 +85,7 @@ def remaining(
     array([1.096, 1.099])
     """
     labels = _classes(labels)
-    belief = checked_arrays.numbers(belief, "belief", OptionError, "J").astype(float)
+    belief = checked_arrays.numbers(belief, "belief", OptionError, "J").astype(float, copy=False)
     if len(belief) != len(labels):
         raise OptionError(f"labels (J, I) are of {len(labels)} models, the belief (J) of {len(belief)}")
     odds, now = _odds(epsilon), _entropy(np.asarray(belief, dtype=float)[:, None])[0]

@@ -207,7 +207,9 @@ def entropy(probabilities: np.ndarray) -> np.ndarray:
     >>> entropy(np.array([[1.0, 0.0], [0.5, 0.5]])).round(6)
     array([0.      , 0.693147])
     """
-    probabilities = checked_arrays.numbers(probabilities, "probabilities", SelectionError).astype(float)
+    probabilities = checked_arrays.numbers(probabilities, "probabilities", SelectionError).astype(
+        float, copy=False
+    )
     if probabilities.ndim < 2:
         raise SelectionError(f"probabilities: expected numbers, I x C; got shape {probabilities.shape}")
     return -(probabilities * np.log(np.where(probabilities > 0, probabilities, 1.0))).sum(1) + 0.0
@@ -231,7 +233,9 @@ def top(scores: np.ndarray, number: int, *, taken: np.ndarray | tuple[int, ...] 
     array([2, 3])
     """
     order = np.argsort(
-        -np.round(checked_arrays.numbers(scores, "scores", SelectionError, "I").astype(float), 12),
+        -np.round(
+            checked_arrays.numbers(scores, "scores", SelectionError, "I").astype(float, copy=False), 12
+        ),
         kind="stable",
     )
     return order[~np.isin(order, taken)][:number]
@@ -257,7 +261,7 @@ def floored(weights: np.ndarray, floor: float = FLOOR, where: np.ndarray | None 
 
 def _losses(expected: np.ndarray) -> np.ndarray:
     """Return expected losses (J, I); SelectionError for anything else."""
-    losses = checked_arrays.numbers(expected, "expected", SelectionError, "J x I").astype(float)
+    losses = checked_arrays.numbers(expected, "expected", SelectionError, "J x I").astype(float, copy=False)
     if not losses.size:
         raise SelectionError(f"expected: has no losses; its shape is {losses.shape}")
     return losses
@@ -265,7 +269,7 @@ def _losses(expected: np.ndarray) -> np.ndarray:
 
 def _pairs(discrepancy: np.ndarray) -> np.ndarray:
     """Return (P, I) finite discrepancies; SelectionError for anything else."""
-    pairs = checked_arrays.numbers(discrepancy, "discrepancy", SelectionError).astype(float)
+    pairs = checked_arrays.numbers(discrepancy, "discrepancy", SelectionError).astype(float, copy=False)
     if pairs.ndim != 2 or not (np.isfinite(pairs) & (pairs >= 0)).all():
         raise SelectionError(
             "a selector needs one finite discrepancy, not below 0, for every pair of models and image (P, I);"

@@ -163,8 +163,8 @@ def prediction_powered(
     (array([0.541667]), 0.166667)
     """
     probability = checked_arrays.numbers(probability, "probability", RankingError, "M")
-    proxy = np.atleast_2d(checked_arrays.numbers(proxy, "proxy", RankingError).astype(float))
-    drawn = checked_arrays.whole_numbers(drawn, "drawn", RankingError, "M").astype(np.intp)
+    proxy = np.atleast_2d(checked_arrays.numbers(proxy, "proxy", RankingError).astype(float, copy=False))
+    drawn = checked_arrays.whole_numbers(drawn, "drawn", RankingError, "M").astype(np.intp, copy=False)
     j, number = len(proxy), len(probability)
     if proxy.ndim > 2 or (drawn.size and not 0 <= drawn.min() <= drawn.max() < proxy.shape[1]):
         raise RankingError(
@@ -229,7 +229,7 @@ def margins(losses: np.ndarray, power: float = 1.0) -> np.ndarray:
     array([[ 0.125,  0.   ],
            [-0.125,  0.   ]])
     """
-    losses = checked_arrays.numbers(losses, "losses", RankingError, "J x I").astype(float)
+    losses = checked_arrays.numbers(losses, "losses", RankingError, "J x I").astype(float, copy=False)
     if power == 1:
         return equal_to_zero(losses - losses.mean(0))
     out = np.empty_like(losses)
@@ -249,7 +249,7 @@ def vote_weights(losses: np.ndarray) -> np.ndarray:
     >>> vote_weights(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]])).round(2)
     array([1.39, 0.85, 0.41])
     """
-    losses = np.atleast_2d(checked_arrays.numbers(losses, "losses", RankingError).astype(float))
+    losses = np.atleast_2d(checked_arrays.numbers(losses, "losses", RankingError).astype(float, copy=False))
     right = (np.nansum(1 - losses, 1) + PRIOR * PRIOR_ACCURACY) / ((~np.isnan(losses)).sum(1) + PRIOR)
     return np.maximum(np.log(right / (1 - right)), LEAST_VOTE)
 
@@ -350,7 +350,7 @@ def _covariance(values: np.ndarray, mean: np.ndarray, probability: np.ndarray, p
 
 def _checked(values: np.ndarray, number: int, what: str) -> np.ndarray:
     """Return (J, M) finite numbers; RankingError for anything else."""
-    values = np.atleast_2d(checked_arrays.numbers(values, what, RankingError).astype(float))
+    values = np.atleast_2d(checked_arrays.numbers(values, what, RankingError).astype(float, copy=False))
     if values.ndim > 2 or not len(values):
         raise RankingError(f"{what}: expected numbers, J x M; got shape {values.shape}")
     if values.shape[1] != number:

@@ -25,7 +25,7 @@ def borda(wins: np.ndarray) -> np.ndarray:
     >>> borda(np.array([[0, 3.0, 1], [1, 0, 0], [1, 2, 0]]))  # (3/4 + 1/2) / 2, (1/4 + 0) / 2, (1/2 + 1) / 2
     array([0.625, 0.125, 0.75 ])
     """
-    wins = checked_arrays.numbers(wins, "wins", RankingError).astype(float)
+    wins = checked_arrays.numbers(wins, "wins", RankingError).astype(float, copy=False)
     if wins.ndim < 2 or wins.shape[-1] != wins.shape[-2] or (wins < 0).any() or np.isinf(wins).any():
         raise RankingError(
             "wins must be a square matrix of finite numbers not below 0; give NaN where two models never met"

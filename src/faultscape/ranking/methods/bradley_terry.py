@@ -33,11 +33,11 @@ def wins(accuracy: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
             [0.5, 0. ]]])
     """
     accuracy = np.round(
-        checked_arrays.numbers(accuracy, "scores", RankingError, "J x I").astype(float), DECIMALS
+        checked_arrays.numbers(accuracy, "scores", RankingError, "J x I").astype(float, copy=False), DECIMALS
     )
     j, i = accuracy.shape
     weights = np.ones((1, i)) if weights is None else weights
-    weights = checked_arrays.numbers(weights, "weights", RankingError, "B x I").astype(float)
+    weights = checked_arrays.numbers(weights, "weights", RankingError, "B x I").astype(float, copy=False)
     if weights.shape[1] != i or not len(weights):
         raise RankingError(
             f"scores (J, I) have the shape {accuracy.shape}, weights (B, I) {weights.shape}; give them for"

@@ -87,7 +87,7 @@ def hodge_split(flow: np.ndarray, weights: np.ndarray | None = None) -> dict[str
 
 def _edges(flow: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the flow and the weights, zero where nothing counts, and which models are ranked."""
-    flow = checked_arrays.numbers(flow, "flow", RankingError).astype(float)
+    flow = checked_arrays.numbers(flow, "flow", RankingError).astype(float, copy=False)
     if flow.ndim < 2 or flow.shape[-1] != flow.shape[-2]:
         raise RankingError(f"a flow must be a square matrix, models by models; got shape {flow.shape}")
     turned = np.swapaxes(flow, -1, -2)

@@ -70,7 +70,7 @@ def maximise(weights: np.ndarray, log: Log, slopes: Slopes) -> np.ndarray:
 
 
 def _clean(weights: np.ndarray) -> np.ndarray:
-    weights = checked_arrays.numbers(weights, "weights", RankingError).astype(float)
+    weights = checked_arrays.numbers(weights, "weights", RankingError).astype(float, copy=False)
     if weights.ndim < 2 or weights.shape[-1] != weights.shape[-2]:
         raise RankingError(
             f"comparisons must be a square matrix, models by models; got shape {weights.shape}"

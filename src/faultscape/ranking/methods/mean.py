@@ -19,8 +19,8 @@ def mean_scores(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
     >>> mean_scores(np.array([[0.9, 0.8, 0.1], [0.7, np.nan, 0.2], [np.nan] * 3]), np.ones((1, 3))).round(3)
     array([[0.6 , 0.45,  nan]])
     """
-    scores = checked_arrays.numbers(scores, "scores", RankingError, "J x I").astype(float)
-    weights = checked_arrays.numbers(weights, "weights", RankingError, "B x I").astype(float)
+    scores = checked_arrays.numbers(scores, "scores", RankingError, "J x I").astype(float, copy=False)
+    weights = checked_arrays.numbers(weights, "weights", RankingError, "B x I").astype(float, copy=False)
     if scores.shape[1] != weights.shape[1]:
         raise RankingError(
             f"scores (J, I) have the shape {scores.shape}, weights (B, I) {weights.shape}; give them for the"

@@ -35,7 +35,7 @@ def smoothed_accuracy(correct: np.ndarray, total: np.ndarray, laplace: float = 1
     if not (np.isfinite(laplace) and laplace >= 0):
         raise OptionError(f"laplace must be a number not below 0; got {laplace}")
     correct, total = (
-        checked_arrays.numbers(values, name, RankingError).astype(float)
+        checked_arrays.numbers(values, name, RankingError).astype(float, copy=False)
         for name, values in (("correct", correct), ("total", total))
     )
     checked_arrays.broadcastable(RankingError, correct=correct, total=total)

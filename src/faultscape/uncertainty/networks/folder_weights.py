@@ -1,7 +1,7 @@
 """How the weights in a folder of the transformers library fit the network that its config.json describes.
 
 Conventions: the library fills what its files lack with random numbers, and says so only in its log. So every
-folder is loaded here, and whoever loads it decides which tensors may be new.
+folder is loaded here, and the caller decides which tensors may be new.
 """
 
 from __future__ import annotations
