@@ -198,7 +198,7 @@ def test_a_model_is_read_in_one_coding(masks: Path, town: str) -> None:
 
 def test_a_folder_named_in_both_codings_is_refused(masks: Path) -> None:
     folder = city(masks / "truth-city", "both", range(1), "_labelIds")
-    city(folder, "both", range(1, 2), "_labelTrainIds")
+    city(folder, "both", range(1, 2), "_train_id")
     with pytest.raises(errors.LabelMapError, match=r"is named as Cityscapes' label ids, .* as train ids"):
         fs.scale(str(folder), classes="cityscapes")
 

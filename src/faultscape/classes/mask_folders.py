@@ -92,7 +92,7 @@ def of_label_ids(
 
 def _is_named(file: str, coding: str) -> bool:
     plain = os.path.basename(file).lower().replace("_", "").replace("-", "")
-    return coding.replace("-", "") in plain
+    return coding.replace("-", "").removesuffix("s") in plain  # BDD100K's end in _train_id
 
 
 def _values(files: Sequence[str]) -> tuple[set[int], str]:
