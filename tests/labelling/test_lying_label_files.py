@@ -143,3 +143,19 @@ def test_a_pattern_that_has_no_part_in_a_file_is_refused(study: str, files: Path
         OptionError, "--pattern applies to names of masks, .*answers.jsonl names images by their ids"
     ):
         fs.label.import_(study, str(files / "answers.jsonl"), pattern="{id}.png")
+
+
+def test_what_is_said_of_the_image_or_of_other_shapes_is_not_counted(
+    study: str, files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    about = [
+        {"type": "relation", "from_id": "a", "to_id": "b", "direction": "right"},
+        {"type": "choices", "value": {"choices": ["night"]}, "from_name": "when", "to_name": "image"},
+    ]
+    tool = TOOLS["label-studio"]
+    tool.write(files, {f"{FIRST}.png": [about[0], tool.area, about[1]], "part1/photo 001.png": about})
+    assert fs.label.import_(study, str(files)).new == 1
+    assert (road(study)[FIRST] == ROAD).all()
+    said = capsys.readouterr().out
+    assert "without an area" not in said
+    assert "1 image is not labelled yet" in said
