@@ -51,6 +51,7 @@ _ARITHMETIC = (
     ast.cmpop,
     ast.expr_context,
 )
+_MOST_POWER = 16  # of a power in a size; SymPy would compute a tower of powers for ever
 _INFINITE = ("Infinity", "-Infinity", "NaN")
 _SEQUENCES = ("builtins.tuple", "builtins.list")
 _DICTS = ("builtins.dict", "collections.OrderedDict")
@@ -318,8 +319,9 @@ def arithmetic(text: str) -> bool:
     ...     arithmetic("s0.real"),
     ...     arithmetic("S('exit()')"),
     ...     arithmetic("Max(1,\n2)"),
+    ...     arithmetic("s0**s1 + 1") or arithmetic("(s0**2)**2"),
     ... )
-    (True, False, False, False, False)
+    (True, False, False, False, False, False)
     """
     if not (text.isascii() and text.isprintable()) or "#" in text:  # SymPy removes the ends of lines
         return False
@@ -342,4 +344,26 @@ def arithmetic(text: str) -> bool:
                 return False
         elif not isinstance(node, _ARITHMETIC) or (isinstance(node, ast.Name) and "__" in node.id):
             return False
-    return True
+    return not any(_is_costly(node) for node in ast.walk(tree))
+
+
+def _is_costly(node: ast.AST) -> bool:
+    """Whether a part of a size is a power or shift that is not by a small number, or of another power."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow | ast.LShift):
+        of = [node.left, node.right]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and _is_power(node.func.id):
+        of = [*node.args, *(word.value for word in node.keywords)]
+    else:
+        return False
+    by = of[-1].value if len(of) == 2 and isinstance(of[-1], ast.Constant) else None
+    if not isinstance(by, int) or not 0 <= by <= _MOST_POWER:
+        return True
+    return any(
+        (isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Pow | ast.LShift))
+        or (isinstance(inner, ast.Name) and _is_power(inner.id))
+        for inner in ast.walk(of[0])
+    )
+
+
+def _is_power(name: str) -> bool:
+    return bool(re.search("pow|shift|exp|factorial", name, re.IGNORECASE))

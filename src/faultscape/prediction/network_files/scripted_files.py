@@ -115,9 +115,9 @@ def problems_of_pickle(data: bytes) -> Iterator[str]:
 
     >>> (
     ...     list(problems_of_pickle(b"\x80\x02c__torch__.nets\nSmall\n)\x81.")),
-    ...     list(problems_of_pickle(b"\x80\x02cposix\nsystem\n)\x81.")),
+    ...     list(problems_of_pickle(b"\x80\x02cnowhere\nMade\n)\x81.")),
     ... )
-    ([], ["names 'posix system'"])
+    ([], ["names 'nowhere Made'"])
     """
     try:
         for operation, argument, _ in genops(data):
