@@ -93,8 +93,8 @@ def _by_values(values: np.ndarray, path: str | os.PathLike[str]) -> tuple[np.nda
 
 
 def _is_reflectance(values: np.ndarray) -> bool:
-    """Whether floats lie between 0 and 1, except for a few, and some are fractions, which an image of 0 to
-    255 that is almost black would not hold.
+    """Whether floats lie between 0 and 1, except for a few, and some are fractions, which an almost black
+    image of 0 to 255 would not hold.
     """
     return _reach(values) <= 1 + _ROUNDING and bool(((values > 0) & (values < 1)).any())
 
