@@ -79,6 +79,7 @@ MAPS = Artefact(
         "unmapped",
         "keep",
         "scorer",
+        "correct_members",
         "pattern",
         "resize_maps",
         "input_size",
