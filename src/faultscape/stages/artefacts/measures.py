@@ -143,6 +143,7 @@ MEASURES = Artefact(
         "images",
         "pattern",
         "ignore",
+        "labels",
         "background",
         "score_scale",
         "resize_maps",
