@@ -310,5 +310,5 @@ def test_what_a_kill_left_of_labels_that_were_taken_back_is_swept_and_they_stay(
 def test_two_images_of_a_file_that_fit_one_are_told_by_their_names() -> None:
     labels = [SimpleNamespace(image=name) for name in ("day/one.png", "night/one.png")]
     images = {name: SimpleNamespace(id=name, parent="") for name in ("one", "two")}
-    with refused(CorpusError, "^tool.json: night/one.png and tool.json: day/one.png both match image 'one'"):
+    with refused(CorpusError, "^tool.json: day/one.png and tool.json: night/one.png both match image 'one'"):
         tool_files._fitting(Path("tool.json"), labels, images, None)  # type: ignore[arg-type]
