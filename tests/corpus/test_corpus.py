@@ -64,10 +64,9 @@ def test_maps_are_matched_whole_or_by_the_end_of_the_path(tmp_path: Path) -> Non
         matches.match(tmp_path, ["a/x", "b/x"], **QUIET)
     with refused(CorpusError, "none of its 2 maps is named as an image"):
         matches.match(tmp_path, ["q"], **QUIET)
-    # of a file of several labels, their names are said and not their places in it
-    labels = [sources.Found("a/x", "0"), sources.Found("b/x", "1")]
-    with refused(CorpusError, "'a/x' and 'b/x' both match image 'x'"):
-        matches.fit("labels.json", labels, ["x"], **QUIET)
+    found = [sources.Found("a/x", "maps/a/x.png"), sources.Found("b/x", "maps/b/x.png")]
+    with refused(CorpusError, "maps/a/x.png and maps/b/x.png both match image 'x'"):
+        matches.fit("maps", found, ["x"], **QUIET)
 
 
 def test_of_a_data_sets_mixed_files_the_label_maps_are_taken(tmp_path: Path) -> None:
