@@ -32,6 +32,23 @@ def net():
     return Segmenter(ViTModel(config, add_pooling_layer=False), 4)
 """
 
+# answers differently each time
+WAVERING = """
+import torch
+
+class Wavering(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Conv2d(3, 4, 1)
+
+    def forward(self, images):
+        return torch.nn.functional.dropout(self.layer(images), training=True)
+
+def net():
+    torch.manual_seed(0)
+    return Wavering()
+"""
+
 
 def two_layers(path: Path) -> None:
     """Write an ONNX file of a convolution, hidden, and another to the logits of four classes."""
@@ -128,6 +145,9 @@ def test_a_network_in_a_file_of_your_own_can_be_fitted_before_it_is_predicted(
     assert methods() == [("done", ())]
     again = fs.fit(study, "knn", model={"mine": source})
     assert [one.name for one in again.methods] == ["knn"]
+    (tmp_path / "wavering.py").write_text(WAVERING)
+    with refused(ModelError, "gives different answers for the same image"):
+        fs.fit(study, "knn", model=f"wavering={tmp_path}/wavering.py:net")
     (tmp_path / "other.py").write_text(TOKENS)
     with refused(ModelError, f"--model mine={tmp_path}/other.py:net: the study has a model mine already, "):
         fs.fit(study, "knn", model=f"mine={tmp_path}/other.py:net")

@@ -8,6 +8,7 @@ found and the option for each answer; what a person has answered is never asked 
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -43,8 +44,8 @@ def named_reading(labels: Mapping[str, str]) -> str:
 
 
 def spread(files: Sequence[str]) -> Sequence[str]:
-    """Return a few files spread over a list."""
-    return files[:: max(1, len(files) // SPREAD)]
+    """Return at most 64 files, spread over a list."""
+    return files[:: max(1, math.ceil(len(files) / SPREAD))]
 
 
 def of_label_ids(

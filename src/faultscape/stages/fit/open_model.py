@@ -17,8 +17,8 @@ from faultscape.errors import ModelError, article, closest
 from faultscape.prediction import catalogue
 from faultscape.prediction.doubt_methods.beside_network import shown_as
 from faultscape.prediction.inference import Inference
-from faultscape.prediction.networks import OpenNetwork
-from faultscape.prediction.source import Opening, Request
+from faultscape.prediction.networks import OpenNetwork, largest
+from faultscape.prediction.source import Opening, Request, Trial
 from faultscape.stages import evidence
 from faultscape.study.folder import check_name, refuse_twin
 from faultscape.study.settings import ModelOptions, Settings
@@ -78,7 +78,9 @@ def open_model(
         Opening(kind.name, origin.source or source, options, origin.labels, device, origin.digest), settings
     )
     assert isinstance(opened, OpenNetwork)
-    if given and held is None:
+    if given and held is None:  # `predict` has not tried it yet
+        images = [image for _, shard in request.shards() for image in shard]
+        opened.try_on(Trial(images[0], len(images), largest(request), root))
         print("".join(f"{note}\n" for note in origin.notes), end="")
     return OpenedModel(
         opened.inference, source, origin.labels, origin.digest, opened.threads, shown_as(options)
