@@ -166,8 +166,8 @@ def test_of_channels_without_names_those_that_a_file_leaves_out_are_void_where_t
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"0": "nosuch"}', "maps '0' to 'nosuch', which is not a class of the study (road, "),
-        ('{"0": 5}', "maps '0' to '5', which is not a class of the study"),
+        ('{"0": "nosuch"}', "maps '0' to 'nosuch', which is not one of the classes (road, "),
+        ('{"0": 5}', "maps '0' to '5', which is not one of the classes"),
         ('{"0": "raod"}', "Did you mean 'road'?"),
         (
             '{"shp": "road"}',

@@ -209,7 +209,7 @@ def of_file(labels: str | None, classes: Classes, names: list[str] | None) -> di
     for key, value in (pairs or _read(labels)).items():
         if value != "void" and value not in known:
             raise ClassesError(
-                f"{labels}: maps {key!r} to {value!r}, which is not a class of the study"
+                f"{labels}: maps {key!r} to {value!r}, which is not one of the classes"
                 f" ({_some(known)}).{closest(value, known)}"
             )
         places = [str(place) for place, n in enumerate(names or []) if n == key]

@@ -86,7 +86,7 @@ def of_label_ids(
     note = ""
     if coding == LABEL_IDS:
         note = "these maps hold Cityscapes label ids (0-33); they are mapped to the 19 classes"
-    elif values and not found and not before:
+    elif values and _VOID not in values and not found and not before:  # label ids have no 255
         note = f"all values fit Cityscapes' train ids and label ids alike; read as train ids ({otherwise})"
     return (cityscapes_label_ids() if coding == LABEL_IDS else {}), note
 

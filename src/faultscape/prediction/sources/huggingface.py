@@ -150,8 +150,8 @@ class TransformersNetwork:
                 return
         raise ModelError(
             f"{self.name}: its files lack {folder_weights.some(missing)}, which would be filled with random"
-            " numbers; save the whole trained network, or train this one: `faultscape train STUDY --backbone"
-            " FOLDER`"
+            " numbers; save the whole trained network or, if it never had a head, train one: `faultscape"
+            " train STUDY --backbone FOLDER`"
         )
 
     def _marginalised(self, given: Any) -> Any:

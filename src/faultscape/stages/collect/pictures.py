@@ -114,15 +114,17 @@ def _without_dim(
         f" {REACH} % of the values of each are at most {256 * reach + 255:,} of 65,535, as when {bits} bits"
         f" are stored in a wider file; multiply all by {1 << (16 - bits)}, or save them as 8-bit PNG"
     )
-    return [one for one in good if one[1].reach is None], bad + [(f, why) for f in deep]
+    # first, so that what is said of all of them is what a person reads
+    return [one for one in good if one[1].reach is None], [(f, why) for f in deep] + bad
 
 
 def _tell_clipped(good: list[tuple[Found, Picture]]) -> None:
     if above := [(f, picture) for f, picture in good if picture.clipped]:
         most = max(picture.clipped / (picture.width * picture.height) for _, picture in above)
+        share = f"at most {most:.2%}" if most >= 0.0001 else "less than 0.01 %"
         print(
             f"note: {counted(len(above), 'image holds', 'images hold')} floats from 0 to 1 and a few above,"
-            f" at most {most:.2%} of the pixels, which are read as white: {above[0][0].id}"
+            f" {share} of the pixels, which are read as white: {above[0][0].id}"
             f"{', ...' if len(above) > 1 else ''}"
         )
 

@@ -26,6 +26,7 @@ _NEEDS: dict[str, frozenset[str]] = _OF_DEFINITIONS | {
     "ignore": _FOLDERS,
     "background": frozenset(["folders with classes"]),
     "labels": frozenset(["folders with classes"]),
+    "all_unknown": frozenset(["confidence"]),
     "resize_maps": _FOLDERS,
     "images": _FOLDERS | {"anomaly"},
     "worst": _MAPS | {"anomaly"},
