@@ -64,7 +64,7 @@ def test_what_cannot_be_trained_is_said_in_one_line(trained: Trained, tmp_path: 
     (tmp_path / "none.py").write_text(
         "import torch\ndef net():\n    return torch.nn.Sequential(torch.nn.ReLU())\n"
     )
-    with refused(ModelError, "Sequential: has no linear layer or 1x1 convolution to replace"):
+    with refused(ModelError, "Sequential: has no linear layer or 1x1 convolution as a classifier"):
         fs.train(study, "net", backbone=f"{tmp_path / 'none.py'}:net")
     with refused(ModelError, "backbone nowhere.py:net: there is no file nowhere.py"):
         fs.train(study, "net", backbone="nowhere.py:net")

@@ -292,7 +292,7 @@ def test_what_cannot_be_replaced_is_said(torch, net) -> None:
     with pytest.raises(
         ModelError,
         match=(
-            r"Sequential: has no linear layer or 1x1 convolution to replace; its last layers are 0 \(ReLU\)"
+            r"Sequential: has no linear layer or 1x1 convolution as a classifier; its last layers are 0 \(ReLU\)"
         ),
     ):
         fs.uncertainty.replace_head(torch.nn.Sequential(torch.nn.ReLU()), "gp")
@@ -308,7 +308,7 @@ def test_what_cannot_be_replaced_is_said(torch, net) -> None:
         OptionError, match="head batch-ensemble has no option 'member'; it has members, fast_start, spread"
     ):
         fs.uncertainty.replace_head(net, "batch-ensemble", member=3)
-    with pytest.raises(ModelError, match="no linear layer or 1x1 convolution to replace"):
+    with pytest.raises(ModelError, match="no linear layer or 1x1 convolution as a classifier"):
         # its border is another
         fs.uncertainty.replace_head(torch.nn.Sequential(torch.nn.Conv2d(3, 2, 1, padding=1)), "gp")
     with pytest.raises(OptionError, match="classes must be a whole number, 1 or more; got 0"):

@@ -160,7 +160,7 @@ def last_layer(net: nn.Module, name: str = "") -> tuple[str, Any]:
     main = {key: module for key, module in found.items() if "aux" not in key.lower()}
     if not main:
         raise ModelError(
-            f"{called}: has no linear layer or 1x1 convolution to replace; its last layers are"
+            f"{called}: has no linear layer or 1x1 convolution as a classifier; its last layers are"
             f" {_last_words(net)}"
         )
     labels = getattr(getattr(net, "config", None), "num_labels", None)
