@@ -82,6 +82,41 @@ def test_measure_asks_about_the_maps_of_one_model_too(masks: Path) -> None:
     assert main(["measure", "--datasets", str(masks / "list.toml"), "-o", str(masks / "listed")]) == 0
 
 
+def test_an_answer_about_one_folder_leaves_the_void_of_others_void(
+    masks: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for k in range(FRAMES):
+        truth = np.resize(np.array([0, 1, 255, 0, 1], np.uint8), SHAPE)
+        made.write(masks / "truth" / f"{k}.png", truth)
+    line = ["measure", masks / "truth", f"m={masks / 'maps'}", "--classes", masks / "void.json"]
+    answer = answers(refused_line(*line))[0]
+    assert main([*map(str, line), "-o", str(masks / "out"), *answer]) == 0
+    said = capsys.readouterr()
+    assert f"note: {masks / 'truth'}: --labels 255=a crack is not used" in said.out + said.err
+    ids = ["measure", masks / "truth", f"m={masks / 'maps-ids'}", "--classes", masks / "void.json"]
+    assert main([*map(str, ids), "-o", str(masks / "ids")]) == 0
+    assert miou(masks / "out") == miou(masks / "ids")
+    line[-1] = masks / "none.json"
+    assert "holds the value 255" in refused_line(*line, *answer, "-o", masks / "none")
+    assert main([*map(str, line), "-o", str(masks / "none"), *answer, "--ignore", "255"]) == 0
+    assert miou(masks / "none") == miou(masks / "ids")
+
+
+def test_an_answer_that_may_be_meant_for_one_folder_only_is_refused(masks: Path, streets: str) -> None:  # noqa: ARG001
+    for k in range(FRAMES):
+        made.write(masks / "truth" / f"{k}.png", np.resize(np.array([0, 2, 255], np.uint8), SHAPE))
+    line = ["measure", masks / "truth", f"m={masks / 'maps'}", "--classes", masks / "three.json"]
+    told = refused_line(*line, "--labels", "255=car", "-o", masks / "out")
+    assert f"{masks / 'truth'}: holds 255 beside several classes, m={masks / 'maps'} beside no more" in told
+    (masks / "all.json").write_text(json.dumps({"0": "road", "2": "sky", "255": "car"}))
+    assert main([*map(str, line), "--labels", str(masks / "all.json"), "-o", str(masks / "out")]) == 0
+
+
+def test_a_question_names_every_folder_that_the_answer_counts_for(masks: Path) -> None:
+    line = ["measure", masks / "truth", f"m={masks / 'maps'}", "--classes", masks / "void.json"]
+    assert f"(likewise m={masks / 'maps'}, for which the answer counts too)" in refused_line(*line)
+
+
 @pytest.mark.parametrize("which", [0, 1], ids=["a class", "void"])
 @pytest.mark.parametrize("classes", ["void.json", "none.json"])
 def test_predict_and_label_import_ask_once_and_keep_the_answer(masks: Path, classes: str, which: int) -> None:
