@@ -18,6 +18,8 @@ import made
 from faultscape import errors
 from faultscape.classes.built_in import CITYSCAPES_LABEL_IDS
 from faultscape.cli import main
+from faultscape.stages.label.exchange import import_masks
+from faultscape.stages.unusual_truth import only_predicted
 from faultscape.study.settings import read_settings
 from refusals import refused_line
 
@@ -144,6 +146,59 @@ def test_an_answer_can_be_taken_back_with_the_labels(masks: Path) -> None:
     line = shlex.split(re.findall(r"`faultscape (.+?)`", str(refused.value))[0])
     assert main(line) == 0
     assert fs.label.import_(study, str(masks / "truth"), labels="255=a crack").new == FRAMES
+
+
+def test_a_reading_follows_renamed_classes_and_grows_with_the_class_list(masks: Path) -> None:
+    def classes(*names: str) -> str:
+        entries = [{"id": k, "name": name, "color": [20 * k, 9, 9]} for k, name in enumerate(names)]
+        (masks / "list.json").write_text(json.dumps({"classes": entries, "void": [9]}))
+        return str(masks / "list.json")
+
+    study, folder = str(masks / "study"), str(masks / "truth")
+    fs.collect(study, str(masks / "images"), classes=classes("ground", "crack"))
+    fs.label.import_(study, folder, labels="255=crack")
+    fs.collect(study, classes=classes("ground", "split"))
+    assert fs.label.import_(study, folder).unchanged == FRAMES
+    fs.collect(study, classes=classes("ground", "split", "tree"))
+    made.write(masks / "later" / "0.png", np.resize(np.array([0, 255, 2, 7], np.uint8), SHAPE))
+    with pytest.raises(errors.LabellingError, match="differs from how earlier masks"):
+        fs.label.import_(study, str(masks / "later"), labels="255=tree,7=tree")
+    assert fs.label.import_(study, str(masks / "later"), labels="255=split,7=tree").replaced == 1
+    (masks / "seven.json").write_text(json.dumps({"7": "tree", "0": "ground"}))
+    assert fs.label.import_(study, folder, labels=str(masks / "seven.json")).replaced == 1  # 255 as before
+    assert read_settings(Path(study)).truths["labels"].labels["255"] == "split"
+
+
+def test_a_person_who_sends_masks_is_told_what_255_is_and_not_asked(
+    masks: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> tuple[str, ...]:
+        raise AssertionError("decodes every map, for nobody")
+
+    study = masks / "study"
+    fs.collect(str(study), str(masks / "images"), classes=str(masks / "void.json"))
+    with monkeypatch.context() as changed:
+        changed.setattr("faultscape.stages.label.masks.unusual", never)
+        assert import_masks(study, masks / "truth", "labels-ann", "sent by ann").new == FRAMES
+    assert "note: 255 is read as void, as in the class list" in capsys.readouterr().out
+    other = masks / "other"
+    fs.collect(str(other), str(masks / "images"), classes=str(masks / "none.json"))
+    with pytest.raises(errors.LabelMapError, match=r"255 \(not in the class list\)") as refused:
+        import_masks(other, masks / "truth", "labels-ann", "sent by ann")
+    said = str(refused.value)
+    assert "draw each class with its own value (0 ground, 1 a crack), or ask the organiser" in said
+    line = shlex.split(said.partition("import it with: faultscape ")[2])
+    assert main([{"STUDY": str(other), "FILE": str(masks / "truth")}.get(word, word) for word in line]) == 0
+    made.write(masks / "more" / "0.png", lying_masks.white_for_one(np.eye(*SHAPE) > 0))
+    assert import_masks(other, masks / "more", "labels-ann", "sent by ann").replaced == 1  # as was answered
+
+
+def test_a_person_who_sends_masks_of_another_coding_is_sent_to_the_organiser(masks: Path, town: str) -> None:
+    import_masks(Path(town), city(masks / "first", "train ids", range(3)), "labels-ann", "sent by ann")
+    with pytest.raises(errors.LabelMapError, match="earlier maps were read as train ids") as refused:
+        import_masks(Path(town), city(masks / "later", "label ids", range(3)), "labels-ann", "sent by ann")
+    assert "faultscape label import STUDY FILE --truth NAME" in str(refused.value)
+    assert "label remove" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -298,3 +353,8 @@ def test_measure_tells_a_class_of_two_that_never_occurs(masks: Path) -> None:
             str(masks / truth), models, classes=str(masks / "void.json"), output=str(masks / truth / "out")
         )
         assert any(said in note for note in found.document["notes"]) == (truth == "ground")
+
+
+def test_several_classes_that_only_models_have_are_told_together() -> None:
+    said = only_predicted("the truth", ["a", "b", "c"], [1, 2], {"m": np.array([0.5, 0.25, 0.25, 0])})
+    assert said == "the truth never has b, c, but models predict them (m on 50 % of the pixels)"
