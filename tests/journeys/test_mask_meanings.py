@@ -201,6 +201,26 @@ def test_a_person_who_sends_masks_of_another_coding_is_sent_to_the_organiser(mas
     assert "label remove" not in str(refused.value)
 
 
+def test_an_answer_for_sessions_of_several_people_leaves_out_those_it_contradicts(
+    masks: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, out = str(masks / "study"), masks / "out"
+    fs.collect(study, str(masks / "images"), classes=str(masks / "void.json"))
+    fs.predict(study, {"m": str(masks / "maps-ids"), "n": str(masks / "truth-ids")}, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study, per_class=2)
+    fs.label.export(study, str(out), sessions=fs.SessionRules("ann,ben", session=20))
+    for who, values in {"ann": [0, 255], "ben": [0, 1, 255]}.items():
+        for image in (out / who / "session-01" / "images").iterdir():
+            drawn = out / who / "session-01" / "labels" / f"{image.stem}.png"
+            made.write(drawn, np.resize(np.array(values, np.uint8), SHAPE))
+    fs.label.import_(study, str(out), labels="255=a crack")
+    assert "holds 'a crack' under its own value beside 255" in capsys.readouterr().out
+    assert [*read_settings(Path(study)).truths] == ["labels-ann"]
+    assert main(["label", "import", study, str(out / "ben" / "session-01"), "--truth", "labels-ben"]) == 0
+    assert read_settings(Path(study)).truths["labels-ben"].labels == {}
+
+
 @pytest.mark.parametrize(
     "values",
     [[0, 1, 255], [0, 1], [0], [255], [1, 0, 255]],

@@ -202,11 +202,7 @@ def not_meant(
     that nothing shows which reading is right.
     """
     out: dict[str, dict[str, str]] = {where: {} for where in folders}
-    wanted = {
-        int(value): name
-        for value, name in pairs.items()
-        if name != "void" and (int(value) in classes.void or int(value) == _VOID)
-    }
+    wanted = _about_void(classes, pairs)
     if not wanted:
         return out
     maps = PlacedMaps(classes, given, given=True)
@@ -230,3 +226,27 @@ def not_meant(
             if name in names:
                 out[where][str(value)] = name
     return out
+
+
+def own_beside(
+    files: Sequence[str], classes: Classes, given: Mapping[str, str], pairs: Mapping[str, str]
+) -> dict[int, str]:
+    """Return {value: class} of the ``pairs`` of --labels that make 255 or a void value a class which these
+    maps hold under its own value too; ``given`` is the whole mapping.
+    """
+    wanted = _about_void(classes, pairs)
+    if not wanted:
+        return {}
+    maps = PlacedMaps(classes, given, given=True)
+    held = {value for file in files for value in _held(maps, file).tolist()}
+    return {
+        value: name
+        for value, name in wanted.items()
+        if value in held and name in {given.get(str(other)) for other in held - {value}}
+    }
+
+
+def _about_void(classes: Classes, pairs: Mapping[str, str]) -> dict[int, str]:
+    """Return the pairs that make 255 or a void value of the class list a class."""
+    numbers = {int(value): name for value, name in pairs.items()}
+    return {v: name for v, name in numbers.items() if name != "void" and (v in classes.void or v == _VOID)}

@@ -18,7 +18,13 @@ import numpy as np
 
 from faultscape.classes.class_lists import allowed, table
 from faultscape.classes.mapping import LABEL_IDS
-from faultscape.classes.mask_folders import ask_about_void, named_reading, of_label_ids, two_readings
+from faultscape.classes.mask_folders import (
+    ask_about_void,
+    named_reading,
+    of_label_ids,
+    own_beside,
+    two_readings,
+)
 from faultscape.classes.palettes import coded_by_palette
 from faultscape.classes.placed_maps import PlacedMaps
 from faultscape.corpus.matches import fit, one_kind
@@ -55,6 +61,7 @@ class MaskRules:
     were read otherwise. ``shows_void`` returns whether earlier masks hold several classes and void, so that
     no question about void is open. ``sent`` are masks of a person who cannot give options: void is that of
     the class list, and a refusal names the line ``by_organiser``, with which the organiser imports them.
+    ``shared`` are pairs of --labels that were given for folders of several people.
     """
 
     given: Mapping[str, str] = field(default_factory=dict)
@@ -63,6 +70,7 @@ class MaskRules:
     shows_void: Callable[[], bool] = lambda: False
     sent: bool = False
     by_organiser: str = ""
+    shared: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -112,6 +120,12 @@ def _meaning(
         raise LabellingError(
             f"{path}: --labels differs from how earlier masks of the same truth were read (truths in"
             f" study.toml); {rules.again}"
+        )
+    for value, name in own_beside(files, classes, given, rules.shared).items():
+        raise LabellingError(
+            f"{path}: holds {name!r} under its own value beside {value}, so --labels {value}={name} may be"
+            " meant for other folders only; import this folder by itself, or give --labels FILE with a class"
+            " for each value"
         )
     coding = "" if before is None else named_reading(before)
     said = {**(before or {}), **given} if given else {} if before is None or coding else dict(before)

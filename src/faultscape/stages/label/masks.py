@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from faultscape.classes.mapping import of_file
+from faultscape.classes.mapping import of_file, pairs_of
 from faultscape.corpus.sources import jpegs_instead
 from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
 from faultscape.labelling import discards
@@ -199,6 +199,7 @@ def _rules(root: Path, settings: Settings, options: ImportOptions) -> MaskRules:
         f"import them under another name (--truth NAME), or take back the earlier ones with"
         f" `{shlex.join(line)}` and import all in one folder",
         shows_void,
+        shared=pairs_of(options.labels or "") if options.of_one else {},
     )
 
 
