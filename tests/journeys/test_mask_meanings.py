@@ -18,6 +18,8 @@ import made
 from faultscape import errors
 from faultscape.classes.built_in import CITYSCAPES_LABEL_IDS
 from faultscape.cli import main
+from faultscape.stages.label.exchange import import_masks
+from faultscape.stages.unusual_truth import only_predicted
 from faultscape.study.settings import read_settings
 from refusals import refused_line
 
@@ -82,6 +84,41 @@ def test_measure_asks_about_the_maps_of_one_model_too(masks: Path) -> None:
     assert main(["measure", "--datasets", str(masks / "list.toml"), "-o", str(masks / "listed")]) == 0
 
 
+def test_an_answer_about_one_folder_leaves_the_void_of_others_void(
+    masks: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for k in range(FRAMES):
+        truth = np.resize(np.array([0, 1, 255, 0, 1], np.uint8), SHAPE)
+        made.write(masks / "truth" / f"{k}.png", truth)
+    line = ["measure", masks / "truth", f"m={masks / 'maps'}", "--classes", masks / "void.json"]
+    answer = answers(refused_line(*line))[0]
+    assert main([*map(str, line), "-o", str(masks / "out"), *answer]) == 0
+    said = capsys.readouterr()
+    assert f"note: {masks / 'truth'}: --labels 255=a crack is not used" in said.out + said.err
+    ids = ["measure", masks / "truth", f"m={masks / 'maps-ids'}", "--classes", masks / "void.json"]
+    assert main([*map(str, ids), "-o", str(masks / "ids")]) == 0
+    assert miou(masks / "out") == miou(masks / "ids")
+    line[-1] = masks / "none.json"
+    assert "holds the value 255" in refused_line(*line, *answer, "-o", masks / "none")
+    assert main([*map(str, line), "-o", str(masks / "none"), *answer, "--ignore", "255"]) == 0
+    assert miou(masks / "none") == miou(masks / "ids")
+
+
+def test_an_answer_that_may_be_meant_for_one_folder_only_is_refused(masks: Path, streets: str) -> None:  # noqa: ARG001
+    for k in range(FRAMES):
+        made.write(masks / "truth" / f"{k}.png", np.resize(np.array([0, 2, 255], np.uint8), SHAPE))
+    line = ["measure", masks / "truth", f"m={masks / 'maps'}", "--classes", masks / "three.json"]
+    told = refused_line(*line, "--labels", "255=car", "-o", masks / "out")
+    assert f"{masks / 'truth'}: holds 255 beside several classes, m={masks / 'maps'} beside no more" in told
+    (masks / "all.json").write_text(json.dumps({"0": "road", "2": "sky", "255": "car"}))
+    assert main([*map(str, line), "--labels", str(masks / "all.json"), "-o", str(masks / "out")]) == 0
+
+
+def test_a_question_names_every_folder_that_the_answer_counts_for(masks: Path) -> None:
+    line = ["measure", masks / "truth", f"m={masks / 'maps'}", "--classes", masks / "void.json"]
+    assert f"(likewise m={masks / 'maps'}, for which the answer counts too)" in refused_line(*line)
+
+
 @pytest.mark.parametrize("which", [0, 1], ids=["a class", "void"])
 @pytest.mark.parametrize("classes", ["void.json", "none.json"])
 def test_predict_and_label_import_ask_once_and_keep_the_answer(masks: Path, classes: str, which: int) -> None:
@@ -109,6 +146,79 @@ def test_an_answer_can_be_taken_back_with_the_labels(masks: Path) -> None:
     line = shlex.split(re.findall(r"`faultscape (.+?)`", str(refused.value))[0])
     assert main(line) == 0
     assert fs.label.import_(study, str(masks / "truth"), labels="255=a crack").new == FRAMES
+
+
+def test_a_reading_follows_renamed_classes_and_grows_with_the_class_list(masks: Path) -> None:
+    def classes(*names: str) -> str:
+        entries = [{"id": k, "name": name, "color": [20 * k, 9, 9]} for k, name in enumerate(names)]
+        (masks / "list.json").write_text(json.dumps({"classes": entries, "void": [9]}))
+        return str(masks / "list.json")
+
+    study, folder = str(masks / "study"), str(masks / "truth")
+    fs.collect(study, str(masks / "images"), classes=classes("ground", "crack"))
+    fs.label.import_(study, folder, labels="255=crack")
+    fs.collect(study, classes=classes("ground", "split"))
+    assert fs.label.import_(study, folder).unchanged == FRAMES
+    fs.collect(study, classes=classes("ground", "split", "tree"))
+    made.write(masks / "later" / "0.png", np.resize(np.array([0, 255, 2, 7], np.uint8), SHAPE))
+    with pytest.raises(errors.LabellingError, match="differs from how earlier masks"):
+        fs.label.import_(study, str(masks / "later"), labels="255=tree,7=tree")
+    assert fs.label.import_(study, str(masks / "later"), labels="255=split,7=tree").replaced == 1
+    (masks / "seven.json").write_text(json.dumps({"7": "tree", "0": "ground"}))
+    assert fs.label.import_(study, folder, labels=str(masks / "seven.json")).replaced == 1  # 255 as before
+    assert read_settings(Path(study)).truths["labels"].labels["255"] == "split"
+
+
+def test_a_person_who_sends_masks_is_told_what_255_is_and_not_asked(
+    masks: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> tuple[str, ...]:
+        raise AssertionError("decodes every map, for nobody")
+
+    study = masks / "study"
+    fs.collect(str(study), str(masks / "images"), classes=str(masks / "void.json"))
+    with monkeypatch.context() as changed:
+        changed.setattr("faultscape.stages.label.masks.unusual", never)
+        assert import_masks(study, masks / "truth", "labels-ann", "sent by ann").new == FRAMES
+    assert "note: 255 is read as void, as in the class list" in capsys.readouterr().out
+    other = masks / "other"
+    fs.collect(str(other), str(masks / "images"), classes=str(masks / "none.json"))
+    with pytest.raises(errors.LabelMapError, match=r"255 \(not in the class list\)") as refused:
+        import_masks(other, masks / "truth", "labels-ann", "sent by ann")
+    said = str(refused.value)
+    assert "draw each class with its own value (0 ground, 1 a crack), or ask the organiser" in said
+    line = shlex.split(said.partition("import it with: faultscape ")[2])
+    assert main([{"STUDY": str(other), "FILE": str(masks / "truth")}.get(word, word) for word in line]) == 0
+    made.write(masks / "more" / "0.png", lying_masks.white_for_one(np.eye(*SHAPE) > 0))
+    assert import_masks(other, masks / "more", "labels-ann", "sent by ann").replaced == 1  # as was answered
+
+
+def test_a_person_who_sends_masks_of_another_coding_is_sent_to_the_organiser(masks: Path, town: str) -> None:
+    import_masks(Path(town), city(masks / "first", "train ids", range(3)), "labels-ann", "sent by ann")
+    with pytest.raises(errors.LabelMapError, match="earlier maps were read as train ids") as refused:
+        import_masks(Path(town), city(masks / "later", "label ids", range(3)), "labels-ann", "sent by ann")
+    assert "faultscape label import STUDY FILE --truth NAME" in str(refused.value)
+    assert "label remove" not in str(refused.value)
+
+
+def test_an_answer_for_sessions_of_several_people_leaves_out_those_it_contradicts(
+    masks: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, out = str(masks / "study"), masks / "out"
+    fs.collect(study, str(masks / "images"), classes=str(masks / "void.json"))
+    fs.predict(study, {"m": str(masks / "maps-ids"), "n": str(masks / "truth-ids")}, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study, per_class=2)
+    fs.label.export(study, str(out), sessions=fs.SessionRules("ann,ben", session=20))
+    for who, values in {"ann": [0, 255], "ben": [0, 1, 255]}.items():
+        for image in (out / who / "session-01" / "images").iterdir():
+            drawn = out / who / "session-01" / "labels" / f"{image.stem}.png"
+            made.write(drawn, np.resize(np.array(values, np.uint8), SHAPE))
+    fs.label.import_(study, str(out), labels="255=a crack")
+    assert "holds 'a crack' under its own value beside 255" in capsys.readouterr().out
+    assert [*read_settings(Path(study)).truths] == ["labels-ann"]
+    assert main(["label", "import", study, str(out / "ben" / "session-01"), "--truth", "labels-ben"]) == 0
+    assert read_settings(Path(study)).truths["labels-ben"].labels == {}
 
 
 @pytest.mark.parametrize(
@@ -263,3 +373,8 @@ def test_measure_tells_a_class_of_two_that_never_occurs(masks: Path) -> None:
             str(masks / truth), models, classes=str(masks / "void.json"), output=str(masks / truth / "out")
         )
         assert any(said in note for note in found.document["notes"]) == (truth == "ground")
+
+
+def test_several_classes_that_only_models_have_are_told_together() -> None:
+    said = only_predicted("the truth", ["a", "b", "c"], [1, 2], {"m": np.array([0.5, 0.25, 0.25, 0])})
+    assert said == "the truth never has b, c, but models predict them (m on 50 % of the pixels)"

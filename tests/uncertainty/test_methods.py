@@ -313,7 +313,7 @@ def test_odin_moves_the_input_so_that_the_network_is_surer(torch) -> None:
 
 
 def test_the_file_of_a_method_holds_all_of_it_and_hostile_ones_are_refused(torch, tmp_path: Path) -> None:
-    from faultscape.uncertainty.method_files import MethodAbout, read_about
+    from faultscape.uncertainty.method_files import MethodAbout, about_of, read_about
     from faultscape.uncertainty.methods.method import read, write
 
     about = MethodAbout(
@@ -330,6 +330,12 @@ def test_the_file_of_a_method_holds_all_of_it_and_hostile_ones_are_refused(torch
         (tmp_path / name).write_bytes(code)
         with refused(ModelError, r"not the file of a fitted method: .*; fit it again"):
             read_about(tmp_path / name)
+    for name, text, why in (
+        ("list", "[]", "its metadata are not a JSON object"),
+        ("words", '{"method": 3, "options": {"k": []}}', "no valid method, options, layers, network in its"),
+    ):
+        with refused(ModelError, f"not the file of a fitted method: {why}.*; fit it again$"):
+            about_of(text, tmp_path / name)
     with refused(ModelError, "fitted method not found"):
         read(tmp_path / "nothing")
 

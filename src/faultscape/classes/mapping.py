@@ -205,7 +205,7 @@ def of_file(labels: str | None, classes: Classes, names: list[str] | None) -> di
         return {}
     if labels in (LABEL_IDS, TRAIN_IDS) and not Path(labels).exists():
         return _of_coding(labels, classes)
-    known, pairs, out = classes.names, _pairs(labels), dict[str, str]()
+    known, pairs, out = classes.names, pairs_of(labels), dict[str, str]()
     for key, value in (pairs or _read(labels)).items():
         if value != "void" and value not in known:
             raise ClassesError(
@@ -228,10 +228,10 @@ def of_file(labels: str | None, classes: Classes, names: list[str] | None) -> di
     return out
 
 
-def _pairs(labels: str) -> dict[str, str]:
+def pairs_of(labels: str) -> dict[str, str]:
     """Return {label: class} of pairs as an option takes them; none if this is a file's name.
 
-    >>> _pairs("0=road, wet,255=void"), _pairs("labels.json")
+    >>> pairs_of("0=road, wet,255=void"), pairs_of("labels.json")
     ({'0': 'road, wet', '255': 'void'}, {})
     """
     found = re.split(r"(?:^|,)\s*(\d+)=", labels)

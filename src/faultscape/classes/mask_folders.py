@@ -12,6 +12,7 @@ import math
 import os
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -112,6 +113,64 @@ def _values(files: Sequence[str]) -> tuple[set[int], str]:
     return values, ""
 
 
+class TwoReadings(NamedTuple):
+    """What a folder's maps hold that may mean two things: in words, the value, and as ``--labels`` takes it,
+    the class that it may be.
+    """
+
+    found: str
+    value: int
+    pair: str
+    class_: str
+
+
+def two_readings(
+    files: Collection[str],
+    classes: Classes,
+    labels: Mapping[str, str] | None = None,
+    *,
+    known: Iterable[int] = (),
+) -> TwoReadings | None:
+    """Return what may mean two things if all maps hold one class and one value that is void or unknown: a
+    mask of two values, 0 and 255, in which 255 may well be the other class. ``known`` are values that a
+    person has declared.
+    """
+    places = table(classes, labels)
+    held, others = set[int](), set[int]()
+    if len(classes) < 2 or (len(classes) > 2 and len(files) < _FEW):
+        return None
+    maps = PlacedMaps(classes, labels)
+    for file in files:
+        values = _held(maps, file)
+        held.update(values[places[values] < len(classes)].tolist())
+        others.update(values[places[values] >= len(classes)].tolist())
+        if len({*places[[*held]].tolist()}) > 1 or len(others) > 1:
+            return None
+    if not held or not others or others <= {*known}:
+        return None
+    value = others.pop()
+    if places[value] == UNKNOWN and value != _VOID:
+        return None  # a mistake of another kind, which the reader reports
+    place = int(places[min(held)])
+    other = classes.names[1 - place] if len(classes) == 2 else ""
+    also = "void" if places[value] != UNKNOWN else "not in the class list"
+    found = (
+        f"{counted(len(files), 'map holds', 'maps hold')} only {classes.names[place]!r}"
+        f" ({', '.join(map(str, sorted(held)))}) and {value} ({also})"
+    )
+    return TwoReadings(
+        found, value, shlex.quote(f"{value}={other}") if other else f"{value}=CLASS", repr(other or "a class")
+    )
+
+
+def _held(maps: PlacedMaps, file: str) -> np.ndarray:
+    """Return the values of a map; none if it cannot be read, which its reader reports."""
+    try:
+        return np.flatnonzero(np.bincount(maps.values(file).ravel()))
+    except FaultscapeError:
+        return np.array([], np.int64)
+
+
 def ask_about_void(
     where: str,
     files: Collection[str],
@@ -121,38 +180,73 @@ def ask_about_void(
     known: Iterable[int] = (),
     if_void: str = "--labels {}=void",
 ) -> None:
-    """Raise LabelMapError, a question, if all maps hold one class and one value that is void or unknown: a
-    mask of two values, 0 and 255, in which 255 may well be the other class.
-
-    ``known`` are values that a person has declared, which are not asked about; ``if_void`` is the option that
-    declares one void.
+    """Raise LabelMapError, a question, if a value of a folder's maps has `two_readings`; ``if_void`` is the
+    option that declares it void.
     """
-    places = table(classes, labels)
-    held, others = set[int](), set[int]()
-    if len(classes) < 2 or (len(classes) > 2 and len(files) < _FEW):
-        return
-    maps = PlacedMaps(classes, labels)
-    for file in files:
-        try:
-            values = np.flatnonzero(np.bincount(maps.values(file).ravel()))
-        except FaultscapeError:
-            continue  # its reader reports it
-        held.update(values[places[values] < len(classes)].tolist())
-        others.update(values[places[values] >= len(classes)].tolist())
-        if len({*places[[*held]].tolist()}) > 1 or len(others) > 1:
-            return
-    if not held or not others or others <= {*known}:
-        return
-    value = others.pop()
-    if places[value] == UNKNOWN and value != _VOID:
-        return  # a mistake of another kind, which the reader reports
-    place = int(places[min(held)])
-    other = classes.names[1 - place] if len(classes) == 2 else ""
-    also = "void" if places[value] != UNKNOWN else "not in the class list"
-    mapped = shlex.quote(f"{value}={other}") if other else f"{value}=CLASS"
-    raise LabelMapError(
-        f"{where}: {counted(len(files), 'map holds', 'maps hold')} only {classes.names[place]!r}"
-        f" ({', '.join(map(str, sorted(held)))}) and {value} ({also}): if {value} is"
-        f" {repr(other) if other else 'a class'}, give --labels {mapped}; if it is void, give"
-        f" {if_void.format(value)}"
-    )
+    if asked := two_readings(files, classes, labels, known=known):
+        value = asked.value
+        raise LabelMapError(
+            f"{where}: {asked.found}: if {value} is {asked.class_}, give --labels {asked.pair}; if it is"
+            f" void, give {if_void.format(value)}"
+        )
+
+
+def not_meant(
+    folders: Mapping[str, Sequence[str]], classes: Classes, given: Mapping[str, str], pairs: Mapping[str, str]
+) -> dict[str, dict[str, str]]:
+    """Return {folder: {value: class}} of the ``pairs`` of --labels that answer for other folders of a line:
+    those that make 255 or a void value a class which this folder holds under its own value too.
+
+    ``given`` is the whole mapping. A pair counts everywhere unless some folder may be what it answers for,
+    with at most one class beside the value. LabelMapError if another one holds several classes beside it, so
+    that nothing shows which reading is right.
+    """
+    out: dict[str, dict[str, str]] = {where: {} for where in folders}
+    wanted = _about_void(classes, pairs)
+    if not wanted:
+        return out
+    maps = PlacedMaps(classes, given, given=True)
+    held = {where: {v for file in of for v in _held(maps, file).tolist()} for where, of in folders.items()}
+    for value, name in wanted.items():
+        beside = {
+            where: {given.get(str(other), "void") for other in values - {value}} - {"void"}
+            for where, values in held.items()
+            if value in values
+        }
+        meant = [where for where, names in beside.items() if name not in names and len(names) < 2]
+        several = [where for where, names in beside.items() if name not in names and len(names) > 1]
+        if meant and several:
+            raise LabelMapError(
+                f"{several[0]}: holds {value} beside several classes, {meant[0]} beside no more than one, so"
+                f" --labels {shlex.quote(f'{value}={name}')} may be meant for one of them only: if {value} is"
+                f" {name!r} in both, give --labels FILE with a class for each value; if not, replace {value}"
+                " by the class's id in a copy of the maps in which it is one"
+            )
+        for where, names in beside.items() if meant else ():
+            if name in names:
+                out[where][str(value)] = name
+    return out
+
+
+def own_beside(
+    files: Sequence[str], classes: Classes, given: Mapping[str, str], pairs: Mapping[str, str]
+) -> dict[int, str]:
+    """Return {value: class} of the ``pairs`` of --labels that make 255 or a void value a class which these
+    maps hold under its own value too; ``given`` is the whole mapping.
+    """
+    wanted = _about_void(classes, pairs)
+    if not wanted:
+        return {}
+    maps = PlacedMaps(classes, given, given=True)
+    held = {value for file in files for value in _held(maps, file).tolist()}
+    return {
+        value: name
+        for value, name in wanted.items()
+        if value in held and name in {given.get(str(other)) for other in held - {value}}
+    }
+
+
+def _about_void(classes: Classes, pairs: Mapping[str, str]) -> dict[int, str]:
+    """Return the pairs that make 255 or a void value of the class list a class."""
+    numbers = {int(value): name for value, name in pairs.items()}
+    return {v: name for v, name in numbers.items() if name != "void" and (v in classes.void or v == _VOID)}

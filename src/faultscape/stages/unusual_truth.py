@@ -79,7 +79,8 @@ def only_predicted(
     named = ", ".join(names[place] for place in found[:_NAMED])
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     each = ", ".join(f"{model} on {100 * share[found].sum():.0f} %" for model, share in shares.items())
-    return f"{truth} never has {named}{more}, but models predict it ({each} of the pixels)"
+    them = "it" if len(found) == 1 else "them"
+    return f"{truth} never has {named}{more}, but models predict {them} ({each} of the pixels)"
 
 
 def _shares(

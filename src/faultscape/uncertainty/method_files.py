@@ -82,6 +82,10 @@ def line_again(path: Path, about: MethodAbout) -> str:
 
 def not_a_method(path: Path, error: BaseException) -> ModelError:
     """Return the error for a file that does not hold a fitted method."""
-    return ModelError(
-        f"{path}: not the file of a fitted method: {library_text(error, most=200)}; fit it again"
-    )
+    why = library_text(error, most=200)
+    if isinstance(error, pydantic.ValidationError):  # its own words are about Python's types
+        wrong = dict.fromkeys(str(one["loc"][0]) for one in error.errors() if one["loc"])
+        why = (
+            f"no valid {', '.join(wrong)} in its metadata" if wrong else "its metadata are not a JSON object"
+        )
+    return ModelError(f"{path}: not the file of a fitted method: {why}; fit it again")

@@ -183,6 +183,8 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
         model.labels = {label: renamed.get(name, name) for label, name in model.labels.items()}
         if isinstance(said := model.options.get("labels"), dict):
             model.options["labels"] = {word: renamed.get(name, name) for word, name in said.items()}
+    for truth in settings.truths.values():
+        truth.labels = {value: renamed.get(name, name) for value, name in truth.labels.items()}
     settings.classes = new
     settings.only = [name for word in settings.only if (name := renamed.get(word, word)) in new.names]
 

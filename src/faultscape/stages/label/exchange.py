@@ -216,4 +216,4 @@ def import_masks(root: Path, source: Path, truth: str, called: str) -> Imported:
     which the page shows.
     """
     options = ImportOptions(str(source), truth, of_one=True, called=called)
-    return replace(masks.import_(root, options, None), first="", copies=(), unusual=())
+    return replace(masks.import_(root, options, None), first="", copies=())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,14 @@ from pathlib import Path
 import numpy as np
 
 from faultscape.classes.class_lists import allowed, table
-from faultscape.classes.mask_folders import ask_about_void, named_reading, of_label_ids
+from faultscape.classes.mapping import LABEL_IDS
+from faultscape.classes.mask_folders import (
+    ask_about_void,
+    named_reading,
+    of_label_ids,
+    own_beside,
+    two_readings,
+)
 from faultscape.classes.palettes import coded_by_palette
 from faultscape.classes.placed_maps import PlacedMaps
 from faultscape.corpus.matches import fit, one_kind
@@ -27,7 +34,7 @@ from faultscape.errors import CorpusError, ImageError, LabellingError, LabelMapE
 from faultscape.formats.pictures import read_rgb
 from faultscape.labelling.catalogue import FORMATS, MaskFormat
 from faultscape.labelling.format_calls import plain_errors, read_label
-from faultscape.nouns import Classes
+from faultscape.nouns import UNKNOWN, Classes
 from faultscape.prediction.sources.folder import check_values
 from faultscape.study.tables.corpus import Image
 
@@ -52,13 +59,18 @@ class MaskRules:
     """What the values of masks mean: as a person says now (``given``, {value: class or void}), or as masks
     of the same truth were read ``before`` (None: there are none); ``again`` says what to do about masks that
     were read otherwise. ``shows_void`` returns whether earlier masks hold several classes and void, so that
-    no question about void is open.
+    no question about void is open. ``sent`` are masks of a person who cannot give options: void is that of
+    the class list, and a refusal names the line ``by_organiser``, with which the organiser imports them.
+    ``shared`` are pairs of --labels that were given for folders of several people.
     """
 
     given: Mapping[str, str] = field(default_factory=dict)
     before: Mapping[str, str] | None = None
     again: str = ""
     shows_void: Callable[[], bool] = lambda: False
+    sent: bool = False
+    by_organiser: str = ""
+    shared: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -104,13 +116,19 @@ def _meaning(
     if not files:
         return {}, False
     before, given = rules.before, dict(rules.given)
-    if given and before is not None and not np.array_equal(table(classes, given), table(classes, before)):
+    if given and before is not None and _contradicts(table(classes, given), table(classes, before)):
         raise LabellingError(
             f"{path}: --labels differs from how earlier masks of the same truth were read (truths in"
             f" study.toml); {rules.again}"
         )
+    for value, name in own_beside(files, classes, given, rules.shared).items():
+        raise LabellingError(
+            f"{path}: holds {name!r} under its own value beside {value}, so --labels {value}={name} may be"
+            " meant for other folders only; import this folder by itself, or give --labels FILE with a class"
+            " for each value"
+        )
     coding = "" if before is None else named_reading(before)
-    said = given or ({} if before is None or coding else dict(before))
+    said = {**(before or {}), **given} if given else {} if before is None or coding else dict(before)
     if "void" in said.values() and not classes.void:
         raise LabellingError(
             f"{path}: --labels maps to void, but the study's classes have no void id; add one to study.toml,"
@@ -118,9 +136,16 @@ def _meaning(
         )
     mapping = said
     if not said:
-        mapping, note = of_label_ids(str(path), classes, files, every=True, before=coding, again=rules.again)
+        how = f"--labels {LABEL_IDS} reads label ids"
+        otherwise = f"if they are label ids, ask the organiser: {rules.by_organiser}" if rules.sent else how
+        mapping, note = of_label_ids(
+            str(path), classes, files, every=True, before=coding, again=rules.again, otherwise=otherwise
+        )
         print(f"note: {path}: {note}\n" if note else "", end="")
         coded_by_palette(files, classes, mapping)
+    if rules.sent:
+        _tell_void(str(path), files, classes, mapping, map(int, said), rules)
+        return mapping, bool(said)
     void = "--labels {}=void" if classes.void else "--labels {0}=void, with void = [{0}] in study.toml"
     try:
         ask_about_void(str(path), files, classes, mapping, known=map(int, said), if_void=void)
@@ -128,6 +153,36 @@ def _meaning(
         if not rules.shows_void():
             raise
     return mapping, bool(said)
+
+
+def _contradicts(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two tables of places give a value different meanings; what only one of them knows is new."""
+    return bool(((one != other) & (one != UNKNOWN) & (other != UNKNOWN)).any())
+
+
+def _tell_void(
+    path: str,
+    files: Sequence[str],
+    classes: Classes,
+    mapping: Mapping[str, str],
+    known: Iterable[int],
+    rules: MaskRules,
+) -> None:
+    """Print that a value of masks that a person sent is void, if it may also be a class; LabelMapError if it
+    is none of the class list's void values either.
+    """
+    asked = two_readings(files, classes, mapping, known=known)
+    if asked is None:
+        return
+    if asked.value in classes.void:
+        print(f"note: {asked.value} is read as void, as in the class list")
+        return
+    own = ", ".join(f"{id_} {name}" for id_, name in zip(classes.ids[:8], classes.names, strict=False))
+    more = ", ..." if len(classes) > 8 else ""
+    raise LabelMapError(
+        f"{path}: {asked.found}: draw each class with its own value ({own}{more}), or ask"
+        f" the organiser, who can import it with: {rules.by_organiser} --labels {asked.pair}"
+    )
 
 
 def _with_palettes(form: MaskFormat, maps: PlacedMaps) -> MaskFormat:

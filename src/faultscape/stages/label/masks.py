@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from faultscape.classes.mapping import of_file
+from faultscape.classes.mapping import of_file, pairs_of
 from faultscape.corpus.sources import jpegs_instead
 from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
 from faultscape.labelling import discards
@@ -168,7 +168,8 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
         tuple(
             line
             for name, one in kept.items()
-            if one.new or one.replaced
+            # it decodes every map, and says what models predict, which people who draw do not learn
+            if (one.new or one.replaced) and options.called is None
             for line in unusual(root, settings, name)
         ),
     )
@@ -180,12 +181,25 @@ def _rules(root: Path, settings: Settings, options: ImportOptions) -> MaskRules:
     """
     before = settings.truths.get(options.truth) if options.truth in evidence.truths(root) else None
     line = ["faultscape", "label", "remove", str(root), "--all", "--truth", options.truth]
+    shows_void = partial(_shows_void, root, settings, options.truth) if before is not None else lambda: False
+    if options.called is not None:
+        by_organiser = "faultscape label import STUDY FILE --truth"
+        return MaskRules(
+            of_file(options.labels, settings.class_list, None),
+            None if before is None else before.labels,
+            "send masks with the same values, or ask the organiser, who can import them under another name"
+            f" with: {by_organiser} NAME",
+            shows_void,
+            sent=True,
+            by_organiser=f"{by_organiser} {shlex.quote(options.truth)}",
+        )
     return MaskRules(
         of_file(options.labels, settings.class_list, None),
         None if before is None else before.labels,
         f"import them under another name (--truth NAME), or take back the earlier ones with"
         f" `{shlex.join(line)}` and import all in one folder",
-        partial(_shows_void, root, settings, options.truth) if before is not None else lambda: False,
+        shows_void,
+        shared=pairs_of(options.labels or "") if options.of_one else {},
     )
 
 

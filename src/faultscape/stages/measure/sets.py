@@ -16,12 +16,21 @@ from typing import Any
 
 from faultscape import plug
 from faultscape.arguments import place_text
-from faultscape.classes.mapping import of_file
-from faultscape.classes.mask_folders import ask_about_void, of_label_ids
+from faultscape.classes.mapping import of_file, pairs_of
+from faultscape.classes.mask_folders import ask_about_void, not_meant, of_label_ids
 from faultscape.classes.palettes import coded_by_palette
 from faultscape.corpus import matches, sources
 from faultscape.corpus.groups import assign_groups
-from faultscape.errors import CorpusError, ModelError, OptionError, StudyError, closest, counted, shortened
+from faultscape.errors import (
+    CorpusError,
+    LabelMapError,
+    ModelError,
+    OptionError,
+    StudyError,
+    closest,
+    counted,
+    shortened,
+)
 from faultscape.formats.scores import SCORE_ENDINGS
 from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
@@ -115,22 +124,7 @@ def of_files(
     given = of_file(place_text(rules.labels), classes, None) if classes else {}
     noted: dict[str, list[str]] = {}
 
-    def reading(where: str, of: Sequence[str]) -> dict[str, str]:
-        """Return what the values of one folder mean, which must be certain."""
-        if classes is None:
-            return {}
-        labels, note = (given, "") if given else of_label_ids(where, classes, of)
-        if note:
-            noted.setdefault(note, []).append(where)
-        if regions != "given":
-            if not given:
-                coded_by_palette(of, classes, labels)
-            known = {*map(int, given), *ignore}
-            ask_about_void(where, of, classes, labels, known=known, if_void="--ignore {}")
-        return labels
-
-    of_truth = Source(truth, reading(truth, [*files.values()]), [files[i] for i in ids], given=bool(given))
-    out: dict[str, Source] = {}
+    matched: dict[str, dict[str, str]] = {}
     for model, source in models.items():
         check_name(model)
         path = Path(source)
@@ -142,9 +136,47 @@ def of_files(
         if not path.exists():
             raise ModelError(f"{model}={source}: there is no such folder")
         maps = path / "labels" if (path / "labels").is_dir() else path
-        matched = _matched(model, maps, ids, sources.MAP_ENDINGS, say)
-        labels = reading(f"{model}={source}", [*matched.values()])
-        out[model] = Source(source, labels, [matched.get(i) for i in ids], given=bool(given))
+        matched[model] = _matched(model, maps, ids, sources.MAP_ENDINGS, say)
+    folders = {truth: [*files.values()]}
+    folders |= {f"{model}={models[model]}": [*found.values()] for model, found in matched.items()}
+    pairs = pairs_of(place_text(rules.labels) or "") if given else {}
+    elsewhere = not_meant(folders, classes, given, pairs) if classes and regions != "given" else {}
+    asked: dict[str, str] = {}
+
+    def reading(where: str) -> dict[str, str]:
+        """Return what the values of one folder mean; a question is kept in ``asked``."""
+        if classes is None:
+            return {}
+        of = folders[where]
+        labels, note = (given, "") if given else of_label_ids(where, classes, of)
+        if note:
+            noted.setdefault(note, []).append(where)
+        for value, class_ in elsewhere.get(where, {}).items():
+            # void of the class list stays void in a mapping that lacks it
+            labels = {other: name for other, name in labels.items() if other != value}
+            note = (
+                f"--labels {value}={class_} is not used, because these maps hold {class_!r} as its own value"
+            )
+            noted.setdefault(f"{note} beside {value}", []).append(where)
+        if regions != "given":
+            if not given:
+                coded_by_palette(of, classes, labels)
+            known = {*map(int, given), *ignore}
+            try:
+                ask_about_void(where, of, classes, labels, known=known, if_void="--ignore {}")
+            except LabelMapError as question:
+                asked[where] = str(question)
+        return labels
+
+    of_truth = Source(truth, reading(truth), [files[i] for i in ids], given=bool(given))
+    out: dict[str, Source] = {}
+    for model, source in models.items():
+        labels = reading(f"{model}={source}")
+        out[model] = Source(source, labels, [matched[model].get(i) for i in ids], given=bool(given))
+    if asked:
+        first, *others = asked
+        also = f" (likewise {', '.join(others)}, for which the answer counts too)" if others else ""
+        raise LabelMapError(f"{first}{also}: {asked[first].removeprefix(f'{first}: ')}")
     for kind, named in scores.items():
         for model, source in named.items():
             if kind != "anomaly" and model not in models:
@@ -154,10 +186,10 @@ def of_files(
                 )
             if not Path(source).exists():
                 raise ModelError(f"--{kind} {model}={source}: there is no such folder")
-            matched = _matched(model, source, ids, SCORE_ENDINGS, say)
+            found_scores = _matched(model, source, ids, SCORE_ENDINGS, say)
             known_so_far = out.get(check_name(model), Source(source))
             out[model] = replace(
-                known_so_far, scores={**known_so_far.scores, kind: [matched.get(i) for i in ids]}
+                known_so_far, scores={**known_so_far.scores, kind: [found_scores.get(i) for i in ids]}
             )
     if not out:
         raise ModelError("no model given; give NAME=MAPS, or --anomaly NAME=SCORES")

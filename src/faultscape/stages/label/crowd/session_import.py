@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from faultscape.classes.class_lists import narrow, table
-from faultscape.classes.mapping import of_file
+from faultscape.classes.mapping import of_file, pairs_of
 from faultscape.errors import CorpusError, FaultscapeError, LabellingError, LabelMapError, counted
 from faultscape.labelling import answers
 from faultscape.labelling.catalogue import FORMATS, BundleFormat, MaskFormat
@@ -156,5 +156,5 @@ def _read(
             for id_, reader in mine.items()
         }
     masks_of = [one for one in formats if isinstance(one, MaskFormat)]
-    rules = MaskRules(of_file(options.labels, classes, None))
+    rules = MaskRules(of_file(options.labels, classes, None), shared=pairs_of(options.labels or ""))
     return readers(folder, images, options.pattern, masks_of, classes, rules).readers
