@@ -308,8 +308,10 @@ class Slots:
 
     @property
     def spares(self) -> int:
-        """How many rows follow the chosen ones, as replacements for discarded images."""
-        return len(self.rows) - len(self.chosen)
+        """How many rows follow the chosen ones, as replacements for discarded images, without those that the
+        cap keeps out until a label is freed.
+        """
+        return sum(self.depth < row.place <= KEPT_OUT for row in self.rows)
 
     @property
     def duels(self) -> tuple[Slot, ...]:

@@ -8,6 +8,7 @@ import csv
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, SelectionError
+from faultscape.selection import classifier_duels
 from faultscape.stages.classifier_answers import read_label_sets
 from faultscape.stages.given_options import group_options
 from faultscape.study.answers.labels import Answers
@@ -144,6 +146,16 @@ def test_more_places_extend_a_selection_and_leave_its_rows(
     ):
         with pytest.raises((SelectionError, OptionError), match=r"is fixed: use --as NAME|needs a hierarchy"):
             fs.select(study, **group_options(fs.select, options))  # type: ignore[arg-type]
+
+
+def test_an_extension_says_how_many_slots_near_duplicates_move_as_its_printed_line_does(
+    study: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawn = classifier_duels.slots
+    monkeypatch.setattr(classifier_duels, "slots", lambda *given: replace(drawn(*given), moved=7))
+    for top in (3, 6):
+        assert fs.select(study, top=top).moved == 7
+        assert "near-duplicates: 7 slots" in capsys.readouterr().out
 
 
 def test_another_model_adds_its_pairs_alone(tables: Path, study: str) -> None:

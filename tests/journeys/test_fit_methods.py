@@ -4,11 +4,14 @@ and by Python.
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from safetensors.torch import load_file, save_file
 
 import faultscape as fs
 from faultscape.errors import ModelError, OptionError
@@ -16,6 +19,8 @@ from faultscape.stages import graph
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
+from faultscape.uncertainty.method_files import about_text, read_about
+from flipped_bits import flip
 from made_methods import METHODS, QUICK, fitted, kept
 from made_training import FEW, ONE, Trained, doubt_of
 from refusals import refused, told
@@ -141,6 +146,19 @@ def test_a_network_in_a_file_of_your_own_can_be_fitted_before_it_is_predicted(
         return [(one.state, one.why) for one in held if one.name == "mine/knn"]
 
     assert methods() == [("done", ())]
+    path = Path(study, "methods", "mine", "knn.safetensors")
+    whole = flip(path)
+    says = r"knn\.safetensors: is damaged \(its checksum is wrong\); fit it again: `(.*)`$"
+    with refused(ModelError, says) as caught:
+        fs.predict(study, {"mine": source}, scorer=["knn"], engine="local")
+    found = re.search(says, str(caught.value))
+    assert found is not None
+    assert f" --model mine={source} " in f"{found[1]} "
+    told(*shlex.split(found[1])[1:])
+    assert path.read_bytes() == whole
+    save_file(load_file(path), path, {"about": about_text(read_about(path))})
+    assert methods() == [("stale", ("an earlier version fitted it",))]
+    path.write_bytes(whole)
     fs.predict(study, {"mine": source}, scorer=["knn"], engine="local")
     assert methods() == [("done", ())]
     again = fs.fit(study, "knn", model={"mine": source})
@@ -151,6 +169,9 @@ def test_a_network_in_a_file_of_your_own_can_be_fitted_before_it_is_predicted(
     (tmp_path / "other.py").write_text(TOKENS)
     with refused(ModelError, f"--model mine={tmp_path}/other.py:net: the study has a model mine already, "):
         fs.fit(study, "knn", model=f"mine={tmp_path}/other.py:net")
+    says = f"--model plain={source}: the study has a trained network plain already; give --model plain"
+    with refused(ModelError, says):  # `status` would take one for the other
+        fs.fit(study, "knn", model=f"plain={source}")
     with refused(
         ModelError, "late is not predicted yet, and a temperature is kept with a model of the study"
     ):

@@ -92,6 +92,7 @@ def test_slots_that_near_duplicates_move_are_counted(
     )
     assert (one.moved, every.moved) == (0, 0)
     assert "near-duplicates:" not in capsys.readouterr().out
+    assert fs.select(study, as_="one", per_class=3).moved == moved  # of an extension all that now stand
 
 
 def test_of_near_duplicates_in_a_cell_the_best_alone_stays(twins: made.Corpus, tmp_path: Path) -> None:

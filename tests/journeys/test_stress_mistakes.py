@@ -301,7 +301,7 @@ def test_images_are_written_to_no_folder_of_other_files(
     }
     for kind, words in lines.items():
         said = refused_line("stress", kind, study, *words, "--write", str(corpus.photos))
-        assert "has files that `faultscape stress` did not write (part0, ...)" in said
+        assert "has files (part0, ...) and no .made.json, the mark of `faultscape stress`;" in said
         assert "give a new or an empty folder" in said
     assert made.bytes_under(corpus.root, "photos") == before
     assert not read_stress(Path(study)).sets

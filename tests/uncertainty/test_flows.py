@@ -235,21 +235,6 @@ def test_eq_8_takes_the_minimum_of_what_is_printed_and_divides_by_features_on_re
     assert method_named("flow").options["per_feature"] is False
 
 
-def test_a_flow_of_an_earlier_version_scores_as_it_was_fitted(torch, tmp_path: Path) -> None:
-    """Its file does not record the division, which was always done then."""
-    from faultscape.prediction.doubt_methods.beside_network import built
-    from faultscape.uncertainty.method_files import MethodAbout
-    from faultscape.uncertainty.methods.method import write
-
-    values = torch.randn(400, 4)
-    flow, method = trained(values)
-    options = {"epsilon": 0.0, "blocks": 2, "width": 8, "depth": 1}
-    write(tmp_path / "flow.safetensors", MethodAbout("flow", options, ("layer",), "digest"), method.tensors())
-    grid = values[:6].T.reshape(1, 4, 2, 3)
-    (found,) = built(tmp_path / "flow.safetensors").values([grid], grid)
-    torch.testing.assert_close(found.ravel(), flow.normalised_nll(values[:6]) / 4, rtol=1e-4, atol=1e-5)
-
-
 def test_the_normalised_likelihood_of_what_was_learnt_has_mean_0(torch) -> None:
     """S4 eq. 8."""
     values = torch.randn(1200, 6) @ torch.randn(6, 6)

@@ -17,6 +17,8 @@ from faultscape.uncertainty.methods.catalogue import METHODS
 from flipped_bits import flip, flipped
 from refusals import refused
 
+DAMAGED = "is damaged (its checksum is wrong)"
+
 
 @pytest.fixture
 def torch():
@@ -40,9 +42,9 @@ def test_a_file_is_whole_until_any_bit_of_it_flips(torch, tmp_path: Path, text: 
     assert sealed_files.read_text(path) == text
     for place in range(len(data)):
         bit = int(np.random.default_rng(place).integers(8))
-        assert not sealed_files.is_whole(io.BytesIO(flipped(data, place, bit))), (place, bit)
+        assert sealed_files.fault(io.BytesIO(flipped(data, place, bit))) == DAMAGED, (place, bit)
     for other in (data[:-1], data + b" ", data[: len(data) // 2], b""):
-        assert not sealed_files.is_whole(io.BytesIO(other))
+        assert sealed_files.fault(io.BytesIO(other)) == DAMAGED
 
 
 def test_the_same_tensors_are_the_same_bytes_and_any_reader_of_them_reads_on(torch, tmp_path: Path) -> None:
@@ -58,8 +60,11 @@ def test_the_same_tensors_are_the_same_bytes_and_any_reader_of_them_reads_on(tor
 def test_a_file_without_a_checksum_is_not_whole(torch, tmp_path: Path) -> None:
     from safetensors.torch import save_file
 
-    save_file(tensors_of(torch), tmp_path / "file")
-    assert not sealed_files.is_whole(io.BytesIO((tmp_path / "file").read_bytes()))
+    for metadata in (None, {"about": '{"key": "abc"}'}):
+        save_file(tensors_of(torch), tmp_path / "file", metadata)
+        data = (tmp_path / "file").read_bytes()
+        assert sealed_files.fault(io.BytesIO(data)) == "has no checksum, so an earlier version made it"
+        assert not sealed_files.is_sealed(tmp_path / "file")
 
 
 @pytest.mark.parametrize("name", [method.name for method in METHODS])
@@ -79,6 +84,43 @@ def test_a_flipped_bit_of_a_fitted_method_is_refused_with_the_line_that_fits_it_
     says = re.escape(f"{path}: is damaged (its checksum is wrong); fit it again: `{line}`")
     with refused(ModelError, f"^{says}$"):
         built(path)
+
+
+def test_a_fitted_method_of_an_earlier_version_is_refused_with_the_line_that_fits_it_again(
+    torch, tmp_path: Path
+) -> None:
+    """Its file has no checksum, and so no wrong one."""
+    from safetensors.torch import save_file
+
+    from faultscape.prediction.doubt_methods.beside_network import built
+    from faultscape.uncertainty.method_files import MethodAbout, about_text
+
+    path = tmp_path / "study" / "methods" / "net" / "flow.safetensors"
+    path.parent.mkdir(parents=True)
+    said = {"arguments": {"layer": ["a.b"]}, "source": "/my net.pt2"}
+    about = MethodAbout("flow", {"epsilon": 0.0}, ("a.b",), "abc", provenance=said)
+    save_file({"keys": torch.rand(8, 3)}, path, {"about": about_text(about)})
+    line = f"faultscape fit {tmp_path}/study flow --model 'net=/my net.pt2' --layer a.b"
+    says = re.escape(f"{path}: has no checksum, so an earlier version made it; fit it again: `{line}`")
+    with refused(ModelError, f"^{says}$"):
+        built(path)
+
+
+def test_trained_weights_of_an_earlier_version_are_refused_with_the_line_that_trains_them_again(
+    tmp_path: Path,
+) -> None:
+    import torch
+    from safetensors.torch import save_file
+
+    from faultscape.uncertainty import description as d
+
+    path = tmp_path / "study" / "models" / "net" / d.WEIGHTS
+    path.parent.mkdir(parents=True)
+    save_file({"weight": torch.zeros(3)}, path)
+    line = f"faultscape train {tmp_path}/study net"
+    says = f"{path}: has no checksum, so an earlier version made it; train the network again: `{line}`"
+    with refused(ModelError, f"^{re.escape(says)}$"):
+        d.load_weights(torch.nn.Linear(1, 1), path)
 
 
 def test_a_flipped_bit_of_trained_weights_is_refused_with_the_line_that_trains_them_again(

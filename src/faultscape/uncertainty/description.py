@@ -248,17 +248,14 @@ def load_weights(net: nn.Module, path: Path) -> None:
 
     try:
         data = path.read_bytes()
-        whole = sealed_files.is_whole(io.BytesIO(data))
-        state = of_bytes(data) if whole else {}
+        fault = sealed_files.fault(io.BytesIO(data))
+        state = {} if fault else of_bytes(data)
     except FileNotFoundError:
         raise ModelError(f"{path}: file not found; the weights of the network are missing") from None
     except Exception as error:  # noqa: BLE001 - safetensors raises an error of its own
         raise ModelError(f"{path}: not valid weights: {library_text(error, most=200)}") from None
-    if not whole:
-        raise ModelError(
-            f"{path}: is damaged (its checksum is wrong); train the network again:"
-            f" `{_line_again(path.parent)}`"
-        )
+    if fault:
+        raise ModelError(f"{path}: {fault}; train the network again: `{_line_again(path.parent)}`")
     if why := differing(dict(net.state_dict()), state):
         raise ModelError(f"{path}: the weights do not match the network: {why}")
     net.load_state_dict(state)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pydantic
 
-from faultscape.errors import ModelError, library_text
+from faultscape.errors import FaultscapeError, ModelError, library_text
+from faultscape.study.settings import read_settings
 from faultscape.terminal_lines import option_words
 from faultscape.uncertainty import sealed_files
 
@@ -75,9 +77,20 @@ def read_about(path: Path) -> MethodAbout:
 
 def line_again(path: Path, about: MethodAbout) -> str:
     """Return the command that fits the method of a file again."""
-    given = about.provenance.get("arguments")
-    words = option_words({"model": path.parent.name, **(given if isinstance(given, dict) else {})})
-    return " ".join(["faultscape fit", shlex.quote(str(path.parents[2])), about.method, *words])
+    study, known = path.parents[2], list[str]()
+    with suppress(FaultscapeError):  # a damaged study.toml has an error of its own
+        known = [*read_settings(study).models]
+    return fit_line(shlex.quote(str(study)), path.parent.name, about, known)
+
+
+def fit_line(study: str, model: str, about: MethodAbout, known: Collection[str]) -> str:
+    """Return the command that fits a method again to a model of a study, which is quoted for a shell; a model
+    that is not one of the ``known`` ones is given with the source that was recorded.
+    """
+    given, source = about.provenance.get("arguments"), about.provenance.get("source")
+    named = f"{model}={source}" if source and model not in known else model
+    words = option_words({"model": named, **(given if isinstance(given, dict) else {})})
+    return " ".join(["faultscape fit", study, about.method, *words])
 
 
 def not_a_method(path: Path, error: BaseException) -> ModelError:

@@ -58,7 +58,7 @@ def built(path: Path) -> Fitted:
     try:
         method = method_named(about.method)
         method.check(about.options)
-        return method.build(about.layers, {**method.options, **method.unrecorded, **about.options}, tensors)
+        return method.build(about.layers, {**method.options, **about.options}, tensors)
     except (OptionError, MetricError, KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
         raise not_a_method(path, error) from None
 

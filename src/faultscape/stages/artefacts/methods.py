@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from faultscape.errors import ModelError
-from faultscape.nouns import JsonObject
 from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of
 from faultscape.stages.artefacts import labels, networks
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of
-from faultscape.terminal_lines import option_words
-from faultscape.uncertainty.method_files import ENDING, MethodAbout, read_about
+from faultscape.uncertainty.method_files import ENDING, MethodAbout, fit_line, read_about
+from faultscape.uncertainty.sealed_files import is_sealed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +70,9 @@ def _instances(snapshot: Snapshot) -> list[str]:
 
 def _made_from(snapshot: Snapshot, name: str) -> dict[str, str]:
     held = _provenance(snapshot, name)
-    return {"file": "damaged"} if held is None else dict(held["inputs"])
+    if held is None:
+        return {"file": "damaged"}
+    return {**held["inputs"], **({} if is_sealed(_path(snapshot, name)) else {METHOD: "0"})}
 
 
 def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
@@ -96,13 +97,8 @@ def again(snapshot: Snapshot, name: str) -> Again:
 
 def _line(snapshot: Snapshot, name: str) -> str:
     about = _about(snapshot, name)
-    if about is None:
-        return ""
     model = name.partition("/")[0]
-    if model not in snapshot.settings.models and (source := about.provenance.get("source")):
-        model = f"{model}={source}"
-    given: JsonObject = {"model": model, **again(snapshot, name).options}
-    return " ".join([f"faultscape fit {snapshot.place} {about.method}", *option_words(given)])
+    return "" if about is None else fit_line(snapshot.place, model, about, snapshot.settings.models)
 
 
 def _describe(snapshot: Snapshot, name: str) -> str:

@@ -22,6 +22,7 @@ from faultscape.stages.snapshot import Snapshot
 from faultscape.stages.withheld import find_withheld
 from faultscape.study.parts import key_of
 from faultscape.terminal_lines import option_words
+from faultscape.uncertainty.sealed_files import is_sealed
 
 METHOD_NUMBER = 3  # raised when the same options give a different training
 MODELS, NETWORK, WEIGHTS, BEGUN, OWN_FILE = (
@@ -101,6 +102,8 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
         if held is None
         else {str(key): str(value) for key, value in held["inputs"].items()}
     )
+    if not is_sealed(folder / WEIGHTS):
+        inputs[METHOD] = "0"
     return {**inputs, **({"begun": "again"} if (folder / BEGUN).is_file() else {})}
 
 

@@ -103,7 +103,19 @@ def known_source(root: Path, settings: Settings, name: str, given: str | None = 
             f"--model {name}={given}: the study has a model {name} already, {held.source}; give --model"
             f" {name} to fit to that, or another name"
         )
+    folder = root / "models" / name
+    if held is None and (folder / descriptions.NETWORK).is_file() and not _is_inside(source, folder):
+        raise ModelError(
+            f"--model {name}={given}: the study has a trained network {name} already; give --model {name} to"
+            " fit to that, or another name"
+        )
     return source
+
+
+def _is_inside(source: str, folder: Path) -> bool:
+    """Whether a source is a folder, or a function of a file in it."""
+    file = source.rpartition(":")[0] or source
+    return any(Path(place).resolve().is_relative_to(folder.resolve()) for place in (source, file))
 
 
 def _trained(root: Path, settings: Settings, name: str) -> str:

@@ -44,7 +44,7 @@ from faultscape.stages.statistics import WITH_CONFIDENCE, basis, state_of_stored
 from faultscape.study.folder import check_name
 from faultscape.study.parts import key_of, read_manifest
 from faultscape.study.settings import ModelSettings, class_settings, read_settings
-from faultscape.study.tables import label_maps, outputs
+from faultscape.study.tables import label_maps, outputs, pixel_counts
 from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
 
 SHARD = 64
@@ -309,11 +309,7 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
         if not any(parts[p].rows for p in map(part_name, spans) if p in parts)
     }
     absent = tuple(sorted(lacking)) if set_ else ()
-    dropped = [
-        name
-        for name in absent
-        if any((part := maps[name].get(part_name(number))) and not part.failures for number in spans)
-    ]
+    dropped = [name for name in absent if pixel_counts.dropped(root, name, spans)]
     line = _line_of_maps(root, settings.models, set_, absent, dropped) if absent else ""
     if absent and len(absent) == len(maps):
         why = (

@@ -34,7 +34,7 @@ from faultscape.study.folder import check_name, existing, refuse_twin
 from faultscape.study.lock import changing, writing
 from faultscape.study.parts import read_manifest
 from faultscape.study.store import is_address
-from faultscape.study.tables import label_maps, outputs
+from faultscape.study.tables import label_maps, outputs, pixel_counts
 from faultscape.study.tables.corpus import shard_sizes
 from faultscape.study.tables.logs import Timing, log, read_failures
 
@@ -82,7 +82,7 @@ def predict_models(options: PredictOptions) -> Predicted:
             empty = [
                 name
                 for name, (maps, _) in counts.items()
-                if (maps == 0 and not (options.sets and shard.dropped(root, name)))
+                if (maps == 0 and not (options.sets and pixel_counts.dropped(root, name)))
                 or name in takeover.refused
             ]
             unusable = bool(given) and not options.shard and len(empty) == len(counts)
@@ -110,7 +110,7 @@ def predict_models(options: PredictOptions) -> Predicted:
         raise ModelError(f"{why}{kept_text(root, before, sorted(takeover.refused))}")
     if unusable:
         raise ModelError(_unusable_text(root, given, fresh, what))
-    dropped = {name: shard.dropped(root, name) for name in given} if options.measure else {}
+    dropped = {name: pixel_counts.dropped(root, name) for name in given} if options.measure else {}
     return Predicted(options.study, counts, renamed, tuple(removed), f"{what}s", dropped)
 
 

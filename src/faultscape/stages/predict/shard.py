@@ -31,7 +31,7 @@ from faultscape.study.spool import Spool, holds_more_than_its_key
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import Image, part_name, read_corpus
 from faultscape.study.tables.logs import Failure, Timing, replace_failures
-from faultscape.study.tables.pixel_counts import MAPS, counts_folder
+from faultscape.study.tables.pixel_counts import counts_folder
 from faultscape.study.tables.removed_images import removed_by_shard, whole_shard
 
 TITLE = "predict"  # of its progress bar and receipts
@@ -269,13 +269,6 @@ def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
         if n in removed and (part := manifest.get(part_name(n))):
             idle += len(gone & set(label_maps.read_ids(where, n, part)))
     return sum(part.rows for part in entries) - idle, len(failures)
-
-
-def dropped(root: Path, name: str) -> int:
-    """Return the number of images whose maps were counted but not kept."""
-    maps = read_manifest(label_maps.predictions(root, name))
-    counts = read_manifest(counts_folder(root, name, MAPS))
-    return sum(part.rows for number, part in counts.items() if number in maps and not maps[number].rows)
 
 
 def unmeasured(

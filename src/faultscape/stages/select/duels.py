@@ -93,7 +93,8 @@ def duels(root: Path, name: str, options: SelectOptions) -> Slots:
         tell_ties(result.tied, len(result.chosen), define)
         tell_moved(result.moved)
         if old is not None:
-            result = Slots(models, define, old[0].rows + extended(old[0], result), result.tied)
+            rows = old[0].rows + extended(old[0], result)
+            result = Slots(models, define, rows, result.tied, result.moved)
         _tell_piles(result)
         if anew:
             print(replace_selection(root, result, drawn_from, name))

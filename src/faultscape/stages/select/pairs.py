@@ -98,7 +98,8 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
         tell_ties(result.tied, len(result.chosen), define)
         tell_moved(result.moved)
         if old is not None:
-            result = Slots(models, define, old[0].rows + extended(old[0], result), result.tied)
+            rows = old[0].rows + extended(old[0], result)
+            result = Slots(models, define, rows, result.tied, result.moved)
         if old is None:
             print(
                 f"distance: {kind}"

@@ -23,7 +23,7 @@ NOTES = ".made.json"  # marks a folder that we wrote, and holds the digests of i
 
 
 def refuse_place(study: str, write: str | None) -> None:
-    """Raise OptionError for an output folder inside the study, or with files that we did not write: its files
+    """Raise OptionError for an output folder inside the study, or with files and without our mark: its files
     could be mixed up with the output, or overwritten by it.
     """
     if not write:
@@ -35,8 +35,8 @@ def refuse_place(study: str, write: str | None) -> None:
         held = [path.name for path in folder.iterdir() if not path.name.startswith(TEMPORARY)]
         if held and NOTES not in held:
             raise OptionError(
-                f"--write {write}: has files that `faultscape stress` did not write ({min(held)}"
-                f"{', ...' if len(held) > 1 else ''}); give a new or an empty folder"
+                f"--write {write}: has files ({min(held)}{', ...' if len(held) > 1 else ''}) and no {NOTES},"
+                " the mark of `faultscape stress`; give a new or an empty folder"
             )
 
 

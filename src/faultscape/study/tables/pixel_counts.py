@@ -11,7 +11,7 @@ manifest's key identifies what a part was made from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from faultscape.study.folder import check_name
 from faultscape.study.parts import Part, put_part, read_manifest, read_part
+from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
 
 MAPS = "maps"
@@ -55,6 +56,14 @@ class MapCounts:
 def counts_folder(root: Path, name: str, kind: str) -> Path:
     """Return the folder of a kind of a model's counts."""
     return root / "reliability" / "counts" / check_name(name) / kind
+
+
+def dropped(root: Path, name: str, shards: Collection[int] | None = None) -> int:
+    """Return the number of images, of all or some shards, whose maps were counted but not kept."""
+    maps = read_manifest(label_maps.predictions(root, name))
+    wanted = maps.keys() if shards is None else maps.keys() & set(map(part_name, shards))
+    counts = read_manifest(counts_folder(root, name, MAPS))
+    return sum(part.rows for number, part in counts.items() if number in wanted and not maps[number].rows)
 
 
 def put_map_counts(where: Path, shard: int, rows: Mapping[str, MapCounts]) -> str:

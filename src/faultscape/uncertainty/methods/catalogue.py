@@ -24,10 +24,7 @@ TUNED = "tuned-with-ood"
 
 @dataclass(frozen=True)
 class Method:
-    """A method: its ``formula`` in the documentation's notation, and ``place``, ``module:class``.
-
-    ``unrecorded`` are the values of options that files of earlier versions do not record.
-    """
+    """A method: its ``formula`` in the documentation's notation, and ``place``, ``module:class``."""
 
     name: str
     title: str
@@ -39,7 +36,6 @@ class Method:
     source: str = ""
     learns: bool = True
     signed: bool = False
-    unrecorded: Mapping[str, Value] = field(default_factory=dict)
 
     @property
     def build(self) -> Any:
@@ -149,7 +145,6 @@ METHODS: tuple[Method, ...] = (
         {"epsilon": (0.0, 0.05, 0.1, 0.2, 0.25, 0.5)},
         "Blum et al. 2021, section 4.2, eq. 6 to 8",
         signed=True,
-        unrecorded={"per_feature": True},
     ),
 )
 

@@ -67,11 +67,9 @@ def read(path: Path) -> tuple[MethodAbout, dict[str, Tensor]]:
     about = read_about(path)
     try:
         with path.open("rb") as stream:
-            whole = sealed_files.is_whole(stream)
-        if not whole:
-            raise ModelError(
-                f"{path}: is damaged (its checksum is wrong); fit it again: `{line_again(path, about)}`"
-            )
+            fault = sealed_files.fault(stream)
+        if fault:
+            raise ModelError(f"{path}: {fault}; fit it again: `{line_again(path, about)}`")
         with safe_open(path, "pt") as file:
             return about, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dict
     except (SafetensorError, OSError) as error:

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from faultscape.errors import ModelError
+from faultscape.errors import ModelError, library_text
 from faultscape.uncertainty import sealed_files
 from faultscape.uncertainty.description import differing
 
@@ -71,16 +71,18 @@ def read(
     from safetensors import SafetensorError, safe_open
 
     for path in reversed(found(folder, key)):
+        fault, about, tensors = "", dict[str, Any](), dict[str, torch.Tensor]()
         try:
             with path.open("rb") as stream:
-                whole = sealed_files.is_whole(stream)
-            about = json.loads(sealed_files.read_text(path)) if whole else {}
-            with safe_open(path, "pt") as file:
-                tensors = {name: file.get_tensor(name) for name in file.keys()} if whole else {}  # noqa: SIM118 - no dict
-        except (SafetensorError, OSError, ValueError):
-            whole, about, tensors = False, {}, {}
-        if not whole:
-            say(f"note: {path} is damaged (its checksum is wrong); going on from the checkpoint before it")
+                fault = sealed_files.fault(stream)
+            if not fault:
+                about = json.loads(sealed_files.read_text(path))
+                with safe_open(path, "pt") as file:
+                    tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dict
+        except (SafetensorError, OSError, ValueError) as error:
+            fault = fault or f"cannot be read ({library_text(error)})"
+        if fault:
+            say(f"note: {path} {fault}; going on from the checkpoint before it")
             continue
         if about.get("key") != key:
             continue
