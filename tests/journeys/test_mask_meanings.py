@@ -137,6 +137,19 @@ def test_predict_and_label_import_ask_once_and_keep_the_answer(masks: Path, clas
     assert settings.models["m"].labels["255"] == settings.truths["labels"].labels["255"] == means
 
 
+def test_masks_of_0_and_255_follow_earlier_ones_with_several_classes_and_void_and_are_told_so(
+    masks: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = str(masks / "study")
+    fs.collect(study, str(masks / "images"), classes=str(masks / "void.json"))
+    made.write(masks / "first" / "0.png", np.resize(np.array([0, 1, 255], np.uint8), SHAPE))
+    fs.label.import_(study, str(masks / "first"))
+    say = "each mask holds one class and void alone, as earlier masks of this truth say"
+    assert say not in capsys.readouterr().out
+    fs.label.import_(study, str(masks / "truth"))
+    assert f"note: {masks / 'truth'}: {say}" in capsys.readouterr().out
+
+
 def test_an_answer_can_be_taken_back_with_the_labels(masks: Path) -> None:
     study = str(masks / "study")
     fs.collect(study, str(masks / "images"), classes=str(masks / "void.json"))

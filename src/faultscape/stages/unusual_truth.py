@@ -78,7 +78,8 @@ def only_predicted(
         return ""
     named = ", ".join(names[place] for place in found[:_NAMED])
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    each = ", ".join(f"{model} on {100 * share[found].sum():.0f} %" for model, share in shares.items())
+    on = {model: share[found].sum() for model, share in shares.items()}
+    each = ", ".join(f"{model} on {100 * part:.0f} %" for model, part in on.items() if part >= 0.005)
     them = "it" if len(found) == 1 else "them"
     return f"{truth} never has {named}{more}, but models predict {them} ({each} of the pixels)"
 

@@ -152,6 +152,10 @@ def _meaning(
     except LabelMapError:
         if not rules.shows_void():
             raise
+        if len(files) > 2:  # of one or two masks it is to be expected
+            print(
+                f"note: {path}: each mask holds one class and void alone, as earlier masks of this truth say"
+            )
     return mapping, bool(said)
 
 
