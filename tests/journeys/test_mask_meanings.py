@@ -182,6 +182,22 @@ def test_a_reading_follows_renamed_classes_and_grows_with_the_class_list(masks: 
     assert read_settings(Path(study)).truths["labels"].labels["255"] == "split"
 
 
+def test_a_reading_with_a_class_that_is_gone_is_explained_and_can_be_replaced(masks: Path) -> None:
+    study, folder = str(masks / "study"), str(masks / "truth")
+    for k, (name, second) in enumerate({"old": "crack", "new": "split"}.items()):  # of other colours
+        entries = [
+            {"id": 0, "name": "ground", "color": [0, 0, 9]},
+            {"id": 1, "name": second, "color": [9, k, 9]},
+        ]
+        (masks / f"{name}.json").write_text(json.dumps({"classes": entries, "void": [9]}))
+    fs.collect(study, str(masks / "images"), classes=str(masks / "old.json"))
+    fs.label.import_(study, folder, labels="255=crack")
+    fs.collect(study, classes=str(masks / "new.json"))
+    with pytest.raises(errors.LabellingError, match="1 as 'crack', which is no longer a class; import"):
+        fs.label.import_(study, folder)
+    assert fs.label.import_(study, folder, labels="255=split").unchanged == FRAMES
+
+
 def test_a_person_who_sends_masks_is_told_what_255_is_and_not_asked(
     masks: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

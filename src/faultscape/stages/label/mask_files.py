@@ -116,6 +116,14 @@ def _meaning(
     if not files:
         return {}, False
     before, given = rules.before, dict(rules.given)
+    gone = {value: name for value, name in (before or {}).items() if name not in (*classes.names, "void")}
+    if unsaid := [value for value in gone if value not in given]:
+        raise LabellingError(
+            f"{path}: earlier masks of the truth were read with {unsaid[0]} as {gone[unsaid[0]]!r}, which"
+            f" is no longer a class; {rules.again}"
+        )
+    if before is not None and gone:
+        before = {value: name for value, name in before.items() if value not in gone} or None
     if given and before is not None and _contradicts(table(classes, given), table(classes, before)):
         raise LabellingError(
             f"{path}: --labels differs from how earlier masks of the same truth were read (truths in"
