@@ -181,6 +181,20 @@ def test_a_network_in_a_file_of_your_own_can_be_fitted_before_it_is_predicted(
     fs.predict(study, remove=["mine"])
 
 
+def test_a_model_of_another_file_than_the_trained_network_of_its_name_is_its_own(predicted: Trained) -> None:
+    study, folder = predicted.study, predicted.folder
+    for name in ("one", "other"):
+        (folder / f"{name}.py").write_text(TOKENS)
+    fs.predict(study, {"plain": f"{folder}/one.py:net"}, engine="local")
+    fs.fit(study, "knn", model="plain", data=fs.FitData(images=5, keep_embeddings=200))
+    states = []
+    for name in ("one", "other"):
+        fs.predict(study, {"plain": f"{folder}/{name}.py:net"}, engine="local")
+        (node,) = [one for one in graph.nodes(Snapshot(Path(study))) if one.name == "plain/knn"]
+        states.append((node.state, node.why))
+    assert states == [("done", ()), ("stale", ("its network changed",))]
+
+
 def test_the_same_line_fits_the_same_file_and_another_seed_another(predicted: Trained) -> None:
     path = Path(predicted.study, "methods", "plain", "knn.safetensors")
     few = fs.FitData(images=5, keep_embeddings=200)

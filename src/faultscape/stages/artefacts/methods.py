@@ -34,16 +34,26 @@ def inputs_of(
     searched with ('' for none), all labels of a truth, the withheld classes, and the network that it was
     fitted to, from a ``source`` if it is not a model of the study yet.
     """
-    held = snapshot.settings.models.get(model)
     return {
         "images": key_of({name: snapshot.set_keys.get(name, "") for name in sets}),
         "labels": labels.key(snapshot, truth),
         "holdout": key_of({name: list(words) for name, words in snapshot.stress.holdouts.items()}),
         "classes": key_of(snapshot.settings.classes.counted),
         **({"validation": snapshot.set_keys.get(validation, "")} if validation else {}),
-        "network": networks.key(snapshot, model) or (held.source if held else source),
+        "network": _network(snapshot, model, source),
         METHOD: str(_NUMBERS.get(method, METHOD_NUMBER)),
     }
+
+
+def _network(snapshot: Snapshot, model: str, source: str) -> str:
+    """Return the key of a trained network, or the source of a model that is another file: it may have the
+    name of a trained network.
+    """
+    held = snapshot.settings.models.get(model)
+    file = held.source if held else source
+    # the study may have moved since its source was stored
+    is_trained = not file or f"/{networks.MODELS}/{model}/" in f"/{file}/"
+    return (networks.key(snapshot, model) if is_trained else "") or file
 
 
 def _path(snapshot: Snapshot, name: str) -> Path:
