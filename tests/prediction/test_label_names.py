@@ -212,7 +212,7 @@ def test_a_mapping_without_any_class_is_refused_of_names_and_of_folders_too(tmp_
         label_names.of_network("net", net, STREET, None, {}, "void")
     file.write_text('{"0": "void"}')
     with refused(ClassesError, "every label is mapped to void"):
-        label_names.of_file(str(file), STREET, None)
+        label_names.of_file(str(file), STREET.class_list, None)
     assert allowed(STREET.class_list, {"0": "void"}) == "255 (void)"
 
 
