@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file, save_file
 
 import faultscape as fs
 from faultscape.errors import ModelError
@@ -51,6 +52,10 @@ def test_weights_with_a_flipped_bit_are_refused_and_the_line_that_is_named_makes
     assert found is not None
     told(*shlex.split(found[1])[1:])
     assert path.read_bytes() == whole
+    save_file(load_file(path), path)  # without a checksum, as they were written once
+    assert state_of(study, "plain")[:2] == ("stale", ("an earlier version trained it",))
+    told(*shlex.split(found[1])[1:])
+    assert (path.read_bytes(), state_of(study, "plain")[0]) == (whole, "done")
 
 
 def test_what_a_network_follows_from_is_its_key(trained: Trained) -> None:
