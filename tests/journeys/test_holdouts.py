@@ -51,6 +51,7 @@ def by_hand(corpus: made.Corpus, maps: Path, root: Path) -> dict[str, float]:
         output=str(root / "by hand"),
         resamples=0,
         engine="local",
+        files=fs.FileRules(ignore=[void]),
     )
     return {name: found.models["m"][name]["value"] for name in ("miou", "pixel_accuracy")}
 

@@ -73,7 +73,10 @@ def test_masks_go_out_and_come_back_in_a_format_of_ones_own(
         f"{image}.grid" for image in chosen
     )
     assert main(["label", "import", study, str(out), "--format", own]) == 0
-    assert f"{len(chosen)} files are not labelled yet: empty grid files" in capsys.readouterr().out
+    assert (
+        f"{len(chosen)} files are not labelled yet: grid files in which no area is drawn"
+        in capsys.readouterr().out
+    )
 
     filled, (first, second, *_) = tmp_path / "filled", chosen
     assert main(["label", "export", study, str(filled), "--format", own, "--prefill", name]) == 0

@@ -113,10 +113,10 @@ def test_the_card_says_which_networks_have_seen_the_images_that_it_judges_them_o
 
 
 def test_a_model_from_elsewhere_may_have_learnt_held_out_classes() -> None:
-    from faultscape.reporting.reliability.views import _trained
+    from faultscape.reporting.reliability.questions import trained_on
 
     models = [{"name": "mine", "training": {"withheld": ["car"]}}, {"name": "given"}]
-    assert _trained({"models": models}, ["car"]) == {"without": ["mine"], "with": [], "others": True}  # type: ignore[arg-type]
+    assert trained_on({"models": models}, ["car"]) == {"with": {}, "without": ["mine"], "unknown": ["given"]}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("head", ["batch-ensemble", "heteroscedastic", "batch-ensemble+gp"])

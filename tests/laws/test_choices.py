@@ -142,7 +142,7 @@ OPTION_GROUPS = [
 
 @pytest.mark.parametrize(("verb", "name", "group"), OPTION_GROUPS)
 def test_options_that_belong_together_come_in_their_group(verb: str, name: str, group: str) -> None:
-    assert len(OPTION_GROUPS) == 14
+    assert len(OPTION_GROUPS) == 16
     with refused(
         OptionError, rf"{name} must be fs\.{group}\(\w+=\.\.\.(, \w+=\.\.\.)*\); got {{'option': 1}}"
     ):

@@ -98,7 +98,7 @@ def test_tensors_of_other_shapes_are_named_with_both(folder: Path) -> None:
     with refused(
         ModelError,
         r"its config.json describes other shapes of 1 tensor than its weights have, such as"
-        r" decode_head.classifier.weight: \(5, 16, 1, 1\), and the weights \(7, 16, 1, 1\); put the config.json",
+        r" decode_head.classifier.weight: \(5, 16, 1, 1\), and the weights \(7, 16, 1, 1\); put config.json",
     ):
         catalogue.open_model(str(folder))
 

@@ -43,7 +43,7 @@ def test_scores_of_trained_doubt_are_made_at_the_size_of_the_labels(torch) -> No
 
 
 def test_labels_of_a_prior_network_are_smoothed_in_both_readings_of_the_paper(torch) -> None:
-    """S4 B.4, 19 classes: "smoothed with .01 and scaled by 100"."""
+    """S4 B.4 for 19 classes: "smoothed with .01 and scaled by 100"."""
     from faultscape.uncertainty.dirichlet import sharp
 
     for smoothing, own, other in (("each", 82, 1), ("shared", 99.0526, 0.0526)):

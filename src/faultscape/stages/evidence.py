@@ -19,7 +19,7 @@ from faultscape.errors import StudyError, closest
 from faultscape.labelling.answers import majority
 from faultscape.labelling.correctness import right_or_wrong, ties_text
 from faultscape.labelling.discards import discards_text
-from faultscape.nouns import Definition, Slots
+from faultscape.nouns import KEPT_OUT, Definition, Slots
 from faultscape.selection.definitions import draws_evenly
 from faultscape.selection.spares import effective
 from faultscape.stages.classifier_answers import read_label_sets, read_predictions
@@ -249,8 +249,11 @@ def measured_by_choice(root: Path, truth: str, drawn: Sequence[Slots], discarded
 
 
 def chosen_by_models(drawn: Iterable[Slots]) -> set[str]:
-    """Return the images that selections chose because of the models' predictions: all but even draws."""
-    return {row.image for slots in drawn if not draws_evenly(slots.definition) for row in slots.rows}
+    """Return the images that selections chose because of the models' predictions, or have as spares: all but
+    even draws, and but those that a cap keeps out.
+    """
+    chosen = (slots.rows for slots in drawn if not draws_evenly(slots.definition))
+    return {row.image for rows in chosen for row in rows if row.place <= KEPT_OUT}
 
 
 def chosen_elsewhere(root: Path, selection: str) -> set[str]:

@@ -48,7 +48,7 @@ class Blended:
     labels: np.ndarray  # (H, W) uint8: 1 anomalous, 0 known, 255 void
     objects: np.ndarray
     steps: tuple[StepValue, ...]  # object by object, in the order of the plan
-    flags: tuple[BlendFlag, ...] = ()
+    flags: tuple[BlendFlag, ...] = ()  # objects that nearly vanish or fell into pieces
 
     def __repr__(self) -> str:
         height, width = self.labels.shape

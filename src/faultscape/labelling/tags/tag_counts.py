@@ -111,7 +111,7 @@ def tag_counts(held: Tagged, failed: np.ndarray) -> TagCounts:
     _check(held, failed)
     failures = np.asarray(failed) == 1
     number = np.broadcast_to(failures.sum(1), (len(held.names), len(failures)))
-    shares, looked = share_of((held.of_models & failures).sum(2), number), held.of_models.any(2)
+    shares, looked = share_of((held.of_models & failures).sum(2), number), np.asarray(held.of_models.any(2))
     known = replace(
         shares,
         value=np.where(looked, shares.value, math.nan),

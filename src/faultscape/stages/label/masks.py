@@ -95,9 +95,9 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             )
         if empty:
             kinds = (
-                f"{titles} files without a shape that has an area"
+                f"{titles} files in which no area is drawn"
                 if titles
-                else "LabelMe files without a shape that has an area, or the images themselves"
+                else "LabelMe files in which no area is drawn, or the images themselves"
             )
             what = (
                 counted(empty, "image is", "images are") if found else counted(empty, "file is", "files are")
