@@ -102,7 +102,7 @@ def predict(
     if isinstance(part, PredictPart):
         part = replace(part, set_=list(several(part.set_)) or None)
     scorers = None if scorer is None else list(several(scorer))
-    if scoring.correct_members:
+    if isinstance(scoring, Scoring) and scoring.correct_members:
         from faultscape.metrics.scorers import with_corrected_members
 
         scorers = with_corrected_members(scorers or [])
@@ -122,6 +122,7 @@ def predict(
         part,
         shown,
         hardware,
+        scoring,
         engine,
         workers,
         shard,

@@ -137,6 +137,7 @@ class PredictOptions:
     part: PredictPart = PredictPart()
     shown: Shown = Shown()
     hardware: Hardware = Hardware()
+    scoring: Scoring = Scoring()
     engine: str = "processes"
     workers: int | None = None
     shard: str | None = None
