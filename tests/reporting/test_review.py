@@ -98,6 +98,7 @@ def test_keys_alone_decide_undo_and_save(opened: Any, tmp_path: Path) -> None:
 
 def test_a_page_remembers_and_saves_other_pages_too(opened: Any, tmp_path: Path) -> None:
     opened.keyboard.press("r")
+    opened.wait_for_function("document.querySelector('#said').innerText.includes('1 rejected')")
     opened.reload()
     assert opened.inner_text("#said") == "0 accepted, 1 rejected, 5 to go"
     opened.click("nav a")
