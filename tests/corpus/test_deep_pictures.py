@@ -18,7 +18,7 @@ import made
 import made_tiff
 from faultscape.corpus import photos as reading
 from faultscape.corpus.web.pictures import look
-from faultscape.errors import ImageError, WebError
+from faultscape.errors import CorpusError, ImageError, WebError
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import read_failures
 from refusals import refused
@@ -295,6 +295,13 @@ def test_a_folder_of_fewer_bits_is_not_read_almost_black(
     assert (found.images, found.failures) == (1, 3)
     for row in read_failures(tmp_path / "study"):
         assert re.search(f"in 3 such images, 99.9 % of the values of each are {told}", row.reason), row.reason
+
+
+def test_the_range_of_a_dark_folder_is_told_before_that_of_its_darkest_image(tmp_path: Path) -> None:
+    for name, top in (("a darkest", 4000), ("brighter", 16383)):
+        made_tiff.write(tmp_path / "photos" / f"{name}.tif", of(GREY, top, np.uint16))
+    with refused(CorpusError, "as when 14 bits are stored in a wider file; multiply all by 4"):
+        fs.collect(str(tmp_path / "study"), str(tmp_path / "photos"), classes=3)
 
 
 def test_one_bright_image_says_that_the_dark_ones_are_dark(tmp_path: Path) -> None:

@@ -244,6 +244,11 @@ def test_options_that_a_new_source_does_not_take_over_are_named(
     fs.predict(study, {"m": corpus.models["model-0"]}, labels=str(tmp_path / "labels.json"), engine="local")
     fs.predict(study, {"m": corpus.models["model-1"]}, engine="local")
     assert "source changed; options set for the old source were dropped: --labels" in capsys.readouterr().out
+    labels = str(tmp_path / "labels.json")
+    fs.predict(study, {"m": corpus.models["model-0"]}, labels=labels, engine="local")
+    capsys.readouterr()
+    fs.predict(study, {"m": corpus.models["model-1"]}, labels=labels, engine="local")  # given anew
+    assert "were dropped" not in capsys.readouterr().out
 
 
 def test_a_file_that_the_study_has_keeps_its_id_when_a_list_grows(

@@ -305,6 +305,16 @@ def test_one_truth_is_read_in_one_coding(masks: Path, town: str) -> None:
     )
 
 
+def test_maps_with_255_are_train_ids_without_a_word_since_label_ids_have_none(
+    masks: Path, town: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = masks / "void"
+    for k in range(3):
+        made.write(folder / f"{k}.png", np.resize(np.array([*CITY["both"], 255], np.uint8), SHAPE))
+    assert fs.label.import_(town, str(folder)).new == 3
+    assert "label ids" not in capsys.readouterr().out
+
+
 def test_values_of_both_codings_are_said_and_an_answer_is_taken(
     masks: Path, town: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -273,9 +273,11 @@ def test_options_that_change_nothing_are_told(
     corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--track", "obstacle", "--bins", "9", "--divisor", "2", "--void", "bridge", "--band", "3"]
+    words += ["--all-unknown", "nan"]
     assert main(line(corpus, tmp_path, *words)) == 0
     said = [text for text in capsys.readouterr().out.splitlines() if text.startswith("note: --")]
     assert said == [
+        "note: --all-unknown has no effect: it applies to --confidence",
         "note: --track has no effect: it applies to --anomaly",
         "note: --band has no effect: it applies to boundary metrics",
         "note: --bins has no effect: it applies to --confidence or --probabilities",

@@ -242,7 +242,8 @@ def _request(
     """
     before = settings.models.get(name)
     if before is not None and (before.kind, before.source) != (source.name, source.kept_as(place)):
-        kept = {*_RECORDED, *options.of_models}  # or given anew
+        given = {*options.of_models, *(["labels"] if options.labels else [])}
+        kept = {*_RECORDED, *given}
         if lost := ", ".join(_option(key) for key in before.options if key not in kept):
             print(f"{name}: source changed; options set for the old source were dropped: {lost}")
         before = None
