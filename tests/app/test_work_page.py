@@ -57,6 +57,8 @@ def test_what_is_left_counts_down_with_every_answer_and_up_with_every_undo(
     note()
     first = len(held.campaign._asked.items)
     assert shown == [first, first - 1, first - 2, first - 3, first - 4, first - 3]
+    # a session of 100 holds no more items than are left
+    assert page.inner_text("#where").startswith(f"item 4 of {first}, ")
 
 
 def test_a_pair_that_serves_more_than_four_classes_is_asked_as_a_whole(

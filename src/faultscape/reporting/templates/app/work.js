@@ -179,8 +179,9 @@
     session = item.session.number;
     size = item.session.size;
     begun = performance.now();
-    $("where").textContent = (item.training ? "Training: " : "") + "item " + item.session.done + " of " + item.session.size + (left > 0 ? ", " + left + " left in all" : "");
-    $("session").max = item.session.size;
+    const most = left > 0 ? Math.min(size, item.session.done - 1 + left) : size; // fewer may be left than a session holds
+    $("where").textContent = (item.training ? "Training: " : "") + "item " + item.session.done + " of " + most + (left > 0 ? ", " + left + " left in all" : "");
+    $("session").max = most;
     $("session").value = item.session.done - 1;
     understood = true;
     show("understood", false);
