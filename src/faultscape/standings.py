@@ -20,6 +20,38 @@ ENOUGH = 2 * FEW  # images to draw if nothing else says how many
 
 
 @dataclass(frozen=True)
+class Gap:
+    """How far one model is ahead of another by a score, with an interval that holds for all pairs at once."""
+
+    model: str  # the one with the higher score
+    other: str
+    difference: float  # of their scores
+    interval: list[float]  # 95 %, for all pairs at once; NaN where unknown
+    settled: bool  # whether the model is better, corrected for the number of pairs
+
+
+@dataclass(frozen=True)
+class Failing:
+    """Where a model fails on the labelled images: the class that it finds worst, and what it takes it for."""
+
+    model: str
+    worst: str  # the class of which it has the lowest score
+    score: float  # IoU over the labelled images; of classifiers the share of its images that are right
+    images: int  # labelled images that show the class
+    taken_for: str  # the class that it is mistaken for most often; '' where the model predicts none there
+    share: float  # the part of the class's pixels (images) that is mistaken for it
+    image: str  # the image with the most of that mistake
+
+
+@dataclass(frozen=True)
+class OtherTruth:
+    """Which model leads by the labels of another truth, on the images that both truths label."""
+
+    leader: str
+    images: int
+
+
+@dataclass(frozen=True)
 class ModelRanking:
     """The models as one ranking orders them; one that cannot be used has no order and says why
     (``unusable``).
@@ -34,6 +66,7 @@ class ModelRanking:
     best_set: list[str] = field(default_factory=list)  # simultaneous rank interval contains rank 1
     sandwich_error: dict[str, float] | None = None  # {model: standard error of its score}
     effective_labels: float | None = None  # uniformly drawn labels that would carry the same information
+    gaps: list[Gap] = field(default_factory=list)  # the leader and each other model, and neighbors in order
     unusable: str = ""  # why it cannot be used; '' where it can
     speaks_of: str = ""  # what its intervals are about: pool, future, one-group, or the chosen images
     consistency_ratio: float | None = None  # of perron
@@ -104,7 +137,8 @@ class Standings:
     ``labels`` counts images: ``used``, ``discarded``, ``missing`` (chosen, but without a label), and others
     that apply, such as ``partly`` (decided in part); ``slots`` are rows of the selection. ``matrices`` {name:
     J rows of J} compare row models with column models, NaN where unknown; {} for images drawn for all models
-    at once. ``against`` is {name of another selection: how far its rankings agree}. ``parents`` is {parent
+    at once. ``to_come`` are the rankings of drawn images whose intervals speak of data to come, where
+    ``rankings`` speak of the pool. ``against`` is {name of another selection: how far its rankings agree}. ``parents`` is {parent
     group of classes: the standings within it}.
     """
 
@@ -116,6 +150,11 @@ class Standings:
     against: dict[str, OtherSelection] = field(default_factory=dict)
     benchmark: Benchmark | None = None  # comparison with a closed benchmark; None where none was given
     parents: dict[str, ParentStandings] = field(default_factory=dict)
+    to_come: dict[str, ModelRanking] = field(
+        default_factory=dict
+    )  # rankings of drawn images, of data to come
+    failing: Failing | None = None  # where the leading model fails; None if no class can be judged
+    by_truth: dict[str, OtherTruth] = field(default_factory=dict)  # {another truth: who leads by it}
     stability: Stability | None = None  # how robust the first faithful ranking is; None for drawn images
     notes: tuple[str, ...] = ()  # sentences that are printed below the tables
     provenance: JsonObject = field(default_factory=dict)  # the options, and digests of the inputs

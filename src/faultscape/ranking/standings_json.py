@@ -17,8 +17,11 @@ from faultscape.errors import RankingError
 from faultscape.nouns import JsonObject
 from faultscape.standings import (
     Benchmark,
+    Failing,
+    Gap,
     ModelRanking,
     OtherSelection,
+    OtherTruth,
     ParentStandings,
     Stability,
     Standings,
@@ -30,6 +33,9 @@ _KEYS = (
     "labels",
     "matrices",
     "rankings",
+    "to_come",
+    "failing",
+    "by_truth",
     "against",
     "benchmark",
     "parents",
@@ -39,9 +45,9 @@ _KEYS = (
     "provenance",
 )
 _OF_RANKING = {"order": list, "scores": dict, "score_interval": dict, "rank_interval": dict}
-_WHEN_THERE = ("against", "benchmark", "parents", "stability")
+_WHEN_THERE = ("to_come", "failing", "by_truth", "against", "benchmark", "parents", "stability")
 # where null means an undefined number
-_NUMBERS = ("matrices", "rankings", "against", "benchmark", "parents", "stability")
+_NUMBERS = ("matrices", "rankings", "to_come", "failing", "against", "benchmark", "parents", "stability")
 
 
 def to_json(standings: Standings) -> JsonObject:
@@ -74,7 +80,7 @@ def from_json(raw: JsonObject) -> Standings:
         "",
     ):
         raise RankingError(f"these are not standings: {odd} is {str(held[odd])[:40]!r}; {anew}")
-    parts = {"": held} | held.get("parents", {})
+    parts = {"": held, "to_come": {"rankings": held.get("to_come", {})}} | held.get("parents", {})
     if odd := next((name for name, part in parts.items() if not isinstance(part, dict)), ""):
         raise RankingError(f"these are not standings: parent group {odd[:40]!r} is damaged; {anew}")
     for part in parts.values():
@@ -100,6 +106,10 @@ def _built(values: dict[str, Any]) -> Standings:
     JSON.
     """
     values["rankings"] = _rankings(values["rankings"])
+    values["to_come"] = _rankings(values.get("to_come", {}))
+    if failing := values.get("failing"):
+        values["failing"] = Failing(**failing)
+    values["by_truth"] = {name: OtherTruth(**said) for name, said in values.get("by_truth", {}).items()}
     if parents := values.get("parents"):
         values["parents"] = {
             name: ParentStandings(
@@ -123,9 +133,11 @@ def _built(values: dict[str, Any]) -> Standings:
 
 def _rankings(raw: dict[str, Any]) -> dict[str, ModelRanking]:
     known = {field.name for field in fields(ModelRanking)}
-    return {
-        name: ModelRanking(**{key: said[key] for key in said.keys() & known}) for name, said in raw.items()
-    }
+    out = {}
+    for name, said in raw.items():
+        own = {key: said[key] for key in said.keys() & known}
+        out[name] = ModelRanking(**own | {"gaps": [Gap(**gap) for gap in own.get("gaps", [])]})
+    return out
 
 
 def written(value: Any) -> Any:

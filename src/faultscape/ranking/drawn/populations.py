@@ -30,11 +30,14 @@ def to_come(
     *,
     proxy: np.ndarray | None = None,
     span: tuple[float, float] = (0.0, 1.0),
+    widen: float = 1.0,
 ) -> Estimates:
     """Return the estimates ``found`` of losses (J, M), with the control variate ``proxy`` (J, N) if there was
     one, as estimates for data to come.
 
     With labels in fewer than six groups, the variance between groups is unknown: the covariance is NaN.
+    Without groups, ``widen`` is the factor by which neighboring images that are alike widen intervals of the
+    pool's own means (`metrics.intervals.neighbours.too_narrow`): the N images are then worth N / widen^2.
 
     >>> losses = np.array([[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0]])
     >>> steps = estimates.uniform_steps(4, 4)
@@ -51,7 +54,14 @@ def to_come(
     weights = estimates.lure_weights(probability, pool)
     off = losses - (weights * losses).sum(1, keepdims=True) / weights.sum()
     alone = (weights * off) @ off.T / weights.sum() * number / (number - 1) / pool
-    covariance, freedom, unit = found.covariance + alone, found.freedom, float((weights**2).mean() / number)
+    covariance = found.covariance + alone * widen**2
+    freedom = found.freedom
+    if widen > 1:
+        worth = int(pool / widen**2)
+        freedom = min(freedom, worth - 1)
+        if worth < LEAST:
+            covariance, freedom = np.full_like(covariance, np.nan), 0
+    unit = float((weights**2).mean() / number)
     _, code = np.unique(group, return_inverse=True)
     if code.max() + 1 < pool:
         labelled = len(np.unique(code[drawn]))
@@ -74,7 +84,9 @@ def to_come(
     other = None
     if found.mirrored is not None:
         said = None if proxy is None else 1 - proxy
-        other = to_come(found.mirrored, 1 - losses, probability, group, drawn, proxy=said, span=span)
+        other = to_come(
+            found.mirrored, 1 - losses, probability, group, drawn, proxy=said, span=span, widen=widen
+        )
     return replace(
         found,
         mirrored=other,

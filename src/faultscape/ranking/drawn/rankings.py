@@ -37,11 +37,13 @@ from faultscape.ranking.drawn import estimate_intervals
 from faultscape.ranking.drawn import scores as drawn_estimates
 from faultscape.ranking.drawn.domains import Domain, domain_scores
 from faultscape.ranking.drawn.estimates import Estimates
+from faultscape.ranking.drawn.gaps import gaps
 from faultscape.ranking.drawn.populations import group_numbers
 from faultscape.ranking.drawn.scores import MARGINS, REUSED, unusable
 from faultscape.ranking.drawn.steps import steps
 from faultscape.ranking.intervals import ranks
 from faultscape.ranking.replicates import CHOSEN, FUTURE, POOL
+from faultscape.ranking.simultaneous_ranks import better, replicate_p_values
 from faultscape.standings import ModelRanking, Standings, labelled_note
 from faultscape.ties import DECIMALS
 
@@ -67,6 +69,7 @@ def draw_rankings(
     definitions: JsonObject | None = None,
     population: Population = "pool",
     groups: Mapping[str, str] | None = None,
+    widen: float = 1.0,
     keys: Sequence[str] | None = None,
     extra: Sequence[Ranking] = (),
     where: Domain | None = None,
@@ -79,8 +82,10 @@ def draw_rankings(
     labels decide in part. ``lost``, ``elsewhere`` and ``learns``: see ``drawn_steps``. ``keys`` (I,) identify
     images independently of their names (ids by default): the bootstrap draws images in the order of the keys.
     ``extra`` are rankings of your own (`find_ranking`). ``population`` says what intervals are about: this
-    "pool", or data to come ("future"), which redraw images, or whole ``groups`` {image: group}. Groups are
-    also redrawn whole where nothing was drawn at random. ``where`` is the part of the pool that is ranked,
+    "pool", or data to come ("future"), which redraw images, or whole ``groups`` {image: group}; without
+    groups, neighboring images that are alike ``widen`` such intervals by a factor (`too_narrow`). Groups are
+    also redrawn whole where nothing was drawn at random. Standings of the pool also hold the rankings of data
+    to come (``to_come``). ``where`` is the part of the pool that is ranked,
     all of it by default. Errors: RankingError for shapes that do not fit, or no labelled draw; OptionError
     for negative resamples, and for a population that the draws do not support.
 
@@ -121,7 +126,7 @@ def draw_rankings(
         counted = steps(rows, images, accuracy, lost=lost, elsewhere=elsewhere, learns=learns)
         if where is None:
             allowed = drawn_estimates.unbiased(
-                counted, images, accuracy, proxy, pool, rest, future=future, groups=groups
+                counted, images, accuracy, proxy, pool, rest, future=future, groups=groups, widen=widen
             )
         else:
             allowed = domain_scores(counted, images, accuracy, proxy, pool, where)
@@ -178,6 +183,8 @@ def draw_rankings(
             rankings[name] = replicated.unusable(models, why, speaks_of=population)
             continue
         row, points[name], replicates[name] = _row(models, name, estimate, resamples, seed)
+        if loose:
+            row = replace(row, gaps=[])
         rankings[name] = replace(row, speaks_of=CHOSEN if loose else population)
         if name == MARGINS and reused is not None:
             rankings[REUSED] = _as_they_come(models, -reused, rankings[name])
@@ -205,6 +212,29 @@ def draw_rankings(
     if counted is not None:
         fell = [k for k in counted.columns.tolist() if where is None or images[k] in where.images]
         labels |= {"counted": len(fell)} | ({"pool": counted.pool} if where is None else {})
+    to_come: dict[str, ModelRanking] = {}
+    if by_chance and not future and where is None and not loose:
+        later = draw_rankings(
+            models,
+            rows,
+            accuracy,
+            images,
+            proxy=proxy,
+            pool=pool,
+            rest=rest,
+            lost=lost,
+            elsewhere=elsewhere,
+            learns=learns,
+            partly=partly,
+            resamples=resamples,
+            seed=seed,
+            all_labels=all_labels,
+            population=FUTURE,
+            groups=groups,
+            widen=widen,
+            keys=keys,
+        )
+        to_come = {name: row for name, row in later.rankings.items() if row.speaks_of == FUTURE}
     return Standings(
         models=models,
         labels=labels,
@@ -212,6 +242,7 @@ def draw_rankings(
         rankings=rankings | measured,
         definitions={**(definitions or {}), **own},
         benchmark=None if benchmark is None else compare_benchmark(models, benchmark, points, replicates),
+        to_come=to_come,
         notes=(*whole.notes, *said),
     )
 
@@ -260,16 +291,17 @@ def _row(
     rng = np.random.default_rng((seed, zlib.crc32(name.encode())))
     scores, replicates = best - found.loss, best - drawn_estimates.as_drawn(found, resamples, rng)
     # labels worth fewer than ten equally weighted ones are unusable already
-    row = replicated.ranking(
-        models, scores, replicates, found.freedom + 1, least=LEAST, exact=found.unit == 0
-    )
+    labels, exact = found.freedom + 1, found.unit == 0
+    row = replicated.ranking(models, scores, replicates, labels, least=LEAST, exact=exact)
+    beats = better(replicate_p_values(scores, replicates, labels, exact=exact))
+    tested = exact or labels >= LEAST
+    apart = gaps(models, row.order, scores, found, beats) if tested and resamples else []
     around = estimate_intervals.margin_intervals if name == MARGINS else estimate_intervals.loss_intervals
     low, high = (None, None) if found.possible is None else found.possible.T[:, :, None]
     bounds = best - np.clip(around(found), low, high)[:, ::-1]
     intervals = dict(zip(models, replicated.held(bounds, scores).tolist(), strict=True))
-    row = replace(
-        row, score_interval=intervals, effective_labels=None if np.isinf(found.effective) else found.effective
-    )
+    worth = None if np.isinf(found.effective) else found.effective
+    row = replace(row, score_interval=intervals, effective_labels=worth, gaps=apart)
     return row, scores, replicates
 
 
@@ -303,6 +335,7 @@ def _as_they_come(models: tuple[str, ...], scores: np.ndarray, weighted: ModelRa
         simultaneous_rank_interval=at_once,
         tied_for_best=tied,
         best_set=best,
+        gaps=[],  # those of the weighted order
     )
 
 

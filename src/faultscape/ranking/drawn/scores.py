@@ -77,9 +77,10 @@ def unbiased(
     *,
     future: bool = False,
     groups: Mapping[str, str] | None = None,
+    widen: float = 1.0,
 ) -> Found:
-    """Return the estimates that the draws allow, with notes to print; ``rest``, ``future`` and ``groups`` as
-    in ``draw_rankings``.
+    """Return the estimates that the draws allow, with notes to print; ``rest``, ``future``, ``groups`` and
+    ``widen`` as in ``draw_rankings``.
     """
     notes, number, size = list(counted.notes), len(counted.columns), counted.pool
     if number < 2:
@@ -134,7 +135,7 @@ def unbiased(
         group = group_numbers([name or f"\0{k}" for k, name in enumerate(everywhere)], groups)
         group = np.arange(size) if group is None else group
         for name, (own, said, span) in controls.items():
-            found[name] = to_come(found[name], own, chance, group, drawn, proxy=said, span=span)
+            found[name] = to_come(found[name], own, chance, group, drawn, proxy=said, span=span, widen=widen)
         differ = " on which models differ" if rest is not None and rest[1] else " that could be drawn"
         notes = [*notes, _anew(group, drawn), f"scores are of images like the {size:,}{differ}"]
         notes = notes if rest is None or not rest[1] else [*notes, NO_CORPUS]

@@ -28,7 +28,7 @@ from faultscape.study.parts import key_of
 from faultscape.study.tables import selections
 from faultscape.terminal_lines import option_words
 
-METHOD_NUMBER = 4  # raised when rankings or intervals are computed differently
+METHOD_NUMBER = 5  # raised when rankings or intervals are computed differently
 _UNREADABLE = "its file cannot be read"
 
 
@@ -36,15 +36,14 @@ def made_from_now(
     snapshot: Snapshot,
     name: str,
     truth: str,
-    groups: Mapping[str, str],
     against: Sequence[str] = (),
     ranking: Sequence[str] = (),
     benchmark: str | None = None,
     all_labels: bool = False,
 ) -> dict[str, str]:
-    """Return what standings of a selection by a truth are made from: ``groups`` {image: group} if whole
-    groups are resampled, your own rankings (``ranking``, file.py:name), the file of a closed ``benchmark``,
-    and ``all_labels`` if those of other images count too.
+    """Return what standings of a selection by a truth are made from: the groups of images, which intervals
+    for data to come redraw whole, your own rankings (``ranking``, file.py:name), the file of a closed
+    ``benchmark``, and ``all_labels`` if those of other images count too.
     """
     slots, models = snapshot.selections[name][0], snapshot.current(name).models
     images = {row.image for row in slots.rows}
@@ -60,7 +59,7 @@ def made_from_now(
         # images decide the order of sums and of the bootstrap
         "photos": snapshot.photos_key(None if all_labels else images),
         **_others(snapshot, name),
-        **({"groups": key_of(sorted(groups.items()))} if groups else {}),
+        **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
         **({"parents": key_of(parents)} if (parents := snapshot.settings.classes.parents) else {}),
         **{f"selection {other}": _of_selection(snapshot, other) for other in against},
         **({"rankings": key_of([(source, plug.digest(source)) for source in ranking])} if ranking else {}),
@@ -99,13 +98,6 @@ def _chosen_elsewhere(snapshot: Snapshot, own: Slots) -> set[str]:
     return {row.image for row in own.rows} & chosen_by_models(
         slots for slots in snapshot.drawn if slots is not own
     )
-
-
-def groups_drawn(snapshot: Snapshot, name: str, population: str) -> Mapping[str, str]:
-    """Return {image: group} if whole groups of images are resampled: for future data, and if nothing was
-    drawn at random.
-    """
-    return snapshot.groups if population == "future" or not is_by_chance(snapshot, name) else {}
 
 
 def is_by_chance(snapshot: Snapshot, name: str) -> bool:
@@ -150,12 +142,11 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
         return {**held["inputs"], "models": "removed"}
     given = arguments_of(held)
     against, ranking = ([str(one) for one in _listed(given.get(key))] for key in ("against", "ranking"))
-    groups = groups_drawn(snapshot, name, str(held.get("population", "pool")))
     closed = given.get("benchmark")
     closed_file = None if closed is None else str(closed)
     all_labels = bool(given.get("all_labels"))
     truth = str(held.get("truth", "labels"))
-    return made_from_now(snapshot, name, truth, groups, against, ranking, closed_file, all_labels)
+    return made_from_now(snapshot, name, truth, against, ranking, closed_file, all_labels)
 
 
 def _listed(held: Json) -> Sequence[Json]:

@@ -140,7 +140,7 @@ def standings_of(
             f"truth {truth!r} score no model: they are void everywhere; label other images, or discard "
             "these"
         )
-    together = artefact.groups_drawn(snapshot, asked.selection, asked.population)
+    together = snapshot.groups
     definition = {key: value for key, value in now.definition.items() if key != "scale"}
     if known.where is not None:
         definition |= {"where": known.where.words, "where_images": len(known.where.images)}
@@ -161,7 +161,10 @@ def standings_of(
     standings = rank(known, asked, common)
     drawn_from = corpus_key(root, known.settings, now.models)
     standings = _noted(standings, known, asked.selection, drawn_from)
-    if together and (number := _groups_counted(known, inside, together)) is not None:
+    redrawn = (
+        together if asked.population == FUTURE or not artefact.is_by_chance(snapshot, asked.selection) else {}
+    )
+    if redrawn and (number := _groups_counted(known, inside, redrawn)) is not None:
         standings = replace(standings, labels=standings.labels | {"groups": number})
     provenance = {
         "faultscape": __version__,
@@ -172,7 +175,6 @@ def standings_of(
             snapshot,
             asked.selection,
             truth,
-            together,
             asked.against,
             asked.ranking,
             asked.benchmark,
@@ -309,6 +311,9 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
     inside = known.inside(asked.all_labels)
     common = Common(**{**common, "keys": [known.keys[k] for k in inside]})
     models, images, accuracy = known.now.models, [known.images[k] for k in inside], known.accuracy[:, inside]
+    groups = common["groups"] or {}
+    # the order of a table's rows means nothing
+    near = None if groups or classifies else _neighbours(about["pool"], about["proxy"])
     standings = draw_rankings(
         models,
         known.slots.draws,  # including discarded ones: they came from the pool
@@ -317,17 +322,14 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
         partly=evidence.partly_decided(known.root, models, images, accuracy) if classifies else (),
         population=asked.population,
         where=part,
+        widen=too_narrow(near) if near else 1.0,
         **about,
         **common,
     )
-    groups = common["groups"] or {}
-    if asked.population == FUTURE and of_one_group({id_: groups.get(id_, "") for id_ in whole}):
+    if of_one_group({id_: groups.get(id_, "") for id_ in whole}):
         standings = _within_one_group(standings)
-    if asked.population == FUTURE and not groups and not classifies:
-        # the order of a table's rows means nothing
-        return replace(
-            standings, notes=(*standings.notes, *_neighbours(about["pool"], about["proxy"], str(known.root)))
-        )
+    if near and (asked.population == FUTURE or standings.to_come):
+        return replace(standings, notes=(*standings.notes, _alike_note(near, str(known.root))))
     return standings
 
 
@@ -377,12 +379,15 @@ def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: st
 
 def _within_one_group(standings: Standings) -> Standings:
     """Return standings whose intervals describe the one group that all images are of, as a note tells."""
-    rankings = {
-        name: replace(one, speaks_of=ONE_GROUP) if one.speaks_of == FUTURE else one
-        for name, one in standings.rankings.items()
-    }
+    rankings, to_come = (
+        {
+            name: replace(one, speaks_of=ONE_GROUP) if one.speaks_of == FUTURE else one
+            for name, one in rows.items()
+        }
+        for rows in (standings.rankings, standings.to_come)
+    )
     notes = tuple(note.replace(OF_DATA_TO_COME, OF_ONE_GROUP) for note in standings.notes)
-    return replace(standings, rankings=rankings, notes=notes)
+    return replace(standings, rankings=rankings, to_come=to_come, notes=notes)
 
 
 def _groups_counted(known: Labelled, inside: Sequence[int], together: Mapping[str, str]) -> int | None:
@@ -459,18 +464,19 @@ def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> t
     return about, whole
 
 
-def _neighbours(pool: Sequence[str], expected: np.ndarray, study: str) -> list[str]:
-    """Return a warning if consecutive images of a pool (N,) of label maps are similar, judged by the expected
-    losses (J, N).
+def _neighbours(pool: Sequence[str], expected: np.ndarray) -> float | None:
+    """Return the correlation of consecutive images of a pool (N,) of label maps, judged by the expected
+    losses (J, N); None if most models do not show them to be alike.
     """
     order = sorted(range(len(pool)), key=lambda k: pool[k])
     found = [value for row in expected if (value := alike(row[order])) is not None]
     if 2 * len(found) <= len(expected):
-        return []
-    middle = float(np.median(found))
-    near = f"consecutive images are similar (predictions on neighbors correlate by {middle:.2f})"
-    narrow = (
-        f"if they are frames of a sequence, intervals for future data are about {too_narrow(middle):.1f} "
-        "times too narrow"
-    )
-    return [f"{near}: {narrow}; group them with `faultscape collect {study} --group PATTERN` or `--block N`"]
+        return None
+    return float(np.median(found))
+
+
+def _alike_note(near: float, study: str) -> str:
+    """Return a note on consecutive images that are alike, which widen intervals for data to come."""
+    alike_ = f"consecutive images are similar (predictions on neighbors correlate by {near:.2f})"
+    wide = f"intervals for data to come take them for a sequence ({too_narrow(near):.1f} times the pool's own error)"
+    return f"{alike_}: {wide}; group them with `faultscape collect {study} --group PATTERN` or `--block N`"
