@@ -61,6 +61,7 @@ from .verbs.scale import scale as scale
 from .verbs.select import select as select
 from .verbs.show import show as show
 from .verbs.status import status as status
+from .verbs.status import verdict as verdict
 from .verbs.train import train as train
 from .verbs.view import view as view
 

@@ -8,7 +8,7 @@ is [low, high]. ``tied_for_best`` and ``rank_interval`` hold for one comparison 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from faultscape.errors import counted
@@ -17,6 +17,7 @@ from faultscape.nouns import JsonObject
 # with fewer labelled images there are no intervals and no models are distinguished
 FEW = 10
 ENOUGH = 2 * FEW  # images to draw if nothing else says how many
+_DECIMALS, _MOST_DECIMALS = 3, 6  # of numbers without an interval; of any
 
 
 @dataclass(frozen=True)
@@ -138,8 +139,8 @@ class Standings:
     that apply, such as ``partly`` (decided in part); ``slots`` are rows of the selection. ``matrices`` {name:
     J rows of J} compare row models with column models, NaN where unknown; {} for images drawn for all models
     at once. ``to_come`` are the rankings of drawn images whose intervals speak of data to come, where
-    ``rankings`` speak of the pool. ``against`` is {name of another selection: how far its rankings agree}. ``parents`` is {parent
-    group of classes: the standings within it}.
+    ``rankings`` speak of the pool. ``against`` is {name of another selection: how far its rankings agree}.
+    ``parents`` is {parent group of classes: the standings within it}.
     """
 
     models: tuple[str, ...]  # names, in the order of the rows and columns of ``matrices``
@@ -156,7 +157,8 @@ class Standings:
     failing: Failing | None = None  # where the leading model fails; None if no class can be judged
     by_truth: dict[str, OtherTruth] = field(default_factory=dict)  # {another truth: who leads by it}
     stability: Stability | None = None  # how robust the first faithful ranking is; None for drawn images
-    notes: tuple[str, ...] = ()  # sentences that are printed below the tables
+    notes: tuple[str, ...] = ()  # sentences that are printed below the tables, first those on the method
+    details: int = 0  # how many of the notes are on the method: only ``-v`` prints these
     provenance: JsonObject = field(default_factory=dict)  # the options, and digests of the inputs
 
     def __repr__(self) -> str:
@@ -197,15 +199,17 @@ def standings_text(standings: Standings, describe_score: Callable[[str], str] = 
         lines.append(f"  {name}{f', intervals {of}' if of else ''}")
         lines += [f"    score: {unit}"] if (unit := describe_score(name)) else []
         best = shown_best(ranking)
+        digits = decimals([(low, high) for low, high in ranking.score_interval.values()])
         for place, model in enumerate(ranking.order, 1):
             low, high = ranking.score_interval.get(model, (float("nan"), float("nan")))
-            spread = f"  [{_number(low, 4)}, {_number(high, 4)}]" if not math.isnan(low) else ""
+            spread = f"  [{_number(low, digits)}, {_number(high, digits)}]" if not math.isnan(low) else ""
             # ranks hold for all models at once, as in the report's first table
             ranges = ranking.simultaneous_rank_interval or ranking.rank_interval
             ranks = rank_words(ranges, model, to="-")
             spread += f"  rank {ranks}" if ranks else ""
             open_ = "  could be best" if model in best and len(could_be_best(ranking)) > 1 else ""
-            lines.append(f"    {place:>3}  {model:<24} {_number(ranking.scores[model], 4):>8}{spread}{open_}")
+            score = _number(ranking.scores[model], digits)
+            lines.append(f"    {place:>3}  {model:<24} {score:>8}{spread}{open_}")
     for name, other in standings.against.items():
         said = ", ".join(f"{ranking} {_number(value)}" for ranking, value in other.spearman.items())
         lines.append(f"  against {name}: overlap of images {_number(other.image_overlap)}; Spearman {said}")
@@ -217,6 +221,21 @@ def standings_text(standings: Standings, describe_score: Callable[[str], str] = 
         lines.append(f"  against the benchmark: Spearman {said}")
     lines += [f"  note: {note}" for note in standings.notes]
     return "\n".join(lines)
+
+
+def decimals(intervals: Iterable[tuple[float, float]]) -> int:
+    """Return the number of decimals for numbers with these intervals (low, high): two significant digits of
+    half their median width, as uncertainties are usually quoted (JCGM 100:2008, 7.2.6), so that a column has
+    one; 3 if none has a width.
+
+    >>> decimals([(0.413, 0.439)]), decimals([(-0.8, 3.6)]), decimals([(math.nan, math.nan)])
+    (3, 1, 3)
+    """
+    halves = sorted((high - low) / 2 for low, high in intervals if math.isfinite(high - low) and high > low)
+    if not halves:
+        return _DECIMALS
+    half = halves[len(halves) // 2]
+    return min(max(1 - math.floor(math.log10(half)), 0), _MOST_DECIMALS)
 
 
 def budget_like(images: int) -> int:
@@ -292,7 +311,7 @@ def rank_words(ranges: Mapping[str, Sequence[float | None]], model: str, *, to: 
     return f"{low:g}" if low == high else "open" if (low, high) == (1, len(known)) else f"{low:g}{to}{high:g}"
 
 
-def _number(value: float | None, digits: int = 3) -> str:
+def _number(value: float | None, digits: int = _DECIMALS) -> str:
     # no negative zero
     return "–" if value is None or not math.isfinite(value) else f"{round(value, digits) + 0.0:.{digits}f}"
 

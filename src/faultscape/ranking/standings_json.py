@@ -42,10 +42,11 @@ _KEYS = (
     "stability",
     "definitions",
     "notes",
+    "details",
     "provenance",
 )
 _OF_RANKING = {"order": list, "scores": dict, "score_interval": dict, "rank_interval": dict}
-_WHEN_THERE = ("to_come", "failing", "by_truth", "against", "benchmark", "parents", "stability")
+_WHEN_THERE = ("to_come", "failing", "by_truth", "against", "benchmark", "parents", "stability", "details")
 # where null means an undefined number
 _NUMBERS = ("matrices", "rankings", "to_come", "failing", "against", "benchmark", "parents", "stability")
 
@@ -75,8 +76,9 @@ def from_json(raw: JsonObject) -> Standings:
     ]:
         raise RankingError(f"these are not standings: {missing[0]!r} is missing; {anew}")
     lists = ("models", "notes")
+    kinds: dict[str, type] = {"models": list, "notes": list, "details": int}
     if odd := next(
-        (key for key in _KEYS if key in held and not isinstance(held[key], list if key in lists else dict)),
+        (key for key in _KEYS if key in held and not isinstance(held[key], kinds.get(key, dict))),
         "",
     ):
         raise RankingError(f"these are not standings: {odd} is {str(held[odd])[:40]!r}; {anew}")

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from faultscape.errors import StudyChangedError, counted
+from faultscape.reporting.verdict import NOTHING, Verdict
 from faultscape.stages.artefacts.labels import LABELS_OF_SELECTION
 from faultscape.stages.artefacts.standings import STANDINGS
 from faultscape.stages.evidence import LABELS
 from faultscape.stages.graph import Node, is_stuck, next_line, nodes
 from faultscape.stages.more_images import line_for_more
 from faultscape.stages.snapshot import Snapshot
+from faultscape.stages.verdict import verdict_of
 from faultscape.study.lock import unfinished
 from faultscape.study.tables.selections import MAIN
 from faultscape.terminal_lines import option_words
@@ -36,6 +38,7 @@ class Progress(NamedTuple):
     instead: str = ""
     more: str = ""
     about: str = ""
+    verdict: Verdict = NOTHING
 
 
 def read_status(root: Path, place: str) -> Progress:
@@ -59,7 +62,8 @@ def _read_status(root: Path, place: str) -> Progress:
     stuck = is_stuck(found)
     more, why = ("", "") if line or stuck else line_for_more(snapshot)
     about = why or _about(snapshot, found, line)
-    return Progress(rows, line, stuck, _instead(snapshot, found, line), more, about)
+    said = verdict_of(snapshot, found, line or more)
+    return Progress(rows, line, stuck, _instead(snapshot, found, line), more, about, said)
 
 
 def _labels_asked(found: Iterable[Node], line: str) -> str | None:

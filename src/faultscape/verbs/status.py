@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from faultscape.arguments import Place, needed_text
+from faultscape.reporting.verdict import NOTHING, Verdict, hours_words
 from faultscape.stages.change_result import next_words
 from faultscape.terminal_lines import wrapped
 
@@ -25,12 +26,14 @@ class Status:
     instead: str = ""  # an alternative to the next command, or ''
     more: str = ""
     about: str = ""  # what the next command is for, or ''
+    verdict: Verdict = NOTHING  # which model to use, and what else the labels say
 
     def __repr__(self) -> str:
-        lines = [f"{self.study}"]
+        lines = [*self.verdict.lines, *([""] if self.verdict.lines else []), f"{self.study}"]
         width = max(8, *(len(stage) for stage, _, _ in self.stages)) if self.stages else 8
         lines += [f"  {stage:<{width}} {state:<8} {words}" for stage, state, words in self.stages]
-        lines += [f"next: {self.more or next_words(self.next, stuck=self.stuck)}"]
+        line = self.more or next_words(self.next, stuck=self.stuck)
+        lines += [f"next: {line}{hours_words(self.verdict.hours)}"]
         lines += wrapped(self.about, " " * 6, " " * 6)
         return "\n".join([*lines, f"or:   {self.instead}"] if self.instead else lines)
 
@@ -48,3 +51,14 @@ def status(study: Place) -> Status:
 
     study = needed_text(study, "study")
     return Status(study, *read_status(existing(study), study))
+
+
+def verdict(study: Place) -> Verdict:
+    """Return which model to use, by how much, what is not settled, where it fails, and what to do next.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    """
+    return status(study).verdict

@@ -173,7 +173,7 @@ def needed(question: str, losses: np.ndarray, found: Curve) -> np.ndarray:
     place[np.triu_indices(j, 1)] = np.arange(j * (j - 1) // 2)
     pairs = (place + place.T)[better, worse]
     alike = (gap < EQUAL) & (found.pairs[0, pairs] <= 0)
-    limit = ndtri(1 - (1 - LEVEL) / (j * (j - 1))) + ndtri(POWER)
+    limit = _proof(j)
 
     def answered(numbers: np.ndarray) -> np.ndarray:
         error = np.sqrt(variance(found, numbers, pairs))
@@ -183,6 +183,40 @@ def needed(question: str, losses: np.ndarray, found: Curve) -> np.ndarray:
         return np.asarray(ndtr(-distance).sum(1) <= 1 - LEVEL)
 
     return np.where(alike.any(1), np.nan, _smallest(answered, w, found.pool))
+
+
+def pair_needed(losses: np.ndarray, found: Curve) -> np.ndarray:
+    """Return (P, W) the smallest number of labels that tells the models of each of P = J (J - 1) / 2 pairs
+    apart in each world, as *proved* does; NaN if they are identical throughout.
+
+    >>> flat = Curve(10_000, np.array([1.0, 9800]), np.full((2, 1), 0.2), np.zeros((2, 2)))
+    >>> pair_needed(np.array([[0.10, 0.12]]), flat)
+    array([[2819.]])
+    """
+    losses = np.asarray(losses, dtype=float)
+    w, j = losses.shape
+    limit = _proof(j)
+    first, second = np.triu_indices(j, 1)
+    out = np.full((len(first), w), np.nan)
+    for k, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        gap = np.abs(losses[:, a] - losses[:, b])
+        if found.pairs[0, k] <= 0 and (gap < EQUAL).any():
+            continue
+        pair = np.full((w, 1), k)
+
+        def answered(numbers: np.ndarray, gap: np.ndarray = gap, pair: np.ndarray = pair) -> np.ndarray:
+            error = np.sqrt(variance(found, numbers, pair)[:, 0])
+            return np.asarray(gap >= limit * error)
+
+        out[k] = _smallest(answered, w, found.pool)
+    return out
+
+
+def _proof(models: int) -> float:
+    """Return how many standard errors a difference must have to pass the test of one pair among all, with a
+    power of 80 %.
+    """
+    return float(ndtri(1 - (1 - LEVEL) / (models * (models - 1))) + ndtri(POWER))
 
 
 def scores_needed(found: Curve, within: float = 0.01) -> float:

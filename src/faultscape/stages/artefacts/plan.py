@@ -14,7 +14,7 @@ from faultscape.study.parts import key_of
 from faultscape.study.tables.selections import MAIN
 from faultscape.terminal_lines import option_words
 
-METHOD_NUMBER = 3  # raised when forecasts are computed differently
+METHOD_NUMBER = 4  # raised when forecasts are computed differently
 
 
 def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:

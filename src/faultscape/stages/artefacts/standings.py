@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from faultscape import plug
 from faultscape.errors import RankingError, counted
@@ -47,6 +47,8 @@ def made_from_now(
     """
     slots, models = snapshot.selections[name][0], snapshot.current(name).models
     images = {row.image for row in slots.rows}
+    # standings say who leads by each of them
+    truths = {other: labels.key(snapshot, other) for other in snapshot.truths if other != truth}
     return {
         "models": ",".join(models),
         "selection": selection.key(snapshot, name),
@@ -64,6 +66,7 @@ def made_from_now(
         **{f"selection {other}": _of_selection(snapshot, other) for other in against},
         **({"rankings": key_of([(source, plug.digest(source)) for source in ranking])} if ranking else {}),
         **({"benchmark": files_key(benchmark)} if benchmark else {}),
+        **({"truths": key_of(sorted(truths.items()))} if truths else {}),
         METHOD: str(METHOD_NUMBER),
     }
 
@@ -298,6 +301,7 @@ STANDINGS = Artefact(
         "others": "another selection that affects this ranking was made, changed or removed",
         "added": "models were added or removed",
         "labels": "labels changed",
+        "truths": "labels of another truth changed",
         "discards": "images were discarded",
         "groups": "groups of images changed",
         "parents": "groups of classes changed",

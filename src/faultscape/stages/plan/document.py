@@ -15,7 +15,7 @@ from faultscape.stages.artefacts.standings import open_questions
 from faultscape.stages.count import count
 from faultscape.stages.plan import advice, facts
 from faultscape.stages.plan.costs import idle_costs, price, priced_duel, read_costs
-from faultscape.stages.plan.forecast import label_numbers
+from faultscape.stages.plan.forecast import label_numbers, pair_numbers
 from faultscape.stages.plan.options import PlanOptions
 from faultscape.stages.plan.result import LabelPlan
 from faultscape.stages.snapshot import Snapshot
@@ -56,6 +56,7 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
             )
         drawn = facts.drawn(root, settings, models, used, truth, goal)
         questions, near = label_numbers(models, looked, used, settings.task, within / 100, options.seed)
+        pairs = pair_numbers(models, looked, used, settings.task, drawn.selector, options.seed)
         unit = "question" if settings.classifies else "mask"
         for row in (row for rows in questions.values() for row in rows.values()):
             price(row, row.pop("units"), costs[unit], wage)
@@ -85,6 +86,7 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
                 "wage": wage,
             },
             recommended=recommended,
+            pairs=tuple(pairs),
             notes=(
                 *near,
                 *idle_costs(options.cost, settings.task),

@@ -7,6 +7,7 @@ Conventions: {question: {selector: row}}; a row holds labels, low, high, predict
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from faultscape.ranking.drawn.estimates import Estimates
 from faultscape.ranking.planning import label_needs, label_variances
 from faultscape.ranking.planning.label_variances import inclusion
 from faultscape.stages.plan.facts import Looked, Measured
-from faultscape.stages.plan.result import Needed, Questions
+from faultscape.stages.plan.result import Needed, PairNeeded, Questions
 
 _ASKED = ("best", "best_proved", "order", "order_proved", "scores")
 _AGREED = "it never draws images on which all models agree, and scores depend on those too"
@@ -26,13 +27,81 @@ def label_numbers(
     models: tuple[str, ...], looked: Looked, used: Measured | None, task: str, within: float, seed: int
 ) -> tuple[Questions, list[str]]:
     """Return {question: {selector: {labels, low, high, units}}} and notes about nearly identical models."""
-    kept = [k for k in range(len(models)) if (looked.differ[k, :k] > 0).all()]
+    kept = _kept(looked)
     notes = _near(models, looked, kept)
     none: Needed = {"labels": None, "low": None, "high": None, "predictable": None, "units": None}
     if len(kept) < 2:
         return {
             name: {selector: {**none, "why": _SAME} for selector in looked.weights} for name in _ASKED
         }, notes
+    planned, worlds = _curves_and_worlds(looked, used, task, seed)
+    out: Questions = {name: {} for name in _ASKED}
+    for selector in looked.weights:
+        pool = looked.pools[selector]
+        for name in _ASKED:
+            row: Needed = {**none, "why": _UNSEEN}
+            if (curve := planned.get(selector)) is not None:
+                numbers = _numbers(name, worlds, curve, within)
+                row["why"] = _AGREED if name == "scores" else _SAME
+                if not np.isnan(numbers).all():
+                    middle, low, high = (
+                        min(math.ceil(x), pool) for x in np.nanquantile(numbers, (0.5, *label_needs.RANGE))
+                    )
+                    row = {
+                        "labels": middle,
+                        "low": low,
+                        "high": high,
+                        "predictable": high <= label_needs.PREDICTABLE * low,
+                        "units": middle * _each(looked, selector, middle),
+                        "why": None,
+                    }
+            out[name][selector] = row
+    return out, notes
+
+
+def pair_numbers(
+    models: tuple[str, ...], looked: Looked, used: Measured | None, task: str, selector: str, seed: int
+) -> list[PairNeeded]:
+    """Return how many labels of a selector each pair of models needs to be told apart: {models, labels, low,
+    high, predictable}; () for a selector that draws nothing.
+    """
+    kept = _kept(looked)
+    if len(kept) < 2:
+        return []
+    planned, worlds = _curves_and_worlds(looked, used, task, seed)
+    if selector not in planned:
+        return []
+    needed, pool = label_needs.pair_needed(worlds, planned[selector]), looked.pools[selector]
+    out: list[PairNeeded] = []
+    for (a, b), numbers in zip(combinations(kept, 2), needed, strict=True):
+        if np.isnan(numbers).any():
+            continue
+        middle, low, high = (min(math.ceil(x), pool) for x in np.quantile(numbers, (0.5, *label_needs.RANGE)))
+        predictable = high <= label_needs.PREDICTABLE * low
+        out.append(
+            {
+                "models": [models[a], models[b]],
+                "labels": middle,
+                "low": low,
+                "high": high,
+                "predictable": predictable,
+            }
+        )
+    return out
+
+
+def _kept(looked: Looked) -> list[int]:
+    """Return the models that differ from each earlier one."""
+    return [k for k in range(len(looked.differ)) if (looked.differ[k, :k] > 0).all()]
+
+
+def _curves_and_worlds(
+    looked: Looked, used: Measured | None, task: str, seed: int
+) -> tuple[dict[str, label_needs.Curve], np.ndarray]:
+    """Return how the variances of each selector fall with the number of labels, and the possible losses (W,
+    J) of the models, both as the labels ``used`` leave them.
+    """
+    kept = _kept(looked)
     some = np.ix_(kept, kept)
     expected = label_variances.moments(looked.agreement[some], label_variances.OUTSIDE[task])
     curves = {
@@ -49,28 +118,7 @@ def label_numbers(
             planned[name], later = label_needs.learnt(
                 worlds, curves[used.selector], found, used.labels, share, own, seed
             )
-    out: Questions = {name: {} for name in _ASKED}
-    for selector in looked.weights:
-        pool = looked.pools[selector]
-        for name in _ASKED:
-            row: Needed = {**none, "why": _UNSEEN}
-            if (curve := planned.get(selector)) is not None:
-                numbers = _numbers(name, worlds if later is None else later, curve, within)
-                row["why"] = _AGREED if name == "scores" else _SAME
-                if not np.isnan(numbers).all():
-                    middle, low, high = (
-                        min(math.ceil(x), pool) for x in np.nanquantile(numbers, (0.5, *label_needs.RANGE))
-                    )
-                    row = {
-                        "labels": middle,
-                        "low": low,
-                        "high": high,
-                        "predictable": high <= label_needs.PREDICTABLE * low,
-                        "units": middle * _each(looked, selector, middle),
-                        "why": None,
-                    }
-            out[name][selector] = row
-    return out, notes
+    return planned, worlds if later is None else later
 
 
 def _numbers(question: str, worlds: np.ndarray, curve: label_needs.Curve, within: float) -> np.ndarray:

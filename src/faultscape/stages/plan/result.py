@@ -32,6 +32,18 @@ class Needed(TypedDict, total=False):
     money: float | None
 
 
+class PairNeeded(TypedDict):
+    """How many labels tell two models apart, the likely range, and whether it spans at most a factor of
+    ten.
+    """
+
+    models: list[str]
+    labels: int
+    low: int
+    high: int
+    predictable: bool
+
+
 class DuelRow(TypedDict, total=False):
     """The work for duels with a given number of images per cell."""
 
@@ -94,8 +106,9 @@ class LabelPlan:
     ``questions`` is {question: {selector: {labels, low, high, predictable, hours, money, why}}}: low to high
     is the likely range, ``predictable`` says whether it spans at most a factor of ten, and if no number of
     labels answers the question, all are None except ``why``. ``duels`` has one row per number of images per
-    cell, {per_cell, bound, slots, images, hours, ...}. ``labels`` says which labels were used so far.
-    ``recommended`` says what to do next; None if there is nothing to recommend.
+    cell, {per_cell, bound, slots, images, hours, ...}. ``pairs`` has one row for each two models that differ,
+    {models, labels, low, high, predictable}, with the recommended selector. ``labels`` says which labels were
+    used so far. ``recommended`` says what to do next; None if there is nothing to recommend.
     """
 
     models: tuple[str, ...]  # names, in the order of the study
@@ -106,6 +119,7 @@ class LabelPlan:
     duels: tuple[DuelRow, ...]
     costs: Costs  # seconds of each kind of work, and money for an hour, or None
     recommended: Recommended | None = None
+    pairs: tuple[PairNeeded, ...] = ()
     notes: tuple[str, ...] = ()  # sentences that are printed below the tables
     provenance: PlanProvenance = field(default_factory=PlanProvenance)
     study: str = "STUDY"  # its path; not in plan.json, because a folder may be moved

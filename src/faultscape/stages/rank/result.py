@@ -5,19 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from faultscape.errors import counted
+from faultscape.reporting.verdict import NOTHING, Verdict
 from faultscape.standings import Standings, standings_text
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranked(Standings):
     """The standings written to standings.json, or those of a part of a selection's images, which the output
-    names first. The output begins with which model leads, or that none does.
+    names first. The output begins with the verdict on the study.
     """
 
+    verdict: Verdict = NOTHING  # which model to use, and what else the labels say; of a part, nothing
+
     @classmethod
-    def of(cls, standings: Standings) -> Ranked:
-        """Return standings as the result of `rank`."""
-        return cls(**{name: getattr(standings, name) for name in Standings.__dataclass_fields__})
+    def of(cls, standings: Standings, said: Verdict = NOTHING) -> Ranked:
+        """Return standings as the result of `rank`, with the verdict that they lead to."""
+        held = {name: getattr(standings, name) for name in Standings.__dataclass_fields__}
+        return cls(**held, verdict=said)
 
     def __repr__(self) -> str:
         from faultscape.ranking.catalogue import RANKINGS
@@ -28,9 +32,13 @@ class Ranked(Standings):
         first = {name: self.rankings[name] for name in names}  # and custom ones
         others = [name for name in self.rankings if name not in first]
         more = [f"other rankings: {', '.join(others)}; -v prints them"] if others else []
+        # on the method, where the verdict does not already say that there are too few labels
+        hidden = self.details if self.verdict.models else 0
         aside = {INVERSE} if {"aggressiveness", "resistance"} & {*others} else set()
-        notes = tuple(note for note in self.notes if note not in aside)
+        notes = tuple(note for note in self.notes[hidden:] if note not in aside)
         shown = replace(self, rankings=first, notes=notes)
+        if hidden:
+            more.append(f"{counted(hidden, 'note')} on the method: -v")
         return "\n".join([self._headed(standings_text(shown, self._score_words)), *more])
 
     def _score_words(self, name: str) -> str:
@@ -46,9 +54,11 @@ class Ranked(Standings):
         return self._headed(standings_text(self, self._score_words))
 
     def _headed(self, standings: str) -> str:
-        from faultscape.reporting.competition.standing_tables import verdict
-
-        head, words = verdict(self)
         where, number = self.definitions.get("where"), self.definitions.get("where_images")
         of = [f"Only {where}, {counted(number, 'image')} of the study:"] if isinstance(number, int) else []
-        return "\n".join([*of, f"{head}. {words}", "", standings])
+        if not self.verdict.lines:
+            from faultscape.reporting.competition.standing_tables import verdict
+
+            head, words = verdict(self)
+            return "\n".join([*of, f"{head}. {words}", "", standings])
+        return "\n".join([*of, repr(self.verdict), "", standings])

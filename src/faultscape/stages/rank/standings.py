@@ -329,7 +329,9 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
     if of_one_group({id_: groups.get(id_, "") for id_ in whole}):
         standings = _within_one_group(standings)
     if near and (asked.population == FUTURE or standings.to_come):
-        return replace(standings, notes=(*standings.notes, _alike_note(near, str(known.root))))
+        define = {**standings.definitions, "alike": round(near, 3)}
+        notes = (*standings.notes, _alike_note(near, str(known.root)))
+        return replace(standings, notes=notes, definitions=define)
     return standings
 
 
@@ -374,7 +376,7 @@ def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: st
     ordered = catalogue.ordered(
         standings.rankings, catalogue.chosen_by(now.chosen), now.definition.get("goal")
     )
-    return replace(standings, notes=tuple(notes), rankings=ordered)
+    return replace(standings, notes=tuple(notes), details=len(standings.notes), rankings=ordered)
 
 
 def _within_one_group(standings: Standings) -> Standings:
@@ -478,5 +480,6 @@ def _neighbours(pool: Sequence[str], expected: np.ndarray) -> float | None:
 def _alike_note(near: float, study: str) -> str:
     """Return a note on consecutive images that are alike, which widen intervals for data to come."""
     alike_ = f"consecutive images are similar (predictions on neighbors correlate by {near:.2f})"
-    wide = f"intervals for data to come take them for a sequence ({too_narrow(near):.1f} times the pool's own error)"
+    more = f"the pool's error counts {too_narrow(near):.1f}-fold"
+    wide = f"intervals for data to come take them for a sequence ({more})"
     return f"{alike_}: {wide}; group them with `faultscape collect {study} --group PATTERN` or `--block N`"

@@ -15,12 +15,8 @@ from typing import cast
 
 import numpy as np
 
-from faultscape.classes.class_lists import narrow, table
 from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError
-from faultscape.labelling.answers import majority
-from faultscape.maps import runs
-from faultscape.maps.resize import nearest
 from faultscape.nouns import Classes, Predictions
 from faultscape.progress import progress
 from faultscape.reporting.competition import model_sections
@@ -32,11 +28,11 @@ from faultscape.reporting.reliability.tables import views_of
 from faultscape.selection.definitions import draws_evenly
 from faultscape.stages import choice_evidence
 from faultscape.stages.artefacts.reliability import are_done, read_card
-from faultscape.stages.classifier_answers import read_label_sets
+from faultscape.stages.labelled_maps import ShardMaps
 from faultscape.stages.snapshot import Snapshot
+from faultscape.stages.true_classes import true_classes
 from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import Settings
-from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, shards
 from faultscape.ties import tie_ranks, tie_seed
 
@@ -73,7 +69,7 @@ def sections_of_classifiers(
     mine = Predictions(
         said.classes, said.models, tuple(common.labelled), said.labels[:, at], said.probabilities[:, at]
     )
-    truths = _true_classes(root, settings, common.truth, common.labelled) if common.labelled else {}
+    truths = true_classes(root, settings, common.truth, common.labelled) if common.labelled else {}
     ranks = _ranks(common, by_id, common.labelled)
     made = model_sections.sections(common.slots.models, common.values, value="accuracy", classifies=True)
     room, out = Room(_ROOM), []
@@ -143,34 +139,6 @@ def card_rows(card: Card) -> dict[str, list[CardNumber]]:
     except (KeyError, TypeError, ValueError, AttributeError):
         return {}
     return out
-
-
-class _ShardMaps:
-    """The maps of some images of one shard, as places at working size."""
-
-    def __init__(
-        self, root: Path, settings: Settings, models: Sequence[str], truth: str, images: Sequence[Image]
-    ) -> None:
-        classes, wanted = settings.class_list, {image.id for image in images}
-        folders = {model: label_maps.predictions(root, model) for model in models}
-        self._tables = {m: narrow(table(classes, settings.models[m].labels)) for m in models}
-        self._runs: dict[str | None, dict[str, bytes]] = {}
-        self._truth_table = narrow(table(classes))
-        self._sizes = {i.id: settings.working_size or (i.width, i.height) for i in images}
-        for name, folder in [*folders.items(), *([(None, label_maps.truth(root, truth))] if truth else [])]:
-            held = label_maps.read_maps(folder, images[0].shard)
-            self._runs[name] = {id_: code for id_, code in held.items() if id_ in wanted}
-
-    def of(self, model: str, image: str) -> np.ndarray | None:
-        """Return a model's map of an image, or None."""
-        return self._read(self._runs[model].get(image), self._tables[model], image)
-
-    def truth(self, image: str) -> np.ndarray | None:
-        """Return the truth of an image, or None."""
-        return self._read(self._runs.get(None, {}).get(image), self._truth_table, image)
-
-    def _read(self, code: bytes | None, places: np.ndarray, image: str) -> np.ndarray | None:
-        return None if code is None else nearest(runs.decode(code, places), self._sizes[image])
 
 
 @dataclass(frozen=True)
@@ -259,16 +227,16 @@ def _drawn(
 
 def _each_shard(
     found: _Evidence, images: Sequence[Image], truth: str
-) -> Iterator[tuple[_ShardMaps, list[Image]]]:
+) -> Iterator[tuple[ShardMaps, list[Image]]]:
     """Yield the maps and images of one shard after the other."""
     for rows in shards(list(images)).values():
-        yield _ShardMaps(found.root, found.settings, found.models, truth, rows), rows
+        yield ShardMaps(found.root, found.settings, found.models, truth, rows), rows
 
 
 class _Drawing:
     """The views of one image, each made once."""
 
-    def __init__(self, image: Image, maps: _ShardMaps, classes: Classes, room: Room) -> None:
+    def __init__(self, image: Image, maps: ShardMaps, classes: Classes, room: Room) -> None:
         self._image, self._maps, self._classes, self._room = image, maps, classes, room
         self._size = fit(image.width, image.height, _LONGEST)
         self._photo = _photo(image)
@@ -330,23 +298,3 @@ def _with_photo(shot: Shot, by_id: Mapping[str, Image], room: Room) -> Shot:
         return shot
     width, height = fit(rgb.shape[1], rgb.shape[0], _LONGEST)
     return replace(shot, photo=room.take(photo_uri(rgb, (width, height))), width=width, height=height)
-
-
-def _true_classes(root: Path, settings: Settings, truth: str, images: Sequence[str]) -> dict[str, str]:
-    """Return {image: its true class} for labels that name exactly one: a set of one class, or one class with
-    the answer yes.
-    """
-    names, out = settings.classes.names, dict[str, str]()
-    yes: dict[str, list[str]] = {}
-    for (image, class_), verdict in sorted(majority(Answers(root).answers(truth)).items()):
-        if verdict:
-            yes.setdefault(image, []).append(class_)
-    out |= {image: said[0] for image, said in yes.items() if len(said) == 1}
-    if truth in label_maps.truths(root):
-        sets = read_label_sets(root, settings, truth, images)
-        for image, places in zip(images, sets, strict=True):
-            if places is not None:
-                out.pop(image, None)
-                if len(places) == 1:
-                    out[image] = names[next(iter(places))]
-    return {image: name for image, name in out.items() if image in set(images)}

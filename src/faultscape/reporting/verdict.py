@@ -1,0 +1,93 @@
+"""The verdict on a study: which model to use, and what else the labels say. Light: `status` needs it at once.
+
+Conventions: `verdict_lines` makes it from standings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from faultscape.errors import counted
+from faultscape.standings import FEW, Failing, Gap, Standings, labelled_words
+
+
+class PairNeed(NamedTuple):
+    """How many labels in all two models are expected to need until they are told apart, and the range; NaN
+    where that cannot be foretold.
+    """
+
+    labels: float
+    low: float
+    high: float
+
+
+class Work(NamedTuple):
+    """What to do next: a command, '' for none, and the hours of labelling that it asks for, None if none."""
+
+    line: str = ""
+    hours: float | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Which model to use, and what else the labels say, in at most six lines.
+
+    ``models`` is the one to use if ``decided``, else those between which the labels do not decide, the leader
+    first; () if none can be named.
+    """
+
+    models: tuple[str, ...]
+    decided: bool
+    headline: str  # the first line, without its full stop
+    lines: tuple[str, ...]  # sentences, the first one the headline; without the next command
+    selection: str = ""  # the selection that speaks; '' if none does
+    population: str = ""  # of what: pool, future, one-group, or the chosen images; '' if of nothing
+    metric: str = ""  # the metric of the difference
+    lead: Gap | None = None  # how far the leader is ahead of the next model; None if that cannot be said
+    failing: Failing | None = None  # where the leader fails
+    next: str = ""  # the command to run next; '' if nothing is left that would change the verdict
+    hours: float | None = None  # of labelling that it asks for
+
+    def __repr__(self) -> str:
+        following = [f"next: {self.next}{hours_words(self.hours)}"] if self.next else []
+        return "\n".join([*self.lines, *following])
+
+
+NOTHING = Verdict((), False, "", ())
+
+
+def hours_words(hours: float | None) -> str:
+    """Return the hours of labelling that a command asks for, to be put behind it; '' for none.
+
+    >>> hours_words(None), hours_words(0.2), hours_words(30.0)
+    ('', '  (about 12 minutes of labelling)', '  (about 30 hours of labelling)')
+    """
+    if hours is None:
+        return ""
+    time = counted(round(60 * hours), "minute") if hours < 2 else counted(round(hours), "hour")
+    return f"  (about {time} of labelling)"
+
+
+def nothing_said(first: Standings | None, models: Sequence[str], labelled: int, work: Work) -> Verdict:
+    """Return the verdict where no standings say who could be best; ``first`` are those that there are."""
+    if len(models) < 2:
+        only = (
+            f"{models[0]} is the only model: there is nothing to choose"
+            if models
+            else "There is no model yet"
+        )
+        return Verdict(tuple(models), False, only, (f"{only}.",), next=work.line, hours=work.hours)
+    head = f"No one can say yet which of the {len(models)} models is best"
+    if first is None:
+        why = (
+            f"{counted(labelled, 'image is', 'images are')} labelled, and nothing is ranked yet."
+            if labelled
+            else "No image is labelled."
+        )
+    elif first.labels.get("used", FEW) < FEW:
+        why = f"{labelled_words(first.labels)}: at least {FEW} are needed."
+    else:
+        why = "The standings carry no intervals; `faultscape rank -v` says why."
+    return Verdict((), False, head, (f"{head}: {why[0].lower()}{why[1:]}",), next=work.line, hours=work.hours)

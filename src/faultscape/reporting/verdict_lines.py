@@ -1,0 +1,232 @@
+"""The verdict on a study: which model to use, by how much, what is not settled, where the model fails, and
+what to do next.
+
+Conventions: made from the standings of all selections, in the order in which they speak: images drawn for all
+models before those chosen because models differ. A model is to be used only where it is better than every
+other one, corrected for all pairs at once, for images to come if the draws can say that (labels in six groups
+or more), else for the pool. Differences are in points of the metric, 100 times the difference of two scores.
+Intervals of duels, and of rounds that learnt from labels, are descriptive: they show who leads on these
+images, never by how much.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from faultscape.errors import counted
+from faultscape.metrics.intervals.units import LEAST
+from faultscape.ranking.replicates import FUTURE, ONE_GROUP, POOL
+from faultscape.reporting.competition.standing_tables import descriptive, listed, recommended
+from faultscape.reporting.verdict import PairNeed, Verdict, Work, nothing_said
+from faultscape.standings import Failing, Gap, ModelRanking, Standings, could_be_best, decimals, shown_best
+
+METRICS = {
+    "miou": "mIoU (mean over images)",
+    "fwiou": "frequency-weighted IoU (mean over images)",
+    "mpa": "mean pixel accuracy (mean over images)",
+    "pixel_accuracy": "pixel accuracy (mean over images)",
+    "dice": "Dice (mean over images)",
+}
+_NAMED = 4  # more models than that are counted, not named
+_PAIRS = 2  # open pairs that are named
+
+
+def verdict(
+    standings: Mapping[str, Standings],
+    *,
+    models: Sequence[str],
+    labelled: int = 0,
+    needs: Mapping[tuple[str, str], PairNeed] | None = None,
+    stale: Mapping[str, str] | None = None,
+    work: Work | None = None,
+) -> Verdict:
+    """Return the verdict of the ``standings`` {selection: its standings} of a study, in the order in which
+    they speak.
+
+    ``models`` are those of the study, ``labelled`` the number of its labelled images, ``needs`` what `plan`
+    expects of each pair of models in the order of the study, ``stale`` {selection: why its standings are out
+    of date}, ``work`` what is next.
+    """
+    work = work or Work()
+    if not (speaks := _speaker(standings)):
+        return nothing_said(next(iter(standings.values()), None), models, labelled, work)
+    one = standings[speaks]
+    name = recommended(one)
+    said = _spoken(one, name)
+    best = tuple(shown_best(said) or could_be_best(said))
+    of_chosen = descriptive(said)
+    decided = len(could_be_best(said)) == 1 and not of_chosen
+    head = _headline(one, said, best, decided=decided)
+    lead = said.gaps[0] if said.gaps and not of_chosen else None
+    metric = _metric(one)
+    lines = [f"{head}."]
+    lines += [_by_how_much(one, said, lead, metric)] if lead else []
+    lines += filter(None, [_not_settled(one, said, needs or {}, decided=decided)])
+    if one.failing and one.failing.model == best[0]:
+        lines.append(_where_it_fails(one.failing, "IoU " if "concordance" in one.definitions else ""))
+    lines += filter(None, [" ".join(_caveats(standings, speaks, best, stale or {}))])
+    return Verdict(
+        best,
+        decided,
+        head,
+        tuple(lines),
+        speaks,
+        said.speaks_of,
+        metric,
+        lead,
+        one.failing,
+        work.line,
+        work.hours,
+    )
+
+
+def _speaker(standings: Mapping[str, Standings]) -> str:
+    """Return the selection that speaks: of those whose intervals claim most, the one with most labels; ''
+    without any.
+    """
+    claims = [name for name, one in standings.items() if _claims(one)]
+    first = {name: standings[name].rankings[recommended(standings[name])] for name in claims}
+    drawn = [name for name in claims if not descriptive(first[name])]
+    return max(drawn or claims, key=lambda name: standings[name].labels.get("used", 0), default="")
+
+
+def _claims(standings: Standings) -> bool:
+    """Whether standings say which models could be the best."""
+    name = recommended(standings)
+    return bool(name) and bool(standings.rankings[name].tied_for_best)
+
+
+def _spoken(standings: Standings, name: str) -> ModelRanking:
+    """Return the ranking that speaks: of data to come if that has intervals, else the standings' own."""
+    later = standings.to_come.get(name)
+    return later if later is not None and later.gaps else standings.rankings[name]
+
+
+def _metric(standings: Standings) -> str:
+    concordance = str(standings.definitions.get("concordance", "")) or "accuracy"
+    return METRICS.get(concordance, concordance)
+
+
+def _headline(standings: Standings, said: ModelRanking, best: Sequence[str], *, decided: bool) -> str:
+    if decided:
+        return f"Use {best[0]}"
+    if descriptive(said):
+        images = counted(standings.labels.get("used", 0), "labelled image")
+        who = f"{_any_of(best, standings)} leads" if len(best) > 1 else f"{best[0]} leads"
+        return f"On the {images} chosen for what the models predict, {who}"
+    if len(best) == len(standings.models) > 2:
+        return f"The labels do not decide between the {len(best)} models; {best[0]} is ahead"
+    return f"The labels do not decide between {_all_of(best)}"
+
+
+def _by_how_much(standings: Standings, said: ModelRanking, lead: Gap, metric: str) -> str:
+    low, high = (100 * end for end in lead.interval)
+    points = 100 * lead.difference
+    pool = standings.labels.get("pool")
+    here = f"on this pool of {pool:,} images" if pool else "on this pool"
+    where = {FUTURE: "for images to come", ONE_GROUP: "for more images of the same group", POOL: here}
+    about = where.get(said.speaks_of, here)
+    if not high > low:  # all that could be drawn is labelled
+        ahead = f"{lead.model} is ahead of {lead.other} by {_rounded(points, 1)} points of {metric}"
+        return f"{ahead} {about}, all of it labelled."
+    digits = decimals([(low, high)])
+    between = f"[{_rounded(low, digits)}, {_rounded(high, digits)}]"
+    wide = standings.definitions.get("alike")
+    frames = ", wider because neighboring images are alike" if wide and said.speaks_of == FUTURE else ""
+    number = _rounded(points, digits)
+    return f"{lead.model} is ahead of {lead.other} by {number} points of {metric} {between} {about}{frames}."
+
+
+def _not_settled(
+    standings: Standings,
+    said: ModelRanking,
+    needs: Mapping[tuple[str, str], PairNeed],
+    *,
+    decided: bool,
+) -> str:
+    """Return a sentence on the pairs that are left open: the leader's first, then neighbors in order."""
+    open_ = [gap for gap in said.gaps if not gap.settled]
+    if not open_:
+        return ""
+    place = {model: k for k, model in enumerate(standings.models)}
+
+    def words(gap: Gap) -> str:
+        key = tuple(sorted((gap.model, gap.other), key=lambda model: place[model]))
+        need = needs.get((key[0], key[1]))
+        return f"{gap.model} or {gap.other}{_more(need, standings.labels.get('used', 0))}"
+
+    named = [words(gap) for gap in open_[:_PAIRS]]
+    rest = len(open_) - len(named)
+    more = f", and {counted(rest, 'more pair')}" if rest else ""
+    what = "Not settled further down" if decided else "Not settled"
+    return f"{what}: {'; '.join(named)}{more}."
+
+
+def _more(need: PairNeed | None, used: int) -> str:
+    if need is None:
+        return ""
+    if math.isnan(need.labels):
+        return " (how many labels that needs cannot be foretold)"
+    low, high = (max(int(number) - used, 0) for number in (need.low, need.high))
+    middle = max(int(need.labels) - used, 0)
+    if not high:
+        return " (a few more labels are expected to tell)"
+    if not middle:
+        return f" (up to {counted(high, 'more image')})"
+    return f" (about {counted(middle, 'more image')}, {low:,} to {high:,})"
+
+
+def _where_it_fails(failing: Failing, score_is: str) -> str:
+    score = f"{score_is}{_rounded(100 * failing.score, 0)} %{'' if score_is else ' right'}"
+    on = counted(failing.images, "labelled image")
+    share = f"{_rounded(100 * failing.share, 0)} % of it is taken for {failing.taken_for}"
+    mistaken = f"; {share}, most on {failing.image}" if failing.taken_for else f", as on {failing.image}"
+    return f"{failing.model} fails most on {failing.worst}: {score} on {on}{mistaken}."
+
+
+def _caveats(
+    standings: Mapping[str, Standings], speaks: str, best: Sequence[str], stale: Mapping[str, str]
+) -> list[str]:
+    """Return sentences on what limits the verdict: standings out of date, groups, other selections, other
+    truths.
+    """
+    one = standings[speaks]
+    out = []
+    if speaks in stale:
+        out.append(f"This is out of date: {stale[speaks]}.")
+    name = recommended(one)
+    later = one.to_come.get(name)
+    if later is not None and not later.gaps and one.rankings[name].gaps:
+        out.append(f"Images to come cannot be judged: labels lie in fewer than {LEAST} groups.")
+    for other, table in standings.items():
+        if other != speaks and _claims(table):
+            leader = table.rankings[recommended(table)].order[0]
+            if leader not in best:
+                out.append(f"On the images of selection {other}, {leader} leads.")
+    truth = one.provenance.get("truth", "labels")
+    against = {other: said for other, said in one.by_truth.items() if said.leader != best[0]}
+    for other, said in list(against.items())[:1]:
+        more = f" (and by {len(against) - 1} more)" if len(against) > 1 else ""
+        on = counted(said.images, "image")
+        out.append(f"This is by the labels {truth}; by {other}{more}, {said.leader} leads on {on}.")
+    return out
+
+
+def _all_of(models: Sequence[str]) -> str:
+    return listed(models) if len(models) <= _NAMED else f"{models[0]} and {len(models) - 1} others"
+
+
+def _any_of(models: Sequence[str], standings: Standings) -> str:
+    if 2 < len(models) == len(standings.models):
+        return f"any of the {len(models)} models"
+    return listed(models, "or") if len(models) <= _NAMED else f"any of {len(models)} models"
+
+
+def _rounded(value: float, digits: int) -> str:
+    """Return a number with so many decimals, and never a negative zero.
+
+    >>> _rounded(-0.0004, 3), _rounded(1.25, 1)
+    ('0.000', '1.2')
+    """
+    return f"{round(value, digits) + 0.0:.{digits}f}"
