@@ -78,7 +78,8 @@ def nothing_said(first: Standings | None, models: Sequence[str], labelled: int, 
             if models
             else "There is no model yet"
         )
-        return Verdict(tuple(models), False, only, (f"{only}.",), next=work.line, hours=work.hours)
+        head = only.split(":")[0]
+        return Verdict(tuple(models), False, head, (f"{only}.",), next=work.line, hours=work.hours)
     head = f"No one can say yet which of the {len(models)} models is best"
     if first is None:
         why = (
@@ -87,7 +88,7 @@ def nothing_said(first: Standings | None, models: Sequence[str], labelled: int, 
             else "No image is labelled."
         )
     elif first.labels.get("used", FEW) < FEW:
-        why = f"{labelled_words(first.labels)}: at least {FEW} are needed."
+        why = f"{labelled_words(first.labels)}, and at least {FEW} are needed."
     else:
         why = "The standings carry no intervals; `faultscape rank -v` says why."
     return Verdict((), False, head, (f"{head}: {why[0].lower()}{why[1:]}",), next=work.line, hours=work.hours)

@@ -40,13 +40,14 @@ def verdict(
     needs: Mapping[tuple[str, str], PairNeed] | None = None,
     stale: Mapping[str, str] | None = None,
     work: Work | None = None,
+    study: str = "STUDY",
 ) -> Verdict:
     """Return the verdict of the ``standings`` {selection: its standings} of a study, in the order in which
     they speak.
 
     ``models`` are those of the study, ``labelled`` the number of its labelled images, ``needs`` what `plan`
     expects of each pair of models in the order of the study, ``stale`` {selection: why its standings are out
-    of date}, ``work`` what is next.
+    of date}, ``work`` what is next, and ``study`` how commands name the study.
     """
     work = work or Work()
     if not (speaks := _speaker(standings)):
@@ -65,7 +66,7 @@ def verdict(
     lines += filter(None, [_not_settled(one, said, needs or {}, decided=decided)])
     if one.failing and one.failing.model == best[0]:
         lines.append(_where_it_fails(one.failing, "IoU " if "concordance" in one.definitions else ""))
-    lines += filter(None, [" ".join(_caveats(standings, speaks, best, stale or {}))])
+    lines += filter(None, [" ".join(_caveats(standings, speaks, best, stale or {}, study))])
     return Verdict(
         best,
         decided,
@@ -132,10 +133,9 @@ def _by_how_much(standings: Standings, said: ModelRanking, lead: Gap, metric: st
         return f"{ahead} {about}, all of it labelled."
     digits = decimals([(low, high)])
     between = f"[{_rounded(low, digits)}, {_rounded(high, digits)}]"
-    wide = standings.definitions.get("alike")
-    frames = ", wider because neighboring images are alike" if wide and said.speaks_of == FUTURE else ""
     number = _rounded(points, digits)
-    return f"{lead.model} is ahead of {lead.other} by {number} points of {metric} {between} {about}{frames}."
+    unit = "point" if number == "1" else "points"
+    return f"{lead.model} is ahead of {lead.other} by {number} {unit} of {metric} {between} {about}."
 
 
 def _not_settled(
@@ -186,13 +186,22 @@ def _where_it_fails(failing: Failing, score_is: str) -> str:
 
 
 def _caveats(
-    standings: Mapping[str, Standings], speaks: str, best: Sequence[str], stale: Mapping[str, str]
+    standings: Mapping[str, Standings],
+    speaks: str,
+    best: Sequence[str],
+    stale: Mapping[str, str],
+    study: str,
 ) -> list[str]:
     """Return sentences on what limits the verdict: standings out of date, groups, other selections, other
     truths.
     """
     one = standings[speaks]
     out = []
+    if one.definitions.get("alike") and one.to_come.get(recommended(one)):
+        line = f"`faultscape collect {study} --group PATTERN` or `--block N`"
+        out.append(
+            f"Neighboring images are alike, which widens the interval; {line} says what belongs together."
+        )
     if speaks in stale:
         out.append(f"This is out of date: {stale[speaks]}.")
     name = recommended(one)

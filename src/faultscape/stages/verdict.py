@@ -38,6 +38,7 @@ def verdict_of(snapshot: Snapshot, found: Iterable[Node], line: str) -> Verdict:
         needs=_needs(snapshot),
         stale=stale,
         work=work,
+        study=snapshot.place,
     )
 
 

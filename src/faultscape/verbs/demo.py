@@ -136,11 +136,12 @@ class Demonstrated:
 
 
 def _first(standings: Standings) -> list[str]:
-    """Return the headline of standings and the lines of its first ranking."""
-    from faultscape.reporting.competition.standing_tables import verdict
+    """Return the verdict of standings and the lines of its first ranking."""
+    from faultscape.reporting.verdict_lines import verdict
 
     first = dict([next(iter(standings.rankings.items()))])
-    return [verdict(standings)[0] + ".", *repr(replace(standings, rankings=first, notes=())).split("\n")[1:]]
+    said = verdict({"": standings}, models=standings.models)
+    return [*said.lines, *repr(replace(standings, rankings=first, notes=())).split("\n")[1:]]
 
 
 def demo(study: Place = "demo-study", *, scenes: int = 300, engine: str = "processes") -> Demonstrated:

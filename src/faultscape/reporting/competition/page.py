@@ -29,6 +29,7 @@ from faultscape.reporting.competition.failure_kinds import FailureKinds
 from faultscape.reporting.competition.gallery import Card
 from faultscape.reporting.competition.model_sections import ModelSections
 from faultscape.reporting.template import template
+from faultscape.reporting.verdict_lines import verdict
 from faultscape.standings import Standings, budget_like, labelled_words
 from faultscape.study.tables.selections import MAIN
 from faultscape.study.tables.timings import FrameTimes
@@ -50,7 +51,7 @@ _ENDS = {
 class Facts:
     """What every page shows. ``values`` (J, I) are the models' scores on the ``labelled`` chosen images;
     ``whole`` and ``partly`` count fully and partly labelled images; ``others`` are the standings of all
-    selections by name.
+    selections by name, ``stale`` says why some are out of date.
     """
 
     study: str
@@ -65,7 +66,7 @@ class Facts:
     values: np.ndarray
     others: Mapping[str, Standings] = field(default_factory=dict)
     selectors: Mapping[str, str] = field(default_factory=dict)
-    stale: tuple[str, ...] = ()
+    stale: Mapping[str, str] = field(default_factory=dict)
     references: list[Any] = field(default_factory=list)
     discarded: int = 0
     whole: int = 0
@@ -174,14 +175,15 @@ def _context(facts: Facts) -> dict[str, Any]:
     own = cast("list[dict[str, str]]", standings.definitions.get("rankings", [])) if standings else []
     words_of_rankings = [*(ranking.words() for ranking in catalogue.RANKINGS), *own]
     name = standing_tables.recommended(standings) if standings else ""
-    found = other_questions.questions(facts.others, facts.selectors, facts.stale)
+    said = verdict(facts.others, models=models, stale=facts.stale) if facts.others else None
+    found = other_questions.questions(facts.others, facts.selectors, [*facts.stale])
     warned = other_questions.warnings(facts.others, found)
     return {
         "fig": figures,
         "charts": charts,
         "version": __version__,
         "level": standing_tables.level(standings),
-        "verdict": standing_tables.verdict(standings) if standings else None,
+        "verdict": said,
         "labelled_words": labelled_words(standings.labels) if standings else "",
         "at_once": standing_tables.best_at_once(standings) if standings else "",
         "rankings": tables,

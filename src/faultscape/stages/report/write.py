@@ -31,6 +31,7 @@ from faultscape.stages.artefacts.report import (
     uncompared_key,
     unshown_images,
 )
+from faultscape.stages.artefacts.selection import in_order
 from faultscape.stages.artefacts.standings import STANDINGS
 from faultscape.stages.given_options import given_options
 from faultscape.stages.label_counts import LabelCount
@@ -118,13 +119,14 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
             reason for reason in of_standings.why if reason != of_standings.in_the_way
         )  # that reason concerns only the person who remakes them
         remarks.append(f"These standings are out of date: {why}.{again}")
-    others, selectors, stale = {}, {}, []
-    for name in selections.names(root):
+    others, selectors, stale = {}, {}, dict[str, str]()
+    for name in in_order(snapshot):
         table = standings if name == selection else _standings(root, name)
         if table is not None:
             others[name] = table
             selectors[name] = str(selections.read_selection(root, name)[0].definition.get("selector", ""))
-            stale += [name] if graph.node(snapshot, STANDINGS, name).state == "stale" else []
+            if (made := graph.node(snapshot, STANDINGS, name)).state == "stale":
+                stale[name] = ", ".join(made.why)
     truth = truth_shown(snapshot, selection)
     uncompared = dict[str, str]()
     images: list[str] = []
@@ -166,7 +168,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         values=values[:, inside],
         others=others,
         selectors=selectors,
-        stale=tuple(stale),
+        stale=stale,
         discarded=len({row.image for row in drawn.rows} & set(discarded)),
         failures=len(read_failures(root)),
         remarks=tuple(remarks),

@@ -1,0 +1,276 @@
+"""The verdict in words, one state of a study after the other: which model to use, by how much, for which
+images, what is not settled, where it fails, and what limits all that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from faultscape.reporting.verdict import PairNeed, Verdict, Work
+from faultscape.reporting.verdict_lines import verdict
+from faultscape.standings import Failing, Gap, ModelRanking, OtherTruth, Standings
+
+MODELS = ("fcn", "psp", "unet")
+FAILS = Failing("fcn", "pole", 0.05, 31, "building", 0.36, "0001TP_009720")
+
+
+def ranked(
+    best: str,
+    *gaps: tuple[str, str, float, float, float],
+    of: str = "pool",
+    models: tuple[str, ...] = MODELS,
+) -> ModelRanking:
+    """A ranking in the order of the models whose best ones are named; gaps are in points of 100."""
+    names = best.split()
+    return ModelRanking(
+        scores={model: 0.5 - 0.01 * k for k, model in enumerate(models)},
+        order=list(models),
+        score_interval={model: [0.4, 0.6] for model in models},
+        rank_interval={model: [1, 2] for model in models},
+        simultaneous_rank_interval={model: [1, 2] for model in models},
+        tied_for_best=names,
+        best_set=names,
+        speaks_of=of,
+        gaps=[Gap(a, b, d / 100, [low / 100, high / 100], low > 0) for a, b, d, low, high in gaps],
+    )
+
+
+OPEN = (("fcn", "psp", 1.42, -1.7, 4.5), ("fcn", "unet", 3.0, 0.5, 5.5), ("psp", "unet", 1.58, -1.0, 4.2))
+CLEAR = (("fcn", "psp", 2.42, 0.31, 4.5), ("fcn", "unet", 4.0, 1.5, 6.5), ("psp", "unet", 1.58, -1.0, 4.2))
+CENSUS = (("fcn", "psp", 1.42, 1.42, 1.42), ("fcn", "unet", 3.0, 3.0, 3.0), ("psp", "unet", 1.58, 1.58, 1.58))
+
+
+def drawn(pool: ModelRanking, later: ModelRanking | None = None, **more: Any) -> Standings:
+    """Standings of images drawn for all models."""
+    to_come = {} if later is None else {"prediction_powered": later}
+    define = {"concordance": "miou", **more.pop("define", {})}
+    labels = {"used": 50, "pool": 193}
+    rankings = {"prediction_powered": pool}
+    return Standings(MODELS, labels, {}, rankings, define, to_come=to_come, failing=FAILS, **more)
+
+
+def duels(best: str = "fcn") -> Standings:
+    """Standings of images that were chosen because models differ."""
+    rankings = {"reuse_bradley_terry": ranked(best, of="chosen")}
+    return Standings(MODELS, {"used": 13}, {}, rankings, {"concordance": "miou"})
+
+
+FUTURE = ranked("fcn psp", *OPEN, of="future")
+SURE = ranked("fcn", *CLEAR, of="future")
+NEEDS = {("fcn", "psp"): PairNeed(72, 55, 139), ("psp", "unet"): PairNeed(math.nan, math.nan, math.nan)}
+FAILING = (
+    "fcn fails most on pole: IoU 5 % on 31 labelled images; 36 % of it is taken for building, most on "
+    "0001TP_009720."
+)
+STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "no model": (
+        {"standings": {}, "models": ()},
+        ("There is no model yet.",),
+    ),
+    "one model": (
+        {"standings": {}, "models": ("fcn",)},
+        ("fcn is the only model: there is nothing to choose.",),
+    ),
+    "nothing labelled": (
+        {"standings": {}},
+        ("No one can say yet which of the 3 models is best: no image is labelled.",),
+    ),
+    "labelled, not ranked": (
+        {"standings": {}, "labelled": 12},
+        (
+            "No one can say yet which of the 3 models is best: 12 images are labelled, and nothing is ranked yet.",
+        ),
+    ),
+    "too few labels": (
+        {"standings": {"order": Standings(MODELS, {"used": 6}, {}, {}, {})}},
+        ("No one can say yet which of the 3 models is best: 6 labelled images, and at least 10 are needed.",),
+    ),
+    "decided": (
+        {"standings": {"order": drawn(ranked("fcn", *CLEAR), SURE)}},
+        (
+            "Use fcn.",
+            "fcn is ahead of psp by 2.4 points of mIoU (mean over images) [0.3, 4.5] for images to come.",
+            "Not settled further down: psp or unet.",
+            FAILING,
+        ),
+    ),
+    "undecided": (
+        {"standings": {"order": drawn(ranked("fcn psp", *OPEN), FUTURE)}, "needs": NEEDS},
+        (
+            "The labels do not decide between fcn and psp.",
+            "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
+            (
+                "Not settled: fcn or psp (about 22 more images, 5 to 89); psp or unet (how many labels that needs "
+                "cannot be foretold)."
+            ),
+            FAILING,
+        ),
+    ),
+    "decided for the pool, not for images to come": (
+        {"standings": {"order": drawn(ranked("fcn", *CLEAR), FUTURE)}},
+        (
+            "The labels do not decide between fcn and psp.",
+            "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
+            "Not settled: fcn or psp; psp or unet.",
+            FAILING,
+        ),
+    ),
+    "fewer than six groups": (
+        {"standings": {"order": drawn(ranked("fcn", *CLEAR), ranked("", of="future"))}},
+        (
+            "Use fcn.",
+            "fcn is ahead of psp by 2.4 points of mIoU (mean over images) [0.3, 4.5] on this pool of 193 images.",
+            "Not settled further down: psp or unet.",
+            FAILING,
+            "Images to come cannot be judged: labels lie in fewer than 6 groups.",
+        ),
+    ),
+    "everything labelled": (
+        {"standings": {"order": drawn(ranked("fcn", *CENSUS), FUTURE)}},
+        (
+            "The labels do not decide between fcn and psp.",
+            "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
+            "Not settled: fcn or psp; psp or unet.",
+            FAILING,
+        ),
+    ),
+    "everything labelled, in few groups": (
+        {"standings": {"order": drawn(ranked("fcn", *CENSUS), ranked("", of="future"))}},
+        (
+            "Use fcn.",
+            (
+                "fcn is ahead of psp by 1.4 points of mIoU (mean over images) on this pool of 193 images, all of it "
+                "labelled."
+            ),
+            FAILING,
+            "Images to come cannot be judged: labels lie in fewer than 6 groups.",
+        ),
+    ),
+    "frames of a video without groups": (
+        {"standings": {"order": drawn(ranked("fcn", *CLEAR), SURE, define={"alike": 0.54})}, "study": "s"},
+        (
+            "Use fcn.",
+            "fcn is ahead of psp by 2.4 points of mIoU (mean over images) [0.3, 4.5] for images to come.",
+            "Not settled further down: psp or unet.",
+            FAILING,
+            (
+                "Neighboring images are alike, which widens the interval; `faultscape collect s --group PATTERN` or "
+                "`--block N` says what belongs together."
+            ),
+        ),
+    ),
+    "duels alone": (
+        {"standings": {"main": duels()}},
+        ("On the 13 labelled images chosen for what the models predict, fcn leads.",),
+    ),
+    "two selections that contradict each other": (
+        {"standings": {"order": drawn(ranked("fcn", *CLEAR), SURE), "main": duels("psp")}},
+        (
+            "Use fcn.",
+            "fcn is ahead of psp by 2.4 points of mIoU (mean over images) [0.3, 4.5] for images to come.",
+            "Not settled further down: psp or unet.",
+            FAILING,
+        ),
+    ),
+    "two annotators": (
+        {
+            "standings": {
+                "order": drawn(
+                    ranked("fcn", *CLEAR),
+                    SURE,
+                    by_truth={"labels-bob": OtherTruth("psp", 41), "labels-eve": OtherTruth("fcn", 40)},
+                    provenance={"truth": "labels-ann"},
+                )
+            }
+        },
+        (
+            "Use fcn.",
+            "fcn is ahead of psp by 2.4 points of mIoU (mean over images) [0.3, 4.5] for images to come.",
+            "Not settled further down: psp or unet.",
+            FAILING,
+            "This is by the labels labels-ann; by labels-bob, psp leads on 41 images.",
+        ),
+    ),
+    "out of date": (
+        {"standings": {"main": duels()}, "stale": {"main": "labels changed"}},
+        (
+            "On the 13 labelled images chosen for what the models predict, fcn leads.",
+            "This is out of date: labels changed.",
+        ),
+    ),
+}
+
+
+def of(**state: Any) -> Verdict:
+    return verdict(**{"models": MODELS, **state})
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_the_verdict_says(state: str) -> None:
+    given, lines = STATES[state]
+    found = of(**given)
+    assert found.lines == lines
+    assert found.headline == lines[0].split(":")[0].removesuffix(".")
+    assert len(found.lines) + 1 <= 6  # with what is next
+
+
+def test_a_model_is_to_be_used_only_where_it_is_better_than_every_other_for_what_the_verdict_speaks_of() -> (
+    None
+):
+    assert of(standings={"order": drawn(ranked("fcn", *CLEAR), SURE)}).decided
+    for state in (drawn(ranked("fcn", *CLEAR), FUTURE), drawn(ranked("fcn psp", *OPEN)), duels()):
+        found = of(standings={"order": state})
+        assert not found.decided
+        assert found.models[0] == "fcn"
+
+
+def test_the_drawn_selection_with_most_labels_speaks_whatever_the_order_of_the_others() -> None:
+    few = replace(drawn(ranked("psp", *CLEAR)), labels={"used": 20, "pool": 193})
+    many = drawn(ranked("fcn", *CLEAR), SURE)
+    for named in ({"a": few, "b": many, "main": duels()}, {"main": duels(), "b": many, "a": few}):
+        assert of(standings=named).selection == "b"
+
+
+def test_duels_never_say_by_how_much() -> None:
+    found = of(standings={"main": duels()})
+    assert found.lead is None
+    assert found.population == "chosen"
+
+
+def test_of_classifiers_it_speaks_of_accuracy_and_of_shares_that_are_right() -> None:
+    said = replace(
+        drawn(ranked("fcn", *CLEAR), SURE),
+        definitions={},
+        failing=Failing("fcn", "cat", 0.25, 12, "dog", 0.5, "x7"),
+    )
+    lines = of(standings={"order": said}).lines
+    assert "2.4 points of accuracy [0.3, 4.5] for images to come" in lines[1]
+    assert (
+        lines[3]
+        == "fcn fails most on cat: 25 % right on 12 labelled images; 50 % of it is taken for dog, most on x7."
+    )
+
+
+def test_no_number_has_more_digits_than_its_interval_carries() -> None:
+    wide = ranked("fcn psp", ("fcn", "psp", 1.4214, -20.3, 23.1), of="future")
+    assert (
+        "by 1 point of mIoU (mean over images) [-20, 23]"
+        in of(standings={"order": drawn(wide, wide)}).lines[1]
+    )
+    thin = ranked("fcn", ("fcn", "psp", 1.4214, 1.4011, 1.4421), of="future")
+    assert (
+        "by 1.421 points of mIoU (mean over images) [1.401, 1.442]"
+        in of(standings={"order": drawn(thin, thin)}).lines[1]
+    )
+
+
+def test_what_is_next_is_printed_last_with_its_hours() -> None:
+    found = of(standings={"main": duels()}, work=Work("faultscape label export s to-label/", 30.0))
+    assert (
+        repr(found).splitlines()[-1]
+        == "next: faultscape label export s to-label/  (about 30 hours of labelling)"
+    )
