@@ -78,7 +78,7 @@ def nothing_said(first: Standings | None, models: Sequence[str], labelled: int, 
             if models
             else "There is no model yet"
         )
-        head = only.split(":")[0]
+        head = only.split(":", maxsplit=1)[0]
         return Verdict(tuple(models), False, head, (f"{only}.",), next=work.line, hours=work.hours)
     head = f"No one can say yet which of the {len(models)} models is best"
     if first is None:

@@ -55,8 +55,8 @@ def verdict(
     one = standings[speaks]
     name = recommended(one)
     said = _spoken(one, name)
-    best = tuple(shown_best(said) or could_be_best(said))
     of_chosen = descriptive(said)
+    best = tuple((of_chosen and shown_best(said)) or could_be_best(said))
     decided = len(could_be_best(said)) == 1 and not of_chosen
     head = _headline(one, said, best, decided=decided)
     lead = said.gaps[0] if said.gaps and not of_chosen else None
@@ -66,7 +66,7 @@ def verdict(
     lines += filter(None, [_not_settled(one, said, needs or {}, decided=decided)])
     if one.failing and one.failing.model == best[0]:
         lines.append(_where_it_fails(one.failing, "IoU " if "concordance" in one.definitions else ""))
-    lines += filter(None, [" ".join(_caveats(standings, speaks, best, stale or {}, study))])
+    lines += filter(None, [" ".join(_caveats(standings, speaks, said, best, stale or {}, study))])
     return Verdict(
         best,
         decided,
@@ -188,6 +188,7 @@ def _where_it_fails(failing: Failing, score_is: str) -> str:
 def _caveats(
     standings: Mapping[str, Standings],
     speaks: str,
+    said: ModelRanking,
     best: Sequence[str],
     stale: Mapping[str, str],
     study: str,
@@ -208,17 +209,22 @@ def _caveats(
     later = one.to_come.get(name)
     if later is not None and not later.gaps and one.rankings[name].gaps:
         out.append(f"Images to come cannot be judged: labels lie in fewer than {LEAST} groups.")
+    if len(best) > 1 and said.speaks_of == FUTURE and len(could_be_best(one.rankings[name])) == 1:
+        pool = counted(one.labels.get("pool", 0), "image")
+        out.append(
+            f"On this pool of {pool}, {best[0]} is best: more images, not labels, would tell the rest."
+        )
     for other, table in standings.items():
         if other != speaks and _claims(table):
             leader = table.rankings[recommended(table)].order[0]
             if leader not in best:
                 out.append(f"On the images of selection {other}, {leader} leads.")
     truth = one.provenance.get("truth", "labels")
-    against = {other: said for other, said in one.by_truth.items() if said.leader != best[0]}
-    for other, said in list(against.items())[:1]:
+    against = {other: held for other, held in one.by_truth.items() if held.leader != best[0]}
+    for other, held in list(against.items())[:1]:
         more = f" (and by {len(against) - 1} more)" if len(against) > 1 else ""
-        on = counted(said.images, "image")
-        out.append(f"This is by the labels {truth}; by {other}{more}, {said.leader} leads on {on}.")
+        on = counted(held.images, "image")
+        out.append(f"This is by the labels {truth}; by {other}{more}, {held.leader} leads on {on}.")
     return out
 
 

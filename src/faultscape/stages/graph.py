@@ -21,6 +21,7 @@ from faultscape.stages.artefacts.maps import MAPS
 from faultscape.stages.artefacts.measures import MEASURES
 from faultscape.stages.artefacts.methods import METHODS
 from faultscape.stages.artefacts.networks import NETWORKS
+from faultscape.stages.artefacts.open_question import OPEN_QUESTION
 from faultscape.stages.artefacts.pairs import PAIRS
 from faultscape.stages.artefacts.plan import PLAN
 from faultscape.stages.artefacts.reliability import RELIABILITY
@@ -43,6 +44,7 @@ ARTEFACTS = (
     LABELS_OF_SELECTION,
     STANDINGS,
     PLAN,
+    OPEN_QUESTION,
     MEASURES,
     RELIABILITY,
     REPORT,

@@ -23,7 +23,7 @@ from faultscape.terminal_lines import option_words
 
 TRIES = 10
 Row = tuple[str, str, str]  # verb, state, words
-_UNSHOWN = ("discards", "answers")  # no command makes them
+_UNSHOWN = ("discards", "answers", "open question")  # no command makes them, or the verdict says it
 
 
 class Progress(NamedTuple):

@@ -30,7 +30,8 @@ def verdict_of(snapshot: Snapshot, found: Iterable[Node], line: str) -> Verdict:
     # rankings load scipy, which takes longer than all the rest
     from faultscape.reporting.verdict_lines import verdict
 
-    stale = [one.name for one in found if one.artefact == STANDINGS.name and one.state == "stale"]
+    old = (one for one in found if one.artefact == STANDINGS.name and one.state == "stale")
+    stale = {one.name: ", ".join(one.why) for one in old}
     return verdict(
         held,
         models=snapshot.models,

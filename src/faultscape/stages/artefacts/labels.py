@@ -7,14 +7,16 @@ import shlex
 from faultscape.classes.class_lists import table
 from faultscape.errors import counted
 from faultscape.maps import runs
-from faultscape.stages.artefact import Artefact
+from faultscape.stages.artefact import Artefact, provenance_of
 from faultscape.stages.artefacts.selection import in_order, is_replaced, is_stale
+from faultscape.stages.artefacts.selection import key as key_of_selection
 from faultscape.stages.evidence import LABELS
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name, shards_of
 from faultscape.study.tables.selections import MAIN
+from faultscape.study.tables.selections import path as path_of
 from faultscape.terminal_lines import option_words
 
 
@@ -100,6 +102,22 @@ def _line(snapshot: Snapshot, name: str) -> str:
     return " ".join([f"faultscape label export {snapshot.place} {target}", *option_words(options)])
 
 
+def _waits(snapshot: Snapshot, name: str) -> bool:
+    """Whether other commands come first: where there are enough labels for a first ranking of what was
+    chosen, and for duels, wherever images drawn for all models say which is better.
+    """
+    slots = snapshot.selections[name][0]
+    drawn = any(other.draws for other, _ in snapshot.selections.values())
+    return (drawn and not slots.draws) or not (is_short(snapshot, name) or _has_grown(snapshot, name))
+
+
+def _has_grown(snapshot: Snapshot, name: str) -> bool:
+    """Whether a selection has other images than when it was ranked."""
+    path = path_of(snapshot.root, name, "json", stem="standings")
+    held = provenance_of(snapshot.document(path))
+    return held is not None and held["inputs"].get("selection") != key_of_selection(snapshot, name)
+
+
 LABELS_OF_SELECTION = Artefact(
     name="labels",
     verb="label",
@@ -111,5 +129,5 @@ LABELS_OF_SELECTION = Artefact(
     made_from_now=lambda _snapshot, _name: {},
     describe=_describe,
     line=_line,
-    waits=lambda snapshot, name: not is_short(snapshot, name),
+    waits=_waits,
 )

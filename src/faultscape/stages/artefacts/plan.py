@@ -8,6 +8,7 @@ from faultscape import plug
 from faultscape.nouns import JsonObject, Slots
 from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of, provenance_of
 from faultscape.stages.artefacts import discards, labels, selection, standings
+from faultscape.stages.artefacts.undecided import open_selections
 from faultscape.stages.evidence import find_truth
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of
@@ -124,7 +125,9 @@ def _line(snapshot: Snapshot, _name: str) -> str:
     return " ".join([f"faultscape plan {snapshot.place}", *option_words(options)])
 
 
-def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str]:
+def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str] | None:
+    if not (snapshot.root / "plan.json").exists():
+        return None
     held = _provenance(snapshot)
     return {"file": "damaged"} if held is None else {str(k): str(v) for k, v in held["inputs"].items()}
 
@@ -153,12 +156,14 @@ PLAN = Artefact(
         METHOD: "an earlier version made it",
         "file": "plan.json cannot be read",
     },
-    instances=lambda snapshot: [""] if (snapshot.root / "plan.json").exists() else [],
+    instances=lambda snapshot: (
+        [""] if (snapshot.root / "plan.json").exists() or open_selections(snapshot) else []
+    ),
     made_from=_made_from,
     made_from_now=_made_from_now,
     describe=lambda _snapshot, _name: "plan.json",
     line=_line,
     again=again,
-    waits=lambda _snapshot, _name: True,
+    waits=lambda snapshot, _name: not open_selections(snapshot),
     method=METHOD_NUMBER,
 )

@@ -13,6 +13,7 @@ from faultscape.corpus.parquet_rows import row_of
 from faultscape.nouns import JsonObject
 from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of, files_key, gone_file
 from faultscape.stages.artefacts import discards, labels, reliability, selection, standings
+from faultscape.stages.artefacts.undecided import open_selections
 from faultscape.stages.evidence import find_truth
 from faultscape.stages.pairs import missing, wanted
 from faultscape.stages.snapshot import Snapshot
@@ -243,5 +244,6 @@ REPORT = Artefact(
     describe=lambda snapshot, name: page(snapshot, name).name,
     line=_line,
     again=again,
+    waits=lambda snapshot, _name: bool(open_selections(snapshot)),
     method=METHOD_NUMBER,
 )
