@@ -137,8 +137,9 @@ def _rankings(raw: dict[str, Any]) -> dict[str, ModelRanking]:
     known = {field.name for field in fields(ModelRanking)}
     out = {}
     for name, said in raw.items():
-        own = {key: said[key] for key in said.keys() & known}
-        out[name] = ModelRanking(**own | {"gaps": [Gap(**gap) for gap in own.get("gaps", [])]})
+        own: dict[str, Any] = {key: said[key] for key in said.keys() & known}
+        own["gaps"] = [Gap(**gap) for gap in own.get("gaps", [])]
+        out[name] = ModelRanking(**own)
     return out
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from faultscape.arguments import ClassList, Place, Source, needed_text, place_text
-from faultscape.choices import Goal, Task
+from faultscape.choices import Question, Task
 from faultscape.verbs.status import Status
 
 if TYPE_CHECKING:
     from faultscape.stages.graph import Node
+    from faultscape.stages.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,12 @@ class Ran:
         return "\n".join([*self.done, repr(self.status)])
 
 
-_WANTED = {
-    "order": "to order the models, images drawn for all of them work better:",
-    "best": "to find the best model, images drawn for that goal need fewer labels:",
+_ASKED: dict[Question, str] = {
+    "order": "which model is better",
+    "best": "which one is best, from as few labels as possible",
+    "failures": "where the models fail",
 }
+_OF_DUELS = ("scale", "per_class", "top")
 
 
 def run(
@@ -51,7 +55,7 @@ def run(
     distance: str | None = None,
     concordance: str | None = None,
     truth: str | None = None,
-    goal: Goal = "order",
+    goal: Question | None = None,
     engine: str = "processes",
 ) -> Ran:
     """Run every stage that is not done yet: collect, predict, compare and select; once there are labels, rank
@@ -83,16 +87,18 @@ def run(
     truth
         The labels that count; default: labels, or the only ones.
     goal
-        order (of all models; default) or best: which draws to recommend in addition to the duels, as in
-        `select --goal`.
+        order (which model is better), best (which one is best) or failures (where they fail: the duels of Yan
+        et al.); by default a terminal asks, and elsewhere it is order. A study that has chosen images goes on
+        with them.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
-    from faultscape.selection.catalogue import check_goal
+    from faultscape.errors import OptionError, closest
     from faultscape.stages.evidence import choose_truth, truths
     from faultscape.verbs.status import status
 
-    check_goal(goal)
+    if goal is not None and goal not in _ASKED:
+        raise OptionError(f"--goal {goal!r} is not known; use {', '.join(_ASKED)}.{closest(goal, [*_ASKED])}")
     study, scale = needed_text(study, "study"), place_text(scale)
     given = [one if isinstance(one, Mapping) else place_text(one) for one in arguments]
     root, done = Path(study), []
@@ -181,28 +187,88 @@ def _stressed_again(study: str, engine: str) -> list[str]:
     return list(made.values())
 
 
-def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> list[str]:
-    """Choose images if none are chosen, or extend the duels. Replace main if it has no labels; otherwise
-    return the command to run.
-    """
-    from faultscape.errors import FixedSelectionError, SelectionError
-    from faultscape.nouns import PairSlot, Slot
-    from faultscape.stages.artefacts.selection import can_grow, options_again
-    from faultscape.stages.chosen_result import Selected
-    from faultscape.stages.evidence import labelled_among
-    from faultscape.stages.given_options import call_again
+def _selected(study: str, asked: dict[str, Any], goal: Question | None, engine: str) -> list[str]:
+    """Choose images for a question, if none are chosen for it, or bring the duels of main up to date."""
+    from faultscape.errors import OptionError
     from faultscape.stages.more_images import pool_size
     from faultscape.stages.snapshot import Snapshot
-    from faultscape.standings import budget_like
+    from faultscape.standings import ENOUGH
+    from faultscape.verbs.select import select
+
+    snapshot = Snapshot(Path(study))
+    of_duels = [name for name in _OF_DUELS if name in asked]
+    if goal is None and not snapshot.selections:
+        goal = "failures" if of_duels else _asked_in_a_terminal()
+    if goal is None or goal == "failures":
+        return _duelled(study, asked, engine, wanted=goal is not None)
+    there = goal in _questions(snapshot)
+    if there and not asked:
+        return []
+    if of_duels:
+        flag = f"--{of_duels[0].replace('_', '-')}"
+        raise OptionError(f"{flag} is for --goal failures; --goal {goal} draws images for all models at once")
+    if there:
+        flag = f"--{next(iter(asked)).replace('_', '-')}"
+        again = f"faultscape select {shlex.quote(study)} --goal {goal} {flag} ..."
+        there_already = f"images are drawn for --goal {goal} already"
+        raise OptionError(f"{there_already}; {flag} draws others: `{again} --as NAME`")
+    budget = {"budget": min(ENOUGH, pool_size(Path(study)))} if goal == "order" else {}
+    return [_summary(select(study, goal=goal, engine=engine, **budget, **asked))]
+
+
+def _questions(snapshot: Snapshot) -> set[str]:
+    """Return the questions that a study's images are chosen for."""
+    from faultscape.stages.artefacts.selection import is_replaced
+
+    held = [slots for name, (slots, _) in snapshot.selections.items() if not is_replaced(snapshot, name)]
+    return {str(slots.definition.get("goal") or "") if slots.draws else "failures" for slots in held}
+
+
+def _asked_in_a_terminal() -> Question:
+    """Ask which question somebody has; where nobody can be asked, which model is better."""
+    there = [stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.__stdout__)]
+    if not all(there):
+        return "order"
+    print(
+        "What do you want to know?",
+        *(f"  {k}  {words}" for k, words in enumerate(_ASKED.values(), 1)),
+        sep="\n",
+    )
+    while True:
+        print("1, 2 or 3 [1]: ", end="", flush=True)
+        answer = sys.stdin.readline()
+        word = answer.strip() or "1"
+        if word in ("1", "2", "3"):
+            return list(_ASKED)[int(word) - 1]
+        if word in _ASKED:
+            return cast("Question", word)
+        if not answer:
+            return "order"
+
+
+def _summary(made: object) -> str:
+    """Return a selection as printed, without what is next, which `run` says at the end."""
+    from faultscape.stages.chosen_result import Selected
+
+    return made.summary() if isinstance(made, Selected) else repr(made)
+
+
+def _duelled(study: str, asked: dict[str, Any], engine: str, *, wanted: bool) -> list[str]:
+    """Choose images on which models differ if these are ``wanted`` and none are chosen, or extend the duels.
+    Replace main if it has no labels; otherwise return the command to run.
+    """
+    from faultscape.errors import FixedSelectionError, SelectionError
+    from faultscape.stages.artefacts.selection import can_grow, options_again
+    from faultscape.stages.evidence import labelled_among
+    from faultscape.stages.given_options import call_again
+    from faultscape.stages.snapshot import Snapshot
     from faultscape.study.tables.selections import MAIN
     from faultscape.terminal_lines import option_words
     from faultscape.verbs.select import select
 
-    snapshot, undone = (
-        Snapshot(Path(study)),
-        [node for node in _undone(Path(study), "selection") if node.name in ("", MAIN)],
-    )
-    if not undone and not asked:
+    snapshot = Snapshot(Path(study))
+    undone = [node for node in _undone(Path(study), "selection") if node.name in ("", MAIN)]
+    if not undone and not asked and (MAIN in snapshot.selections or not wanted):
         return []
     if undone and undone[0].name and not can_grow(snapshot, MAIN):
         node = undone[0]
@@ -224,14 +290,8 @@ def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> lis
             f"selection main is there, and `run` does not choose again with {' '.join(option_words(asked))};"
             f" beside it: `{line} --as NAME`, in its place: `{line} --replace`"
         ) from error
-    if not isinstance(slots, Selected) or not isinstance(slots.chosen[0], Slot | PairSlot):
-        return [repr(slots)]
-    budget = min(budget_like(len(slots.images)), pool_size(Path(study)))
-    line = (
-        f"faultscape select {shlex.quote(study)} --goal"
-        f" {goal}{'' if goal == 'best' else f' --budget {budget}'}"
-    )
-    return [slots.summary(), f"these show where models fail; {_WANTED[goal]} {line}"]
+    line = f"faultscape run {shlex.quote(study)} --goal order"
+    return [_summary(slots), f"these show where models fail; which is better: {line}"]
 
 
 def _ranked(study: str, truth: str | None, engine: str) -> list[str]:

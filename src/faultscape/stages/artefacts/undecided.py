@@ -1,4 +1,4 @@
-"""Which drawn selections leave open which model is best, although all their images are labelled and ranked."""
+"""Which drawn selections leave open which model is best, although every image is labelled and ranked."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def about_leader(root: Path, standings: Standings, truth: str, images: Collectio
     scores = {}
     for other in evidence.truths(root):
         labelled, values = evidence.scores(root, models, other, define, discarded)
-        known = ~np.isnan(values).any(0)
+        known = np.asarray(~np.isnan(values).any(0))
         scores[other] = {
             image: values[:, k] for k, image in enumerate(labelled) if image in chosen and known[k]
         }
