@@ -25,6 +25,7 @@ from faultscape.study.folder import put
 
 TIMINGS = ("stage", "name", "shard", "items", "seconds", "load", "model", "score", "write", "warm", "device")
 _OF_MODELS = ("predict", "inference")
+_BEFORE_MODEL = ("measure", "fit")  # the name has a truth, data set or method, and a model
 # first characters that make a spreadsheet run a cell, and the mark that prevents it
 _RUN = ("=", "+", "-", "@", "\t", "\r", "'")
 _FAILURE_COLUMNS = ["stage", "name", "image", "reason"]
@@ -83,7 +84,7 @@ def _model_of(stage: str, name: str) -> str:
     >>> _model_of("predict", "unet"), _model_of("measure", "labels/unet"), _model_of("label", "unet")
     ('unet', 'unet', '')
     """
-    if stage == "measure":  # the name has a truth or data set, and a model
+    if stage in _BEFORE_MODEL:
         return name.rpartition("/")[2]
     return name if stage in _OF_MODELS else ""
 
@@ -94,7 +95,7 @@ def rename_rows(root: Path, names: Mapping[str, str | None]) -> None:
     """
 
     def now(stage: str, name: str) -> str | None:
-        if stage == "measure":  # the name has a truth or data set, and a model
+        if stage in _BEFORE_MODEL:
             first, slash, model = name.rpartition("/")
             after = names.get(model, model)
             return None if after is None else f"{first}{slash}{after}"
