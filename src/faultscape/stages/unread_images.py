@@ -1,4 +1,4 @@
-"""Images that a command needs but cannot read: told in one line once all were tried, and kept in failures.csv."""
+"""Images that a command needs but cannot read: told in one line once all were tried, kept in failures.csv."""
 
 from __future__ import annotations
 

@@ -161,8 +161,8 @@ def _model(root: Path, settings: Settings, name: str) -> ModelSettings:
             function = descriptions.read_description(folder).own_function
             source = f"{folder / descriptions.OWN_FILE}:{function}" if function else str(folder)
             raise ModelError(
-                f"{name} is trained, but not predicted yet; run `faultscape predict {root} {name}={source}`"
-                " first"
+                f"{name} is trained, but not predicted yet; run `faultscape predict {shlex.quote(str(root))}"
+                f" {shlex.quote(f'{name}={source}')}` first"
             )
         raise ModelError(
             f"the study has no model {name!r}; it has {', '.join(known) or 'none'}.{closest(name, known)}"

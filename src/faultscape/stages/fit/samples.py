@@ -75,7 +75,8 @@ def draw_samples(
     seed: int,
 ) -> tuple[dict[str, Embeddings], int, UnreadImages]:
     """Return {layer: its embeddings} of up to ``images`` images, up to ``keep`` in total (0 for all), the
-    number of images used, and those that cannot be read. ModelError if a layer gives no grid, MetricError if no patch can be drawn.
+    number of images used, and those that cannot be read. ModelError if a layer gives no grid, MetricError if
+    no patch can be drawn, StudyError if no image can be read.
     """
     order = sorted(
         range(len(rows)), key=lambda k: hashlib.sha256(f"{seed}/{rows.rows[k][0].key}".encode()).digest()

@@ -5,7 +5,6 @@ Conventions: errors are raised before the study changes.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,6 +21,7 @@ from faultscape.stages.fitted_words import keep_said, methods_folder, with_diges
 from faultscape.stages.pixel_counts import CountParts, counting_of, state_of_maps
 from faultscape.stages.predict import shard
 from faultscape.stages.predict.job import Job
+from faultscape.stages.predict.line_back import line_back, temperature_line
 from faultscape.stages.predict.options import PredictOptions
 from faultscape.study.json_text import read_object
 from faultscape.study.parts import Part, there
@@ -75,8 +75,8 @@ def plan(
     origin, before = source.origin(source, request), settings.models.get(name)
     if origin.options.get("temperature") and _fitted_to(root, name) not in ("", origin.digest):
         print(
-            f"note: {name}: its temperature was fitted to other weights; run `faultscape fit {root}"
-            f" temperature --model {name}` again"
+            f"note: {name}: its temperature was fitted to other weights; run"
+            f" `{temperature_line(root, options.study, name)}` again"
         )
     kept_at = source.kept_as(place)
     model = ModelSettings(source=kept_at, kind=source.name, labels=origin.labels, options=origin.options)
@@ -172,11 +172,8 @@ def plan(
             "them become stale; the old predictions stay until all are done"
         )
     if changed and before is not None and before.source != kept_at:
-        back = shlex.quote(f"{name}={before.source}")
-        print(
-            f"note: {name} was {before.source}; if you did not mean to replace it, go back with `faultscape"
-            f" predict {shlex.quote(str(root))} {back}`"
-        )
+        back = line_back(root, options.study, name, before, against)
+        print(f"note: {name} was {before.source}; if you did not mean to replace it, go back with {back}")
 
     def kinds_of(shard_: int) -> list[str]:
         """Return the kinds to count for a shard: all if its maps are made again, else the missing ones."""
