@@ -19,7 +19,7 @@ def floats(value: object, what: str, axes: str) -> Tensor:
     >>> import torch
     >>> floats(torch.ones(2), "features", "(n, D)")
     Traceback (most recent call last):
-    faultscape.errors.MetricError: features are a tensor (n, D); got shape (2,)
+    faultscape.errors.MetricError: features are (n, D); got (2,)
     """
     tensor = _tensor(value, what, axes)
     if not tensor.is_floating_point():
@@ -60,7 +60,7 @@ def _tensor(value: object, what: str, axes: str) -> Tensor:
     names = axes.strip("()").split(", ")
     enough = value.ndim >= len(names) - 1 if names[-1] == "..." else value.ndim == len([*filter(None, names)])
     if not enough:
-        raise MetricError(f"{what} are a tensor {axes}; got shape {tuple(value.shape)}")
+        raise MetricError(f"{what} are {axes}; got {tuple(value.shape)}")
     return value
 
 

@@ -28,7 +28,7 @@ from faultscape.study.parts import Part, there
 from faultscape.study.settings import ModelOptions, ModelSettings, Settings, read_settings
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import part_name, read_columns, shard_sizes, stress_shards
-from faultscape.study.tables.logs import imported_from
+from faultscape.study.tables.logs import imported_from, truths_without_place
 from faultscape.study.tables.pixel_counts import MAPS
 from faultscape.study.tables.removed_images import each_whole_shard, read_removed, whole_sizes
 from faultscape.study.tables.stress_sets import read_stress
@@ -259,6 +259,12 @@ def _request(
             root, name, cast("list[str]", said["scorer"]), of_network=source.load is not None
         )
         keep_said(root, name, said["scorer"])
+    unplaced = _unplaced(root) if source.whole else []
+    if unplaced:
+        print(
+            f"note: {name}: labels of this study ({', '.join(unplaced)}) were imported from a place that is"
+            " not recorded, so it is not hidden; import them again to hide it"
+        )
     held = before.labels if before else {}
     if held and "labels" in said and not options.labels:
         label_names.checked(name, held, settings)
@@ -273,6 +279,7 @@ def _request(
         options.device,
         _with_truth(root),
         str(methods_folder(root, name)),
+        tuple(unplaced),
     )
 
 
@@ -285,6 +292,14 @@ def _with_truth(root: Path) -> tuple[str, ...]:
         *(str(Path(about.path).resolve()) for about in read_stress(root).data.values()),
         *imported_from(root),
     )
+
+
+def _unplaced(root: Path) -> list[str]:
+    """Return the truths whose labels came from a place that is not recorded; the places of known data sets
+    are.
+    """
+    imported = [] if read_stress(root).data else label_maps.truths(root)
+    return truths_without_place(root, imported)
 
 
 def _stale(where: Path, origin: Origin, done: dict[str, Part]) -> list[int]:
