@@ -99,7 +99,7 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
 
 def _at_size(counted: Tensor, image: Tensor) -> Tensor:
     """Return the shares (N, h, w) of pixels (N, H, W) that count, at the size of the network's images (N, 3,
-    h, w), over which tokens form a grid. ModelError if they are of other images.
+    h, w), over which tokens form a grid. ModelError if they do not fit its images.
     """
     if image.ndim == 4 and (counted.ndim != 3 or len(counted) != len(image) or not counted.numel()):
         raise ModelError(

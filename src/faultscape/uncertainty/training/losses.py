@@ -96,7 +96,7 @@ def loss(
 
 
 def _strange(labels: Tensor, channels: int) -> MetricError:
-    """Return the error about labels that are no channel of a network."""
+    """Return the error about labels that lie outside the channels of a network."""
     return MetricError(
         f"labels are channels 0 to {channels - 1}, {OUTSIDE} for void and {IGNORED} for what does not count;"
         f" got {int(labels.min())} to {int(labels.max())}"
