@@ -1,4 +1,4 @@
-"""Check what a public function is given in place of a tensor, so that an error says what was expected.
+"""Check what a public function is given instead of a tensor, so that an error says what was expected.
 
 Conventions: only types and shapes are looked at, never values, so that no computation on a GPU is waited for.
 Axes are written as in docstrings: ``(n, D)``, or ``(N, C, ...)`` for as many as there are.
