@@ -124,7 +124,9 @@ def test_near_duplicates_equal_a_search_of_all(hashes: list[int], data: st.DataO
             firsts.append(value)
 
 
-def test_near_duplicates_do_not_chain_and_not_in_keeps_them_out(tmp_path: Path) -> None:
+def test_near_duplicates_do_not_chain_and_not_in_keeps_them_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rng = np.random.default_rng(0)
     photo = rng.integers(0, 255, (9, 9, 3), np.uint8).repeat(8, 0).repeat(8, 1)
     made.write(tmp_path / "pool" / "a.png", photo)
@@ -138,6 +140,9 @@ def test_near_duplicates_do_not_chain_and_not_in_keeps_them_out(tmp_path: Path) 
         ).near_duplicates
         == 1
     )
+    for name in ("x", "y"):
+        (tmp_path / "training" / f"{name}.png").write_bytes(b"no picture")
+    capsys.readouterr()
     left = fs.collect(
         str(tmp_path / "t"),
         str(tmp_path / "pool"),
@@ -145,6 +150,10 @@ def test_near_duplicates_do_not_chain_and_not_in_keeps_them_out(tmp_path: Path) 
         not_in=[str(tmp_path / "training")],
     )
     assert (left.images, left.failures) == (1, 2)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "--not-in" in line]
+    assert line.startswith(
+        "note: --not-in: 2 images cannot be read and keep no near-duplicate out: x, y; the first: "
+    )
 
 
 def test_built_in_classes_are_those_of_the_data_sets(data: Path) -> None:

@@ -478,6 +478,39 @@ sys.exit(len(shown) > 1)
         predicted(study, writes(tmp_path / "program", code))
 
 
+@pytest.mark.skipif(isolation.FILES not in isolation.available(), reason="files cannot be hidden here")
+def test_labels_whose_place_is_not_recorded_are_said_to_be_within_reach(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    within = "files of labels whose place is not recorded"
+    note = "note: sub: labels of this study (labels) were imported from a place that is not recorded"
+    log = study / "log.jsonl"
+
+    def told() -> tuple[bool, bool]:
+        """Whether a new program is said to have them within its reach, by the note and in study.toml."""
+        fs.predict(str(study), remove="sub")
+        capsys.readouterr()
+        predicted(study, writes(tmp_path / "program", ANSWERS))
+        return note in capsys.readouterr().out, within in read_settings(study).models["sub"].options["open"]
+
+    predicted(study, writes(tmp_path / "program", ANSWERS))
+    assert within not in read_settings(study).models["sub"].options["open"]  # nothing was imported
+    for k in range(2):
+        made.write(tmp_path / "masks" / f"p{k}.png", np.zeros((20, 24), np.uint8))
+    fs.label.import_(str(study), str(tmp_path / "masks"))
+    assert told() == (False, False)
+    whole = log.read_text()
+    log.write_text(whole.replace(str(tmp_path / "masks"), "masks"))  # as an earlier version wrote it
+    assert told() == (True, True)
+    log.unlink()
+    assert told() == (True, True)
+    log.write_text(whole.replace(str(tmp_path / "masks"), "masks"))
+    fs.label.import_(str(study), str(tmp_path / "masks"))
+    predicted(study, writes(tmp_path / "program", ANSWERS))
+    assert within in read_settings(study).models["sub"].options["open"]  # as it was when it answered
+    assert told() == (False, False)
+
+
 def test_what_was_promised_and_cannot_be_had_is_no_refusal(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -380,7 +380,9 @@ def test_the_covariance_is_summed_of_a_loader_and_stays_where_that_fails(torch, 
         fs.uncertainty.fit_covariance(made, [(images, torch.zeros(4, 6, 8, dtype=torch.long))])
     with pytest.raises(ModelError, match="no batches given"):
         fs.uncertainty.fit_covariance(made, [])
-    with pytest.raises(RuntimeError):
+    with pytest.raises(
+        ModelError, match=r"the network does not take images of shape \(1, 5, 6, 8\) and type"
+    ):
         fs.uncertainty.fit_covariance(made, [images, torch.zeros(1, 5, 6, 8)])
     torch.testing.assert_close(made.head.precision, once)
     assert not made.head.gathering

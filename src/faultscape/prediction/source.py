@@ -34,7 +34,7 @@ BOTH: tuple[Task, ...] = ("segmentation", CLASSIFICATION)
 class Request:
     """A request to `predict` for one model: NAME=SOURCE, its options, a mapping file, and its previous
     mapping; ``hidden`` are the folders that hold the truth, the study first, and ``methods`` is the folder of
-    the methods fitted to it.
+    the methods fitted to it; ``unplaced`` are truths of which no place is recorded.
     """
 
     name: str  # NAME of NAME=SOURCE
@@ -47,6 +47,7 @@ class Request:
     device: str = ""  # as `--device` names it; '' for a GPU where there is one
     hidden: tuple[str, ...] = ()
     methods: str = ""
+    unplaced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ become places of the study's classes; a label that is void or no longer a class 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -40,8 +41,8 @@ def read_predictions(
         folder, model = label_maps.predictions(root, name), settings.models[name]
         if label_maps.of_other_classes(settings, read_manifest(folder).values()):
             raise StudyError(
-                f"{name}: the class list changed since its table was read; run `faultscape predict {root}"
-                f" {name}={model.source}` again"
+                f"{name}: the class list changed since its table was read; run `faultscape predict"
+                f" {shlex.quote(str(root))} {shlex.quote(f'{name}={model.source}')}` again"
             )
         found.append(_answers(folder, table(classes, model.labels), len(classes), wanted, MOST if top else 1))
     most = max((labels.shape[1] for labels, _ in found), default=1)

@@ -4,6 +4,7 @@ pass over a shard.
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -158,8 +159,8 @@ def _check(root: Path, settings: Settings, shards: Sequence[int]) -> None:
     ):
         raise StudyError(
             f"the maps of {name} were made at another working size, from images that changed since, or in"
-            f" part by another network; run `faultscape predict {root} {name}={settings.models[name].source}`"
-            " first"
+            f" part by another network; run `faultscape predict {shlex.quote(str(root))}"
+            f" {shlex.quote(f'{name}={settings.models[name].source}')}` first"
         )
     for name in settings.models:
         done = read_manifest(predictions(root, name))

@@ -8,6 +8,7 @@ not decide. Discarded images are left out.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -70,6 +71,11 @@ def choose_truth(root: Path, asked: str | None = None) -> str:
             " --truth"
         )
     raise StudyError(f"there is no truth {asked!r}; available: {', '.join(known)}.{closest(asked, known)}")
+
+
+def truth_words(root: Path, truth: str) -> list[str]:
+    """Return the option of a command that names a truth; [] for none, and for the one it takes by itself."""
+    return [f"--truth {shlex.quote(truth)}"] if truth and find_truth(root, None) != truth else []
 
 
 def scores(

@@ -7,6 +7,7 @@ its numbers.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -92,7 +93,8 @@ def with_digests(root: Path, model: str, words: Sequence[str], *, of_network: bo
             has = (
                 f"{model} has {', '.join(known)}.{closest(name, known)}"
                 if known
-                else f"run `faultscape fit {root} {name} --model {model}` first"
+                else f"run `faultscape fit {shlex.quote(str(root))} {name} --model {shlex.quote(model)}`"
+                " first"
             )
             if parts:
                 has = f"fit it again, or list the scorers to keep with --scorer; {has}"

@@ -6,6 +6,7 @@ map. Counting and reading handle one shard at a time; nothing here ever holds mo
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -134,7 +135,8 @@ def count_shard(
             table(classes, labels[m])
         except ClassesError as error:
             raise StudyError(
-                f"{m}: {error} Run `faultscape predict {root} {m}={settings.models[m].source} --labels FILE`"
+                f"{m}: {error} Run `faultscape predict {shlex.quote(str(root))}"
+                f" {shlex.quote(f'{m}={settings.models[m].source}')} --labels FILE`"
                 " with a mapping to today's classes"
             ) from None
     sources = [

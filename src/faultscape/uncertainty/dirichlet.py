@@ -19,6 +19,8 @@ import torch
 from torch import Tensor
 
 from faultscape.choices import Smoothing
+from faultscape.errors import MetricError
+from faultscape.uncertainty import tensors
 
 SMOOTHING, ALPHA0, WEIGHT = 0.01, 100.0, 0.1
 _MOST = 30.0
@@ -31,11 +33,25 @@ def concentrations(logits: Tensor) -> Tensor:
 
 
 def divergence(first: Tensor, second: Tensor) -> Tensor:
-    """Return KL(Dir(first) || Dir(second)), (N, ...), of concentrations (N, C, ...).
+    """Return KL(Dir(first) || Dir(second)), (N, ...), of concentrations (N, C, ...). MetricError unless all
+    are above 0.
 
     >>> round(float(divergence(torch.tensor([[2.0, 1.0]]), torch.tensor([[1.0, 1.0]]))[0]), 4)
     0.1931
     """
+    for what, alpha in (("first", first), ("second", second)):
+        if (tensors.floats(alpha, what, "(N, C, ...)") <= 0).any():
+            raise MetricError(f"{what} are concentrations above 0; got {float(alpha.min()):g}")
+    if first.shape != second.shape or first.dtype != second.dtype:
+        raise MetricError(
+            f"first and second have one shape and type; got {tuple(first.shape)} {first.dtype} and"
+            f" {tuple(second.shape)} {second.dtype}"
+        )
+    return divergence_of(first, second)
+
+
+def divergence_of(first: Tensor, second: Tensor) -> Tensor:
+    """Return `divergence` of concentrations that are known to be right."""
     whole, other = first.sum(1), second.sum(1)
     spread = ((first - second) * (torch.digamma(first) - torch.digamma(whole).unsqueeze(1))).sum(1)
     return (
@@ -66,6 +82,7 @@ def differential_entropy(logits: Tensor) -> Tensor:
     >>> float(differential_entropy(torch.zeros(1, 2))[0])  # even over all probabilities
     0.0
     """
+    tensors.floats(logits, "logits", "(N, C, ...)")
     alpha = concentrations(logits)
     whole, count = alpha.sum(1), alpha.shape[1]
     spread = (whole - count) * torch.digamma(whole) - ((alpha - 1) * torch.digamma(alpha)).sum(1)

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from faultscape.errors import ModelError, OptionError, closest
+from faultscape.uncertainty import tensors
 from faultscape.uncertainty.heads.channels import Doubt
 from faultscape.uncertainty.replace import DoubtNetwork, GivesDoubt, output_tensor
 
@@ -213,6 +214,7 @@ def add_dropout(
         raise OptionError("MC dropout needs at least one layer and one member")
     if isinstance(layers, str):
         raise OptionError(f"layers is a list of names; got {layers!r}")
+    tensors.module(net)
     headed, inner = isinstance(net, DoubtNetwork), net.net if isinstance(net, DoubtNetwork) else net
     known, dropouts = dict(net.named_modules()), []
     layers = [f"net.{layer}" if headed and layer not in known else layer for layer in layers]

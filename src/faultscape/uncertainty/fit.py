@@ -7,7 +7,7 @@ Source: Liu et al. 2020, Algorithm 1 (reset and one exact pass); the factor on v
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from faultscape.errors import MetricError, ModelError
+from faultscape.uncertainty import tensors
 from faultscape.uncertainty.dropout import DropoutNetwork, plain_passes
 from faultscape.uncertainty.heads.gaussian_process import processes_of
 from faultscape.uncertainty.training.memory import in_memory
@@ -42,7 +43,7 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
     >>> bool(head(points)[:, -1].mean() < before / 2)
     True
     """
-    heads = processes_of(net)
+    heads = processes_of(tensors.module(net))
     if not heads:
         raise ModelError(
             f"{type(net).__name__}: has no Gaussian process head, so there is no covariance to fit"
@@ -64,7 +65,14 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
                     if isinstance(given, tuple | list)
                     else (given, None)
                 )
-                image = next(iter(batch.values())) if isinstance(batch, dict) else batch
+                image = next(iter(batch.values()), None) if isinstance(batch, dict) else batch
+                if not isinstance(image, Tensor):
+                    raise ModelError(
+                        "a batch is a tensor, a dict of a network's named inputs, or a pair of one and what"
+                        f" counted; got {type(image).__name__}"
+                    )
+                if counted is not None and not isinstance(counted, Tensor | np.ndarray):
+                    raise ModelError(f"counted is a tensor (N, H, W) of bools; got {type(counted).__name__}")
                 if counted is not None and torch.as_tensor(counted).dtype != torch.bool:
                     raise ModelError(
                         "counted is true where a pixel has a label that counts; got"
@@ -91,8 +99,12 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
 
 def _at_size(counted: Tensor, image: Tensor) -> Tensor:
     """Return the shares (N, h, w) of pixels (N, H, W) that count, at the size of the network's images (N, 3,
-    h, w), over which tokens form a grid.
+    h, w), over which tokens form a grid. ModelError if they do not fit its images.
     """
+    if image.ndim == 4 and (counted.ndim != 3 or len(counted) != len(image) or not counted.numel()):
+        raise ModelError(
+            f"counted is (N, H, W), of the {len(image)} images of its batch; got shape {tuple(counted.shape)}"
+        )
     return (
         nn.functional.interpolate(counted[:, None], image.shape[2:], mode="area")[:, 0]
         if image.ndim == 4
@@ -115,10 +127,14 @@ def tune_mean_field(
     below 0 where they do not count), or an `Images`, of which at most ``most`` are used. Errors: ModelError
     for a network without a Gaussian process; MetricError, with the factor unchanged, if no pixel is labelled.
     """
-    heads = processes_of(net)
+    heads = processes_of(tensors.module(net))
     if not heads:
         raise ModelError(
             f"{type(net).__name__}: has no Gaussian process head, so there is no mean-field factor to tune"
+        )
+    if isinstance(images, Iterator):
+        raise ModelError(
+            "images are iterated once per factor, and an iterator is empty after the first; give list(images)"
         )
     found, before = dict[float, float](), [head.mean_field for head in heads]
     for factor in factors:

@@ -14,6 +14,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from faultscape.errors import ModelError, OptionError, closest
+from faultscape.uncertainty import tensors
 from faultscape.uncertainty.catalogue import Value, head_named
 from faultscape.uncertainty.heads.channels import Doubt, Head, split, without_outlier
 
@@ -98,8 +99,7 @@ def replace_head(
     """
     kind = head_named(head)
     kind.check(options)
-    if not isinstance(net, nn.Module):
-        raise ModelError(f"expected a torch module; got {type(net).__name__}")
+    tensors.module(net)
     if classes is not None and (not isinstance(classes, int) or classes < 1):
         raise OptionError(f"classes must be a whole number, 1 or more; got {classes!r}")
     if isinstance(net, DoubtNetwork):
@@ -140,7 +140,7 @@ def last_layer(net: nn.Module, name: str = "") -> tuple[str, Any]:
     >>> last_layer(nn.Sequential(nn.Linear(3, 2), nn.ReLU()))
     ('0', Linear(in_features=3, out_features=2, bias=True))
     """
-    found = {key: module for key, module in net.named_modules() if _replaceable(module)}
+    found = {key: module for key, module in tensors.module(net).named_modules() if _replaceable(module)}
     inside = {key for key in found for place in found if place and key.startswith(f"{place}.")}
     found = {key: module for key, module in found.items() if key not in inside}
     called = type(net).__name__

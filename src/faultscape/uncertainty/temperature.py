@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from faultscape.errors import MetricError
+from faultscape.errors import MetricError, library_text
 
 LEAST, MOST = 0.02, 50.0  # bounds of the search
 # logits exponentiated at once, so that memory stays that of the logits themselves
@@ -49,9 +49,12 @@ def fit_temperature(logits: np.ndarray, labels: np.ndarray, *, per_class: bool =
     """
     from scipy.optimize import minimize, minimize_scalar
 
-    held = np.asarray(logits)
+    try:
+        held = np.asarray(logits)
+        labels = np.asarray(labels)
+    except (RuntimeError, TypeError, ValueError) as error:  # a tensor on a GPU, or one that is being learnt
+        raise MetricError(f"logits and labels must become arrays: {library_text(error)}") from None
     held = held[:, None] if held.ndim == 2 else held
-    labels = np.asarray(labels)
     if why := _unfit(held, labels):
         raise MetricError(why)
     ends = (np.log(LEAST), np.log(MOST))

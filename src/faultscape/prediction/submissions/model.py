@@ -50,6 +50,7 @@ PREFIX = "submission:"
 OPTIONS = ("seed", "ood_data", "publication", "claims", "program", "offsets", "between", "hidden", "open")
 DOUBT_OF_SUBMISSION = doubt_folder(SUBMITTED.name)
 _BATCH = 16
+_UNPLACED = "files of labels whose place is not recorded"
 
 
 class OpenSubmission(OpenModel):
@@ -253,6 +254,12 @@ def origin(source: Source, request: Request) -> Origin:
     reach = [way for way in (isolation.NETWORK, isolation.PROCESSES, isolation.FILES) if way not in ways]
     if isolation.FILES in ways and spared:
         reach.append("folders of images or labels in which the program lies itself")
+    # what it could see when it answered stays true after the labels are imported again
+    answered = request.options.get("program") == found[:16]
+    if isolation.FILES in ways and (
+        request.unplaced or (answered and _UNPLACED in request.options.get("open", []))
+    ):
+        reach.append(_UNPLACED)
     options = cast(
         "ModelOptions", {"seed": 0, **request.options, "hidden": ways, "open": [*reach, isolation.REST]}
     )

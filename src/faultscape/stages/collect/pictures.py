@@ -24,6 +24,7 @@ from faultscape.formats import pictures
 from faultscape.formats.deep_pictures import DIM, REACH
 from faultscape.formats.pictures import Picture
 from faultscape.progress import progress
+from faultscape.stages.unread_images import unread_text
 from faultscape.study import store
 from faultscape.study.folder import cannot_write
 from faultscape.study.tables.corpus import Image
@@ -179,13 +180,17 @@ class Banned:
 
     def __init__(self, folders: Sequence[str]) -> None:
         self._groups, self._paths = Groups(), []
+        unread: dict[str, str] = {}
         for f in find(folders) if folders else []:
             try:
                 if (dhash := pictures.probe(f.path).dhash) is not None:
                     self._groups.add(dhash)
                     self._paths.append(f.path)
             except ImageError as error:
-                print(f"--not-in: {error}; skipped")
+                unread[f.id] = str(error)
+        if unread:
+            so = f"{'keeps' if len(unread) == 1 else 'keep'} no near-duplicate out"
+            print(f"note: --not-in: {unread_text(unread, 'image', so)}")
 
     def near(self, dhash: int | None) -> str | None:
         """Return the path of the image that a hash is a near-duplicate of, or None."""

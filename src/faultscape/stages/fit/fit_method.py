@@ -32,11 +32,12 @@ from faultscape.stages.given_options import given_options
 from faultscape.stages.image_truths import find_judged, with_labels
 from faultscape.stages.labelled_images import LabelledImages, find_labelled
 from faultscape.stages.snapshot import Snapshot
+from faultscape.stages.unread_images import UnreadImages
 from faultscape.study.folder import existing
 from faultscape.study.lock import writing
 from faultscape.study.parts import key_of
 from faultscape.study.settings import Settings, read_settings
-from faultscape.study.tables.logs import log
+from faultscape.study.tables.logs import log, replace_failures
 from faultscape.study.tables.stress_sets import read_stress
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.method_files import ENDING, MethodAbout
@@ -70,6 +71,7 @@ class _Work:
     seed: int
     sets: tuple[str, ...]
     provenance: JsonObject
+    unread: tuple[UnreadImages, ...]
     flows: dict[str, TrainedFlow] = field(default_factory=dict)  # {key: flow} already trained
 
 
@@ -111,6 +113,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
         return replace(before, beside=beside)
     with devices.fixed_threads(model.threads):
         samples, images = dict[str, Embeddings](), 0
+        unread = [] if anomalous is None else [anomalous.unread]
         if rows is not None:
             if meaning.withheld:
                 print(
@@ -118,9 +121,10 @@ def fit_method(options: FitOptions) -> FittedMethods:
                     f" {options.model} does not know these classes, or a holdout withholds them"
                 )
             wanted = [LOGITS] if method.taps == "none" else candidates
-            samples, images = draw_samples(
+            samples, images, unread_here = draw_samples(
                 model, settings, rows, meaning, wanted, options.images, options.keep_embeddings, options.seed
             )
+            unread.append(unread_here)
         drawn = rows.key() if rows is not None else ""
         key = key_of(
             model.digest,
@@ -142,6 +146,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
             seed=options.seed,
             sets=sets,
             provenance=provenance,
+            unread=tuple(unread),
         )
         base = {**method.options, **told}
         layers, searched = tuple(candidates), dict[str, list[Tried]]()
@@ -354,9 +359,11 @@ def _made(
             what: [[one.candidate, one.average_precision, one.fpr95] for one in rows]
             for what, rows in mine.items()
         }
+        unreadable = {image: why for one in work.unread for image, why in one.reasons.items()}
         more = {
             "images": images,
             "embeddings": max((len(one) for one in work.samples.values()), default=0),
+            **({"unreadable": unreadable} if unreadable else {}),
             "searches": tables,
             "key": work.key,
             "fit": numbers,
@@ -381,7 +388,11 @@ def _made(
     )
     for left in (work.root / "methods" / work.name).glob(of_this_name):
         shutil.rmtree(left, ignore_errors=True)
+    of_fit = f"{work.called}/{work.name}"
     with writing(work.root):
+        replace_failures(
+            work.root, "fit", of_fit, [row for one in work.unread for row in one.failures("fit", of_fit)]
+        )
         log(work.root, "fit", model=work.name, method=options.method)
     drawn = max((len(one) for one in work.samples.values()), default=0)
     return FittedMethods(

@@ -19,8 +19,7 @@ from typing import cast
 import numpy as np
 
 from faultscape.classes.class_lists import table
-from faultscape.corpus.photos import read_photo
-from faultscape.errors import ImageError, ModelError, OptionError, StudyError, closest
+from faultscape.errors import ModelError, OptionError, StudyError, closest
 from faultscape.maps import winners
 from faultscape.prediction import catalogue, devices, networks
 from faultscape.prediction.inference import Inference
@@ -32,11 +31,12 @@ from faultscape.stages.fit.open_model import known_source
 from faultscape.stages.fit.options import FitOptions
 from faultscape.stages.fit.result import FittedTemperature
 from faultscape.stages.labelled_images import LabelledImages, find_labelled
+from faultscape.stages.unread_images import UnreadImages
 from faultscape.study.folder import existing, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import ModelOptions, ModelSettings, Settings, add_models, read_settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.logs import log
+from faultscape.study.tables.logs import log, replace_failures
 from faultscape.uncertainty import description as descriptions
 from faultscape.uncertainty.temperature import LEAST, MOST, Temperature, fit_temperature, shares_of
 
@@ -91,8 +91,9 @@ def fit_model(options: FitOptions) -> FittedTemperature:
                 " the model learned from is too low"
             )
         inference, digest = _opened(model, settings, options.device or "")
+        unread = UnreadImages("validation image", len(rows))
         with devices.fixed_threads(int(model.options.get("threads", 1))):
-            logits, labels, images = _pixels(inference, model, settings, rows, options)
+            logits, labels, images = _pixels(inference, model, settings, rows, options, unread)
         found = fit_temperature(logits, labels, per_class=options.per_class)
         if any(not 1.01 * LEAST < value < 0.99 * MOST for value in found.values):
             print(
@@ -113,6 +114,7 @@ def fit_model(options: FitOptions) -> FittedTemperature:
             "nll": [found.before, found.after],
             "ece": [before, after],
             "images": images,
+            **({"unreadable": unread.reasons} if unread.reasons else {}),
             "pixels": found.pixels,
             "maps_without_it": sorted(others),
             "provenance": {
@@ -130,6 +132,8 @@ def fit_model(options: FitOptions) -> FittedTemperature:
             (json.dumps(about, indent=1) + "\n").encode(),
         )
         add_models(root, {options.model: model.model_copy(update={"options": told})})
+        of_fit = f"{options.method}/{options.model}"
+        replace_failures(root, "fit", of_fit, unread.failures("fit", of_fit))
         log(root, "fit", model=options.model, method=options.method)
     return _fitted(options, model, inference, found, (before, after), images)
 
@@ -157,8 +161,8 @@ def _model(root: Path, settings: Settings, name: str) -> ModelSettings:
             function = descriptions.read_description(folder).own_function
             source = f"{folder / descriptions.OWN_FILE}:{function}" if function else str(folder)
             raise ModelError(
-                f"{name} is trained, but not predicted yet; run `faultscape predict {root} {name}={source}`"
-                " first"
+                f"{name} is trained, but not predicted yet; run `faultscape predict {shlex.quote(str(root))}"
+                f" {shlex.quote(f'{name}={source}')}` first"
             )
         raise ModelError(
             f"the study has no model {name!r}; it has {', '.join(known) or 'none'}.{closest(name, known)}"
@@ -200,7 +204,12 @@ def _opened(model: ModelSettings, settings: Settings, device: str) -> tuple[Infe
 
 
 def _pixels(
-    inference: Inference, model: ModelSettings, settings: Settings, rows: LabelledImages, options: FitOptions
+    inference: Inference,
+    model: ModelSettings,
+    settings: Settings,
+    rows: LabelledImages,
+    options: FitOptions,
+    unread: UnreadImages,
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return logits (n, T, C) and labels (n,), as channel indices, for some pixels of every image, and the
     number of images that had any.
@@ -209,7 +218,7 @@ def _pixels(
     logits: list[np.ndarray] = []
     labels: list[np.ndarray] = []
     with progress("fit", len(rows)) as tick:
-        for key, answer, truth in _answers(inference, settings, rows):
+        for key, answer, truth in _answers(inference, settings, rows, unread):
             layers = (answer.scores,) if answer.scores is not None else answer.members or ()
             if not layers:
                 raise ModelError(
@@ -235,6 +244,7 @@ def _pixels(
                 )
                 labels.append(own[truth].ravel()[at])
             tick(1)
+    unread.tell()
     if not logits:
         raise StudyError(
             "no validation image has a labelled pixel of a class the model predicts; check the model's"
@@ -244,14 +254,11 @@ def _pixels(
 
 
 def _answers(
-    inference: Inference, settings: Settings, rows: LabelledImages
+    inference: Inference, settings: Settings, rows: LabelledImages, unread: UnreadImages
 ) -> Iterator[tuple[str, Answer, np.ndarray]]:
     """Yield (key of the image, the model's answer, truth (H, W) as places) for every readable image."""
     for number, (image, _) in enumerate(rows.rows):
-        try:
-            photo = read_photo(image)[0]
-        except ImageError as error:
-            print(f"note: {image.id}: {error}; skipped")
+        if (photo := unread.read(image)) is None:
             continue
         size = settings.working_size or (photo.shape[1], photo.shape[0])
         (answer,) = inference.run([inference.prepare(photo, size)])

@@ -13,10 +13,12 @@ from typing import Any
 
 from faultscape.errors import ModelError
 from faultscape.nouns import JsonObject
+from faultscape.prediction import stamps
 from faultscape.prediction.doubt_methods.beside_network import built
 from faultscape.stages.fit.open_model import OpenedModel
 from faultscape.stages.fit.options import FitOptions
 from faultscape.stages.fit.result import FittedMethod, FittedMethods, Tried
+from faultscape.study.tables.corpus import read_corpus
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.method_files import ENDING, read_about
 from faultscape.uncertainty.methods.catalogue import Method
@@ -26,7 +28,7 @@ def fitted_before(
     root: Path, options: FitOptions, method: Method, model: OpenedModel, provenance: JsonObject
 ) -> FittedMethods | None:
     """Return the methods that the same command fitted before to the same network, images and labels; None if
-    any of these changed.
+    any of these changed, or if an image that could not be read is back.
     """
     made, searches, about = [], dict[str, tuple[Tried, ...]](), None
     for name, _ in named_methods(options, method):
@@ -40,6 +42,8 @@ def fitted_before(
         if said != json.dumps([provenance, model.digest, model.shown], sort_keys=True):
             return None
         more: Any = about.more
+        if (unread := more.get("unreadable")) and stamps.again(read_corpus(root), [*unread.items()]):
+            return None
         made.append(FittedMethod(name, about.layers, about.options, about.flags))
         searches |= {what: tuple(Tried(*row) for row in rows) for what, rows in more["searches"].items()}
     assert about is not None

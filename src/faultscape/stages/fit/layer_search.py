@@ -14,8 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from faultscape.corpus.photos import read_photo
-from faultscape.errors import ImageError, ModelError, OptionError, StudyError, closest, counted
+from faultscape.errors import ModelError, OptionError, StudyError, closest, counted
 from faultscape.metrics.scorers import offset_of, rounded, scorer_named
 from faultscape.metrics.scores.histogram import Histogram16, detection_from_histogram, histogram16
 from faultscape.prediction.inference import Inference
@@ -25,6 +24,7 @@ from faultscape.stages.fit.open_model import OpenedModel
 from faultscape.stages.fit.result import Tried
 from faultscape.stages.image_truths import Judge, find_judged, with_labels
 from faultscape.stages.labelled_images import role_of
+from faultscape.stages.unread_images import UnreadImages
 from faultscape.stressors.holdout import hold_out
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image, read_corpus
@@ -64,6 +64,8 @@ class AnomalousImages:
             place: name for words in holdouts.values() for place, name in _named(settings, words)
         }
 
+        self.unread = UnreadImages("validation image", len(self.images))
+
     def judge(self, model: OpenedModel, method: str, candidates: Mapping[str, Fitted]) -> list[Tried]:
         """Return how well each candidate of a method detects the anomalies, the best first, without
         candidates that give NaN or infinity.
@@ -95,6 +97,7 @@ class AnomalousImages:
                     counts = histogram16(rounded(scorer, score, channels, offset), anomaly, where=image.id)
                     found[name] = (offset, found[name][1] + counts if name in found else counts)
                 tick(1)
+        self.unread.tell()
         tried = []
         for name, (_, histogram) in found.items():
             if name not in lost:
@@ -131,14 +134,12 @@ class AnomalousImages:
                 at = at[np.linspace(0, len(at) - 1, min(most, len(at))).astype(int)] if len(at) else at
                 rows.append(stacked[at])
                 anomalous.append(np.full(len(at), bool(value)))
+        self.unread.tell()
         return np.concatenate(rows), np.concatenate(anomalous)
 
     def _scores(self, inference: Inference, image: Image) -> dict[str, np.ndarray]:
         """Return the score (H, W) of an image by each method of a network; {} if the image cannot be read."""
-        try:
-            photo = read_photo(image)[0]
-        except ImageError as error:
-            print(f"note: {image.id}: {error}; skipped")
+        if (photo := self.unread.read(image)) is None:
             return {}
         size = self._settings.working_size or (photo.shape[1], photo.shape[0])
         (answer,) = inference.run([inference.prepare(photo, size)])

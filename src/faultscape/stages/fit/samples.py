@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from faultscape.classes.class_lists import table
-from faultscape.corpus.photos import read_photo
-from faultscape.errors import ImageError, ModelError, OptionError, counted
+from faultscape.errors import ModelError, OptionError, counted
 from faultscape.prediction.doubt_methods.beside_network import logits_of
 from faultscape.prediction.sources.network import Answer
 from faultscape.prediction.windows import Window
 from faultscape.progress import progress
 from faultscape.stages.fit.open_model import OpenedModel
 from faultscape.stages.labelled_images import LabelledImages
+from faultscape.stages.unread_images import UnreadImages
 from faultscape.stressors.holdout import hold_out
 from faultscape.study.settings import Settings
 from faultscape.study.tables.stress_sets import StressSets
@@ -73,21 +73,20 @@ def draw_samples(
     images: int,
     keep: int,
     seed: int,
-) -> tuple[dict[str, Embeddings], int]:
-    """Return {layer: its embeddings} of up to ``images`` images, up to ``keep`` in total (0 for all), and the
-    number of images used. ModelError if a layer gives no grid, MetricError if no patch can be drawn.
+) -> tuple[dict[str, Embeddings], int, UnreadImages]:
+    """Return {layer: its embeddings} of up to ``images`` images, up to ``keep`` in total (0 for all), the
+    number of images used, and those that cannot be read. ModelError if a layer gives no grid, MetricError if
+    no patch can be drawn, StudyError if no image can be read.
     """
     order = sorted(
         range(len(rows)), key=lambda k: hashlib.sha256(f"{seed}/{rows.rows[k][0].key}".encode()).digest()
     )[:images]
     parts, count = {layer: list[Embeddings]() for layer in layers}, 0
+    unread = UnreadImages("training image", len(order))
     with progress("fit", len(order)) as tick:
         for turn, number in enumerate(order):
             image = rows.rows[number][0]
-            try:
-                photo = read_photo(image)[0]
-            except ImageError as error:
-                print(f"note: {image.id}: {error}; skipped")
+            if (photo := unread.read(image)) is None:
                 continue
             size = settings.working_size or (photo.shape[1], photo.shape[0])
             view = model.inference.prepare(photo, size).views[0]
@@ -120,7 +119,8 @@ def draw_samples(
                 )
             count += 1
             tick(1)
-    return {layer: together(some) for layer, some in parts.items()}, count
+    unread.tell()
+    return {layer: together(some) for layer, some in parts.items()}, count, unread
 
 
 def _refuse_too_many(layers: Mapping[str, tuple[int, int]]) -> None:

@@ -35,7 +35,7 @@ from faultscape.formats.scores import SCORE_ENDINGS
 from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
 from faultscape.prediction.sources.folder import fingerprint
-from faultscape.stages.evidence import labels_gone
+from faultscape.stages.evidence import labels_gone, truth_words
 from faultscape.stages.made_sets import SetLabels, collected, held_out, labels_of_set, refuse_unfinished
 from faultscape.stages.measure.jobs import Images, Place, ShardJob, Source
 from faultscape.stages.measure.options import FileRules, Reading
@@ -310,7 +310,7 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
     }
     absent = tuple(sorted(lacking)) if set_ else ()
     dropped = [name for name in absent if pixel_counts.dropped(root, name, spans)]
-    line = _line_of_maps(root, settings.models, set_, absent, dropped) if absent else ""
+    line = _line_of_maps(root, settings.models, set_, absent, dropped, truth) if absent else ""
     if absent and len(absent) == len(maps):
         why = (
             f"maps of {', '.join(dropped)} were counted and not kept (predict --measure)"
@@ -362,9 +362,11 @@ def _line_of_maps(
     set_: str,
     absent: Sequence[str],
     dropped: Sequence[str],
+    truth: str,
 ) -> str:
     """Return the command that makes the maps of a set for models without; where maps were ``dropped``, it
-    keeps them beside what is kept already, and counts again. '' for folders, whose files only you can add.
+    keeps them beside what is kept already, and counts again, against ``truth``. '' for folders, whose files
+    only you can add.
     """
     runs = [name for name in absent if name in dropped or models[name].kind != "folder"]
     if not runs:
@@ -373,7 +375,7 @@ def _line_of_maps(
     keep = dict.fromkeys([*kept, "labels"] if dropped else [])
     named = [shlex.quote(f"{name}={models[name].source}") for name in runs]
     words = [*named, f"--set {shlex.quote(set_)}", *(f"--keep {shlex.quote(word)}" for word in keep)]
-    words += ["--measure"] if dropped else []
+    words += ["--measure", *truth_words(root, truth)] if dropped else []
     return f"faultscape predict {shlex.quote(str(root))} {' '.join(words)}"
 
 

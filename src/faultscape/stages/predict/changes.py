@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from faultscape.errors import ModelError, counted
+from faultscape.stages.given_options import given_options
 from faultscape.stages.predict import changed_models
+from faultscape.stages.predict.options import PredictOptions
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import logs
+from faultscape.terminal_lines import option_words
 
 
 def asked(
@@ -35,7 +39,7 @@ def asked(
 
 
 def change(
-    study: str, root: Path, renamed: dict[str, str], removed: list[str], given: dict[str, str]
+    options: PredictOptions, root: Path, renamed: dict[str, str], removed: list[str], given: dict[str, str]
 ) -> None:
     """Rename and remove models of a study that is held for writing."""
     words = [
@@ -43,7 +47,8 @@ def change(
         *(f"--remove {shlex.quote(n)}" for n in removed),
     ]
     models = [shlex.quote(f"{name}={source}") for name, source in given.items()]
-    line = " ".join(["faultscape predict", shlex.quote(study), *models, *words])
+    asked = _of_models(options) if given else []
+    line = " ".join(["faultscape predict", shlex.quote(options.study), *models, *words, *asked])
     known = read_settings(root).models
     left = {name: logs.failures_of_model(root, name) for name in removed if name not in known}
     changed_models.change(root, renamed, removed, line=line, models=given)
@@ -56,3 +61,14 @@ def change(
     for name in removed:
         if (kept := root / "models" / name).exists():
             print(f"{name}: its checkpoints in {kept} are kept; delete them if you no longer need them")
+
+
+def _of_models(options: PredictOptions) -> list[str]:
+    """Return the options of the models that are predicted after a change, as a command line spells them."""
+    but = ("study", "models", "rename", "remove", "part", "shown", "hardware", "scoring", "declared")
+    asked = dict(given_options(options, but=but))
+    for group in (options.part, options.shown, options.hardware, options.scoring):
+        asked.update(given_options(group))
+    if options.labels and os.path.exists(options.labels):
+        asked["labels"] = os.path.abspath(options.labels)
+    return option_words(asked)

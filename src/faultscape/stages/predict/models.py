@@ -52,7 +52,7 @@ def predict_models(options: PredictOptions) -> Predicted:
     refuse_truths(root, given)
     with writing(root, array="predict" if options.shard else "", change=bool(renamed or removed)):
         if renamed or removed:
-            changes.change(options.study, root, renamed, removed, given)
+            changes.change(options, root, renamed, removed, given)
         shards_of_sets(root, options.sets)  # an unknown set is refused before anything is opened
         before, settings = toml.read_settings(root), toml.read_settings(root)
         fresh = [name for name in given if name not in settings.models]

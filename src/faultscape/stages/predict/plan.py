@@ -5,7 +5,6 @@ Conventions: errors are raised before the study changes.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,13 +21,14 @@ from faultscape.stages.fitted_words import keep_said, methods_folder, with_diges
 from faultscape.stages.pixel_counts import CountParts, counting_of, state_of_maps
 from faultscape.stages.predict import shard
 from faultscape.stages.predict.job import Job
+from faultscape.stages.predict.line_back import line_back, temperature_line
 from faultscape.stages.predict.options import PredictOptions
 from faultscape.study.json_text import read_object
 from faultscape.study.parts import Part, there
 from faultscape.study.settings import ModelOptions, ModelSettings, Settings, read_settings
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import part_name, read_columns, shard_sizes, stress_shards
-from faultscape.study.tables.logs import imported_from
+from faultscape.study.tables.logs import imported_from, truths_without_place
 from faultscape.study.tables.pixel_counts import MAPS
 from faultscape.study.tables.removed_images import each_whole_shard, read_removed, whole_sizes
 from faultscape.study.tables.stress_sets import read_stress
@@ -75,8 +75,8 @@ def plan(
     origin, before = source.origin(source, request), settings.models.get(name)
     if origin.options.get("temperature") and _fitted_to(root, name) not in ("", origin.digest):
         print(
-            f"note: {name}: its temperature was fitted to other weights; run `faultscape fit {root}"
-            f" temperature --model {name}` again"
+            f"note: {name}: its temperature was fitted to other weights; run"
+            f" `{temperature_line(root, options.study, name)}` again"
         )
     kept_at = source.kept_as(place)
     model = ModelSettings(source=kept_at, kind=source.name, labels=origin.labels, options=origin.options)
@@ -172,11 +172,8 @@ def plan(
             "them become stale; the old predictions stay until all are done"
         )
     if changed and before is not None and before.source != kept_at:
-        back = shlex.quote(f"{name}={before.source}")
-        print(
-            f"note: {name} was {before.source}; if you did not mean to replace it, go back with `faultscape"
-            f" predict {shlex.quote(str(root))} {back}`"
-        )
+        back = line_back(root, options.study, name, before, against)
+        print(f"note: {name} was {before.source}; if you did not mean to replace it, go back with {back}")
 
     def kinds_of(shard_: int) -> list[str]:
         """Return the kinds to count for a shard: all if its maps are made again, else the missing ones."""
@@ -262,6 +259,12 @@ def _request(
             root, name, cast("list[str]", said["scorer"]), of_network=source.load is not None
         )
         keep_said(root, name, said["scorer"])
+    unplaced = _unplaced(root) if source.whole else []
+    if unplaced:
+        print(
+            f"note: {name}: labels of this study ({', '.join(unplaced)}) were imported from a place that is"
+            " not recorded, so it is not hidden; import them again to hide it"
+        )
     held = before.labels if before else {}
     if held and "labels" in said and not options.labels:
         label_names.checked(name, held, settings)
@@ -276,6 +279,7 @@ def _request(
         options.device,
         _with_truth(root),
         str(methods_folder(root, name)),
+        tuple(unplaced),
     )
 
 
@@ -288,6 +292,14 @@ def _with_truth(root: Path) -> tuple[str, ...]:
         *(str(Path(about.path).resolve()) for about in read_stress(root).data.values()),
         *imported_from(root),
     )
+
+
+def _unplaced(root: Path) -> list[str]:
+    """Return the truths whose labels came from a place that is not recorded; the places of known data sets
+    are.
+    """
+    imported = [] if read_stress(root).data else label_maps.truths(root)
+    return truths_without_place(root, imported)
 
 
 def _stale(where: Path, origin: Origin, done: dict[str, Part]) -> list[int]:

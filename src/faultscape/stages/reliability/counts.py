@@ -17,6 +17,7 @@ import numpy as np
 from faultscape.maps import runs
 from faultscape.metrics.scorers import SCORERS, SUBMITTED, plain_name, split_fitted
 from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
+from faultscape.stages.evidence import truth_words
 from faultscape.stages.fill import CHANGES_NOTHING, fill
 from faultscape.stages.pixel_counts import (
     MSP,
@@ -201,9 +202,9 @@ def count_shard(job: CountJob, tick: Callable[[int], None]) -> CountedPart:
     return counter.finish()
 
 
-def line_that_counts(root: str, settings: Settings, name: str, *scorers: str) -> str:
-    """Return the command that makes a model's missing counts. With ``scorers`` it also names the model's
-    existing scorers, which it would otherwise drop.
+def line_that_counts(root: str, settings: Settings, name: str, truth: str, *scorers: str) -> str:
+    """Return the command that makes a model's missing counts against a truth. With ``scorers`` it also names
+    the model's existing scorers, which it would otherwise drop.
     """
     model = settings.models[name]
     words = [f"faultscape predict {shlex.quote(root)}", shlex.quote(f"{name}={model.source}")]
@@ -212,4 +213,4 @@ def line_that_counts(root: str, settings: Settings, name: str, *scorers: str) ->
         dict.fromkeys(plain_name(word) for word in [*model.options.get("scorer", []), *new]) if new else ()
     )
     asked = [f"--scorer {shlex.quote(name)}" for name in names]
-    return " ".join([*words, *asked, "--measure"])
+    return " ".join([*words, *asked, "--measure", *truth_words(Path(root), truth)])

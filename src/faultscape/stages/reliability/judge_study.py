@@ -492,7 +492,7 @@ def _gaps(
                     "scorers": words,
                     "conditions": where,
                     "why": why,
-                    "line": line_that_counts(called, settings, name, *words),
+                    "line": line_that_counts(called, settings, name, study.truth, *words),
                 }
             )
         absent = [word for word in everywhere if word not in counts.scorers.values()]
@@ -503,7 +503,7 @@ def _gaps(
             and catalogue.kind_named(settings.models[name].kind).sees_images
         ):
             why = f"{listed(able)} {'was' if len(able) == 1 else 'were'} not counted, unlike for other models"
-            line = line_that_counts(called, settings, name, *able)
+            line = line_that_counts(called, settings, name, study.truth, *able)
             out.append({"model": name, "scorers": able, "conditions": [], "why": why, "line": line})
         if absent and settings.models[name].kind in ("folder", "program", "own", "table"):
             why = "it gives label maps, and scorers need logits"

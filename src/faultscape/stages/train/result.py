@@ -80,7 +80,7 @@ class Swept:
             whole = next(iter(self.networks.values())).name.rpartition("-seed-")[0]
             lines.append(
                 f"then: faultscape predict {quote(self.study)}"
-                f" {whole}=ensemble:{','.join(one.name for one in self.networks.values())}"
+                f" {quote(f'{whole}=ensemble:' + ','.join(one.name for one in self.networks.values()))}"
             )
         return "\n".join(lines)
 

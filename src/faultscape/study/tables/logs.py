@@ -25,8 +25,10 @@ from faultscape.study.folder import put
 
 TIMINGS = ("stage", "name", "shard", "items", "seconds", "load", "model", "score", "write", "warm", "device")
 _OF_MODELS = ("predict", "inference")
+_BEFORE_MODEL = ("measure", "fit")  # the name has a truth, data set or method, and a model
 # first characters that make a spreadsheet run a cell, and the mark that prevents it
 _RUN = ("=", "+", "-", "@", "\t", "\r", "'")
+UPLOADED = "sent by "  # begins the source of what a person uploaded
 _FAILURE_COLUMNS = ["stage", "name", "image", "reason"]
 
 
@@ -83,7 +85,7 @@ def _model_of(stage: str, name: str) -> str:
     >>> _model_of("predict", "unet"), _model_of("measure", "labels/unet"), _model_of("label", "unet")
     ('unet', 'unet', '')
     """
-    if stage == "measure":  # the name has a truth or data set, and a model
+    if stage in _BEFORE_MODEL:
         return name.rpartition("/")[2]
     return name if stage in _OF_MODELS else ""
 
@@ -94,7 +96,7 @@ def rename_rows(root: Path, names: Mapping[str, str | None]) -> None:
     """
 
     def now(stage: str, name: str) -> str | None:
-        if stage == "measure":  # the name has a truth or data set, and a model
+        if stage in _BEFORE_MODEL:
             first, slash, model = name.rpartition("/")
             after = names.get(model, model)
             return None if after is None else f"{first}{slash}{after}"
@@ -261,11 +263,38 @@ def imported_from(root: Path) -> tuple[str, ...]:
     """Return the files and folders that labels were imported from, as log.jsonl knows them, if they are
     still there.
     """
-    found: dict[str, None] = {}
+    found = dict.fromkeys(os.path.realpath(str(entry["source"])) for entry in _imports(root))
+    return tuple(place for place in found if os.path.exists(place))
+
+
+def truths_without_place(root: Path, truths: Iterable[str]) -> list[str]:
+    """Return those of some truths of which log.jsonl lacks an import, or has it from a relative path (as
+    earlier versions wrote it) that no later import completes.
+    """
+    entries = [entry for entry in _read(root) if entry.get("verb") in ("label import", "label consensus")]
+    known = {str(entry.get("truth", "labels")) for entry in entries}
+    whole = [Path(source).parts for entry in _imports(root) if os.path.isabs(source := str(entry["source"]))]
+    lost = set[str]()
+    for entry in _imports(root):
+        source = str(entry["source"])
+        parts = tuple(part for part in Path(os.path.normpath(source)).parts if part != os.pardir)
+        uploaded = source.startswith(UPLOADED) or "://" in source
+        if not (uploaded or os.path.isabs(source) or any(one[-len(parts) :] == parts for one in whole)):
+            lost.add(str(entry.get("truth", "labels")))
+    return sorted(lost | {truth for truth in truths if truth not in known})
+
+
+def _imports(root: Path) -> list[dict[str, Any]]:
+    return [entry for entry in _read(root) if entry.get("verb") == "label import" and entry.get("source")]
+
+
+def _read(root: Path) -> list[dict[str, Any]]:
+    """Return the lines of log.jsonl that are intact."""
+    found = list[dict[str, Any]]()
     with suppress(FileNotFoundError), (root / "log.jsonl").open("rb") as file:
         for line in file:
             with suppress(ValueError, RecursionError):
                 entry = json.loads(line)
-                if isinstance(entry, dict) and entry.get("verb") == "label import" and entry.get("source"):
-                    found[os.path.realpath(str(entry["source"]))] = None
-    return tuple(place for place in found if os.path.exists(place))
+                if isinstance(entry, dict):
+                    found.append(entry)
+    return found

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from faultscape.errors import ModelError
+from faultscape.errors import MetricError, ModelError
+from faultscape.uncertainty import tensors
 
 # weight (C, D) and bias (C,) of the layer that a head replaces
 Start = tuple[Tensor, Tensor | None]
@@ -63,6 +64,29 @@ class Doubt:
     def _of_members(self) -> Tensor:
         assert self.members is not None  # without logits there are members
         return self.members
+
+
+def some_logits(said: object, inner: str = ", h, w") -> Tensor:
+    """Return the logits (N, C, h, w) of a network's output, or those of its first member; MetricError if it
+    has none, or others. ``inner`` are the axes after the classes.
+    """
+    if not isinstance(said, Doubt):
+        raise MetricError(
+            f"said is the output of a network with a head; got {type(said).__name__}; of a tensor of logits,"
+            " give fs.uncertainty.Doubt(logits)"
+        )
+    if said.own is None and said.members is None:
+        raise MetricError("said has neither logits nor members; give fs.uncertainty.Doubt(logits)")
+    if said.own is not None:
+        logits = tensors.floats(said.own, "logits", f"(N, C{inner})")
+    else:
+        members = tensors.floats(said.members, "logits of members", f"(N, T, C{inner})")
+        if not members.shape[1]:
+            raise MetricError(f"logits of members are of 1 member or more; got {tuple(members.shape)}")
+        logits = members[:, 0]
+    if not logits.numel():
+        raise MetricError(f"logits are of 1 image, class and pixel or more; got {tuple(logits.shape)}")
+    return logits
 
 
 class Head(nn.Module):

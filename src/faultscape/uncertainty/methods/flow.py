@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from faultscape.errors import MetricError
+from faultscape.uncertainty import tensors
 
 BLOCKS, WIDTH, DEPTH = 32, 256, 1  # blocks as in S4, which calls them steps
 LIMIT = 2.0  # limit of a coupling's log scale
@@ -163,8 +164,10 @@ class RealNVP(nn.Module):
         ... )
         True
         """
-        if features.ndim != 2 or features.shape[1] != self.dimensions:
+        tensors.floats(features, "features", "(n, D)")
+        if features.shape[1] != self.dimensions:
             raise MetricError(f"this flow is of features (n, {self.dimensions}); got {tuple(features.shape)}")
+        tensors.alike({"features": features, "the flow": self.centre})
         return torch.cat(
             [self._nll(part) for part in (features.split(_ROWS) if not self.training else [features])]
         )

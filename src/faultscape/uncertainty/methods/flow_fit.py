@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from faultscape.errors import MetricError, ModelError
+from faultscape.uncertainty import tensors
 from faultscape.uncertainty.methods.flow import BLOCKS, DEPTH, WIDTH, RealNVP
 from faultscape.uncertainty.training import checkpoints
 
@@ -83,6 +84,7 @@ def train_flow(
     >>> made.normalised_nll(torch.zeros(3, 2)).shape
     torch.Size([3])
     """
+    values = tensors.floats(values, "embeddings", "(n, D)").detach().float()
     order = torch.from_numpy(np.random.default_rng(plan.seed).permutation(len(values)))
     held = min(HELD_OUT, len(values) // 10)
     if held < 10 or values.shape[1] < 2:

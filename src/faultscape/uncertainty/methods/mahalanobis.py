@@ -19,6 +19,7 @@ from torch import Tensor
 
 from faultscape.errors import MetricError
 from faultscape.maps.winners import enlarged
+from faultscape.uncertainty import tensors
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.methods.embeddings import Embeddings
 
@@ -29,7 +30,7 @@ _ROWS, _ROWS_OF_GPU = 512, 1 << 17  # features at once, to fit a CPU's cache
 def class_gaussians(features: Tensor, classes: Tensor, shrink: float = SHRINK) -> tuple[Tensor, Tensor]:
     """Return the means (K, D) of the classes that have features, and W (D, D) such that W (z - mean) has
     identity covariance, from features (n, D) and their classes (n,), -1 for none. MetricError if no feature
-    has a class.
+    has a class, or for tensors of another kind or shape.
 
     >>> means, whiten = class_gaussians(
     ...     torch.tensor([[0.0, 1.0], [0.0, -1.0], [4.0, 1.0], [4.0, -1.0]]), torch.tensor([0, 0, 1, 1])
@@ -37,6 +38,15 @@ def class_gaussians(features: Tensor, classes: Tensor, shrink: float = SHRINK) -
     >>> means.tolist()
     [[0.0, 0.0], [4.0, 0.0]]
     """
+    features, classes = (
+        tensors.floats(features, "features", "(n, D)"),
+        tensors.places(classes, "classes", "(n)"),
+    )
+    if len(features) != len(classes) or not features.shape[1]:
+        raise MetricError(
+            f"features are (n, D) and classes (n,), one per feature; got {tuple(features.shape)} and"
+            f" {tuple(classes.shape)}"
+        )
     known = classes >= 0
     if not known.any():
         raise MetricError(
@@ -59,12 +69,22 @@ def class_gaussians(features: Tensor, classes: Tensor, shrink: float = SHRINK) -
 
 def mahalanobis_distances(features: Tensor, means: Tensor, whiten: Tensor) -> Tensor:
     """Return the squared Mahalanobis distance (n,) of features (n, D) to the nearest of the means (K, D).
+    MetricError for tensors of another kind or shape.
 
     >>> mahalanobis_distances(
     ...     torch.tensor([[3.0, 0.0]]), torch.tensor([[0.0, 0.0], [1.0, 0.0]]), torch.eye(2)
     ... ).tolist()
     [4.0]
     """
+    wide = tensors.floats(features, "features", "(n, D)").shape[1]
+    tensors.floats(means, "means", "(K, D)")
+    tensors.floats(whiten, "whiten", "(D, D)")
+    if means.shape[1] != wide or whiten.shape != (wide, wide) or not len(means):
+        raise MetricError(
+            "features are (n, D), means (K, D) and whiten (D, D), of the same D; got"
+            f" {tuple(features.shape)}, {tuple(means.shape)} and {tuple(whiten.shape)}"
+        )
+    tensors.alike({"features": features, "means": means, "whiten": whiten})
     centres = means @ whiten.T
     parts = features.split(_ROWS if features.device.type == "cpu" else _ROWS_OF_GPU)
     return torch.cat([_to_nearest(part @ whiten.T, centres) for part in parts])

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from faultscape.errors import MetricError
+from faultscape.uncertainty import tensors
 
 # queries and keys compared at once: 8 MB of cosines, near a CPU's cache size, and a few times that during
 # selection; on a GPU, which waits for each block to be counted, 1 GB
@@ -66,6 +67,7 @@ def unit(features: Tensor) -> Tensor:
     >>> unit(torch.tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
+    tensors.floats(features, "features", "(D, ...)")
     return features / features.norm(dim=-1, keepdim=True).clamp_min(1e-12)
 
 
@@ -77,6 +79,14 @@ def nearest(queries: Tensor, keys: Tensor, k: int) -> tuple[Tensor, Tensor]:
     >>> nearest(keys[:1], keys, 2)[1].tolist()
     [[0, 1]]
     """
+    tensors.floats(queries, "queries", "(n, D)")
+    tensors.floats(keys, "keys", "(m, D)")
+    tensors.alike({"queries": queries, "keys": keys})
+    if queries.shape[1] != keys.shape[1]:
+        raise MetricError(
+            f"queries (n, D) and keys (m, D) have the same D; got {tuple(queries.shape)} and"
+            f" {tuple(keys.shape)}"
+        )
     if k < 1:
         raise MetricError(f"k is {k}; expected 1 or more neighbours")
     if k > len(keys):
@@ -146,8 +156,7 @@ def density_score(cosines: Tensor, *, printed: bool = False) -> Tensor:
     >>> density_score(torch.tensor([[1.0, 1.0], [0.0, 0.0]])).round(decimals=4).tolist()
     [-1.0, -0.0]
     """
-    if cosines.ndim != 2:
-        raise MetricError(f"cosines are (n, k); got {tuple(cosines.shape)}")
+    tensors.floats(cosines, "cosines", "(n, k)")
     return (-cosines).exp().mean(1) if printed else -cosines.exp().mean(1).log()
 
 
@@ -158,7 +167,10 @@ def class_score(cosines: Tensor, has: Tensor, *, printed: bool = False) -> Tenso
     >>> class_score(torch.zeros(1, 4), torch.tensor([[True, True, True, False]])).tolist()
     [0.25]
     """
-    if cosines.ndim != 2 or cosines.shape != has.shape:
+    tensors.floats(cosines, "cosines", "(n, k)")
+    if not isinstance(has, Tensor) or has.dtype != torch.bool:
+        raise MetricError(f"has is a tensor (n, k) of bools; got {getattr(has, 'dtype', type(has).__name__)}")
+    if cosines.shape != has.shape:
         raise MetricError(
             f"cosines and has are (n, k) both; got {tuple(cosines.shape)} and {tuple(has.shape)}"
         )

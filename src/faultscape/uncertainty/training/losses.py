@@ -19,9 +19,10 @@ import torch
 from torch import Tensor, nn
 
 from faultscape.choices import LossName, Smoothing
-from faultscape.errors import OptionError
-from faultscape.uncertainty.dirichlet import WEIGHT, concentrations, divergence, sharp
-from faultscape.uncertainty.heads.channels import Doubt
+from faultscape.errors import MetricError, OptionError
+from faultscape.uncertainty import tensors
+from faultscape.uncertainty.dirichlet import WEIGHT, concentrations, divergence_of, sharp
+from faultscape.uncertainty.heads.channels import Doubt, some_logits
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 
 LOSSES = get_args(LossName)
@@ -70,7 +71,7 @@ def loss(
     the share that its labels are smoothed by, each other class or all of them together). ``of`` are the
     counts of the whole batch if these images are a part of it: the losses of the parts add up to that of the
     batch.
-    Errors: OptionError for an unknown name.
+    Errors: OptionError for an unknown name, MetricError for tensors of another kind or shape.
 
     >>> said = Doubt(torch.zeros(1, 2, 2, 2))
     >>> round(float(loss(said, torch.tensor([[[0, 1], [IGNORED, 1]]]))), 4)
@@ -78,15 +79,53 @@ def loss(
     """
     if name not in LOSSES:
         raise OptionError(f"loss {name!r} is not known; use {', '.join(LOSSES)}")
+    labels = _checked(said, labels, weights, name)
     each = [said.own] if said.own is not None else [] if said.members is None else said.members.unbind(1)
-    of = of or counts_of(labels, weights, name, each[0].shape[1])
-    told = (weights, name, outside_weight, of, smoothing)
-    made = torch.stack([_one(logits, labels, *told) for logits in each]).mean()
+    weights = None if weights is None else weights.float()
+    try:
+        of = of or counts_of(labels, weights, name, each[0].shape[1])
+        told = (weights, name, outside_weight, of, smoothing)
+        made = torch.stack([_one(logits, labels, *told) for logits in each]).mean()
+    except IndexError:  # of a GPU, torch says so at a later call
+        raise _strange(labels, each[0].shape[1]) from None
     if name == OUTLIER_HEAD:
         if said.outlier is None:
             raise OptionError("loss outlier-head needs a network with an outlier head")
         made = made + outside_weight * _of_outliers(said.outlier, labels, of)
     return made
+
+
+def _strange(labels: Tensor, channels: int) -> MetricError:
+    """Return the error about labels that lie outside the channels of a network."""
+    return MetricError(
+        f"labels are channels 0 to {channels - 1}, {OUTSIDE} for void and {IGNORED} for what does not count;"
+        f" got {int(labels.min())} to {int(labels.max())}"
+    )
+
+
+def _checked(said: Doubt, labels: Tensor, weights: Tensor | None, name: LossName) -> Tensor:
+    """Return labels as int64; MetricError for anything that does not fit."""
+    labels = tensors.places(labels, "labels", "(N, ...)")
+    axes = {1: "", 3: ", h, w"}.get(labels.ndim)
+    if axes is None:
+        raise MetricError(f"labels are (N, H, W), or (N,); got shape {tuple(labels.shape)}")
+    logits = some_logits(said, axes)
+    if len(logits) != len(labels) or not labels.numel():
+        raise MetricError(
+            f"logits and labels are of as many images, 1 or more; got {tuple(logits.shape)} and"
+            f" {tuple(labels.shape)}"
+        )
+    if axes and labels.shape[1:] == logits.shape[1:3] != logits.shape[2:]:
+        raise MetricError(f"logits have their classes second, (N, C, h, w); got {tuple(logits.shape)}")
+    if weights is not None and len(tensors.floats(weights, "weights", "(C)")) != logits.shape[1]:
+        raise MetricError(f"weights are one per class; got {len(weights)} for {logits.shape[1]}")
+    if weights is not None and weights.requires_grad:
+        raise MetricError("weights are fixed numbers; give weights.detach()")
+    if name == OUTLIER_HEAD and said.outlier is not None:
+        outlier = tensors.floats(said.outlier, "outlier logits", f"(N{axes})")
+        if len(outlier) != len(labels) or not outlier.numel():
+            raise MetricError(f"outlier logits are of {len(labels)} images; got {tuple(outlier.shape)}")
+    return labels
 
 
 def _known(labels: Tensor, name: LossName, channels: int) -> Tensor:
@@ -116,8 +155,8 @@ def _one(
         made = made + outside_weight * (even * (labels == OUTSIDE)).sum() / of.outside.clamp_min(1)
     if name == DIRICHLET:
         alpha, seen, outside = concentrations(logits), known != IGNORED, labels == OUTSIDE
-        to_sharp = divergence(sharp(known.clamp_min(0), logits.shape[1], smoothing), alpha)
-        to_flat = divergence(torch.ones_like(alpha), alpha)
+        to_sharp = divergence_of(sharp(known.clamp_min(0), logits.shape[1], smoothing), alpha)
+        to_flat = divergence_of(torch.ones_like(alpha), alpha)
         made = made + WEIGHT * (to_sharp * seen).sum() / of.seen.clamp_min(1)
         made = made + WEIGHT * outside_weight * (to_flat * outside).sum() / of.outside.clamp_min(1)
     return made

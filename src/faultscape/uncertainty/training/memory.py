@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from faultscape.choices import LossName, Smoothing
-from faultscape.errors import ModelError, is_out_of_memory
+from faultscape.errors import ModelError, is_out_of_memory, library_text
 from faultscape.uncertainty.heads.channels import Head
 from faultscape.uncertainty.heads.gaussian_process import GaussianProcessHead
 from faultscape.uncertainty.training.labels import IGNORED
@@ -24,13 +24,16 @@ from faultscape.uncertainty.training.losses import VOID_CLASS, counts_of, loss
 @contextmanager
 def in_memory(image: Tensor) -> Iterator[None]:
     """Run a network on an image (1, 3, h, w) outside training steps; ModelError if it does not fit into
-    memory.
+    memory, or the network does not take it.
     """
     try:
         yield
-    except (MemoryError, RuntimeError) as error:
+    except (MemoryError, RuntimeError, TypeError, ValueError) as error:
         if not is_out_of_memory(error):
-            raise
+            raise ModelError(
+                f"the network does not take images of shape {tuple(image.shape)} and type"
+                f" {str(image.dtype).removeprefix('torch.')}: {library_text(error)}"
+            ) from error
         raise ModelError(
             f"an image of {'x'.join(map(str, image.shape[:1:-1]))} does not fit into memory for validation"
             " or the covariance, which use whole images; use a smaller --size"

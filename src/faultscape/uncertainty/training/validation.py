@@ -16,7 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from faultscape.uncertainty.heads.channels import Doubt
+from faultscape.errors import MetricError
+from faultscape.uncertainty import tensors
+from faultscape.uncertainty.heads.channels import Doubt, some_logits
 from faultscape.uncertainty.training.crops import pixels, resized
 from faultscape.uncertainty.training.labels import IGNORED
 from faultscape.uncertainty.training.memory import in_memory
@@ -89,8 +91,11 @@ def some_of(count: int, most: int) -> list[int]:
 
 def probabilities(said: Doubt, size: Size) -> Tensor:
     """Return a network's probabilities (N, C, H, W) at a size (width, height); for members, the mean of
-    theirs after up-sampling.
+    theirs after up-sampling. MetricError for logits or a size of another kind.
     """
+    some_logits(said)
+    if len(size) != 2 or min(size) < 1:
+        raise MetricError(f"size is (width, height), each 1 or more; got {tuple(size)}")
     if said.own is not None:
         return _at_size(said.own, size).softmax(1)
     assert said.members is not None
@@ -110,7 +115,8 @@ def validate(
     classes: int | None = None,
 ) -> dict[str, float]:
     """Return the mean IoU (``miou``) and the negative log-likelihood per pixel (``nll``) of a network over
-    images (at most ``most``, evenly spread, of an `Images`); NaN if no pixel is labelled.
+    images (at most ``most``, evenly spread, of an `Images`); NaN if no pixel is labelled. MetricError for
+    images or labels of another kind.
 
     ``classes`` is the number of first channels that the mean is over: a channel for void pixels is not among
     them.
@@ -124,6 +130,8 @@ def validate(
         counts = counts if counts.size else np.zeros((len(shares), len(shares)), np.int64)
         known = labels >= 0
         truth = labels[known].astype(np.int64)
+        if truth.size and truth.max() >= len(shares):
+            raise MetricError(f"a label is {truth.max()}; the network has channels 0 to {len(shares) - 1}")
         of_truth = np.take_along_axis(shares[:, known], truth[None], 0)[0]
         surprise -= float(np.log(np.maximum(of_truth, 1e-12), dtype=np.float64).sum())
         seen += len(truth)
@@ -146,7 +154,14 @@ def _shown(
     if isinstance(images, Images):
         yield from images.tensors(device, some_of(images.count, images.count if most is None else most))
         return
-    for batch, labels in images:
+    for batch, given in images:
+        tensors.floats(batch, "images", "(N, 3, H, W)")
+        labels = tensors.places(given, "labels", "(N, H, W)")
+        if len(batch) != len(labels) or not batch.numel() or not labels.numel():
+            raise MetricError(
+                f"images (N, 3, H, W) and labels (N, H, W) are of as many images, 1 or more; got"
+                f" {tuple(batch.shape)} and {tuple(labels.shape)}"
+            )
         yield from zip(batch.to(device).split(1), labels.cpu().numpy(), strict=True)
 
 

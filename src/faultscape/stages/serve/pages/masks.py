@@ -33,7 +33,7 @@ from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate, TooOftenError
 from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.logs import read_failures
+from faultscape.study.tables.logs import UPLOADED, read_failures
 from faultscape.web.app import NotFoundError, json_answer, page
 
 MOST_BYTES = 256 << 20  # of one file
@@ -137,7 +137,7 @@ def _read(
     """Import a file, and return what the command line would print about it, and whether some of it cannot be
     used.
     """
-    root, truth, called = campaign.root, f"{campaign.options.truth}-{who}", f"sent by {who}"
+    root, truth, called = campaign.root, f"{campaign.options.truth}-{who}", f"{UPLOADED}{who}"
 
     def plain(text: str) -> str:
         found = text.replace(f"{file.parent}{os.sep}{_UNPACKED}{os.sep}", "").replace(str(root), "the study")
