@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from faultscape.arguments import ClassList, GroupRule, Place, Source, Sources
+from faultscape.arguments import ClassList, GroupRule, LabelMeanings, Place, Source, Sources
 from faultscape.choices import (
     Absent,
     Connectivity,
@@ -125,7 +125,7 @@ class FileRules:
     images: Place | None = None
     pattern: str | None = None
     ignore: list[int] | None = None
-    labels: Place | None = None
+    labels: LabelMeanings | None = None
     background: int | None = None
     group: GroupRule | None = None
     block: int | None = None
