@@ -101,12 +101,14 @@ class FileRules:
     images
         The images themselves, shown in the report.
     pattern
-        Which files are truth and what their ids are, for example {id}_gtFine_labelIds.png.
+        Which files are truth and what their ids are, for example {id}_gtFine_labelIds.png; or, if it fits no
+        file of the truth, those of the other folders: pred_{id}.png.
     ignore
         Further values that are void, besides those of the class list. Repeat it for more.
     labels
         What values of maps mean besides the class list's ids: 255=car, 255=void, several joined by commas; a
-        JSON or TOML file with a class for each value; or for Cityscapes label-ids or train-ids.
+        JSON or TOML file with a class for each value; or for Cityscapes label-ids or train-ids. With
+        --anomaly, what values of masks mean: 255=anomaly, 0=known.
     background
         The id of the class that forms no regions, unless the class list names it.
     group

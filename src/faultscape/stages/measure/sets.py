@@ -7,15 +7,16 @@ with the images that have a truth.
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from faultscape import plug
 from faultscape.arguments import place_text
+from faultscape.classes.class_lists import palette
 from faultscape.classes.mapping import of_file, pairs_of
 from faultscape.classes.mask_folders import ask_about_void, not_meant, of_label_ids
 from faultscape.classes.palettes import coded_by_palette
@@ -48,6 +49,7 @@ from faultscape.study.tables import label_maps, outputs, pixel_counts
 from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
 
 SHARD = 64
+MASKS = Classes(("known", "anomaly"), (0, 1), palette(2), (255,))  # what values of masks mean
 SCORES = ("confidence", "doubt", "probabilities", "anomaly")
 Say = Callable[[str], None]
 SetPart = tuple[str, str]  # a set and a holdout of a study, '' for none
@@ -82,6 +84,7 @@ class DataSet:
     absent: tuple[str, ...] = ()  # models of the study without a map of the set
     line: str = ""  # the command that makes maps of the set for those of them that are not folders
     earlier: bool = False  # named by an earlier command, not by this one
+    notes: tuple[str, ...] = ()  # about its files
 
     @property
     def study(self) -> Path | None:
@@ -109,76 +112,76 @@ def of_files(
     say: Say,
 ) -> DataSet:
     """Return the data set of a folder of truth and folders of maps and scores; ``scores`` is {kind: {NAME:
-    folder}}.
+    folder}}. Without maps, the truth is masks, whose ``classes`` are `MASKS`.
 
     Errors: CorpusError if no files are found or match, ModelError if scores are given for a model without
     maps, LabelMapError for maps whose values may mean two things.
     """
-    pattern, ignore = rules.pattern, tuple(rules.ignore or ())
-    found = sources.find([truth], endings=sources.MAP_ENDINGS, strip=False, pattern=pattern, say=say)
-    found = matches.one_kind(found, say)
-    suffix = "" if pattern else sources.common_suffix([f.id for f in found])
-    files = {f.id.removesuffix(suffix): f.path for f in found}
+    folders = _folders(models, scores)
+    images = place_text(rules.images)
+    others = [*folders.values(), *([images] if images else [])]
+    files, readings = _true_files(truth, others, rules.pattern, say)
     ids = tuple(sorted(files))
-    only = dict(scores.get("anomaly", {}))
-    given = of_file(place_text(rules.labels), classes, None) if classes else {}
-    noted: dict[str, list[str]] = {}
 
-    matched: dict[str, dict[str, str]] = {}
+    def match(folder: str, endings: frozenset[str]) -> tuple[list[sources.Found], dict[str, str]]:
+        return _matched(folder, endings, ids, readings, [*files.values()], say)
+
+    notes: list[str] = []
+    matched: dict[tuple[str, str], dict[str, str]] = {}
+    for (kind, model), folder in folders.items():
+        found, matched[kind, model] = match(folder, SCORE_ENDINGS if kind else sources.MAP_ENDINGS)
+        notes += _without_truth(model, folder, found, matched[kind, model])
+    held = {truth: [*files.values()]}
+    held |= {f"{model}={source}": [*matched["", model].values()] for model, source in models.items()}
+    given = of_file(place_text(rules.labels), classes, None) if classes else {}
+    asking = bool(models) and regions != "given"  # values of masks and region ids are no classes' ids
+    meanings = _meanings_of_values(held, classes, given, rules, say, asking=asking) if classes else {}
+    out: dict[str, Source] = {}
+    for (kind, model), found in matched.items():
+        places = [found.get(i) for i in ids]
+        if kind:
+            known = out.get(model, Source(scores[kind][model]))
+            out[model] = replace(known, scores={**known.scores, kind: places})
+        else:
+            labels = meanings.get(f"{model}={models[model]}", {})
+            out[model] = Source(models[model], labels, places, given=bool(given))
+    of_group = assign_groups(ids, rules.group, rules.block)
+    ignore = tuple(rules.ignore or ())
+    return DataSet(
+        check_name(name, "data set"),
+        ids,
+        {place // SHARD: (place, min(place + SHARD, len(ids))) for place in range(0, len(ids), SHARD)},
+        Source(truth, meanings.get(truth, {}), [files[i] for i in ids], given=bool(given)),
+        out,
+        classes
+        or Classes(("region",), (next(i for i in range(65535) if i not in ignore),), ((128, 0, 0),), ignore),
+        bool(models) and classes is not None,
+        match(images, sources.IMAGE_ENDINGS)[1] if images else {},
+        together=_if_any([of_group.get(i, "") for i in ids]),
+        notes=tuple(notes),
+    )
+
+
+def _folders(
+    models: Mapping[str, str], scores: Mapping[str, Mapping[str, str]]
+) -> dict[tuple[str, str], str]:
+    """Return {(kind, NAME): folder} of maps, whose kind is '', and scores; ModelError and OptionError for
+    folders that are not there or do not go together.
+    """
+    out: dict[tuple[str, str], str] = {}
     for model, source in models.items():
-        check_name(model)
         path = Path(source)
         if path.suffix.lower() == ".onnx":
             raise ModelError(
                 f"{model}={source}: measure takes folders of label maps; run the network with "
                 "`faultscape predict` first"
             )
+        out["", check_name(model)] = str(inner) if (inner := path / "labels").is_dir() else source
         if not path.exists():
             raise ModelError(f"{model}={source}: there is no such folder")
-        maps = path / "labels" if (path / "labels").is_dir() else path
-        matched[model] = _matched(model, maps, ids, sources.MAP_ENDINGS, say)
-    folders = {truth: [*files.values()]}
-    folders |= {f"{model}={models[model]}": [*found.values()] for model, found in matched.items()}
-    pairs = pairs_of(place_text(rules.labels) or "") if given else {}
-    elsewhere = not_meant(folders, classes, given, pairs) if classes and regions != "given" else {}
-    asked: dict[str, str] = {}
-
-    def reading(where: str) -> dict[str, str]:
-        """Return what the values of one folder mean; a question is kept in ``asked``."""
-        if classes is None:
-            return {}
-        of = folders[where]
-        labels, note = (given, "") if given else of_label_ids(where, classes, of)
-        if note:
-            noted.setdefault(note, []).append(where)
-        for value, class_ in elsewhere.get(where, {}).items():
-            # void of the class list stays void in a mapping that lacks it
-            labels = {other: name for other, name in labels.items() if other != value}
-            note = (
-                f"--labels {value}={class_} is not used, because these maps hold {class_!r} as its own value"
-            )
-            noted.setdefault(f"{note} beside {value}", []).append(where)
-        if regions != "given":
-            if not given:
-                coded_by_palette(of, classes, labels)
-            known = {*map(int, given), *ignore}
-            try:
-                ask_about_void(where, of, classes, labels, known=known, if_void="--ignore {}")
-            except LabelMapError as question:
-                asked[where] = str(question)
-        return labels
-
-    of_truth = Source(truth, reading(truth), [files[i] for i in ids], given=bool(given))
-    out: dict[str, Source] = {}
-    for model, source in models.items():
-        labels = reading(f"{model}={source}")
-        out[model] = Source(source, labels, [matched[model].get(i) for i in ids], given=bool(given))
-    if asked:
-        first, *others = asked
-        also = f" (likewise {', '.join(others)}, for which the answer counts too)" if others else ""
-        raise LabelMapError(f"{first}{also}: {asked[first].removeprefix(f'{first}: ')}")
     for kind, named in scores.items():
         for model, source in named.items():
+            out[kind, check_name(model)] = source
             if kind != "anomaly" and model not in models:
                 known = ", ".join(models) or "none"
                 raise ModelError(
@@ -186,58 +189,123 @@ def of_files(
                 )
             if not Path(source).exists():
                 raise ModelError(f"--{kind} {model}={source}: there is no such folder")
-            found_scores = _matched(model, source, ids, SCORE_ENDINGS, say)
-            known_so_far = out.get(check_name(model), Source(source))
-            out[model] = replace(
-                known_so_far, scores={**known_so_far.scores, kind: [found_scores.get(i) for i in ids]}
-            )
-    if not out:
-        raise ModelError("no model given; give NAME=MAPS, or --anomaly NAME=SCORES")
-    if only and models:
+    if models and scores.get("anomaly"):
         raise OptionError(
             "--anomaly scores need masks of 0, 1 and 255, maps need classes; measure them separately, or "
             "as two data sets"
         )
-    of_group = assign_groups(ids, rules.group, rules.block)
-    together = _if_any([of_group.get(i, "") for i in ids])
-    shards = {
-        number: (low, min(low + SHARD, len(ids))) for number, low in enumerate(range(0, len(ids), SHARD))
-    }
-    images = place_text(rules.images)
-    pictures = matches.match(images, ids, endings=sources.IMAGE_ENDINGS, say=say) if images else {}
-    for note, places in noted.items():
-        say(f"note: {', '.join(places)}: {note}")
-    known = classes or Classes(
-        ("region",), (next(i for i in range(65535) if i not in ignore),), ((128, 0, 0),), ignore
-    )
-    return DataSet(
-        check_name(name, "data set"),
-        ids,
-        shards,
-        of_truth,
-        out,
-        known,
-        classes is not None,
-        pictures,
-        together=together,
-    )
+    return out
+
+
+def _true_files(
+    truth: str, others: Sequence[str], pattern: str | None, say: Say
+) -> tuple[dict[str, str], list[str | None]]:
+    """Return {image id: file} of the truth, and in which order the files of other folders are read: by the
+    names as they are (None), or by the pattern, which comes first if it is not meant for the truth.
+
+    CorpusError if the pattern fits no file of any folder.
+    """
+
+    def find(place: str, pattern: str | None, *, some_or_none: bool = False) -> list[sources.Found]:
+        all_kinds = sources.MAP_ENDINGS | SCORE_ENDINGS | sources.IMAGE_ENDINGS
+        endings = sources.MAP_ENDINGS if place == truth else all_kinds
+        return sources.find(
+            [place], endings=endings, strip=False, pattern=pattern, some_or_none=some_or_none, say=say
+        )
+
+    found = find(truth, pattern, some_or_none=bool(pattern))
+    by_pattern = bool(pattern and found)
+    if not by_pattern:
+        elsewhere = pattern and any(find(place, pattern, some_or_none=True) for place in others)
+        found = find(truth, None if elsewhere else pattern)
+    found = matches.one_kind(found, say)
+    suffix = "" if by_pattern else sources.common_suffix([f.id for f in found])
+    files = {f.id.removesuffix(suffix): f.path for f in found}
+    return files, [None] if pattern is None else [None, pattern] if by_pattern else [pattern, None]
 
 
 def _matched(
-    model: str, source: str | os.PathLike[str], ids: Sequence[str], endings: frozenset[str], say: Say
-) -> dict[str, str]:
-    """Return {image id: file} for a model's files of maps or scores, and report those without a truth."""
-    found = sources.find([source], endings=endings, strip=False, say=say)
-    matched = matches.fit(os.fspath(source), found, ids, say=say)
+    folder: str,
+    endings: frozenset[str],
+    ids: Sequence[str],
+    readings: Sequence[str | None],
+    truths: Sequence[str],
+    say: Say,
+) -> tuple[list[sources.Found], dict[str, str]]:
+    """Return the files of a folder, and {image id: file}, by the first reading of their names, a pattern or
+    None, by which some are images'; ``truths`` are the files of the images' truth.
+    """
+
+    def by(pattern: str | None) -> tuple[list[sources.Found], dict[str, str]]:
+        found = sources.find([folder], endings=endings, strip=False, pattern=pattern, say=say)
+        return found, matches.fit(folder, found, ids, pattern=pattern, others=truths, say=say)
+
+    for reading in readings:
+        with suppress(CorpusError):
+            return by(reading)
+    return by(None)  # says what is wrong
+
+
+def _without_truth(
+    model: str, folder: str, found: list[sources.Found], matched: Mapping[str, str]
+) -> list[str]:
+    """Return a note about a model's files of maps or scores that no truth belongs to, if there are any."""
     kind, used = matches.one_kind(found, lambda _: None), {*matched.values()}
     names = {f.id for f in kind}
-    if alone := sorted(names - {f.id for f in kind if f.path in used}):
-        what = counted(len(alone), "file has", "files have")
-        say(
-            f"note: {model}: {what} no truth, of {len(names)} in {source}, and "
-            f"{'is' if len(alone) == 1 else 'are'} not measured: {shortened(alone, most=3)}"
-        )
-    return matched
+    alone = sorted(names - {f.id for f in kind if f.path in used})
+    what = counted(len(alone), "file has", "files have")
+    are = "is" if len(alone) == 1 else "are"
+    note = (
+        f"{model}: {what} no truth, of {len(names)} in {folder}, and {are} not measured:"
+        f" {shortened(alone, most=3)}"
+    )
+    return [note] if alone else []
+
+
+def _meanings_of_values(
+    folders: Mapping[str, Sequence[str]],
+    classes: Classes,
+    given: dict[str, str],
+    rules: FileRules,
+    say: Say,
+    *,
+    asking: bool,
+) -> dict[str, dict[str, str]]:
+    """Return {folder: label mapping} of folders of maps, the one ``given`` or what their values show, and
+    report how they are read. If ``asking``, LabelMapError for those whose values may mean two things.
+    """
+    pairs = pairs_of(place_text(rules.labels) or "")
+    elsewhere = not_meant(folders, classes, given, pairs) if asking else {}
+    known = {*map(int, given), *(rules.ignore or ())}
+    out: dict[str, dict[str, str]] = {}
+    noted: dict[str, list[str]] = {}
+    asked: dict[str, str] = {}
+    for where, files in folders.items():
+        labels, note = (given, "") if given else of_label_ids(where, classes, files)
+        if note:
+            noted.setdefault(note, []).append(where)
+        for value, class_ in elsewhere.get(where, {}).items():
+            note = (
+                f"--labels {value}={class_} is not used, because these maps hold {class_!r} as its own value"
+            )
+            noted.setdefault(f"{note} beside {value}", []).append(where)
+        # void of the class list stays void in a mapping that lacks it
+        out[where] = {v: name for v, name in labels.items() if v not in elsewhere.get(where, {})}
+        if not asking:
+            continue
+        if not given:
+            coded_by_palette(files, classes, out[where])
+        try:
+            ask_about_void(where, files, classes, out[where], known=known, if_void="--ignore {}")
+        except LabelMapError as question:
+            asked[where] = str(question)
+    if asked:
+        first, *others = asked
+        also = f" (likewise {', '.join(others)}, for which the answer counts too)" if others else ""
+        raise LabelMapError(f"{first}{also}: {asked[first].removeprefix(f'{first}: ')}")
+    for note, places in noted.items():
+        say(f"note: {', '.join(places)}: {note}")
+    return out
 
 
 def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataSet:

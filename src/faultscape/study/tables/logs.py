@@ -80,11 +80,11 @@ def failures_of_model(root: Path, model: str) -> list[Failure]:
 def _model_of(stage: str, name: str) -> str:
     """Return the model that a row is about; '' if none.
 
-    >>> _model_of("predict", "unet"), _model_of("measure", "labels/unet"), _model_of("label", "unet")
+    >>> _model_of("predict", "unet"), _model_of("measure", "labels/unet"), _model_of("measure", "labels")
     ('unet', 'unet', '')
     """
-    if stage == "measure":  # the name has a truth or data set, and a model
-        return name.rpartition("/")[2]
+    if stage == "measure":  # the name has a truth or data set, and a model unless the row is about the truth
+        return name.partition("/")[2]
     return name if stage in _OF_MODELS else ""
 
 
@@ -94,9 +94,9 @@ def rename_rows(root: Path, names: Mapping[str, str | None]) -> None:
     """
 
     def now(stage: str, name: str) -> str | None:
-        if stage == "measure":  # the name has a truth or data set, and a model
-            first, slash, model = name.rpartition("/")
-            after = names.get(model, model)
+        if stage == "measure":
+            first, slash, model = name.partition("/")
+            after = names.get(model, model) if slash else model
             return None if after is None else f"{first}{slash}{after}"
         return names.get(name, name) if stage in _OF_MODELS else name
 
