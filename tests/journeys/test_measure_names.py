@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import faultscape as fs
 import made
 from faultscape.cli import main
 from refusals import refused_line
@@ -104,3 +105,14 @@ def test_a_pattern_that_fits_no_file_is_refused_and_none_is_advised_where_none_f
     told = refused_line(*words)
     assert "none of its 4 maps is named as an image" in told
     assert "--pattern" not in told
+
+
+def test_notes_of_several_data_sets_carry_their_names(tmp_path: Path) -> None:
+    written(tmp_path, "{id}.png", "{id}.png")
+    made.write(tmp_path / "maps" / "more.png", np.zeros((12, 16), np.uint8))
+    text = 'truth = "truth"\nclasses = {classes}\nmodels = {{ m = "maps" }}\n'
+    (tmp_path / "list.toml").write_text("".join(f"[{name}]\n" + text.format(classes=2) for name in "ab"))
+    found = fs.measure(datasets=tmp_path / "list.toml", output=tmp_path / "o", engine="local", resamples=0)
+    for name in "ab":
+        told = f"{name}: m: 1 file has no truth, of 5 in {tmp_path / 'maps'}, and is not measured: more"
+        assert told in found.notes
