@@ -35,7 +35,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Reports of one study: of duels before a label, and with standings, and of draws."""
     root = tmp_path_factory.mktemp("report-page")
     corpus, study = made.corpus(root / "corpus", images=30, models=4), str(root / "study")
-    fs.run(study, corpus.photos, corpus.models, classes=corpus.classes, engine="local")
+    fs.run(study, corpus.photos, corpus.models, classes=corpus.classes, goal="failures", engine="local")
     fs.select(study, selector="random", budget=8)
     found = {"unlabelled": Path(fs.report(study, output=str(root / "unlabelled.html")).path)}
     for path in corpus.truth.rglob("*.png"):  # a corner that nobody could name

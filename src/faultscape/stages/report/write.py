@@ -31,7 +31,6 @@ from faultscape.stages.artefacts.report import (
     uncompared_key,
     unshown_images,
 )
-from faultscape.stages.artefacts.selection import in_order
 from faultscape.stages.artefacts.standings import STANDINGS
 from faultscape.stages.given_options import given_options
 from faultscape.stages.label_counts import LabelCount
@@ -120,7 +119,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         )  # that reason concerns only the person who remakes them
         remarks.append(f"These standings are out of date: {why}.{again}")
     others, selectors, stale = {}, {}, dict[str, str]()
-    for name in in_order(snapshot):
+    for name in selections.names(root):
         table = standings if name == selection else _standings(root, name)
         if table is not None:
             others[name] = table
