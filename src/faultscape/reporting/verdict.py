@@ -90,5 +90,5 @@ def nothing_said(first: Standings | None, models: Sequence[str], labelled: int, 
     elif first.labels.get("used", FEW) < FEW:
         why = f"{labelled_words(first.labels)}, and at least {FEW} are needed."
     else:
-        why = "The standings carry no intervals; `faultscape rank -v` says why."
+        why = f"The standings carry no intervals. {why_not}"
     return Verdict((), False, head, (f"{head}: {why[0].lower()}{why[1:]}",), next=work.line, hours=work.hours)
