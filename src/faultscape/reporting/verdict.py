@@ -70,8 +70,12 @@ def hours_words(hours: float | None) -> str:
     return f"  (about {time} of labelling)"
 
 
-def nothing_said(first: Standings | None, models: Sequence[str], labelled: int, work: Work) -> Verdict:
-    """Return the verdict where no standings say who could be best; ``first`` are those that there are."""
+def nothing_said(
+    first: Standings | None, models: Sequence[str], labelled: int, work: Work, why_not: str = ""
+) -> Verdict:
+    """Return the verdict where no standings say who could be best; ``first`` are some that there are, and
+    ``why_not`` says why these have no intervals.
+    """
     if len(models) < 2:
         only = (
             f"{models[0]} is the only model: there is nothing to choose"
