@@ -154,7 +154,7 @@ def test_a_tie_is_no_victory(studies: dict[str, Path], tmp_path: Path) -> None:
     for ranking in standings["rankings"].values():
         ranking.update(tied_for_best=[], best_set=[], score_interval={}, rank_interval={})
     (study / "standings.json").write_text(json.dumps(standings))
-    assert "the standings carry no intervals" in Path(report(str(study)).path).read_text()
+    assert "The standings carry no intervals" in Path(report(str(study)).path).read_text()
 
 
 def test_undefined_scores_are_dashes(studies: dict[str, Path], tmp_path: Path) -> None:

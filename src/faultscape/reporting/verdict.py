@@ -77,13 +77,9 @@ def nothing_said(
     ``why_not`` says why these have no intervals.
     """
     if len(models) < 2:
-        only = (
-            f"{models[0]} is the only model: there is nothing to choose"
-            if models
-            else "There is no model yet"
-        )
-        head = only.split(":", maxsplit=1)[0]
-        return Verdict(tuple(models), False, head, (f"{only}.",), next=work.line, hours=work.hours)
+        alone = f"{models[0]} is the only model: there is nothing to choose" if models else ""
+        head = alone or "There is no model yet"
+        return Verdict(tuple(models), False, head, (f"{head}.",), next=work.line, hours=work.hours)
     head = f"No one can say yet which of the {len(models)} models is best"
     if first is None:
         why = (
@@ -95,4 +91,4 @@ def nothing_said(
         why = f"{labelled_words(first.labels)}, and at least {FEW} are needed."
     else:
         why = f"The standings carry no intervals. {why_not}"
-    return Verdict((), False, head, (f"{head}: {why[0].lower()}{why[1:]}",), next=work.line, hours=work.hours)
+    return Verdict((), False, head, (f"{head}.", why), next=work.line, hours=work.hours)
