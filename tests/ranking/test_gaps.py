@@ -12,6 +12,8 @@ import pytest
 
 from faultscape.nouns import Draw
 from faultscape.ranking.drawn import estimates
+from faultscape.ranking.drawn.estimates import Estimates
+from faultscape.ranking.drawn.gaps import gaps
 from faultscape.ranking.drawn.populations import to_come
 from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.standings import Standings
@@ -57,9 +59,7 @@ def test_the_leader_comes_first_and_then_neighbors_in_order(table: Standings) ->
         first, *others = found.order
         leader = [(gap.model, gap.other) for gap in found.gaps[:3]]
         assert leader == [(first, other) for other in others]
-        assert [(gap.model, gap.other) for gap in found.gaps[3:]] == list(
-            zip(others, others[1:], strict=False)
-        )
+        assert [(gap.model, gap.other) for gap in found.gaps[3:]] == list(pairwise(others))
 
 
 def test_a_difference_is_that_of_the_scores_and_lies_in_its_interval(table: Standings) -> None:
@@ -88,11 +88,11 @@ def test_intervals_hold_for_all_pairs_at_once() -> None:
     for seed in range(100):
         pool = losses(seed)
         real = 1 - pool.mean(1)
-        gaps = ranked(pool, 40, seed).rankings["prediction_powered"].gaps
+        found = ranked(pool, 40, seed).rankings["prediction_powered"].gaps
         inside = [
             gap.interval[0] - 1e-9 <= real[MODELS.index(gap.model)] - real[MODELS.index(gap.other)]
             and real[MODELS.index(gap.model)] - real[MODELS.index(gap.other)] <= gap.interval[1] + 1e-9
-            for gap in gaps
+            for gap in found
         ]
         held.append(all(inside))
     assert np.mean(held) >= 0.95
@@ -148,3 +148,13 @@ def test_every_two_models_with_equal_losses_stay_open() -> None:
     found = ranked(pool, 60, 0).to_come["prediction_powered"]
     assert not any(gap.settled for gap in found.gaps)
     assert len(found.gaps) == 3 + 2  # the leader's, and two neighbors further down
+
+
+@pytest.mark.parametrize(("variance", "settled"), [(1.0, True), (1e-6, False)])
+def test_an_interval_never_contradicts_the_test_of_its_pair(variance: float, settled: bool) -> None:
+    found = Estimates(np.array([0.5, 0.3]), variance * np.eye(2), 60)
+    beats = np.array([[False, False], [settled, False]])
+    (gap,) = gaps(["a", "b"], ["b", "a"], np.array([0.5, 0.7]), found, beats)
+    assert gap.settled == settled
+    assert gap.interval[0] == 0
+    assert gap.interval[1] > gap.difference
