@@ -11,17 +11,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from faultscape.errors import SelectionError
+from faultscape import plug
+from faultscape.comparison.distance_definitions import DistanceDefinition, define_distances
+from faultscape.errors import FixedSelectionError, OptionError, SelectionError
+from faultscape.metrics.catalogue import CONCORDANCES
 from faultscape.nouns import Definition, Draw
 from faultscape.ranking.drawn.estimates import vote_weights
-from faultscape.ranking.drawn.stand_ins import leaning_note, leanings_expected
+from faultscape.ranking.drawn.stand_ins import shift_note, shifts_to_expect
 from faultscape.selection import draws, information, model_picker, proposals
 from faultscape.selection.catalogue import find_selector
-from faultscape.selection.definitions import learns, stream, weighs_votes, weights_as_defined
+from faultscape.selection.definitions import STREAM, WEIGHED, learns, stream, weighs_votes, weights_as_defined
 from faultscape.selection.selector_weights import DrawOptions, fitted_sharpness
 from faultscape.stages import evidence
 from faultscape.stages.count import count
@@ -29,10 +32,69 @@ from faultscape.stages.drawing_pool import Facts, gather, read_drawing_pool
 from faultscape.stages.group_members import claims
 from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import Settings, read_settings
-from faultscape.ties import count_tied
+from faultscape.ties import RULE, count_tied
 
 if TYPE_CHECKING:
     from faultscape.study.tables.pool import Pool
+
+
+def definition(
+    name: str, selector: str, settings: Settings, given: dict[str, Any], was: Definition | None
+) -> Definition:
+    """Return the definition of a selection; OptionError for options that do not fit, SelectionError if it
+    differs from that of the existing selection.
+    """
+    kind = find_selector(selector)
+    if settings.task not in kind.tasks:
+        raise OptionError(
+            model_picker.ONLY_CLASSES
+            if kind.learns == "queries"
+            else f"selector {kind.name!r} is for {' and '.join(kind.tasks)}, not for {settings.task}"
+        )
+    defaults: dict[str, Any] = (
+        {"seed": 0, "keep_duplicates": False, "ties": RULE}
+        | ({"goal": given["goal"]} if "goal" in given else {})
+        | ({} if settings.classifies else {"concordance": "miou", "over": "union"})
+    )
+    if kind.learns == "votes" and settings.classifies:
+        defaults |= WEIGHED
+    if kind.chance:
+        defaults |= STREAM
+    defaults |= kind.defaults
+    asked = {key: given[key] for key in (*defaults, "temperature") if key in given}
+    if not settings.classifies:
+        plug.find("concordance", asked.get("concordance", "miou"), CONCORDANCES)
+    about: DistanceDefinition | dict[str, str] = {}
+    apart = "discrepancy" in kind.needs and (kind.duels or was is None or "distances" in was)
+    if apart and settings.classifies:
+        # a label is right or wrong, so the distance is 0-1 here (docs/benchmarks/labels.md)
+        about = define_distances(settings.class_list, given, was, "01")[0]
+    if was is None:
+        define = cast("Definition", {"selector": selector, **defaults, **asked, **about})
+        if own := plug.digest(str(define.get("concordance", ""))):
+            define["concordance_file"] = own
+        if own := plug.digest(selector):
+            define["selector_file"] = own
+        return define
+    fixed = "its definition is fixed: use --as NAME for another, or --replace to redraw it"
+    if was["selector"] != selector:
+        raise FixedSelectionError(
+            f"selection {name!r} was drawn by {was['selector']}, not by {selector}; {fixed}"
+        )
+    if was.get("selector_file", "") != plug.digest(selector):
+        raise FixedSelectionError(
+            f"selection {name!r} was drawn by {selector}, which has changed since; {fixed}"
+        )
+    for key, value in asked.items():
+        if was.get(key) != value:
+            raise FixedSelectionError(
+                f"selection {name!r} was drawn with {key} {was.get(key)}, not {value}; {fixed}"
+            )
+    if was.get("distances", about.get("distances")) != about.get("distances"):
+        raise FixedSelectionError(
+            f"selection {name!r} was drawn with other distances between classes; {fixed}"
+        )
+    return cast("Definition", {**was, **about})
 
 
 @dataclass(frozen=True)
@@ -65,7 +127,7 @@ def next_draws(
     kind = find_selector(define["selector"])
     claimed = claims(root, settings, models, name, given.get("truth"), pool)
     needs = [*kind.needs, *(("labels",) if weighs_votes(define) and "trust" in known else ())]
-    if kind.chance and (claimed > 0).any():  # to say how far the members taken lean
+    if kind.chance and (claimed > 0).any():  # to say how far the images taken shift scores
         needs = [*dict.fromkeys([*needs, "expected"])]
     facts = gather(root, settings, models, define, needs, known.get("trust"), engine=engine, workers=workers)
     if weighs_votes(define) and "trust" in known:
@@ -106,11 +168,11 @@ def next_draws(
         probability = np.array([row.probability for row in (*held, *rows)])
         first = _representatives(pool, found.drawable)
         own = np.concatenate([taken, images])
-        leans = leanings_expected(
+        expected = shifts_to_expect(
             facts["expected"][:, own], facts["expected"][:, first[own]], probability, found.pool
         )
         moved = int((own != first[own]).sum())
-        notes += [note] if (note := leaning_note(models, [leans], moved, len(own))) else []
+        notes += [note] if (note := shift_note(models, [expected], moved, len(own))) else []
     return NextDraws(rows, found.tied, tuple(notes))
 
 

@@ -39,7 +39,7 @@ from faultscape.ranking.drawn.domains import Domain, domain_scores
 from faultscape.ranking.drawn.estimates import Estimates, lure_weights
 from faultscape.ranking.drawn.populations import group_numbers
 from faultscape.ranking.drawn.scores import MARGINS, REUSED, unusable
-from faultscape.ranking.drawn.stand_ins import Leanings, leaning_note, leanings
+from faultscape.ranking.drawn.stand_ins import Shifts, score_shifts, shift_note
 from faultscape.ranking.drawn.steps import Steps, steps
 from faultscape.ranking.intervals import ranks
 from faultscape.ranking.replicates import CHOSEN, FUTURE, POOL
@@ -144,7 +144,7 @@ def draw_rankings(
                 " its images, and intervals are descriptive"
             )
         ]
-    lean = _leaning(counted, images, proxy, proxy_named, pool, where)
+    shifts = _shifts(counted, images, proxy, proxy_named, pool, where)
     if where is not None and proxy is not None and pool is not None:
         there = [k for k, image in enumerate(pool) if where.known and image in where.images]
         proxy, pool = (proxy[:, there], [pool[k] for k in there]) if there else (None, None)
@@ -187,7 +187,7 @@ def draw_rankings(
         if name == MARGINS and reused is not None:
             rankings[REUSED] = _as_they_come(models, -reused, rankings[name])
             points[REUSED], replicates[REUSED] = -reused, replicates[name]
-    if lean is not None and (note := _leaning_note(models, rankings, *lean)):
+    if shifts is not None and (note := _shift_note(models, rankings, *shifts)):
         said.append(note)
     own = {
         "resamples": resamples,
@@ -223,7 +223,7 @@ def draw_rankings(
     )
 
 
-def _leaning(
+def _shifts(
     counted: Steps | None,
     images: Sequence[str],
     proxy: np.ndarray | None,
@@ -231,8 +231,8 @@ def _leaning(
     pool: Sequence[str] | None,
     where: Domain | None,
 ) -> tuple[np.ndarray, np.ndarray, int, int] | None:
-    """Return how far margins (J,) and scores (J,) lean because drawn groups of near-duplicates are labelled
-    on another image than the first, for how many draws, and of how many; None if that is unknown, or for none.
+    """Return how far margins (J,) and scores (J,) shift because drawn groups of near-duplicates are labelled
+    on another image than the first, for how many draws, and of how many; None if none is, or it is unknown.
     """
     if counted is None or proxy is None or proxy_named is None or pool is None:
         return None
@@ -248,11 +248,11 @@ def _leaning(
     if not moved or not weights.any():
         return None
     weights /= weights.sum() if where is not None else len(weights)
-    apart = leanings(estimates.margins(own), estimates.margins(first), weights)
-    return apart, leanings(own, first, weights), moved, len(names)
+    apart = score_shifts(estimates.margins(own), estimates.margins(first), weights)
+    return apart, score_shifts(own, first, weights), moved, len(names)
 
 
-def _leaning_note(
+def _shift_note(
     models: Sequence[str],
     rankings: Mapping[str, ModelRanking],
     margins: np.ndarray,
@@ -260,17 +260,17 @@ def _leaning_note(
     moved: int,
     drawn: int,
 ) -> str:
-    """Return a note if margins or scores lean by more than a tenth of their intervals; '' otherwise."""
+    """Return a note if margins or scores shift by more than a tenth of their intervals; '' otherwise."""
     found = []
-    for name, lean, of in (
+    for name, moves, of in (
         (MARGINS, margins, "margin"),
         ("prediction_powered", scores, "score"),
         ("lure", scores, "score"),
     ):
         if name in rankings and not rankings[name].unusable:
             bounds = np.array([rankings[name].score_interval[model] for model in models], dtype=float)
-            found.append(Leanings(lean, bounds[:, 1] - bounds[:, 0], of))
-    return leaning_note(models, found, moved, drawn)
+            found.append(Shifts(moves, bounds[:, 1] - bounds[:, 0], of))
+    return shift_note(models, found, moved, drawn)
 
 
 def by_learning(rows: Sequence[Draw], learns: bool) -> bool:

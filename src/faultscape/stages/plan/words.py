@@ -223,4 +223,8 @@ def _next(found: LabelPlan) -> list[str]:
     advice = found.recommended
     assert advice is not None
     lines = ["Recommended:", f"  {command(found)}", *wrapped(advice["why"], "  ")]
+    if "new" in advice and "labelled" in advice:
+        new, labelled = advice["new"], advice["labelled"]
+        are = "is" if labelled == 1 else "are"
+        lines += wrapped(f"Of its {counted(new, 'new image')}, {labelled:,} {are} labelled already.", "  ")
     return lines + (wrapped(advice["instead"], "  ") if advice["instead"] else [])

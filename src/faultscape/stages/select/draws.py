@@ -9,29 +9,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
-from faultscape import plug
-from faultscape.comparison.distance_definitions import DistanceDefinition, define_distances
 from faultscape.errors import FixedSelectionError, ModelError, OptionError, SelectionError, counted
-from faultscape.metrics.catalogue import CONCORDANCES
-from faultscape.nouns import Definition, Draw, Slots
-from faultscape.selection import model_picker
-from faultscape.selection.catalogue import find_selector
+from faultscape.nouns import Draw, Slots
 from faultscape.selection.definitions import (
     ROUND,
-    STREAM,
-    WEIGHED,
     learns,
 )
 from faultscape.stages.label_counts import tell_waiting
-from faultscape.stages.next_draws import next_draws
+from faultscape.stages.next_draws import definition, next_draws
 from faultscape.stages.pairs import corpus_key
 from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
 from faultscape.study.lock import writing
-from faultscape.study.settings import Settings, read_settings
+from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
 from faultscape.study.tables.logs import log
-from faultscape.ties import RULE
 
 BUDGET, MOST = 100, 1_000_000
 
@@ -45,8 +37,9 @@ def draw(
     engine: str,
     workers: int | None,
     anew: bool = False,
+    rehearsed: bool = False,
 ) -> Slots:
-    """Draw, extend or redraw a selection of a study."""
+    """Draw, extend or redraw a selection of a study, or of a ``rehearsed`` copy of it."""
     selections.path(root, name)
     number = given.get("more", given.get("budget", ROUND if given.get("goal") == "best" else BUDGET))
     if "more" in given and "budget" in given:
@@ -68,7 +61,7 @@ def draw(
             raise SelectionError(
                 f"there is no selection {name!r} to draw more of; make it with --budget {number}"
             )
-        define = _definition(name, selector, settings, given, None if old is None else old[0].definition)
+        define = definition(name, selector, settings, given, None if old is None else old[0].definition)
         held = () if old is None else old[0].rows
         if old is not None and (old[0].models != models or old[1] != corpus_key(root, settings, models)):
             what = "models" if old[0].models != models else "images or predictions"
@@ -83,6 +76,11 @@ def draw(
         if number <= 0 and old is not None:
             print(f"selection {name!r} has {counted(len(held), 'image')}; --more N adds to them")
             return old[0]
+        if rehearsed and held and settings.store and learns(define):
+            raise OptionError(
+                f"--dry-run: selection {name!r} learns from labels, which would be counted in the study's"
+                " store; leave it out"
+            )
         if held:
             tell_waiting(root, settings, name, given.get("truth"), learns=learns(define))
         found = next_draws(
@@ -106,62 +104,3 @@ def draw(
             selections.write_selection(root, result, corpus_key(root, settings, models), name)
         log(root, "select", name=name, number=len(found.rows), **define)
     return result
-
-
-def _definition(
-    name: str, selector: str, settings: Settings, given: dict[str, Any], was: Definition | None
-) -> Definition:
-    """Return the definition of a selection; OptionError for options that do not fit, SelectionError if it
-    differs from that of the existing selection.
-    """
-    kind = find_selector(selector)
-    if settings.task not in kind.tasks:
-        raise OptionError(
-            model_picker.ONLY_CLASSES
-            if kind.learns == "queries"
-            else f"selector {kind.name!r} is for {' and '.join(kind.tasks)}, not for {settings.task}"
-        )
-    defaults: dict[str, Any] = (
-        {"seed": 0, "keep_duplicates": False, "ties": RULE}
-        | ({"goal": given["goal"]} if "goal" in given else {})
-        | ({} if settings.classifies else {"concordance": "miou", "over": "union"})
-    )
-    if kind.learns == "votes" and settings.classifies:
-        defaults |= WEIGHED
-    if kind.chance:
-        defaults |= STREAM
-    defaults |= kind.defaults
-    asked = {key: given[key] for key in (*defaults, "temperature") if key in given}
-    if not settings.classifies:
-        plug.find("concordance", asked.get("concordance", "miou"), CONCORDANCES)
-    about: DistanceDefinition | dict[str, str] = {}
-    apart = "discrepancy" in kind.needs and (kind.duels or was is None or "distances" in was)
-    if apart and settings.classifies:
-        # a label is right or wrong, so the distance is 0-1 here (docs/benchmarks/labels.md)
-        about = define_distances(settings.class_list, given, was, "01")[0]
-    if was is None:
-        define = cast("Definition", {"selector": selector, **defaults, **asked, **about})
-        if own := plug.digest(str(define.get("concordance", ""))):
-            define["concordance_file"] = own
-        if own := plug.digest(selector):
-            define["selector_file"] = own
-        return define
-    fixed = "its definition is fixed: use --as NAME for another, or --replace to redraw it"
-    if was["selector"] != selector:
-        raise FixedSelectionError(
-            f"selection {name!r} was drawn by {was['selector']}, not by {selector}; {fixed}"
-        )
-    if was.get("selector_file", "") != plug.digest(selector):
-        raise FixedSelectionError(
-            f"selection {name!r} was drawn by {selector}, which has changed since; {fixed}"
-        )
-    for key, value in asked.items():
-        if was.get(key) != value:
-            raise FixedSelectionError(
-                f"selection {name!r} was drawn with {key} {was.get(key)}, not {value}; {fixed}"
-            )
-    if was.get("distances", about.get("distances")) != about.get("distances"):
-        raise FixedSelectionError(
-            f"selection {name!r} was drawn with other distances between classes; {fixed}"
-        )
-    return cast("Definition", {**was, **about})
