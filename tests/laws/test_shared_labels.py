@@ -300,7 +300,7 @@ def test_select_and_plan_say_how_many_new_images_are_labelled_already_and_a_dry_
     new = f"order: 14 images would be chosen, {len(groups)} of them labelled already"
     assert tried(goal="order", budget=14).splitlines()[0] == new
     plan = fs.plan(study)
-    assert f"Of its 14 new images, {len(groups)} are labelled already." in repr(plan)
+    assert f"{len(groups)} of the 14 images that it adds are labelled already." in repr(plan)
     few = drawn(study, 3, "order", goal="order")
     done = {row.image for row in few} & set(duels)
     left = len(groups) - len(done)

@@ -8,7 +8,7 @@ is in no pool.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def definition(
-    name: str, selector: str, settings: Settings, given: dict[str, Any], was: Definition | None
+    name: str, selector: str, settings: Settings, given: Mapping[str, object], was: Definition | None
 ) -> Definition:
     """Return the definition of a selection; OptionError for options that do not fit, SelectionError if it
     differs from that of the existing selection.
@@ -63,7 +63,7 @@ def definition(
     defaults |= kind.defaults
     asked = {key: given[key] for key in (*defaults, "temperature") if key in given}
     if not settings.classifies:
-        plug.find("concordance", asked.get("concordance", "miou"), CONCORDANCES)
+        plug.find("concordance", str(asked.get("concordance", "miou")), CONCORDANCES)
     about: DistanceDefinition | dict[str, str] = {}
     apart = "discrepancy" in kind.needs and (kind.duels or was is None or "distances" in was)
     if apart and settings.classifies:
@@ -112,7 +112,7 @@ def next_draws(
     models: tuple[str, ...],
     name: str,
     define: Definition,
-    given: dict[str, Any],
+    given: Mapping[str, object],
     held: Sequence[Draw],
     number: int,
     *,
@@ -125,7 +125,7 @@ def next_draws(
     pool = read_drawing_pool(root, define)[0]
     known = _known(root, models, define, given, len(held), engine)
     kind = find_selector(define["selector"])
-    claimed = claims(root, settings, models, name, given.get("truth"), pool)
+    claimed = claims(root, settings, models, name, _truth_asked(given), pool)
     needs = [*kind.needs, *(("labels",) if weighs_votes(define) and "trust" in known else ())]
     if kind.chance and (claimed > 0).any():  # to say how far the images taken shift scores
         needs = [*dict.fromkeys([*needs, "expected"])]
@@ -252,15 +252,24 @@ def _belief(define: Definition, facts: Facts, known: dict[str, Any], pool: Pool)
     return information.belief_of_similarities(there, scores[:, kept], define["sharpness"])
 
 
+def _truth_asked(given: Mapping[str, object]) -> str | None:
+    return cast("str | None", given.get("truth"))
+
+
 def _known(
-    root: Path, models: tuple[str, ...], define: Definition, given: dict[str, Any], drawn: int, engine: str
+    root: Path,
+    models: tuple[str, ...],
+    define: Definition,
+    given: Mapping[str, object],
+    drawn: int,
+    engine: str,
 ) -> dict[str, Any]:
     """Return what an adaptive selector learns from the labels so far: how reliable each model is, or the
     belief that it is the best.
     """
     if not learns(define):
         return {}
-    asked, known = given.get("truth"), evidence.truths(root)
+    asked, known = _truth_asked(given), evidence.truths(root)
     truth = (
         evidence.choose_truth(root, asked)
         if drawn and known and asked in (None, *known)

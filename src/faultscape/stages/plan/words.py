@@ -226,5 +226,7 @@ def _next(found: LabelPlan) -> list[str]:
     if "new" in advice and "labelled" in advice:
         new, labelled = advice["new"], advice["labelled"]
         are = "is" if labelled == 1 else "are"
-        lines += wrapped(f"Of its {counted(new, 'new image')}, {labelled:,} {are} labelled already.", "  ")
+        lines += wrapped(
+            f"{labelled:,} of the {counted(new, 'image')} that it adds {are} labelled already.", "  "
+        )
     return lines + (wrapped(advice["instead"], "  ") if advice["instead"] else [])
