@@ -343,3 +343,36 @@ def test_members_are_those_with_the_largest_claim_among_the_drawable() -> None:
             most = max(claims[k] for k in mates)
             assert one == next(k for k in mates if claims[k] == most)
         assert sorted(families[stand]) == sorted(families[found.images])
+
+
+def test_random_labels_of_twins_on_which_models_agree_give_scores_on_the_whole_corpus(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
+    names = ("cat", "dog", "car")
+    (tmp_path / "classes.txt").write_text("\n".join(names))
+    study = str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), task="classification", classes=str(tmp_path / "classes.txt"))
+    rng = np.random.default_rng(8)
+    truth = rng.integers(0, 3, 2 * GROUPS)
+    groups = np.arange(2 * GROUPS) // 2
+    said = {  # both differ on the first half of the groups alone
+        "one": np.where(groups < 7, rng.integers(0, 2, 2 * GROUPS), groups % 3),
+        "two": np.where(groups < 7, 2, groups % 3),
+    }
+    for model, answers in said.items():
+        lines = "".join(f"{i},{names[k]}\n" for i, k in zip(corpus.ids, answers.tolist(), strict=True))
+        (tmp_path / f"{model}.csv").write_text("image,label\n" + lines)
+        fs.predict(study, {model: str(tmp_path / f"{model}.csv")})
+    twins = [twin(corpus, row.image) for row in drawn(study)]
+    fs.select(study, remove="random")
+    at = sorted(corpus.ids.index(image) for image in twins)
+    (tmp_path / "labels.csv").write_text(
+        "image,label\n" + "".join(f"{corpus.ids[k]},{names[truth[k]]}\n" for k in at)
+    )
+    fs.label.import_(study, str(tmp_path / "labels.csv"))
+    assert sorted(row.image for row in drawn(study)) == sorted(twins)
+    drawn(study, GROUPS, "disputed", selector="disputed")
+    found = fs.rank(study, selection="disputed", resamples=0)
+    exact = {model: float((answers == truth)[at].mean()) for model, answers in said.items()}
+    assert found.rankings["corpus"].scores == pytest.approx(exact)
+    assert found.labels["pool"] == 7
