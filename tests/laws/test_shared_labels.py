@@ -133,15 +133,19 @@ def test_after_a_twin_was_drawn_the_rest_of_the_pool_is_drawn_as_if_the_first_ha
 
 
 def test_estimates_use_the_label_of_the_image_drawn_and_the_predictions_of_its_groups_first(
-    study: str, corpus: made.Corpus, tmp_path: Path
+    study: str, corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = drawn(study, 12, "order", goal="order")
     fs.select(study, remove="order")
+    shifted = "12 of 12 draws use an image that was already labelled or requested, instead of the first"
+    assert shifted not in capsys.readouterr().out
     label(study, corpus, [twin(corpus, row.image) for row in first], tmp_path / "labels")
     rows = drawn(study, 12, "order", goal="order")
     assert {row.image for row in rows}.isdisjoint(row.image for row in first)
     found = fs.rank(study, selection="order", resamples=0, engine="local")
     assert not any("left out" in note for note in found.notes)
+    assert shifted in capsys.readouterr().out  # images of a group are not alike here
+    assert sum(note.startswith(shifted) for note in found.notes) == 1
     root = Path(study)
     define = read_selection(root, "order")[0].definition
     pool = read_drawing_pool(root, define)[0].ids.to_pylist()
