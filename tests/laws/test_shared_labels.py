@@ -13,7 +13,9 @@ import pytest
 from PIL import Image
 
 import faultscape as fs
+import loopback
 import made
+from faultscape.errors import OptionError
 from faultscape.nouns import Draw
 from faultscape.ranking.drawn import estimates
 from faultscape.selection.draws import draw, members
@@ -21,6 +23,7 @@ from faultscape.stages import evidence
 from faultscape.stages.drawing_pool import gather, read_drawing_pool
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.selections import read_selection
+from refusals import refused
 
 GROUPS = 14
 MODELS = ("model-0", "model-1", "model-2")
@@ -380,3 +383,21 @@ def test_random_labels_of_twins_on_which_models_agree_give_scores_on_the_whole_c
     exact = {model: float((answers == truth)[at].mean()) for model, answers in said.items()}
     assert found.rankings["corpus"].scores == pytest.approx(exact)
     assert found.labels["pool"] == 7
+
+
+def test_a_dry_run_never_writes_into_a_store(
+    corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path
+) -> None:
+    study = str(tmp_path / "study")
+    there = f"{bucket.uri}/studies/one"
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(store=there))
+    fs.predict(study, corpus.models, engine="local")
+    fs.compare(study, engine="local")
+    label(study, corpus, corpus.ids[:4], tmp_path / "labels")
+    drawn(study, 4, "best", goal="best")
+    before = bucket.objects()
+    words = fs.select(study, selector="random", budget=5, dry_run=True, engine="local").done
+    assert words.startswith("random: 5 images would be chosen, ")
+    with refused(OptionError, "--dry-run: selection 'best' learns from labels, which would be counted in"):
+        fs.select(study, as_="best", more=3, dry_run=True, engine="local")
+    assert bucket.objects() == before
