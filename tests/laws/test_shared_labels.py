@@ -401,3 +401,26 @@ def test_a_dry_run_never_writes_into_a_store(
     with refused(OptionError, "--dry-run: selection 'best' learns from labels, which would be counted in"):
         fs.select(study, as_="best", more=3, dry_run=True, engine="local")
     assert bucket.objects() == before
+
+
+def test_a_stale_selection_asks_for_its_images_only_if_it_can_be_extended(
+    study: str, corpus: made.Corpus
+) -> None:
+    duels = {"maps": fs.MapRules(constraints="none"), "per_class": 3, "engine": "local"}
+    fs.select(study, **duels)
+    asked = set(read_selection(Path(study), "main")[0].images)
+    fs.predict(study, remove=["model-2"])
+    gone = drawn(study, name="gone")
+    fs.select(study, remove="gone")
+    fs.select(study, remove="main")
+    assert drawn(study, name="alone") == gone  # main cannot do without a model
+    assert any(twin(corpus, row.image) in asked and row.image not in asked for row in gone)
+    fs.select(study, remove="alone")
+    fs.select(study, **duels)
+    asked = set(read_selection(Path(study), "main")[0].images)
+    fs.predict(study, {"model-2": corpus.models["model-2"]}, engine="local")
+    fs.compare(study, engine="local")
+    pairs = [{row.image, twin(corpus, row.image)} for row in drawn(study)]
+    assert any(len(pair & asked) == 1 for pair in pairs)
+    images = [row.image for row in drawn(study)]
+    assert all(image in asked for image, pair in zip(images, pairs, strict=True) if pair & asked)
