@@ -61,11 +61,11 @@ def write_answers(study: str, out: str) -> AnswersWritten:
 
 def _rows(root: Path) -> Iterator[dict[str, Any]]:
     for one in Choices(root).rows():
-        mark = {"too_quick": too_quick(CHOICES, one.seconds, one.shown)}
+        mark = {"too_quick": one.chosen != "" and too_quick(CHOICES, one.seconds, one.shown)}
         yield {"kind": "choice", **vars(one), **mark}
     held = Answers(root)
     for one in held.all_rows():
-        mark = {"too_quick": too_quick(ANSWERS_TABLE, one.seconds, one.shown)}
+        mark = {"too_quick": one.answer != "" and too_quick(ANSWERS_TABLE, one.seconds, one.shown)}
         yield {"kind": "answer", **{name.rstrip("_"): value for name, value in vars(one).items()}, **mark}
     for one in held.discard_rows():
         by = {"annotator": one.annotator} if one.annotator else {}
