@@ -138,6 +138,11 @@ def test_undo_is_taken_at_once_and_the_item_needs_a_moment_again(
     still.keyboard.press("1")
     still.keyboard.press("u")
     wait_for_item(still, first)
+    still.clock.run_for(settling)
+    still.keyboard.press("1")
+    still.clock.run_for(settling)
+    still.keyboard.press("u")
+    wait_for_item(still, first)
     still.keyboard.press("2")
     assert current(still) == first
     still.clock.run_for(settling)
