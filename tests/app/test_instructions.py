@@ -134,6 +134,7 @@ def test_help_shows_instructions_and_keys_and_no_answer_is_given_behind_it(
         page.keyboard.press(key)
     page.keyboard.press("Escape")
     assert current(page) == first
+    assert page.is_hidden("#feedback")  # and nothing was to be undone
     held.campaign.instruct("Look at people first.\n\nSigns count twice.")
     answer(page, "1")  # what is asked for next brings them along
     page.wait_for_selector("#feedback:has-text('The instructions changed; press ? to read them.')")

@@ -472,7 +472,9 @@ def test_the_image_alone_is_seen_while_a_key_a_finger_or_the_mouse_is_down(
     page.keyboard.down("i")
     page.evaluate("window.dispatchEvent(new Event('blur'))")  # the key comes up elsewhere
     assert set(page.evaluate(hidden)) == {"visible"}
+    page.keyboard.up("i")
     page.keyboard.down("i")
+    page.wait_for_selector("#peek[aria-pressed=true]")
     answer(page, "1")
     assert page.get_attribute("#peek", "aria-pressed") == "false"  # the next item comes with its maps
     context.close()
