@@ -15,6 +15,7 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import CorpusError, OptionError, SelectionError, StudyError
+from faultscape.reporting.competition import outcomes
 from faultscape.reporting.competition.page import number
 from faultscape.verbs.collect import collect
 from faultscape.verbs.compare import compare
@@ -137,6 +138,22 @@ def test_bands_that_tell_nothing_apart_come_with_the_line_of_others(
     assert words[2] == "of mine"
     assert main([*words[1:2], str(study), *words[3:], "--output", str(tmp_path / "again.html")]) == 0
     assert "cuts them into thirds" not in (tmp_path / "again.html").read_text()
+
+
+def test_bands_are_thirds_of_the_values_where_the_usual_ones_tell_nothing_apart(
+    studies: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outcomes, "BANDS", (0.01, 0.02))
+    study = shutil.copytree(studies["ranked"], tmp_path / "study")
+    text = Path(report(str(study)).path).read_text()
+    assert "The bands are thirds of these values" in text
+    low, values = map(
+        int, re.search(r"(\d+) of (\d+) values", " ".join("".join(Page(text).text).split())).groups()
+    )
+    assert 0.2 < low / values < 0.5
+    line = re.search(r"which <code>(faultscape report [^<]*)</code> shows", text)
+    assert line is not None
+    assert "--bands 0.01 --bands 0.02" in line[1]
 
 
 def test_a_tie_is_no_victory(studies: dict[str, Path], tmp_path: Path) -> None:
