@@ -21,7 +21,6 @@ from faultscape.stages.artefacts.maps import MAPS
 from faultscape.stages.artefacts.measures import MEASURES
 from faultscape.stages.artefacts.methods import METHODS
 from faultscape.stages.artefacts.networks import NETWORKS
-from faultscape.stages.artefacts.open_question import OPEN_QUESTION
 from faultscape.stages.artefacts.pairs import PAIRS
 from faultscape.stages.artefacts.plan import PLAN
 from faultscape.stages.artefacts.reliability import RELIABILITY
@@ -29,6 +28,7 @@ from faultscape.stages.artefacts.report import REPORT
 from faultscape.stages.artefacts.selection import SELECTION
 from faultscape.stages.artefacts.sets import SETS
 from faultscape.stages.artefacts.standings import STANDINGS
+from faultscape.stages.open_question import OPEN_QUESTION
 from faultscape.stages.snapshot import Snapshot
 
 ARTEFACTS = (

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from faultscape.arguments import ClassList, Place, Source, needed_text, place_text
 from faultscape.choices import Question, Task
@@ -15,7 +14,6 @@ from faultscape.verbs.status import Status
 
 if TYPE_CHECKING:
     from faultscape.stages.graph import Node
-    from faultscape.stages.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -35,11 +33,6 @@ class Ran:
         return "\n".join([*self.done, repr(self.status)])
 
 
-_ASKED: dict[Question, str] = {
-    "order": "which model is better",
-    "best": "which one is best, from as few labels as possible",
-    "failures": "where the models fail",
-}
 _OF_DUELS = ("scale", "per_class", "top")
 
 
@@ -95,10 +88,14 @@ def run(
     """
     from faultscape.errors import OptionError, closest
     from faultscape.stages.evidence import choose_truth, truths
+    from faultscape.stages.question import QUESTIONS
+    from faultscape.stages.unranked_study import why_not_ranked
     from faultscape.verbs.status import status
 
-    if goal is not None and goal not in _ASKED:
-        raise OptionError(f"--goal {goal!r} is not known; use {', '.join(_ASKED)}.{closest(goal, [*_ASKED])}")
+    if goal is not None and goal not in QUESTIONS:
+        raise OptionError(
+            f"--goal {goal!r} is not known; use {', '.join(QUESTIONS)}.{closest(goal, [*QUESTIONS])}"
+        )
     study, scale = needed_text(study, "study"), place_text(scale)
     given = [one if isinstance(one, Mapping) else place_text(one) for one in arguments]
     root, done = Path(study), []
@@ -122,7 +119,7 @@ def run(
     if truths(root):
         done += _ranked(study, truth, engine)
     done += _made_again(study, engine)
-    return Ran(tuple(done), status(study), _not_ranked(study))
+    return Ran(tuple(done), status(study), why_not_ranked(study))
 
 
 def _undone(root: Path, artefact: str) -> list[Node]:
@@ -191,6 +188,7 @@ def _selected(study: str, asked: dict[str, Any], goal: Question | None, engine: 
     """Choose images for a question, if none are chosen for it, or bring the duels of main up to date."""
     from faultscape.errors import OptionError
     from faultscape.stages.more_images import pool_size
+    from faultscape.stages.question import asked_in_a_terminal, chosen_for
     from faultscape.stages.snapshot import Snapshot
     from faultscape.standings import ENOUGH
     from faultscape.verbs.select import select
@@ -198,10 +196,10 @@ def _selected(study: str, asked: dict[str, Any], goal: Question | None, engine: 
     snapshot = Snapshot(Path(study))
     of_duels = [name for name in _OF_DUELS if name in asked]
     if goal is None and not snapshot.selections:
-        goal = "failures" if of_duels else _asked_in_a_terminal()
+        goal = "failures" if of_duels else asked_in_a_terminal()
     if goal is None or goal == "failures":
         return _duelled(study, asked, engine, wanted=goal is not None)
-    there = goal in _questions(snapshot)
+    there = goal in chosen_for(snapshot)
     if there and not asked:
         return []
     if of_duels:
@@ -214,36 +212,6 @@ def _selected(study: str, asked: dict[str, Any], goal: Question | None, engine: 
         raise OptionError(f"{there_already}; {flag} draws others: `{again} --as NAME`")
     budget = {"budget": min(ENOUGH, pool_size(Path(study)))} if goal == "order" else {}
     return [_summary(select(study, goal=goal, engine=engine, **budget, **asked))]
-
-
-def _questions(snapshot: Snapshot) -> set[str]:
-    """Return the questions that a study's images are chosen for."""
-    from faultscape.stages.artefacts.selection import is_replaced
-
-    held = [slots for name, (slots, _) in snapshot.selections.items() if not is_replaced(snapshot, name)]
-    return {str(slots.definition.get("goal") or "") if slots.draws else "failures" for slots in held}
-
-
-def _asked_in_a_terminal() -> Question:
-    """Ask which question somebody has; where nobody can be asked, which model is better."""
-    there = [stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.__stdout__)]
-    if not all(there):
-        return "order"
-    print(
-        "What do you want to know?",
-        *(f"  {k}  {words}" for k, words in enumerate(_ASKED.values(), 1)),
-        sep="\n",
-    )
-    while True:
-        print("1, 2 or 3 [1]: ", end="", flush=True)
-        answer = sys.stdin.readline()
-        word = answer.strip() or "1"
-        if word in ("1", "2", "3"):
-            return list(_ASKED)[int(word) - 1]
-        if word in _ASKED:
-            return cast("Question", word)
-        if not answer:
-            return "order"
 
 
 def _summary(made: object) -> str:
@@ -329,31 +297,6 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
                     " one with --truth NAME"
                 )
     return done
-
-
-def _not_ranked(study: str) -> str:
-    """Return why no selection is ranked although the images of one are labelled, and what to do about it; ''
-    where one is ranked, or labels are still missing.
-    """
-    from faultscape.stages.artefacts import labels, selection, standings
-    from faultscape.stages.graph import node
-    from faultscape.stages.snapshot import Snapshot
-
-    snapshot = Snapshot(Path(study), study)
-    if (
-        len(snapshot.models) < 2
-        or not snapshot.images
-        or any(standings.are_done(snapshot, name) for name in snapshot.selections)
-    ):
-        return ""
-    for name in selection.in_order(snapshot):
-        stale = node(snapshot, selection.SELECTION, name)
-        if stale.line and not labels.is_short(snapshot, name) and not selection.is_rankable(snapshot, name):
-            return (
-                f"no model was ranked: selection {name} is stale ({', '.join(stale.why)}); choose again with"
-                f" `{stale.line}` (labels count for both)"
-            )
-    return ""
 
 
 def _made_again(study: str, engine: str) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any, cast
 from faultscape.selection.definitions import ROUND, learns
 from faultscape.stages.artefact import Artefact
 from faultscape.stages.artefacts import plan
-from faultscape.stages.artefacts.undecided import candidates, left, open_selections, standings_now
+from faultscape.stages.open_selections import candidates, left, open_selections, standings_now
 from faultscape.stages.snapshot import Snapshot
 from faultscape.standings import ENOUGH, FEW
 
