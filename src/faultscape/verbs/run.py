@@ -324,10 +324,11 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
                 several = len(snapshot.selections) > 1
                 done.append(f"{name} ({question}): {table!r}" if several else repr(table))
             else:
-                done.append(
-                    f"standings of {name}: there are several truths ({', '.join(snapshot.truths)}); choose"
-                    " one with --truth NAME"
+                merge = "".join(
+                    f"`{node.line}` merges them, or " for node in _undone(Path(study), "joined labels")
                 )
+                several = f"there are several truths ({', '.join(snapshot.truths)})"
+                done.append(f"standings of {name}: {several}; {merge}choose one with --truth NAME")
     return done
 
 
