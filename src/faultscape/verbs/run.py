@@ -88,7 +88,7 @@ def run(
         The labels that count; default: labels, or the only ones.
     goal
         order (which model is better), best (which one is best) or failures (where they fail: the duels of Yan
-        et al.); by default a terminal asks, and elsewhere it is order. A study that has chosen images goes on
+        et al.); by default a terminal asks, and elsewhere it is order. A study that has chosen images continues
         with them.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
@@ -225,7 +225,7 @@ def _questions(snapshot: Snapshot) -> set[str]:
 
 
 def _asked_in_a_terminal() -> Question:
-    """Ask which question somebody has; where nobody can be asked, which model is better."""
+    """Ask which question to answer; where nobody can be asked, which model is better."""
     there = [stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.__stdout__)]
     if not all(there):
         return "order"
