@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     GroupRule: TypeAlias = Place | Mapping[str, str]  # a pattern, a file, or {image: group}
     Size: TypeAlias = str | Sequence[int]  # WIDTHxHEIGHT, or (width, height)
     ScaleFile: TypeAlias = Scale | Place
+    LabelMeanings: TypeAlias = Place  # VALUE=CLASS pairs, a file, or a coding's name
     Costs: TypeAlias = str | Mapping[str, float]  # mask=5400,choice=10, or {kind of work: seconds}
 else:
-    Place = ClassList = Source = GroupRule = Size = ScaleFile = Costs = str
+    Place = ClassList = Source = GroupRule = Size = ScaleFile = LabelMeanings = Costs = str
     Sources = Renames = list[str]
 
 _Named = str | Mapping[str, str | os.PathLike[str]]
@@ -46,6 +47,7 @@ IN_PYTHON: Mapping[str, object] = {  # what each name above accepts in Python, a
     ],
     "Size": Annotated[str | Sequence[int], "WIDTHxHEIGHT, or (width, height)"],
     "ScaleFile": Annotated[Scale | str | os.PathLike[str], "a Scale, or the name of its file"],
+    "LabelMeanings": Annotated[str | os.PathLike[str], "VALUE=CLASS,VALUE=CLASS, or the name of a file"],
     # whose seconds are read by themselves
     "Costs": Annotated[str | Mapping[str, Any], "mask=5400,choice=10, or {kind of work: seconds}"],
 }

@@ -123,6 +123,12 @@ class TestHelp:
         assert re.search(r"--as NAME\b", page)
         assert re.search(r"--shard PART/PARTS\b", help_text(["compare"]))
 
+    def test_labels_are_pairs_or_a_file(self) -> None:
+        typed = {words: re.findall(r"\n  --labels (\S+)", help_text(words)) for words in LINES}
+        assert {words: of for words, of in typed.items() if of} == {
+            words: ["VALUE=CLASS|FILE"] for words in (("predict",), ("label", "import"), ("measure",))
+        }
+
     def test_options_stand_in_the_groups_of_the_signature(self) -> None:
         page = help_text(["select"])
         assert page.index("\nOptions:") < page.index("\nHow label maps are compared and constrained:")

@@ -5,6 +5,7 @@ not done again, what is wrong is said.
 from __future__ import annotations
 
 import csv
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -658,12 +659,71 @@ def test_files_without_a_truth_are_counted_and_named(
         "confidence": (f"m={maps}", "--classes", str(corpus.classes), "--confidence", f"m={scores}"),
         "anomaly": ("--anomaly", f"m={scores}"),
     }[kind]
-    assert main(["measure", str(corpus.truth), *words, "--output", str(out), "--engine", "local"]) == 0
+    line = ["measure", str(corpus.truth), *words, "--output", str(out), "--engine", "local"]
+    assert main(line) == 0
     printed = capsys.readouterr().out
+    assert main([*line, "--json", "-q"]) == 0
+    in_json = json.loads(capsys.readouterr().out)["notes"]
+    page = html.unescape((out / "report.html").read_text())
     for folder in {"maps": [maps], "confidence": [maps, scores], "anomaly": [scores]}[kind]:
         names = "part0/photo 006, part1/photo 005, part1/photo 007"
         told = f"m: 3 files have no truth, of 8 in {folder}, and are not measured: {names}"
-        assert told in printed
+        assert printed.count(told) == 1
+        for notes in (document(out)["notes"], in_json):
+            assert notes.count(told) == 1
+        assert told in page
+
+
+@pytest.mark.parametrize("fault", ["unreadable", "another size"])
+@pytest.mark.parametrize("kind", ["maps", "anomaly"])
+def test_a_wrong_truth_is_one_failure_for_all_models(kind: str, fault: str, tmp_path: Path) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
+    for id_ in corpus.ids:
+        made.write(corpus.truth / f"{id_}.png", np.eye(36, 48, dtype=np.uint8))
+        for model in ("a", "b") if kind == "anomaly" else ():
+            made.write(tmp_path / model / f"{id_}.png", np.full((36, 48), 9, np.uint8))
+    for id_ in corpus.ids[:3]:
+        path = corpus.truth / f"{id_}.png"
+        path.write_bytes(path.read_bytes()[:40]) if fault == "unreadable" else made.write(
+            path, np.eye(5, dtype=np.uint8)
+        )
+    (corpus.models["model-1"] / f"{corpus.ids[4]}.png").unlink()
+    out = tmp_path / "o"
+    words = line(corpus, out, models=("model-0", "model-1"))
+    if kind == "anomaly":
+        scores = [f"{model}={tmp_path / model}" for model in ("a", "b")]
+        words = ["measure", str(corpus.truth), "--anomaly", *scores, "-o", str(out), "--engine", "local"]
+    refused = refused_line(*words)
+    assert "(3 images in all" in refused
+    assert f"{corpus.ids[0]}: " in refused
+    assert main([*words, "--skip"]) == 0
+    found = document(out)
+    told = "3 of 6 images are left out for all models (see failures.csv); the numbers are for the rest; left out: "
+    assert found["notes"].count(told + ", ".join(sorted(corpus.ids[:3]))) == 1
+    more = kind == "maps"  # a map of one model is missing too
+    assert found["failures"] == 3 + more
+    assert sum("left out" in note for note in found["notes"]) == 1 + more
+    with (out / "failures.csv").open() as file:
+        assert sorted(row["image"] for row in csv.DictReader(file)) == sorted(
+            corpus.ids[:3] + corpus.ids[4 : 4 + more]
+        )
+
+
+def test_a_share_of_the_work_is_a_json_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=6, models=1)
+    assert main([*line(corpus, tmp_path / "o", models=("model-0",)), "--shard", "1/1", "--json", "-q"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == {"verb": "measure", "path": str(tmp_path / "o"), "shard": "1/1", "jobs": 1, "failures": 0}
+
+
+def test_a_wrong_map_of_one_model_is_not_the_truths_fault(tmp_path: Path) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
+    for id_ in corpus.ids[:2]:
+        made.write(corpus.models["model-1"] / f"{id_}.png", np.zeros((5, 5), np.uint8))
+    words = line(corpus, tmp_path / "o", models=("model-0", "model-1"))
+    told = f"{corpus.ids[0]} (model-1): its map is 5 x 5 pixels, its truth 48 x 36; give maps of the truth's size"
+    assert told in refused_line(*words)
+    assert main([*words, "--resize-maps"]) == 0  # as advised
 
 
 def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(tmp_path: Path) -> None:

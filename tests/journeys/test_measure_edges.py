@@ -67,6 +67,64 @@ def test_masks_that_are_all_void_have_no_numbers_and_that_is_told(
     assert "s: 2 of 2 masks are void everywhere and are not counted" in found["notes"]
 
 
+ADVISED = re.compile(r"give (--\S+ \S+?)(?:$|, or|;)")
+
+
+@pytest.mark.parametrize(
+    ("known", "anomaly", "void", "held"),
+    [
+        (0, 255, 255, "no anomalous pixel: nothing has a value; the masks hold 0 (known), 255 (void)"),
+        (1, 0, 0, "85.1 % of the pixels are anomalous; the masks hold 0 (known), 1 (anomaly)"),
+        (0, 0, 255, "no anomalous pixel: nothing has a value; the masks hold 0 (known), 255 (void)"),
+        (255, 255, 255, "no known pixel either; the masks hold 255 (void)"),
+        (0, 0, 0, "no anomalous pixel: nothing has a value; the masks hold 0 (known)"),
+        (
+            1,
+            1,
+            1,
+            "no known pixel: AUROC and the false positive rate have no value; the masks hold 1 (anomaly)",
+        ),
+    ],
+    ids=["0 and 255", "upside down", "known and void", "all void", "all known", "all anomalous"],
+)
+def test_masks_that_may_mean_something_else_are_told_with_how_to_read_them(
+    known: int, anomaly: int, void: int, held: str, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    for k in range(3):
+        mask = np.full(SIZE, known, np.uint8)
+        mask[:3] = anomaly
+        mask[3:5, :9] = void
+        made.write(tmp_path / "masks" / f"{k}.png", mask)
+        keep(tmp_path / "scores", str(k), rng.standard_normal(SIZE) + 2 * (np.arange(SIZE[0])[:, None] < 3))
+    words = [str(tmp_path / "masks"), "--anomaly", f"s={tmp_path / 'scores'}"]
+    (told,) = [note for note in measured(tmp_path, *words)["notes"] if "expected" in note]
+    assert told.startswith("s: ")
+    assert f"{held}, where 0 (known), 1 (anomaly) and 255 (void) are expected" in told
+    advised = ADVISED.findall(told)
+    assert bool(advised) == (held != "no anomalous pixel: nothing has a value; the masks hold 0 (known)")
+    for option in advised:
+        found = measured(tmp_path, *words, *option.split())
+        assert found["models"]["s"]["average_precision"]["value"] is not None or anomaly == 1
+
+
+def test_an_anomaly_by_any_value_has_the_same_numbers(tmp_path: Path) -> None:
+    truth, scores = masks(tmp_path, None, None, None)
+    right = measured(tmp_path, truth, "--anomaly", scores)["models"]
+    for value in (255, 7):
+        for k in range(3):
+            mask = np.zeros(SIZE, np.uint8)
+            mask[:5] = value
+            made.write(tmp_path / "other" / f"{k}.png", mask)
+        words = [str(tmp_path / "other"), "--anomaly", scores]
+        if value == 7:
+            told = refused_line("measure", *words, "-o", str(tmp_path / "o"))
+            assert "holds the value 7; a mask has 0 (known), 1 (anomaly) and 255 (void)" in told
+            assert ADVISED.findall(told) == ["--labels 7=anomaly"]
+            assert measured(tmp_path, *words, "--ignore", 7)["notes"]
+        assert measured(tmp_path, *words, "--labels", f"{value}=anomaly")["models"] == right
+
+
 def test_one_mask_that_is_all_void_is_told(tmp_path: Path) -> None:
     truth, scores = masks(tmp_path, None, 255, None)
     found = measured(tmp_path, truth, "--anomaly", scores)

@@ -19,7 +19,7 @@ import made
 from faultscape import made_aside
 from faultscape.errors import StudyError
 from faultscape.study.folder import put
-from faultscape.study.tables.logs import Failure, read_failures, replace_failures
+from faultscape.study.tables.logs import Failure, read_failures, rename_rows, replace_failures
 from refusals import refused, refused_line
 
 OLD, NEW = b"old" * 1000, b"new" * 100_000
@@ -166,3 +166,14 @@ def test_a_damaged_table_of_failures_is_said_in_one_line(tmp_path: Path, text: s
     with refused(StudyError, r"failures\.csv is damaged .*; delete it, and run the verbs again") as caught:
         read_failures(tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_rows_about_a_truth_keep_its_name_when_a_model_of_that_name_is_renamed_or_removed(
+    tmp_path: Path,
+) -> None:
+    for name in ("labels", "labels/labels"):
+        replace_failures(tmp_path, "measure", name, [Failure("measure", name, "a", "is damaged")])
+    rename_rows(tmp_path, {"labels": "unet"})
+    assert [row.name for row in read_failures(tmp_path)] == ["labels", "labels/unet"]
+    rename_rows(tmp_path, {"unet": None, "labels": None})
+    assert [row.name for row in read_failures(tmp_path)] == ["labels"]

@@ -195,26 +195,18 @@ def not_meant(
     folders: Mapping[str, Sequence[str]], classes: Classes, given: Mapping[str, str], pairs: Mapping[str, str]
 ) -> dict[str, dict[str, str]]:
     """Return {folder: {value: class}} of the ``pairs`` of --labels that answer for other folders of a line:
-    those that make 255 or a void value a class which this folder holds under its own value too.
+    those of `own_beside` that some folder, with at most one class beside the value, may be meant for.
 
-    ``given`` is the whole mapping. A pair counts everywhere unless some folder may be what it answers for,
-    with at most one class beside the value. LabelMapError if another one holds several classes beside it, so
+    ``given`` is the whole mapping. LabelMapError if another folder holds several other classes beside it, so
     that nothing shows which reading is right.
     """
     out: dict[str, dict[str, str]] = {where: {} for where in folders}
     wanted = _about_void(classes, pairs)
-    if not wanted:
-        return out
-    maps = PlacedMaps(classes, given, given=True)
-    held = {where: {v for file in of for v in _held(maps, file).tolist()} for where, of in folders.items()}
+    beside = {where: _beside(files, classes, given, wanted) for where, files in folders.items()}
     for value, name in wanted.items():
-        beside = {
-            where: {given.get(str(other), "void") for other in values - {value}} - {"void"}
-            for where, values in held.items()
-            if value in values
-        }
-        meant = [where for where, names in beside.items() if name not in names and len(names) < 2]
-        several = [where for where, names in beside.items() if name not in names and len(names) > 1]
+        others = {where: of[value] for where, of in beside.items() if value in of and name not in of[value]}
+        meant = [where for where, names in others.items() if len(names) < 2]
+        several = [where for where in others if where not in meant]
         if meant and several:
             raise LabelMapError(
                 f"{several[0]}: holds {value} beside several classes, {meant[0]} beside no more than one, so"
@@ -222,8 +214,8 @@ def not_meant(
                 f" {name!r} in both, give --labels FILE with a class for each value; if not, replace {value}"
                 " by the class's id in a copy of the maps in which it is one"
             )
-        for where, names in beside.items() if meant else ():
-            if name in names:
+        for where in folders if meant else ():
+            if value in beside[where] and where not in others:
                 out[where][str(value)] = name
     return out
 
@@ -235,18 +227,27 @@ def own_beside(
     maps hold under its own value too; ``given`` is the whole mapping.
     """
     wanted = _about_void(classes, pairs)
-    if not wanted:
-        return {}
-    maps = PlacedMaps(classes, given, given=True)
-    held = {value for file in files for value in _held(maps, file).tolist()}
-    return {
-        value: name
-        for value, name in wanted.items()
-        if value in held and name in {given.get(str(other)) for other in held - {value}}
-    }
+    beside = _beside(files, classes, given, wanted)
+    return {value: name for value, name in wanted.items() if name in beside.get(value, ())}
 
 
 def _about_void(classes: Classes, pairs: Mapping[str, str]) -> dict[int, str]:
     """Return the pairs that make 255 or a void value of the class list a class."""
     numbers = {int(value): name for value, name in pairs.items()}
-    return {v: name for v, name in numbers.items() if name != "void" and (v in classes.void or v == _VOID)}
+    return {v: name for v, name in numbers.items() if name != "void" and v in (*classes.void, _VOID)}
+
+
+def _beside(
+    files: Sequence[str], classes: Classes, given: Mapping[str, str], values: Collection[int]
+) -> dict[int, set[str]]:
+    """Return {value: classes that these maps hold under other values} for those of the values that they
+    hold.
+    """
+    if not values:
+        return {}
+    maps = PlacedMaps(classes, given, given=True)
+    held = {value for file in files for value in _held(maps, file).tolist()}
+    return {
+        value: {given.get(str(other), "void") for other in held - {value}} - {"void"}
+        for value in held.intersection(values)
+    }

@@ -20,6 +20,7 @@ from faultscape.command_line.verb_list import GROUPS
 KINDS = {  # {name of an annotation: the metavariable in help}
     "Place": "PATH",
     "ScaleFile": "PATH",
+    "LabelMeanings": "VALUE=CLASS|FILE",
     "ClassList": "CLASSES",
     "Source": "NAME=SOURCE",
     "Sources": "NAME=FOLDER",

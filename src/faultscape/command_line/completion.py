@@ -18,7 +18,7 @@ from faultscape.errors import OptionError, closest
 from faultscape.progress import STYLES
 
 _OWN = ("--help", "--version", "--completion")
-_PATHS = {"PATH", "SOURCE", "NAME=SOURCE", "NAME=FOLDER", "CLASSES"}
+_PATHS = {"PATH", "SOURCE", "NAME=SOURCE", "NAME=FOLDER", "CLASSES", "VALUE=CLASS|FILE"}
 
 
 def completion_script(shell: str) -> str:

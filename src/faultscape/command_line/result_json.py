@@ -23,12 +23,13 @@ DIGITS = 12
 LEFT_OUT = {  # {class: fields whose content is in a file of the study}
     "Slots": ("rows", "tied"),
     "Measured": ("document",),
-    "MeasuredShare": ("document",),
+    "MeasuredShare": ("document", "models", "notes"),
     "Reliability": ("document",),
 }
 ADDED = {  # {class: properties to add to its fields}
     "Slots": ("images", "slots", "spares"),
-    "Measured": ("models",),
+    "Measured": ("models", "notes"),
+    "MeasuredShare": ("shard", "jobs", "failures"),
     "Reliability": ("file",),
     "Checked": ("exit_status",),
 }
@@ -59,12 +60,9 @@ def result_object(result: object) -> dict[str, Json]:
 def field_names(kind: type) -> list[str]:
     """Return the fields of a result that its object contains, in order."""
     left_out = {name for base in kind.__mro__ for name in LEFT_OUT.get(base.__name__, ())}
-    own = (
-        [field.name for field in fields(kind) if field.name not in left_out]
-        if is_dataclass(kind)
-        else ["text"]
-    )
-    return [*own, *(name for base in kind.__mro__ for name in ADDED.get(base.__name__, ()))]
+    own = [field.name for field in fields(kind)] if is_dataclass(kind) else ["text"]
+    added = [name for base in kind.__mro__ for name in ADDED.get(base.__name__, ())]
+    return [name for name in (*own, *added) if name not in left_out]
 
 
 def json_value(value: object) -> Json:

@@ -10,9 +10,10 @@ reported.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 
-from faultscape.corpus.sources import MAP_ENDINGS, Found, Say, common_suffix, find
+from faultscape.corpus.sources import MAP_ENDINGS, Found, Say, common_suffix, find, id_pattern
 from faultscape.errors import CorpusError
 
 _KINDS = (
@@ -44,9 +45,18 @@ def match(
 
 
 def fit(
-    source: str, found: list[Found], ids: Sequence[str], *, pattern: str | None = None, say: Say = print
+    source: str,
+    found: list[Found],
+    ids: Sequence[str],
+    *,
+    pattern: str | None = None,
+    others: Sequence[str] = (),
+    say: Say = print,
 ) -> dict[str, str]:
-    """Return {image id: path} for files found below ``source``, as `match` does."""
+    """Return {image id: path} for files found below ``source``, as `match` does; ``others`` are the images'
+    own files, if a pattern names these too.
+    """
+    names = [f.id + os.path.splitext(f.path)[1] for f in found]
     found = one_kind(found, say)
     suffix = "" if pattern else common_suffix([f.id for f in found])
     stripped = [Found(f.id.removesuffix(suffix), f.path) for f in found] if suffix else []
@@ -64,11 +74,38 @@ def fit(
             return matched
     if not ids:
         raise CorpusError(f"{source}: the study has no images yet; collect some before adding maps")
+    fitting = _fitting_pattern(names, ids, [os.path.basename(path) for path in others])
     raise CorpusError(
         f"{source}: none of its {len(found)} maps is named as an image; the first map is"
         f" {(stripped or found)[0].id!r}, the first image {ids[0]!r}; name each map as its image's path"
-        " without extension, or give --pattern"
+        f" without extension{f', or give --pattern {shlex.quote(fitting)}' if fitting else ''}"
     )
+
+
+def _fitting_pattern(names: Sequence[str], ids: Sequence[str], others: Sequence[str]) -> str:
+    """Return the pattern that most ``names`` of files and ids of images have in common, or names of the
+    images' ``others``, which it gives new ids; '' if none fits.
+
+    >>> _fitting_pattern(["pred_a1.png", "pred_a2.png"], ["a1", "a2"], [])
+    'pred_{id}.png'
+    >>> _fitting_pattern(["a_pred_0.9.png", "b_pred_0.7.png"], ["a_true"], ["a_true.png"])
+    '{id}_*.png'
+    """
+    wanted = [(name, id_) for name in names[:50] for id_ in ids if id_ in name]
+    name, inside = max(wanted, key=lambda pair: len(pair[1]), default=(names[0], ""))
+    before, after = name.split(inside, 1) if inside else ("", "")
+    ending = os.path.splitext(name)[1]
+    patterns = [f"{before}{{id}}{after}", f"{before}{{id}}{after[:1]}*{ending}"] if inside else []
+    patterns += [f"{{id}}{mark}*{ending}" for mark in "_-."]
+
+    def in_common(pattern: str) -> int:
+        mine, theirs = (
+            [m["id"] for name in of if (m := id_pattern(pattern).fullmatch(name))] for of in (names, others)
+        )
+        return len({*mine} & {*(theirs or ids)}) if len({*mine}) == len(mine) else 0
+
+    best = max(patterns, key=in_common)
+    return best if in_common(best) else ""
 
 
 def _whole(found: list[Found], ids: set[str]) -> dict[str, str]:

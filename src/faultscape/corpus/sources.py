@@ -142,8 +142,8 @@ def find(
     for one, other in itertools.pairwise(found):
         if one.id == other.id and absolute(one.path) != absolute(other.path):
             raise CorpusError(
-                f"two files have the id {one.id!r}: {one.path} and {other.path}; rename one, or collect them"
-                f" as two sets{named_as_models(arguments[1:]) if stores else ''}"
+                f"two files have the id {one.id!r}: {one.path} and {other.path}; rename one"
+                f"{', or collect them as two sets' + named_as_models(arguments[1:]) if stores else ''}"
             )
     return found
 

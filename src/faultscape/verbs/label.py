@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faultscape.arguments import Place, needed_text, place_text, several
+from faultscape.arguments import LabelMeanings, Place, needed_text, place_text, several
 from faultscape.errors import OptionError
 from faultscape.stages.change_result import Changed
 from faultscape.stages.label.crowd.result import Consensus, SessionsExported, SessionsImported
@@ -95,7 +95,7 @@ def import_(
     truth: str = "labels",
     pattern: str | None = None,
     format: str | None = None,
-    labels: Place | None = None,
+    labels: LabelMeanings | None = None,
 ) -> Imported | Answered | AnswersTaken | ChoicesTaken | ChecksTaken | SessionsImported:
     """Import labels: a folder of masks or LabelMe files with its discard.csv (image, reason), a file from a
     labelling tool, or, for classifiers, CSV files. Run it again to add or replace labels.

@@ -37,6 +37,14 @@ class Measured:
         sets = self.document.get("datasets")
         return (next(iter(sets.values())) if sets else self.document)["models"]
 
+    @property
+    def notes(self) -> list[str]:
+        """What readers of the numbers must know, one line each; of several data sets after their names."""
+        sets = self.document.get("datasets")
+        if sets:
+            return [f"{name}: {note}" for name, one in sets.items() for note in one.get("notes", ())]
+        return self.document.get("notes", [])
+
     def __repr__(self) -> str:
         from faultscape.reporting.measure.words import summary
 
@@ -51,20 +59,32 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredShare(Measured):
-    """What one job of an array did; its document has no metrics, only ``shard``, ``jobs`` (done now) and
-    ``failures`` (maps without statistics so far).
-    """
+    """What one job of an array did; its document has no metrics, only these numbers."""
+
+    @property
+    def shard(self) -> str | None:
+        """The share, PART/PARTS."""
+        return self.document.get("shard")
+
+    @property
+    def jobs(self) -> int:
+        """How many jobs were done now."""
+        return self.document.get("jobs", 0)
+
+    @property
+    def failures(self) -> int:
+        """How many maps have no statistics so far."""
+        return self.document.get("failures", 0)
 
     def full_text(self) -> str:
         """Return what ``-v`` prints: the same text as without it."""
         return repr(self)
 
     def __repr__(self) -> str:
-        shard, jobs, failures = self.document["shard"], self.document["jobs"], self.document["failures"]
-        wrong = f"; {counted(failures, 'map')} could not be measured so far" if failures else ""
+        wrong = f"; {counted(self.failures, 'map')} could not be measured so far" if self.failures else ""
         return (
-            f"{self.path}: share {shard}, {counted(jobs, 'job')} done{wrong}; when all shares are done, run"
-            " the command without --shard"
+            f"{self.path}: share {self.shard}, {counted(self.jobs, 'job')} done{wrong}; when all shares are"
+            " done, run the command without --shard"
         )
 
 

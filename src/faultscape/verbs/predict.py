@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from faultscape.arguments import Place, Renames, Source, needed_text, place_text, several
+from faultscape.arguments import LabelMeanings, Place, Renames, Source, needed_text, place_text, several
 from faultscape.choices import Unmapped
 from faultscape.errors import OptionError
 from faultscape.stages.predict.options import Hardware, PredictOptions, PredictPart, Scoring, Shown
@@ -17,7 +17,7 @@ def predict(
     engine: str = "processes",
     workers: int | None = None,
     shard: str | None = None,
-    labels: Place | None = None,
+    labels: LabelMeanings | None = None,
     unmapped: Unmapped | None = None,
     keep: list[str] | None = None,
     scorer: list[str] | None = None,

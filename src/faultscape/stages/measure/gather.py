@@ -116,7 +116,10 @@ def gather(
         document["anomalous"] = {
             name: measure_document.number(share) or 0.0 for name, share in scored.anomalous.items()
         }
-    document["failures"] = sum(len(found) for found in failures.values())
+    of_truth = notes.of_truth(failures)
+    document["failures"] = len(of_truth) + sum(
+        image not in of_truth for found in failures.values() for image, _ in found
+    )
     document["units"] = {"drawn": "groups" if units.grouped else "images", "count": units.count}
     if of_one_group(dict(zip(data.ids, data.together, strict=False))):
         document["units"]["of_one"] = True
@@ -124,7 +127,7 @@ def gather(
     drawn = notes.drawn_anew(data, units, images) if anew else []
     if len(data.models) > 1 and (anew is None or units.count < LEAST):
         drawn.append("without intervals, no model is marked as best, shaded or called significantly worse")
-    lines = notes.left_out(data, counts, failures) + notes.absent(data)
+    lines = notes.left_out(data, counts, failures) + notes.absent(data) + [*data.notes]
     lines += notes.never_true(data, document["confusion"])
     lines += notes.together([*(note for of in maps.values() for note in of.notes), *scored.notes])
     if chosen:

@@ -23,9 +23,9 @@ _OF_DEFINITIONS = {
 }
 _NEEDS: dict[str, frozenset[str]] = _OF_DEFINITIONS | {
     "classes": _FOLDERS,
-    "ignore": _FOLDERS,
+    "ignore": _FOLDERS | {"anomaly"},
     "background": frozenset(["folders with classes"]),
-    "labels": frozenset(["folders with classes"]),
+    "labels": frozenset(["folders with classes", "anomaly"]),
     "all_unknown": frozenset(["confidence"]),
     "resize_maps": _FOLDERS,
     "images": _FOLDERS | {"anomaly"},

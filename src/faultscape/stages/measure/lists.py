@@ -20,8 +20,9 @@ from faultscape.errors import ClassesError, FaultscapeError, ModelError, OptionE
 from faultscape.nouns import Classes
 from faultscape.stages import evidence
 from faultscape.stages.artefacts.sets import is_outdated
+from faultscape.stages.measure.folders import MASKS, of_files
 from faultscape.stages.measure.options import FileRules, Inputs, ScoreFolders, StudyPart
-from faultscape.stages.measure.sets import SCORES, DataSet, Say, SetPart, name_part, of_files, of_study
+from faultscape.stages.measure.sets import SCORES, DataSet, Say, SetPart, name_part, of_study
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import check_name, refuse_twin
 from faultscape.study.settings import read_settings
@@ -261,7 +262,9 @@ def _of_folders(
                 "number), or --regions given"
             )
         known = None if classes is None else _classes(classes, rules)
-    elif not scores.get("anomaly"):
+    elif scores.get("anomaly"):
+        known = _classes(MASKS, replace(rules, background=None))
+    else:
         raise ModelError("no model given; give NAME=MAPS with --classes C, or --anomaly NAME=SCORES")
     return of_files(name, source, maps, scores, known, rules=rules, regions=regions, say=say)
 

@@ -281,24 +281,29 @@ def _summarise(out: Path, data: DataSet, definitions: Definitions, options: Meas
         name: [f for part in read_manifest(where[name]).values() for f in part.failures]
         for name in data.models
     }
-    own = of_maps(options.metric)
+    of_labels = of_maps(options.metric)
     scored = score_jobs.scores(
-        out, data, definitions, options.reading, [word for word in options.metric if word not in own]
+        out, data, definitions, options.reading, [word for word in options.metric if word not in of_labels]
     )
     for (
         name,
         found,
     ) in scored.failures.items():  # an image counts as one failure, whichever of its files is wrong
         failures[name] += of_other_images(found, failures[name])
-    wrong = []
-    for name, found in failures.items():
-        rows = [Failure("measure", f"{data.name}/{name}", image, why) for image, why in found]
-        replace_failures(out, "measure", f"{data.name}/{name}", rows)
-        wrong += [row for row in rows if row.reason not in notes.MISSING]
+    of_truth = notes.of_truth(failures)
+    own = {name: of_other_images(found, [*of_truth.items()]) for name, found in failures.items()}
+    wrong: dict[str, str] = {}
+    for name, found in {"": [*of_truth.items()], **own}.items():
+        part = f"{data.name}/{name}" if name else data.name
+        replace_failures(out, "measure", part, [Failure("measure", part, *failure) for failure in found])
+        of = f" ({name})" if name and len(failures) > 1 else ""
+        for image, why in found:
+            if why not in notes.MISSING:
+                wrong.setdefault(image, f"{image}{of}: {why}")
     if wrong and not options.skip:
         more = f" ({len(wrong)} images in all, see {out / 'failures.csv'})" if len(wrong) > 1 else ""
         raise MetricError(
-            f"{wrong[0].image}: {wrong[0].reason}{more}; fix the file, or leave such images out with --skip"
+            f"{next(iter(wrong.values()))}{more}; fix the file, or leave such images out with --skip"
         )
     chosen = _chosen(data.study, data.truth.name) if data.study and not data.part[0] else 0
     return gather.gather(

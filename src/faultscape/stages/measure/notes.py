@@ -34,19 +34,46 @@ def together(notes: Sequence[tuple[str, str]]) -> list[str]:
     return [f"{', '.join(names)}: {text}" for text, names in of.items()]
 
 
+def of_truth(failures: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, str]:
+    """Return {image: why} of the failures that all of several models share, because they stem from the truth.
+
+    >>> of_truth(
+    ...     {
+    ...         "a": [("0", "its truth is damaged"), ("1", "no map was found")],
+    ...         "b": [("0", "its truth is damaged")],
+    ...     }
+    ... )
+    {'0': 'its truth is damaged'}
+    """
+    first, *others = map(dict, failures.values())
+    return {
+        image: why
+        for image, why in first.items()
+        if others and why not in MISSING and all(found.get(image) == why for found in others)
+    }
+
+
 def left_out(
     data: DataSet, measured: Mapping[str, int], failures: Mapping[str, Sequence[tuple[str, str]]]
 ) -> list[str]:
-    """Return a line for each model that lacks images, with the first of them."""
+    """Return a line for the images that all models lack because of the truth, and one for each model that
+    lacks others, with the first of them.
+    """
     notes = []
+    of_all, images = of_truth(failures), len(data.ids)
+    if of_all:
+        notes.append(
+            f"{len(of_all)} of {images} images are left out for all models (see failures.csv); the numbers"
+            f" are for the rest; left out: {shortened(sorted(of_all), most=3)}"
+        )
     for name, n in measured.items():
-        if n < len(data.ids):
-            lacking = dict(failures.get(name, ()))
+        if (count := images - n - len(of_all)) > 0:
+            lacking = {image: why for image, why in failures.get(name, ()) if image not in of_all}
             absent = sum(why in MISSING for why in lacking.values())
             what = "map" if data.models[name].has_maps else "scores"
-            left = f"{absent} have no {what}" if absent == len(data.ids) - n else "see failures.csv"
+            left = f"{absent} have no {what}" if absent == count else "see failures.csv"
             notes.append(
-                f"{name}: {len(data.ids) - n} of {len(data.ids)} images are left out ({left}); its "
+                f"{name}: {count} of {images} images are left out ({left}); its "
                 f"numbers are for the rest; left out: {shortened(sorted(lacking), most=3)}"
             )
     return notes

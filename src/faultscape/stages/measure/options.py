@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from faultscape.arguments import ClassList, GroupRule, Place, Source, Sources
+from faultscape.arguments import ClassList, GroupRule, LabelMeanings, Place, Source, Sources
 from faultscape.choices import (
     Absent,
     Connectivity,
@@ -101,12 +101,14 @@ class FileRules:
     images
         The images themselves, shown in the report.
     pattern
-        Which files are truth and what their ids are, for example {id}_gtFine_labelIds.png.
+        Which files are truth and what their ids are, for example {id}_gtFine_labelIds.png; or, if it fits no
+        file of the truth, those of the other folders: pred_{id}.png.
     ignore
         Further values that are void, besides those of the class list. Repeat it for more.
     labels
         What values of maps mean besides the class list's ids: 255=car, 255=void, several joined by commas; a
-        JSON or TOML file with a class for each value; or for Cityscapes label-ids or train-ids.
+        JSON or TOML file with a class for each value; or for Cityscapes label-ids or train-ids. With
+        --anomaly, what values of masks mean: 255=anomaly, 0=known.
     background
         The id of the class that forms no regions, unless the class list names it.
     group
@@ -125,7 +127,7 @@ class FileRules:
     images: Place | None = None
     pattern: str | None = None
     ignore: list[int] | None = None
-    labels: Place | None = None
+    labels: LabelMeanings | None = None
     background: int | None = None
     group: GroupRule | None = None
     block: int | None = None

@@ -1,53 +1,33 @@
-"""Data sets to measure: truth and the models' maps and scores, found as files, matched by id, and cut into
-shards.
+"""Data sets to measure, truth and the models' maps and scores cut into shards, and those that are a study's;
+`folders` makes those of files.
 
-Conventions: ids are the truth's, sorted; a shard is 64 of them in that order. In a study, shards are its own,
-with the images that have a truth.
+Conventions: ids are in corpus order. The shards of a study are its own, with the images that have a truth.
 """
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from faultscape import plug
-from faultscape.arguments import place_text
-from faultscape.classes.mapping import of_file, pairs_of
-from faultscape.classes.mask_folders import ask_about_void, not_meant, of_label_ids
-from faultscape.classes.palettes import coded_by_palette
-from faultscape.corpus import matches, sources
-from faultscape.corpus.groups import assign_groups
-from faultscape.errors import (
-    CorpusError,
-    LabelMapError,
-    ModelError,
-    OptionError,
-    StudyError,
-    closest,
-    counted,
-    shortened,
-)
-from faultscape.formats.scores import SCORE_ENDINGS
+from faultscape.errors import CorpusError, ModelError, StudyError, closest
 from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
 from faultscape.prediction.sources.folder import fingerprint
 from faultscape.stages.evidence import labels_gone, truth_words
 from faultscape.stages.made_sets import SetLabels, collected, held_out, labels_of_set, refuse_unfinished
 from faultscape.stages.measure.jobs import Images, Place, ShardJob, Source
-from faultscape.stages.measure.options import FileRules, Reading
+from faultscape.stages.measure.options import Reading
 from faultscape.stages.measure.scores import kept as kept_scores
 from faultscape.stages.statistics import WITH_CONFIDENCE, basis, state_of_stored
-from faultscape.study.folder import check_name
 from faultscape.study.parts import key_of, read_manifest
 from faultscape.study.settings import ModelSettings, class_settings, read_settings
 from faultscape.study.tables import label_maps, outputs, pixel_counts
 from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
 
-SHARD = 64
 SCORES = ("confidence", "doubt", "probabilities", "anomaly")
 Say = Callable[[str], None]
 SetPart = tuple[str, str]  # a set and a holdout of a study, '' for none
@@ -82,6 +62,7 @@ class DataSet:
     absent: tuple[str, ...] = ()  # models of the study without a map of the set
     line: str = ""  # the command that makes maps of the set for those of them that are not folders
     earlier: bool = False  # named by an earlier command, not by this one
+    notes: tuple[str, ...] = ()  # about its files
 
     @property
     def study(self) -> Path | None:
@@ -95,149 +76,6 @@ class DataSet:
         sizes = [list(size) for _, (low, high) in spans for size in self.sizes[low:high]]
         labels = [label for _, (low, high) in spans for label in self.labels[low:high]]
         return Images(ids, sizes, [number for number, (low, high) in spans for _ in range(low, high)], labels)
-
-
-def of_files(
-    name: str,
-    truth: str,
-    models: Mapping[str, str],
-    scores: Mapping[str, Mapping[str, str]],
-    classes: Classes | None,
-    *,
-    rules: FileRules,
-    regions: str,
-    say: Say,
-) -> DataSet:
-    """Return the data set of a folder of truth and folders of maps and scores; ``scores`` is {kind: {NAME:
-    folder}}.
-
-    Errors: CorpusError if no files are found or match, ModelError if scores are given for a model without
-    maps, LabelMapError for maps whose values may mean two things.
-    """
-    pattern, ignore = rules.pattern, tuple(rules.ignore or ())
-    found = sources.find([truth], endings=sources.MAP_ENDINGS, strip=False, pattern=pattern, say=say)
-    found = matches.one_kind(found, say)
-    suffix = "" if pattern else sources.common_suffix([f.id for f in found])
-    files = {f.id.removesuffix(suffix): f.path for f in found}
-    ids = tuple(sorted(files))
-    only = dict(scores.get("anomaly", {}))
-    given = of_file(place_text(rules.labels), classes, None) if classes else {}
-    noted: dict[str, list[str]] = {}
-
-    matched: dict[str, dict[str, str]] = {}
-    for model, source in models.items():
-        check_name(model)
-        path = Path(source)
-        if path.suffix.lower() == ".onnx":
-            raise ModelError(
-                f"{model}={source}: measure takes folders of label maps; run the network with "
-                "`faultscape predict` first"
-            )
-        if not path.exists():
-            raise ModelError(f"{model}={source}: there is no such folder")
-        maps = path / "labels" if (path / "labels").is_dir() else path
-        matched[model] = _matched(model, maps, ids, sources.MAP_ENDINGS, say)
-    folders = {truth: [*files.values()]}
-    folders |= {f"{model}={models[model]}": [*found.values()] for model, found in matched.items()}
-    pairs = pairs_of(place_text(rules.labels) or "") if given else {}
-    elsewhere = not_meant(folders, classes, given, pairs) if classes and regions != "given" else {}
-    asked: dict[str, str] = {}
-
-    def reading(where: str) -> dict[str, str]:
-        """Return what the values of one folder mean; a question is kept in ``asked``."""
-        if classes is None:
-            return {}
-        of = folders[where]
-        labels, note = (given, "") if given else of_label_ids(where, classes, of)
-        if note:
-            noted.setdefault(note, []).append(where)
-        for value, class_ in elsewhere.get(where, {}).items():
-            # void of the class list stays void in a mapping that lacks it
-            labels = {other: name for other, name in labels.items() if other != value}
-            note = (
-                f"--labels {value}={class_} is not used, because these maps hold {class_!r} as its own value"
-            )
-            noted.setdefault(f"{note} beside {value}", []).append(where)
-        if regions != "given":
-            if not given:
-                coded_by_palette(of, classes, labels)
-            known = {*map(int, given), *ignore}
-            try:
-                ask_about_void(where, of, classes, labels, known=known, if_void="--ignore {}")
-            except LabelMapError as question:
-                asked[where] = str(question)
-        return labels
-
-    of_truth = Source(truth, reading(truth), [files[i] for i in ids], given=bool(given))
-    out: dict[str, Source] = {}
-    for model, source in models.items():
-        labels = reading(f"{model}={source}")
-        out[model] = Source(source, labels, [matched[model].get(i) for i in ids], given=bool(given))
-    if asked:
-        first, *others = asked
-        also = f" (likewise {', '.join(others)}, for which the answer counts too)" if others else ""
-        raise LabelMapError(f"{first}{also}: {asked[first].removeprefix(f'{first}: ')}")
-    for kind, named in scores.items():
-        for model, source in named.items():
-            if kind != "anomaly" and model not in models:
-                known = ", ".join(models) or "none"
-                raise ModelError(
-                    f"--{kind} {model}={source}: no model has this name; models with maps are {known}"
-                )
-            if not Path(source).exists():
-                raise ModelError(f"--{kind} {model}={source}: there is no such folder")
-            found_scores = _matched(model, source, ids, SCORE_ENDINGS, say)
-            known_so_far = out.get(check_name(model), Source(source))
-            out[model] = replace(
-                known_so_far, scores={**known_so_far.scores, kind: [found_scores.get(i) for i in ids]}
-            )
-    if not out:
-        raise ModelError("no model given; give NAME=MAPS, or --anomaly NAME=SCORES")
-    if only and models:
-        raise OptionError(
-            "--anomaly scores need masks of 0, 1 and 255, maps need classes; measure them separately, or "
-            "as two data sets"
-        )
-    of_group = assign_groups(ids, rules.group, rules.block)
-    together = _if_any([of_group.get(i, "") for i in ids])
-    shards = {
-        number: (low, min(low + SHARD, len(ids))) for number, low in enumerate(range(0, len(ids), SHARD))
-    }
-    images = place_text(rules.images)
-    pictures = matches.match(images, ids, endings=sources.IMAGE_ENDINGS, say=say) if images else {}
-    for note, places in noted.items():
-        say(f"note: {', '.join(places)}: {note}")
-    known = classes or Classes(
-        ("region",), (next(i for i in range(65535) if i not in ignore),), ((128, 0, 0),), ignore
-    )
-    return DataSet(
-        check_name(name, "data set"),
-        ids,
-        shards,
-        of_truth,
-        out,
-        known,
-        classes is not None,
-        pictures,
-        together=together,
-    )
-
-
-def _matched(
-    model: str, source: str | os.PathLike[str], ids: Sequence[str], endings: frozenset[str], say: Say
-) -> dict[str, str]:
-    """Return {image id: file} for a model's files of maps or scores, and report those without a truth."""
-    found = sources.find([source], endings=endings, strip=False, say=say)
-    matched = matches.fit(os.fspath(source), found, ids, say=say)
-    kind, used = matches.one_kind(found, lambda _: None), {*matched.values()}
-    names = {f.id for f in kind}
-    if alone := sorted(names - {f.id for f in kind if f.path in used}):
-        what = counted(len(alone), "file has", "files have")
-        say(
-            f"note: {model}: {what} no truth, of {len(names)} in {source}, and "
-            f"{'is' if len(alone) == 1 else 'are'} not measured: {shortened(alone, most=3)}"
-        )
-    return matched
 
 
 def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataSet:
@@ -347,7 +185,7 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
         pictures,
         tuple(sizes),
         keys,
-        _if_any(together),
+        if_any(together),
         tuple(tie_keys),
         part=(set_, holdout),
         labels=tuple(labels) if set_ else (),
@@ -420,7 +258,8 @@ def _meanings(labels: Mapping[str, str], classes: Classes) -> dict[str, str]:
     return {value: name if name in classes.names else "void" for value, name in labels.items()}
 
 
-def _if_any(groups: list[str]) -> tuple[str, ...]:
+def if_any(groups: list[str]) -> tuple[str, ...]:
+    """Return the groups of images; () if none has one."""
     return tuple(groups) if any(groups) else ()
 
 

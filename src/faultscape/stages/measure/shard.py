@@ -93,12 +93,12 @@ def of_image(
     """Return the statistics of one image, with those of custom ``metrics`` and those made on request
     (``also``), and its confusion matrix; a FaultscapeError says what is wrong with the image.
     """
-    where, definitions = source.files[k] if source.files else job.images.ids[k], job.definitions
+    definitions = job.definitions
     if truth.shape != label_map.shape and job.resize_maps:
         label_map = nearest(label_map, (truth.shape[1], truth.shape[0]))
     if truth.shape != label_map.shape:
         raise LabelMapError(
-            f"{where}: is {label_map.shape[1]} x {label_map.shape[0]} pixels and its truth {truth.shape[1]} x"
+            f"its map is {label_map.shape[1]} x {label_map.shape[0]} pixels, its truth {truth.shape[1]} x"
             f" {truth.shape[0]}; give maps of the truth's size, or --resize-maps"
         )
     if definitions.regions == "given":
@@ -133,8 +133,8 @@ def scores_of(
         values = read_scores(path, scale=job.score_scale, check=kind == "confidence")
     if values.shape[-2:] != shape:
         raise MetricError(
-            f"{path}: is {values.shape[-1]} x {values.shape[-2]} pixels, the truth {shape[1]} x "
-            f"{shape[0]}; give scores of that size"
+            f"its scores ({kind}) are {values.shape[-1]} x {values.shape[-2]} pixels, the truth {shape[1]} x"
+            f" {shape[0]}; give scores of that size"
         )
     if kind == "confidence" and (values.min() < 0 or values.max() > 1):
         raise MetricError(

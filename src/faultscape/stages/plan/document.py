@@ -67,6 +67,13 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
             and _left_open(root, drawn.name, recommended["question"])
         ):
             recommended = advice.further(recommended, looked.pools[drawn.selector], drawn)
+        if recommended and recommended["verb"] == "select" and truth in known:
+            new, labelled = facts.labelled_already(
+                root, settings, models, recommended, truth, engine=engine, workers=workers
+            )
+            if labelled:
+                recommended["new"] = new
+                recommended["labelled"] = labelled
         plan = LabelPlan(
             models=models,
             task=settings.task,

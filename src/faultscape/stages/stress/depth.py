@@ -32,7 +32,7 @@ def depth_files(root: Path, folder: str | None, base: Base) -> dict[str, tuple[s
             of = match(folder, [image.id for image in base.images], endings=frozenset(DEPTH_ENDINGS))
             found = {id_: os.path.abspath(place) for id_, place in of.items()}
         except CorpusError as error:
-            raise CorpusError(f"--depth {str(error).removesuffix(', or give --pattern')}") from None
+            raise CorpusError(f"--depth {str(error).partition(', or give --pattern')[0]}") from None
         for image in base.images:  # before anything is made
             if image.id in found:
                 check_depth(found[image.id], (image.height, image.width))

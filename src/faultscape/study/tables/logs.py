@@ -82,11 +82,12 @@ def failures_of_model(root: Path, model: str) -> list[Failure]:
 def _model_of(stage: str, name: str) -> str:
     """Return the model that a row is about; '' if none.
 
-    >>> _model_of("predict", "unet"), _model_of("measure", "labels/unet"), _model_of("label", "unet")
+    >>> _model_of("predict", "unet"), _model_of("measure", "labels/unet"), _model_of("measure", "labels")
     ('unet', 'unet', '')
     """
-    if stage in _BEFORE_MODEL:
-        return name.rpartition("/")[2]
+    if stage in _BEFORE_MODEL:  # the name has a truth, a data set or a method, and a model unless it has none
+        _, slash, model = name.rpartition("/")
+        return model if slash else ""
     return name if stage in _OF_MODELS else ""
 
 
@@ -98,7 +99,7 @@ def rename_rows(root: Path, names: Mapping[str, str | None]) -> None:
     def now(stage: str, name: str) -> str | None:
         if stage in _BEFORE_MODEL:
             first, slash, model = name.rpartition("/")
-            after = names.get(model, model)
+            after = names.get(model, model) if slash else model
             return None if after is None else f"{first}{slash}{after}"
         return names.get(name, name) if stage in _OF_MODELS else name
 

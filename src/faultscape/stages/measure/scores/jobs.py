@@ -9,16 +9,20 @@ only what changed is measured again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from faultscape import plug
+from faultscape.classes.mask_folders import spread
+from faultscape.errors import FaultscapeError
+from faultscape.formats.label_maps import read_map
 from faultscape.metrics.catalogue import named
 from faultscape.metrics.definitions import Definitions
 from faultscape.prediction.sources.folder import fingerprint
 from faultscape.stages import fill
-from faultscape.stages.measure.jobs import ScoreJob
+from faultscape.stages.measure.jobs import ScoreJob, Source
 from faultscape.stages.measure.options import Reading
 from faultscape.stages.measure.scores import model_scores
 from faultscape.stages.measure.scores.summary import Scored
@@ -159,15 +163,31 @@ def _notes(job: ScoreJob, found: model_scores.Found) -> list[tuple[str, str]]:
                 ),
             )
         )
-    if have and (why := str(found["undefined"])):
-        notes.append(
-            (
-                name,
-                (
-                    why
-                    if kind == "anomaly"
-                    else why.replace("anomalous", "incorrect").replace("known", "correct")
-                ),
-            )
-        )
+    why = str(found["undefined"]) if have else ""
+    if why and kind != "anomaly":
+        notes.append((name, why.replace("anomalous", "incorrect").replace("known", "correct")))
+    if kind == "anomaly" and have and (unusual := _unusual_masks(why, found, job.truth)):
+        notes.append((name, unusual))
     return notes
+
+
+def _unusual_masks(why: str, found: model_scores.Found, truth: Source) -> str:
+    """Return what masks hold, how it is read, and how to read it in another way, if they have no anomaly, or
+    more anomalous than known pixels though nobody said what values mean; '' for others.
+    """
+    anomalous, known = (int(found[key].sum(dtype=np.int64)) for key in ("anomalous", "known"))
+    if not why and (anomalous <= known or truth.given):
+        return ""
+    held = set[int]()
+    for file in spread([path for path in truth.paths if path]):
+        with suppress(FaultscapeError):  # reported where all are read
+            held.update(np.unique(read_map(file)).tolist())
+    meanings = truth.labels or {"0": "known", "1": "anomaly", "255": "void"}
+    meant = ", ".join(f"{value} ({meanings.get(str(value), 'void')})" for value in sorted(held))
+    void = [value for value in sorted(held) if meanings.get(str(value), "void") == "void"]
+    other = "0=anomaly,1=known" if anomalous else f"{void[-1]}=anomaly" if void else ""
+    return (
+        f"{why or f'{100 * anomalous / (anomalous + known):.3g} % of the pixels are anomalous'}; the masks"
+        f" hold {meant}, where 0 (known), 1 (anomaly) and 255 (void) are expected"
+        f"{f'; if that is wrong, give --labels {other}' if other else ''}"
+    )

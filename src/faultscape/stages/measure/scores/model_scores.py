@@ -19,6 +19,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from faultscape.classes.class_lists import table
 from faultscape.errors import FaultscapeError, MetricError, StudyError
 from faultscape.formats.guard import UNREADABLE
 from faultscape.formats.label_maps import read_map
@@ -34,6 +35,7 @@ from faultscape.metrics.scores import bootstrap, counts, other_curves
 from faultscape.metrics.scores.detection import detection
 from faultscape.metrics.scores.quantile_curve import frame_bins, quantile_curve
 from faultscape.metrics.scores.stream import Chunks, stream
+from faultscape.nouns import UNKNOWN
 from faultscape.stages.measure.jobs import ScoreJob, Source, classes_of
 from faultscape.stages.measure.shard import own_metrics, reader, scores_of
 from faultscape.stages.worker_calls import task
@@ -182,20 +184,24 @@ def score_loader(job: ScoreJob) -> Callable[[int], tuple[np.ndarray, np.ndarray,
     source = job.model
     if job.kind == "anomaly":
         rounding, masks = job.definitions.rounding, job.truth.paths
+        meanings = classes_of(job.classes)
+        places = table(meanings, job.truth.labels)
 
         def anomalies(k: int) -> tuple[np.ndarray, np.ndarray, Any] | None:
             if source.place("anomaly", k) is None or (of := masks[k]) is None:
                 return None
-            mask = read_map(of)
+            values = read_map(of)
+            mask = np.where(places[values] == len(meanings), VOID, places[values])
             score = scores_of(source, "anomaly", k, mask.shape, job)
             if score is not None and rounding:
                 score = _rounded(score, mask, np.dtype(rounding), str(source.place("anomaly", k)))
-            bad = mask[(mask > 1) & (mask != VOID)]
+            bad = values[mask == UNKNOWN]
             if len(bad):
                 raise MetricError(
-                    f"{of}: holds the value {int(bad[0])}; a mask has 0 (known), 1 (anomaly) and 255 (void)"
+                    f"{of}: holds the value {bad[0]}; a mask has 0 (known), 1 (anomaly) and 255 (void); give"
+                    f" --labels {bad[0]}=anomaly, or --ignore {bad[0]} if it is void"
                 )
-            return (score, mask, None) if score is not None else None
+            return (score, mask.astype(np.uint8), None) if score is not None else None
 
         return anomalies
     classes = classes_of(job.classes)
