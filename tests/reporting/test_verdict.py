@@ -110,7 +110,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
             "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
             (
                 "Not settled: fcn or psp (about 22 more images, 5 to 89); psp or unet (how many labels that needs "
-                "cannot be foretold)."
+                "cannot be predicted)."
             ),
             FAILING,
         ),

@@ -15,7 +15,7 @@ from faultscape.standings import FEW, Failing, Gap, Standings, labelled_words
 
 class PairNeed(NamedTuple):
     """How many labels in all two models are expected to need until they are told apart, and the range; NaN
-    where that cannot be foretold.
+    where that cannot be predicted.
     """
 
     labels: float

@@ -169,7 +169,7 @@ def _more(need: PairNeed | None, used: int) -> str:
     if need is None:
         return ""
     if math.isnan(need.labels):
-        return " (how many labels that needs cannot be foretold)"
+        return " (how many labels that needs cannot be predicted)"
     low, high = (max(int(number) - used, 0) for number in (need.low, need.high))
     middle = max(int(need.labels) - used, 0)
     if not high:

@@ -16,6 +16,7 @@ from faultscape.stages.artefact import METHOD, Again, Artefact
 from faultscape.stages.artefacts.answers import ANSWERS
 from faultscape.stages.artefacts.corpus import CORPUS
 from faultscape.stages.artefacts.discards import DISCARDS
+from faultscape.stages.artefacts.joined import JOINED
 from faultscape.stages.artefacts.labels import LABELS_OF_SELECTION
 from faultscape.stages.artefacts.maps import MAPS
 from faultscape.stages.artefacts.measures import MEASURES
@@ -40,6 +41,7 @@ ARTEFACTS = (
     PAIRS,
     DISCARDS,
     ANSWERS,
+    JOINED,
     SELECTION,
     LABELS_OF_SELECTION,
     STANDINGS,

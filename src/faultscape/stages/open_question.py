@@ -16,7 +16,7 @@ from faultscape.stages.snapshot import Snapshot
 from faultscape.standings import ENOUGH, FEW
 
 _STEP = 10  # images; numbers of more images are rounded up to it
-_UNFORETOLD = 50  # more images where their number cannot be foretold, as `plan` advises
+_UNFORETOLD = 50  # more images where their number cannot be predicted, as `plan` advises
 
 
 def more_images(snapshot: Snapshot, name: str) -> int:

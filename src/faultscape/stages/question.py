@@ -23,7 +23,7 @@ def chosen_for(snapshot: Snapshot) -> set[str]:
 
 
 def asked_in_a_terminal() -> Question:
-    """Ask which question somebody has; where nobody can be asked, which model is better."""
+    """Ask which question to answer; where nobody can be asked, which model is better."""
     there = [stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.__stdout__)]
     if not all(there):
         return "order"

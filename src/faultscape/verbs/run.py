@@ -81,7 +81,7 @@ def run(
         The labels that count; default: labels, or the only ones.
     goal
         order (which model is better), best (which one is best) or failures (where they fail: the duels of Yan
-        et al.); by default a terminal asks, and elsewhere it is order. A study that has chosen images goes on
+        et al.); by default a terminal asks, and elsewhere it is order. A study that has chosen images continues
         with them.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
@@ -292,10 +292,11 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
                 several = len(snapshot.selections) > 1
                 done.append(f"{name} ({question}): {table!r}" if several else repr(table))
             else:
-                done.append(
-                    f"standings of {name}: there are several truths ({', '.join(snapshot.truths)}); choose"
-                    " one with --truth NAME"
+                merge = "".join(
+                    f"`{node.line}` merges them, or " for node in _undone(Path(study), "joined labels")
                 )
+                several = f"there are several truths ({', '.join(snapshot.truths)})"
+                done.append(f"standings of {name}: {several}; {merge}choose one with --truth NAME")
     return done
 
 
