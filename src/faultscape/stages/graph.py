@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
+from faultscape.stages.annotator_truths import JOINED
 from faultscape.stages.artefact import METHOD, Again, Artefact
 from faultscape.stages.artefacts.answers import ANSWERS
 from faultscape.stages.artefacts.corpus import CORPUS
 from faultscape.stages.artefacts.discards import DISCARDS
-from faultscape.stages.artefacts.joined import JOINED
 from faultscape.stages.artefacts.labels import LABELS_OF_SELECTION
 from faultscape.stages.artefacts.maps import MAPS
 from faultscape.stages.artefacts.measures import MEASURES
@@ -81,6 +82,15 @@ def nodes(snapshot: Snapshot) -> tuple[Node, ...]:
     return tuple(
         node(snapshot, artefact, name) for artefact in ARTEFACTS for name in artefact.instances(snapshot)
     )
+
+
+def undone(root: Path, artefact: str) -> list[Node]:
+    """Return what must be made of one kind of artefact, given the study now."""
+    return [
+        node
+        for node in nodes(Snapshot(root))
+        if node.artefact == artefact and node.state != "done" and node.line
+    ]
 
 
 def node(snapshot: Snapshot, artefact: Artefact, name: str = "") -> Node:

@@ -12,7 +12,7 @@ from pathlib import Path
 from faultscape.errors import counted
 from faultscape.nouns import KEPT_OUT, Slots
 from faultscape.stages.artefacts import selection
-from faultscape.stages.artefacts.undecided import standings_now
+from faultscape.stages.open_selections import standings_now
 from faultscape.stages.snapshot import Snapshot
 from faultscape.standings import ENOUGH, FEW
 from faultscape.study.tables import selections

@@ -6,14 +6,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from faultscape.arguments import ClassList, Place, Source, needed_text, place_text
 from faultscape.choices import Question, Task
 from faultscape.verbs.status import Status
-
-if TYPE_CHECKING:
-    from faultscape.stages.graph import Node
 
 
 @dataclass(frozen=True)
@@ -81,13 +78,14 @@ def run(
         The labels that count; default: labels, or the only ones.
     goal
         order (which model is better), best (which one is best) or failures (where they fail: the duels of Yan
-        et al.); by default a terminal asks, and elsewhere it is order. A study that has chosen images continues
-        with them.
+        et al.); by default a terminal asks, elsewhere it is order. A study with chosen images continues with
+        them.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
     from faultscape.errors import OptionError, closest
     from faultscape.stages.evidence import choose_truth, truths
+    from faultscape.stages.graph import undone
     from faultscape.stages.question import QUESTIONS
     from faultscape.stages.unranked_study import why_not_ranked
     from faultscape.verbs.status import status
@@ -102,7 +100,7 @@ def run(
     if truth is not None and truths(root):
         choose_truth(root, truth)  # otherwise an unknown name would silently rank nothing
     done += _collected_and_predicted(study, given, engine, task=task, classes=classes, size=size)
-    if _undone(root, "pairs"):
+    if undone(root, "pairs"):
         from faultscape.verbs.compare import compare
 
         done.append(repr(compare(study, engine=engine)))
@@ -120,18 +118,6 @@ def run(
         done += _ranked(study, truth, engine)
     done += _made_again(study, engine)
     return Ran(tuple(done), status(study), why_not_ranked(study))
-
-
-def _undone(root: Path, artefact: str) -> list[Node]:
-    """Return what must be made of one kind of artefact, given the study now."""
-    from faultscape.stages.graph import nodes
-    from faultscape.stages.snapshot import Snapshot
-
-    return [
-        node
-        for node in nodes(Snapshot(root))
-        if node.artefact == artefact and node.state != "done" and node.line
-    ]
 
 
 def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: str, **about: Any) -> list[str]:
@@ -174,11 +160,12 @@ def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: st
 def _stressed_again(study: str, engine: str) -> list[str]:
     """Remake the stale and missing made sets, each once, and sets made from these afterwards."""
     from faultscape.stages.given_options import call_again
+    from faultscape.stages.graph import undone
     from faultscape.stages.snapshot import Snapshot
     from faultscape.verbs import stress
 
     root, made = Path(study), dict[str, str]()
-    while todo := next((node.name for node in _undone(root, "sets") if node.name not in made), ""):
+    while todo := next((node.name for node in undone(root, "sets") if node.name not in made), ""):
         about = Snapshot(root).stress.sets[todo]
         made[todo] = repr(call_again(getattr(stress, about.kind), study, about.line, engine=engine))
     return list(made.values())
@@ -229,13 +216,14 @@ def _duelled(study: str, asked: dict[str, Any], engine: str, *, wanted: bool) ->
     from faultscape.stages.artefacts.selection import can_grow, options_again
     from faultscape.stages.evidence import labelled_among
     from faultscape.stages.given_options import call_again
+    from faultscape.stages.graph import undone
     from faultscape.stages.snapshot import Snapshot
     from faultscape.study.tables.selections import MAIN
     from faultscape.terminal_lines import option_words
     from faultscape.verbs.select import select
 
     snapshot = Snapshot(Path(study))
-    undone = [node for node in _undone(Path(study), "selection") if node.name in ("", MAIN)]
+    undone = [node for node in undone(Path(study), "selection") if node.name in ("", MAIN)]
     if not undone and not asked and (MAIN in snapshot.selections or not wanted):
         return []
     if undone and undone[0].name and not can_grow(snapshot, MAIN):
@@ -267,11 +255,12 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
     from faultscape.stages.artefacts import labels, selection, standings
     from faultscape.stages.evidence import find_truth
     from faultscape.stages.given_options import call_again
+    from faultscape.stages.graph import undone
     from faultscape.stages.snapshot import Snapshot
     from faultscape.verbs.rank import rank
 
     done, snapshot = [], Snapshot(Path(study))
-    names = [node.name for node in _undone(Path(study), "standings")]
+    names = [node.name for node in undone(Path(study), "standings")]
     for name in selection.in_order(snapshot):
         slots = snapshot.selections[name][0]
         held = standings.provenance(snapshot, name)
@@ -293,7 +282,7 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
                 done.append(f"{name} ({question}): {table!r}" if several else repr(table))
             else:
                 merge = "".join(
-                    f"`{node.line}` merges them, or " for node in _undone(Path(study), "joined labels")
+                    f"`{node.line}` merges them, or " for node in undone(Path(study), "joined labels")
                 )
                 several = f"there are several truths ({', '.join(snapshot.truths)})"
                 done.append(f"standings of {name}: {several}; {merge}choose one with --truth NAME")
@@ -304,6 +293,7 @@ def _made_again(study: str, engine: str) -> list[str]:
     """Measure, plan and report again what is stale, with the options given before."""
     from faultscape.stages.artefacts import measures, plan, reliability, report
     from faultscape.stages.given_options import call_again
+    from faultscape.stages.graph import undone
     from faultscape.stages.snapshot import Snapshot
     from faultscape.verbs import measure
     from faultscape.verbs import plan as plan_verb
@@ -311,17 +301,17 @@ def _made_again(study: str, engine: str) -> list[str]:
     from faultscape.verbs import report as report_verb
 
     root, done = Path(study), []
-    if _undone(root, "measures"):
+    if undone(root, "measures"):
         done.append(
             repr(call_again(measure.measure, study, measures.again(Snapshot(root)).options, engine=engine))
         )
-    if _undone(root, "plan"):
+    if undone(root, "plan"):
         call_again(plan_verb.plan, study, plan.again(Snapshot(root)).options, engine=engine)
         done.append(f"{root / 'plan.json'}: planned again; `faultscape plan {shlex.quote(study)}` prints it")
-    if _undone(root, "reliability"):
+    if undone(root, "reliability"):
         given = reliability.again(Snapshot(root)).options
         done.append(repr(call_again(reliability_verb.reliability, study, given, engine=engine)))
-    pages = {node.name: report.again(Snapshot(root), node.name).options for node in _undone(root, "report")}
+    pages = {node.name: report.again(Snapshot(root), node.name).options for node in undone(root, "report")}
     return done + [
         repr(call_again(report_verb.report, study, given, selection=name)) for name, given in pages.items()
     ]
