@@ -349,6 +349,8 @@ def _not_ranked(study: str) -> str:
         return ""
     for name in selection.in_order(snapshot):
         stale = node(snapshot, selection.SELECTION, name)
+        if set(snapshot.selections[name][0].models) < set(snapshot.models):
+            continue  # nothing failed: the next line draws for the added models too
         if stale.line and not labels.is_short(snapshot, name) and not selection.is_rankable(snapshot, name):
             return (
                 f"no model was ranked: selection {name} is stale ({', '.join(stale.why)}); choose again with"
