@@ -88,8 +88,8 @@ def run(
         The labels that count; default: labels, or the only ones.
     goal
         order (which model is better), best (which one is best) or failures (where they fail: the duels of Yan
-        et al.); by default a terminal asks, and elsewhere it is order. A study that has chosen images continues
-        with them.
+        et al.); by default a terminal asks, and elsewhere it is order. A study that has chosen images
+        continues with them.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
