@@ -14,9 +14,9 @@ from typing import Literal
 
 from faultscape.stages.artefact import METHOD, Again, Artefact
 from faultscape.stages.artefacts.answers import ANSWERS
+from faultscape.stages.artefacts.consensus import JOINED
 from faultscape.stages.artefacts.corpus import CORPUS
 from faultscape.stages.artefacts.discards import DISCARDS
-from faultscape.stages.artefacts.joined import JOINED
 from faultscape.stages.artefacts.labels import LABELS_OF_SELECTION
 from faultscape.stages.artefacts.maps import MAPS
 from faultscape.stages.artefacts.measures import MEASURES
