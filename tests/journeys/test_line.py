@@ -109,7 +109,7 @@ def test_run_goes_up_to_the_labels_and_later_on_from_them(corpus: made.Corpus, t
     )
     assert ran.status.next == f"faultscape label export {study} to-label/ --format png"
     assert repr(ran.status).endswith(
-        f"\nnext: {ran.status.next}  (about 4 hours of labelling)\nor:   faultscape label serve {study}"
+        f"\nnext: {ran.status.next}  # about 4 hours of labelling\nor:   faultscape label serve {study}"
     )
     assert not (study / "standings.json").exists()
     fs.label.import_(str(study), str(corpus.truth))

@@ -279,5 +279,5 @@ def test_what_is_next_is_printed_last_with_its_hours() -> None:
     found = of(standings={"main": duels()}, work=Work("faultscape label export s to-label/", 30.0))
     assert (
         repr(found).splitlines()[-1]
-        == "next: faultscape label export s to-label/  (about 30 hours of labelling)"
+        == "next: faultscape label export s to-label/  # about 30 hours of labelling"
     )

@@ -105,6 +105,7 @@ EXAMPLES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("run",): (
         "faultscape run study images/ unet=maps/unet/ fcn=maps/fcn/ --classes voc",
         "faultscape run study",
+        "faultscape run study --goal failures",
     ),
     ("status",): ("faultscape status study", "faultscape status study --json"),
     ("show",): ("faultscape show study/corpus.parquet --rows 5", "faultscape show study --images"),

@@ -59,15 +59,15 @@ NOTHING = Verdict((), False, "", ())
 
 
 def hours_words(hours: float | None) -> str:
-    """Return the hours of labelling that a command asks for, to be put behind it; '' for none.
+    """Return the hours of labelling that a command asks for, as a comment behind it; '' for none.
 
     >>> hours_words(None), hours_words(0.2), hours_words(30.0)
-    ('', '  (about 12 minutes of labelling)', '  (about 30 hours of labelling)')
+    ('', '  # about 12 minutes of labelling', '  # about 30 hours of labelling')
     """
     if hours is None:
         return ""
     time = counted(round(60 * hours), "minute") if hours < 2 else counted(round(hours), "hour")
-    return f"  (about {time} of labelling)"
+    return f"  # about {time} of labelling"
 
 
 def nothing_said(

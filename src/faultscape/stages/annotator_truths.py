@@ -12,7 +12,7 @@ from faultscape.stages.evidence import LABELS
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.joined_truths import Joined, read_joined
+from faultscape.study.tables.consensus import Joined, read_joined
 from faultscape.terminal_lines import option_words
 
 

@@ -32,8 +32,8 @@ from faultscape.study.lock import writing
 from faultscape.study.parts import read_manifest
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
+from faultscape.study.tables.consensus import Joined, keep_joined
 from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
-from faultscape.study.tables.joined_truths import Joined, keep_joined
 from faultscape.study.tables.logs import log, replace_failures
 
 

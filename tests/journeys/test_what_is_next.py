@@ -1,0 +1,142 @@
+"""What is next where masks of several people are there, where no image is left to draw, where questions were
+answered already, and where only images chosen for what models predict are ranked.
+"""
+
+from __future__ import annotations
+
+import csv
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+import faultscape as fs
+import made
+import made_answers
+from faultscape.cli import main
+from faultscape.study.tables import label_maps
+from undoing import FEW, chosen
+
+
+def typed(line: str) -> None:
+    assert main(shlex.split(line)[1:]) == 0, line
+
+
+class Annotators:
+    """A study of label maps for which people draw masks."""
+
+    def __init__(self, corpus: made.Corpus, folder: Path) -> None:
+        self.corpus, self.folder, self.study = corpus, folder, chosen(corpus, folder / "study")
+
+    def draw(self, who: str, images: list[str]) -> None:
+        masks = self.folder / f"masks-of-{who}"
+        for image in images:
+            target = masks / f"{image}.png"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(self.corpus.truth / f"{image}.png", target)
+        fs.label.import_(self.study, masks, truth=f"labels-{who}")
+
+    def next(self) -> str:
+        return fs.status(self.study).next.replace(self.study, "STUDY")
+
+
+@pytest.fixture
+def people(corpus: made.Corpus, tmp_path: Path) -> Annotators:
+    return Annotators(corpus, tmp_path)
+
+
+def test_masks_of_two_annotators_are_merged_and_merged_again_when_they_change(people: Annotators) -> None:
+    images = list(people.corpus.ids)
+    people.draw("ann", images[:2])
+    assert people.next().startswith("faultscape rank STUDY --truth labels-ann")  # the only truth
+    people.draw("bob", images[1:3])
+    merge = "faultscape label consensus STUDY --of labels-ann --of labels-bob"
+    assert people.next() == f"{merge} --least 1"
+    assert any(
+        f"{merge} --least 1` merges them" in line.replace(people.study, "STUDY")
+        for line in fs.run(people.study).done
+    )
+    typed(fs.status(people.study).next)
+    merged = label_maps.truth(Path(people.study), "labels")
+    held = {row.id for shard in (0, 1) for row in label_maps.read_stored(merged, shard)}
+    assert held == set(images[:3])  # no label of one person alone is wasted
+    assert not people.next().startswith("faultscape label consensus")
+    people.draw("ann", images[3:4])
+    assert people.next() == f"{merge} --least 1"
+    typed(fs.status(people.study).next)
+    people.draw("eve", images[4:5])
+    assert people.next() == f"{merge} --of labels-eve --least 1"
+
+
+def test_who_was_left_out_of_a_merger_is_not_asked_for_again(people: Annotators) -> None:
+    images = list(people.corpus.ids)
+    for who in ("ann", "bob", "eve"):
+        people.draw(who, images[:3])
+    fs.label.consensus(people.study, of=["labels-ann", "labels-bob"])
+    assert not people.next().startswith("faultscape label consensus")
+    people.draw("eve", images[3:4])
+    assert not people.next().startswith("faultscape label consensus")
+    people.draw("bob", images[3:4])
+    assert people.next() == "faultscape label consensus STUDY --of labels-ann --of labels-bob"
+    fs.label.remove(people.study, all_=True, truth="labels-bob")
+    assert not people.next().startswith("faultscape label consensus")  # nothing is left to merge
+
+
+def test_where_no_image_is_left_to_draw_nothing_asks_for_more(tmp_path: Path) -> None:
+    it = made_answers.study(tmp_path / "made", images=24, errors=(0.1, 0.2))
+    drawn = fs.select(it.study, goal="order", budget=20).images
+    assert len(drawn) < 10  # the models agree on all others
+    made_answers.import_labels(it)
+    state = fs.run(it.study, engine="local").status
+    assert (state.next, state.more) == ("", "")
+
+
+def test_a_file_of_questions_that_is_filled_in_is_not_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    it = made_answers.study(tmp_path / "made", images=40)
+    fs.select(it.study, goal="order", budget=10)
+    names = []
+    for _ in range(2):
+        line = fs.status(it.study).next
+        typed(line)
+        names.append(shlex.split(line)[4])
+        with Path(names[-1]).open(newline="") as file:
+            rows = [{**row, "annotator": "ann", "answer": "yes"} for row in csv.DictReader(file)]
+        with Path(names[-1]).open("w", newline="") as file:
+            table = csv.DictWriter(file, list(rows[0]))
+            table.writeheader()
+            table.writerows(rows)
+        fs.label.import_(it.study, names[-1])
+        fs.rank(it.study, selection="order", **FEW)
+        fs.select(it.study, as_="order", more=5)
+    assert names[0] == "questions-order.csv"
+    assert names[1] not in ("", names[0])
+
+
+def test_after_the_images_that_show_failures_the_next_line_draws_some_that_show_which_is_better(
+    tmp_path: Path,
+) -> None:
+    it = made_answers.study(tmp_path / "made", images=60)
+    made_answers.import_labels(it)
+    state = fs.run(it.study, goal="failures", engine="local").status
+    assert state.more == f"faultscape select {it.study} --goal order --budget 20"
+    assert not fs.verdict(it.study).decided
+    typed(state.more)
+    state = fs.run(it.study, engine="local").status
+    assert state.more == ""
+
+
+def test_a_model_added_to_a_ranked_study_is_no_error_and_the_next_lines_rank_it(tmp_path: Path) -> None:
+    it = made_answers.study(tmp_path / "made", images=60)
+    made_answers.import_labels(it)
+    fs.run(it.study, engine="local")
+    new = tmp_path / "new.csv"
+    new.write_text(Path(it.tables["model-2"]).read_text().replace("cat", "dog"))
+    assert main(["run", it.study, f"new={new}", "--engine", "local"]) == 0
+    assert fs.status(it.study).next == f"faultscape select {it.study} --goal order --budget 20 --replace"
+    while line := fs.verdict(it.study).next:
+        typed(line)
+    assert "new" in fs.rank(it.study, selection="order", **FEW).models
