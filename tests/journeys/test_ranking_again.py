@@ -14,7 +14,7 @@ import faultscape as fs
 import made
 
 ALWAYS = {"models", "labels", "matrices", "rankings", "stability", "definitions", "provenance"}
-ALLOWED = {"notes"}
+ALLOWED = {"notes", "details", "failing"}
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +181,7 @@ def test_standings_hold_exactly_their_keys(corpus: made.Corpus, study: Path) -> 
             *intervals,
             "tied_for_best",
             "best_set",
+            "gaps",
             "speaks_of",
             *more,
         }

@@ -1,6 +1,6 @@
 """Standings as JSON and back: 12 significant digits, null for what is undefined, one order of keys.
 
-Conventions: the keys are those of ``Standings``; against, benchmark and parents only if they are not empty.
+Conventions: the keys are those of ``Standings``; those of ``_WHEN_THERE`` only if they are not empty.
 NaN and infinity become null, whole-number ranks stay integers.
 ``from_json(to_json(s))`` has the same JSON as ``s``.
 """
