@@ -1,11 +1,11 @@
 """How much each person's answers count if they are weighted by how likely they are right.
 
-Conventions: answers are columns (see ``vote_columns``). The weight of a person who is right with probability p
-is log(p / (1 - p)): with two classes and people who err independently, the class with the larger sum of weights
-is the likelier one. p is `estimated_accuracy`, Dawid and Skene's one-coin model, and taken for no less than
-1/2, where the weight is 0 (a person is left out, never turned round), and for no more than ``MOST``, since an
-estimate may be 5 to 10 points off. A person whose accuracy cannot be estimated counts like the mean of those
-whose accuracy can; if nobody's can, all count the same.
+Conventions: answers are columns (see ``vote_columns``). The weight of a person who is right with
+probability p is log(p / (1 - p)): with two classes and people who err independently, the class with the
+larger sum of weights is the likelier one. p is `estimated_accuracy`, Dawid and Skene's one-coin model, and
+taken for no less than 1/2, where the weight is 0 (a person is left out, never turned round), and for no
+more than ``MOST``, since an estimate may be 5 to 10 points off. A person whose accuracy cannot be estimated
+counts like the mean of those whose accuracy can; if nobody's can, all count the same.
 Source: Nitzan and Paroush 1982 (the weights); Dawid and Skene 1979 (the model). The bounds are ours.
 """
 
@@ -23,7 +23,7 @@ MOST = 0.95
 
 @dataclass(frozen=True, eq=False)
 class AnswerWeights:
-    """The weight of each person (A,), and the estimated accuracy (A,) that it follows from, NaN if unknown."""
+    """The weight of each person (A,), and the estimated accuracy (A,) that it comes from, NaN if unknown."""
 
     weight: np.ndarray
     accuracy: np.ndarray

@@ -1,38 +1,38 @@
 """Signs that a person answers without looking: like chance, always one side or answer, or too fast.
 
 Conventions: answers are columns (see ``vote_columns``). Each test asks whether a careful person could have
-answered so, and its p-value is multiplied by the number of tests of all people (Bonferroni, without tests that
-could find nothing: Tarone 1990), so that at most 5 % of all campaigns of careful people mark anyone. A mark needs more than a small
-p-value, namely a habit that matters: a slight preference for a side is none. Where even the worst answers
-could not lower a p-value far enough, it is NaN: there are too few answers, which is no good sign either.
+answered so, and its p-value is multiplied by the number of tests of all people (Bonferroni, without tests
+that could find nothing: Tarone 1990), so that at most 5 % of all campaigns of careful people mark anyone. A
+mark needs more than a small p-value, namely a habit that matters: a slight preference for a side is not
+one. Where even the worst answers could not lower a p-value far enough, it is NaN: there are too few
+answers, which is not a good sign either.
 
-* Like chance: a careful person is like the others, or agrees with most of the others on two of three items or
-  more; the p-value is the larger one of the tests against both. (1) Were they one of the others, then of the
-  ``m`` answers to an item each would be equally likely to be theirs, so that theirs is among the fewer ones
-  with the share of those among the ``m``. Over items this is the sum of independent events
+* Like chance: a careful person is like the others, or agrees with most of the others on two of three items
+  or more; the p-value is the larger one of the tests against both. (1) Were they one of the others, then of
+  the ``m`` answers to an item each would be equally likely to be theirs, so that theirs is among the fewer
+  ones with the share of those among the ``m``. Over items this is the sum of independent events
   (Poisson-binomial), whose upper tail is exact. Two answers to an item cannot say which is wrong: where no
   item has more, how often a person differs is compared with how often two others differ on other items
-  (Fisher's exact test). (2) The exact binomial test of two thirds. A mark also needs that no exact test at 5 %
-  shows the person to agree with most of the others more than chance does: who is merely less often right than
-  the others is not marked.
-* Always one side: the side is random, so the left is chosen as often as the right whichever model is better.
-  The p-value is that of the exact two-sided binomial test of one half (`side_bias`), and a mark needs three of
-  four answers on one side. Questions have no sides: how often a person says yes is compared with the share of
-  yes among all answers to the same questions (Poisson-binomial, both tails), and a mark needs that nineteen of
-  twenty answers are the same.
-* Too fast: nobody compares two maps in less than ``FASTEST`` seconds, but fingers slip. The p-value is that of
-  the exact binomial test that at most one of twenty answers is faster, and a mark needs one of four.
+  (Fisher's exact test). (2) The exact binomial test of two thirds. A mark also needs that no exact test at
+  5 % shows the person to agree with most of the others more than chance does: a person who is merely less
+  often right than the others is not marked.
+* Always one side: the side is random, so the left is chosen as often as the right whichever model is
+  better. The p-value is that of the exact two-sided binomial test of one half (`side_bias`), and a mark
+  needs three of four answers on one side. Questions have no sides: how often a person says yes is compared
+  with the share of yes among all answers to the same questions (Poisson-binomial, both tails), and a mark
+  needs that nineteen of twenty answers are the same.
+* Too fast: nobody compares two maps in less than ``FASTEST`` seconds, but fingers slip. The p-value is that
+  of the exact binomial test that at most one of twenty answers is faster, and a mark needs one of four.
 
-If most people answer like chance, the tests are about who differs from them.
-Source: the tests are ours, made of standard ones (Fisher 1935). People need 0.4 s to
-press a key for a single image with or without an animal (Thorpe, Fize and Marlot 1996: median 0.445 s).
+If most people answer like chance, the tests find who differs from them.
+Source: the tests are ours, made of standard ones (Fisher 1935 for the exact test). To tell whether a single
+image shows an animal, people need 0.4 to 0.5 s until they press a key (Thorpe, Fize and Marlot 1996).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,7 +51,8 @@ _OFTEN_ONE_ANSWER = 0.95
 CHANCE, ONE_SIDE, FAST = "like chance", "always one side", "too fast"
 
 
-class CareTest(NamedTuple):
+@dataclass(frozen=True)
+class CareTest:
     """One test of one person: ``count`` of the tested answers ``of`` show the sign, the corrected p-value
     (NaN for too few answers), and whether the person is marked.
     """
@@ -62,7 +63,8 @@ class CareTest(NamedTuple):
     marked: bool
 
 
-class _Raw(NamedTuple):
+@dataclass(frozen=True)
+class _Raw:
     """A test before the correction: its p-value, the least one that so many answers allow, and whether the
     habit matters.
     """
@@ -76,9 +78,9 @@ class _Raw(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AnswerColumns:
-    """Answers: of which ``item`` (N,), by whom (``annotator`` (N,)), which of two classes (``label`` (N,); from
-    2 on for neither), in how many ``seconds`` (N,), NaN if unknown, whether for the ``first`` time (N,), and
-    for choices whether the left side was chosen (``left`` (N,): 1 or 0, 2 for neither); None for questions.
+    """Answers: of which ``item`` (N,), by whom (``annotator`` (N,)), which of two classes (``label`` (N,);
+    from 2 on for neither), in how many ``seconds`` (N,), NaN if unknown, whether for the ``first`` time (N,),
+    and for choices whether the left was chosen (``left`` (N,): 1 or 0, 2 for neither); None for questions.
     """
 
     item: ArrayLike
