@@ -9,6 +9,12 @@
     });
   }
 
+  // A form that asks on a page of its own asks in a dialog; the browser gives the keyboard back when it closes.
+  for (const button of all("[data-dialog]")) {
+    button.setAttribute("aria-haspopup", "dialog");
+    button.addEventListener("click", (event) => { event.preventDefault(); $(button.dataset.dialog).showModal(); });
+  }
+
   if (matchMedia("(max-width: 40rem)").matches) for (const one of all("details.many")) one.open = false; // unfolded without a script
 
   const live = $("live");
