@@ -22,7 +22,8 @@ answers, which is not a good sign either.
   with the share of yes among all answers to the same questions (Poisson-binomial, both tails), and a mark
   needs that nineteen of twenty answers are the same.
 * Too fast: nobody compares two maps in less than ``FASTEST`` seconds, but fingers slip. The p-value is that
-  of the exact binomial test that at most one of twenty answers is faster, and a mark needs one of four.
+  of the exact binomial test that at most one of twenty answers is faster, and a mark needs one of four. It is
+  made from ten answers on, since the first ones go to finding out how the page works.
 
 If most people answer like chance, the tests find who differs from them.
 Source: the tests are ours, made of standard ones (Fisher 1935 for the exact test). To tell whether a single
@@ -45,6 +46,7 @@ FASTEST = 0.5  # seconds
 LEVEL = 0.05  # of all tests of all people together
 _SLIPS = 0.05  # share of a careful person's answers that may be faster
 _OFTEN_FAST = 0.25
+_FEWEST_TIMES = 10
 _ALIKE = 2 / 3  # share of items on which careful people agree with most of the others
 _OFTEN_ONE_SIDE = 0.75
 _OFTEN_ONE_ANSWER = 0.95
@@ -151,7 +153,8 @@ def _too_fast(seconds: np.ndarray) -> _Raw:
     known = seconds[~np.isnan(seconds)]
     number, fast = len(known), int((known < FASTEST).sum())
     p_value = float(bdtrc(fast - 1, number, _SLIPS)) if fast else 1.0
-    return _Raw(fast, number, p_value, _SLIPS**number, fast >= _OFTEN_FAST * number > 0)
+    least = _SLIPS**number if number >= _FEWEST_TIMES else 1.0
+    return _Raw(fast, number, p_value, least, fast >= _OFTEN_FAST * number > 0)
 
 
 class _Table:

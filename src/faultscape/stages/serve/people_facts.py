@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from faultscape.labelling.people.careless import (
     CareTest,
     care_tests,
 )
-from faultscape.labelling.people.choices import consistency, side_bias
+from faultscape.labelling.people.choices import consistency
 from faultscape.labelling.people.estimated_accuracy import COMMON, estimated_accuracy
 from faultscape.stages.asked_items import CHOICES, item_id
 from faultscape.stages.serve.campaign import Campaign
@@ -169,7 +169,7 @@ def _care_words(tests: Mapping[str, CareTest], *, sided: bool) -> tuple[tuple[st
         return marks, NONE
     if not made:
         return marks, "too few answers to test"
-    rest = "" if made == len(tests) else f" of {made} of {len(tests)} tests; too few answers for the rest"
+    rest = "" if made == len(tests) else f" by {made} of {len(tests)} tests; too few answers for the others"
     return marks, f"no sign found{rest}"
 
 
@@ -220,10 +220,8 @@ def _habits(mine: Sequence[Choice]) -> tuple[str, str]:
     alike = f"{int(every.count)} of {int(every.of)}" if int(every.of) else NONE
     if not chosen.any():
         return alike, NONE
-    left = np.array([0 if one.chosen == one.left else 1 for one in mine if one.chosen in ("first", "second")])
-    bias, _ = side_bias(np.zeros(len(left), int), left)
-    odd = f", p = {float(bias.p_value):.3f}" if float(bias.p_value) < 0.05 else ""
-    return alike, f"{100 * float(bias.left.value):.0f} %{odd}"
+    left = [one.chosen == one.left for one in mine if one.chosen in ("first", "second")]
+    return alike, f"{100 * fmean(left):.0f} %"
 
 
 def _columns(rows: Sequence[Choice]) -> tuple[np.ndarray, ...]:
