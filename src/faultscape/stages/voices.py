@@ -1,6 +1,6 @@
 """Whose answers and choices count in a ranking, and how much each person's do.
 
-Conventions: people are known by their pseudonyms. Leaving somebody out changes nothing that is stored.
+Conventions: people are known by their pseudonyms. Leaving people out changes nothing that is stored.
 Weights are those of `labelling.people.answer_weights`, estimated from the answers that count, of repeated
 choices from the first. The order of the two models of a choice means nothing to the estimate.
 """

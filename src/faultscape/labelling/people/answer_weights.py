@@ -32,8 +32,9 @@ class AnswerWeights:
 def answer_weights(
     item: ArrayLike, annotator: ArrayLike, label: ArrayLike, *, symmetric: bool = False, common: int = COMMON
 ) -> AnswerWeights:
-    """Return the weight of each person by their answers (N,), as `estimated_accuracy` takes them;
-    LabellingError for invalid columns.
+    """Return the weight of each person by their answers (N,); LabellingError for invalid columns.
+
+    ``symmetric`` and ``common`` (how many items people must share) are those of `estimated_accuracy`.
 
     >>> said = answer_weights(np.repeat(range(20), 3), [0, 1, 2] * 20, ([0, 0, 1] + [1, 1, 1]) * 10)
     >>> said.weight.round(2).tolist()

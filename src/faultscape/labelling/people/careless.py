@@ -96,7 +96,9 @@ class AnswerColumns:
 def care_tests(
     answers: AnswerColumns, *, annotators: int | None = None, level: float = LEVEL
 ) -> list[dict[str, CareTest]]:
-    """Return for each person {sign: test}; LabellingError for invalid columns.
+    """Return for each person {sign: test} of ``answers``; LabellingError for invalid columns.
+
+    ``level`` is the probability that anyone of a campaign of careful people is marked.
 
     >>> said = AnswerColumns(range(12), [0] * 12, [0, 1] * 6, [0.2] * 12, [True] * 12, [1] * 12)
     >>> {sign: (test.count, test.of, test.marked) for sign, test in care_tests(said)[0].items()}

@@ -20,7 +20,7 @@ _ELSEWHERE = ("selection", "truth", "against", "benchmark", "where", "output", "
 
 def standings_now(root: Path, selection: str, truth: str, voices: Voices = EVERYBODY) -> Standings:
     """Return the standings of a selection by a truth as `rank` would write them now, with the options of its
-    last run, but for the answers of ``voices`` alone, and without a benchmark or other selections;
+    last run, from the answers of ``voices`` alone, and without a benchmark or other selections;
     RankingError if nothing can be ranked yet.
     """
     snapshot = Snapshot(root)
