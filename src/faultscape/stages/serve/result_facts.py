@@ -14,10 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import fmean
-from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 
 from faultscape.errors import FaultscapeError, counted
 from faultscape.labelling import answers as said
@@ -26,8 +24,7 @@ from faultscape.labelling.people.choice_forecast import forecast_answers, votes_
 from faultscape.labelling.people.estimated_accuracy import likely_yes
 from faultscape.metrics.intervals.units import LEAST, LEVEL
 from faultscape.nouns import Slots
-from faultscape.reporting import figures
-from faultscape.reporting.competition.standing_tables import ranking_rows, recommended
+from faultscape.reporting.competition.rank_tables import RankTable, rank_tables
 from faultscape.reporting.verdict import Verdict, Work, nothing_said
 from faultscape.reporting.verdict_lines import verdict
 from faultscape.stages import evidence
@@ -38,7 +35,7 @@ from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.people_facts import ANSWER_CODES, NONE
 from faultscape.stages.snapshot import Snapshot
 from faultscape.stages.voices import EVERYBODY, Voices
-from faultscape.standings import FEW, Standings, decimals
+from faultscape.standings import FEW, Standings
 from faultscape.study.answers.choices import Choice
 from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import read_settings
@@ -46,31 +43,6 @@ from faultscape.study.tables import label_maps
 
 _SURE = (1 + LEVEL) / 2  # of an order: a 95 % interval leaves 2.5 % on either side
 StandingsNow = Callable[[Voices], Standings]
-
-
-@dataclass(frozen=True)
-class RankRow:
-    """One model of a ranking: score, interval and ranks as text, its dot and line, and whether it could be
-    best.
-    """
-
-    model: str
-    score: str
-    interval: str
-    ranks: str
-    plot: Markup
-    best: bool
-
-
-@dataclass(frozen=True)
-class RankTable:
-    """One ranking as a table: what its scores are, what its intervals describe, and the scale of the dots."""
-
-    title: str
-    says: str
-    interval: str
-    rows: list[RankRow]
-    scale: Markup
 
 
 @dataclass(frozen=True)
@@ -131,7 +103,7 @@ def results(
         found = standings(voices)
     except FaultscapeError as error:
         why = str(error)
-    rankings = _tables(found) if found else []
+    rankings = rank_tables(found) if found else []
     notes = tuple(_with_names(note, known) for note in found.notes) if found else ()
     models = tuple(read_settings(root).models)
 
@@ -203,36 +175,6 @@ def _asked_answers(campaign: Campaign, slots: Slots) -> list[said.Answer]:
     asked = questions(campaign.root, read_settings(campaign.root), slots, campaign.options.truth)
     rows = Answers(campaign.root, campaign.database).answers(campaign.options.truth)
     return [row for row in said.latest(rows) if row[:2] in asked]
-
-
-def _tables(found: Standings) -> list[RankTable]:
-    """Return the usable rankings as tables, the recommended one first."""
-    best = recommended(found)
-    usable = [name for name, one in found.rankings.items() if not one.unusable]
-    usable.sort(key=lambda name: name != best)
-    return [
-        _table(ranking_rows(name, found.rankings[name], found.models, found.definitions)) for name in usable
-    ]
-
-
-def _table(ranking: Mapping[str, Any]) -> RankTable:
-    held = ranking["rows"]
-    digits = decimals([(row["low"], row["high"]) for row in held if row["low"] is not None])
-
-    def text(value: float | None) -> str:
-        return NONE if value is None else f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
-
-    rows = []
-    for row in held:
-        spread = "" if row["low"] is None else f"{text(row['low'])} to {text(row['high'])}"
-        ranks = row["at_once"] if ranking["at_once"] else row["ranks"]
-        title = f"{row['model']}: {text(row['score'])}{f', {spread}' if spread else ''}"
-        plot = figures.interval(
-            ranking["axis"], row["score"], row["low"], row["high"], strong=row["best"], title=title
-        )
-        rows.append(RankRow(row["model"], text(row["score"]), spread, ranks or NONE, plot, row["best"]))
-    of = "descriptive" if ranking["descriptive"] else ranking["speaks_of"]
-    return RankTable(ranking["title"], ranking["what"], of, rows, figures.scale(ranking["axis"]))
 
 
 def _with_names(text: str, known: Mapping[str, str]) -> str:
