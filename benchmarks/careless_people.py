@@ -39,7 +39,7 @@ def campaign(
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--repeats", type=int, default=200)
+    parser.add_argument("--repeats", type=int, default=100)
     repeats = parser.parse_args().repeats
     print("people        answers  items  anyone careful  at random  always left")
     for skills in SKILLS:
