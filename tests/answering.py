@@ -84,7 +84,13 @@ def served(root: Path, names: tuple[str, ...] = (), take: Any = None, **options:
         database.upgrade()
         campaign = Campaign(root, asked, database)
         gate = Gate(Annotators(root, database), server_key(root), open_=not asked.invites)
-        app = app_of(campaign, gate, lambda: standings_now(root, asked.selection, asked.truth), names, take)
+        app = app_of(
+            campaign,
+            gate,
+            lambda voices: standings_now(root, asked.selection, asked.truth, voices),
+            names,
+            take,
+        )
         with running(app, listener) as url:
             yield Serving(url, root, campaign)
 

@@ -26,6 +26,7 @@ from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import COOKIE, Gate, _cookie_of, server_key
 from faultscape.stages.serve.options import ServeOptions
 from faultscape.stages.serve.serve import app_of, routers_of
+from faultscape.stages.voices import EVERYBODY, Voices
 from faultscape.study.answers.annotators import ANNOTATOR, Annotators
 from faultscape.study.answers.database import Database
 from faultscape.web.headers import App
@@ -105,8 +106,8 @@ class Entrance:
             for method in sorted(route.methods)
         ]
 
-    def standings(self) -> Any:
-        return standings_now(self.root, "main", "labels")
+    def standings(self, voices: Voices = EVERYBODY) -> Any:
+        return standings_now(self.root, "main", "labels", voices)
 
     def client(self, **headers: str) -> Any:
         """A browser that has not come in."""
@@ -168,7 +169,13 @@ def entrance(root: Path, *, open_: bool = False, **options: Any) -> Iterator[Ent
             root,
             campaign,
             gate,
-            app_of(campaign, gate, lambda: standings_now(root, "main", "labels"), [gate.name], import_masks),
+            app_of(
+                campaign,
+                gate,
+                lambda voices: standings_now(root, "main", "labels", voices),
+                [gate.name],
+                import_masks,
+            ),
         )
         yield held
     finally:

@@ -166,11 +166,23 @@ def test_who_is_invited_comes_in_by_the_link_and_is_out_at_once_when_removed(
     page.goto(f"{held.url}people")
     row = page.locator("tr:has-text('ben')")
     assert row.locator("td >> nth=1").inner_text() == "1"
-    assert row.locator("button", has_text="Remove").first.is_hidden()  # it asks first
-    row.locator("summary").focus()
+    button, asks = row.locator("button", has_text="Remove"), page.locator("dialog[open]")
+    button.focus()
+    page.keyboard.press("Enter")  # it asks first
+    assert "This cannot be undone." in asks.inner_text()
+    assert asks.get_attribute("aria-labelledby") == asks.locator("h2").get_attribute("id")
+    assert page.evaluate("document.activeElement.textContent") == "Cancel"
+    page.keyboard.press("Escape")
+    assert asks.count() == 0
+    assert button.evaluate("(one) => one === document.activeElement")  # the keyboard is where it was
+    page.keyboard.press("Space")
+    page.keyboard.press("Enter")  # Cancel
+    assert button.evaluate("(one) => one === document.activeElement")
     page.keyboard.press("Enter")
-    assert "This cannot be undone." in row.inner_text()
-    row.locator("button", has_text="Remove, and keep 1 answer").click()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Remove, and keep 1 answer"
+    page.keyboard.press("Enter")
     page.wait_for_selector("tr:has-text('(removed)')")
     guest.keyboard.press("2")
     guest.wait_for_selector(".ask-name", timeout=5000)  # the page that was open is left

@@ -29,7 +29,15 @@ from faultscape.web.headers import HEADERS
 from made_entrance import HERE, IDS, MODELS, Entrance, Person, filled
 
 NAMELESS = {"/enter"}  # who sends its form has no token yet; it refuses other sites all the same
-OF_ORGANISERS = {"/people", "/tags", "/tags/{number}", "/model/{number}/{way}", "/results", "/results/part"}
+OF_ORGANISERS = {
+    "/people",
+    "/people/remove/{pseudonym}",
+    "/tags",
+    "/tags/{number}",
+    "/model/{number}/{way}",
+    "/results",
+    "/results/part",
+}
 ODD = (
     "..%2f..%2f..%2fetc%2fpasswd",
     "%2e%2e%2f%2e%2e%2fetc%2fpasswd",

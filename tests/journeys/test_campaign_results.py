@@ -36,6 +36,7 @@ from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.options import CampaignRules, ServeOptions
 from faultscape.stages.serve.people_facts import people_rows
 from faultscape.stages.serve.result_facts import ResultFacts, results
+from faultscape.stages.voices import Voices
 from faultscape.standings import FEW, Standings
 
 DUELS = "main"
@@ -86,7 +87,7 @@ def choose(study: Path, item: ChoiceItem, said: str, *people: str) -> None:
     Choices(study).add_all([Choice(item.image, item.first, item.second, said, who) for who in people], "test")
 
 
-def no_standings() -> Standings:
+def no_standings(_: Voices) -> Standings:
     raise RankingError("not ranked here")
 
 

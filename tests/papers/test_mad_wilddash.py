@@ -96,7 +96,7 @@ def test_two_people_choose_and_the_models_are_ranked_without_a_mask(study: tuple
         app = app_of(
             campaign,
             Gate(Annotators(root, database), server_key(root), open_=True),
-            lambda: standings_now(root, "main", "labels"),
+            lambda voices: standings_now(root, "main", "labels", voices),
         )
         numbers = [answer_all(app, corpus, campaign, name, rng) for name in ("first", "second")]
     slots, _ = read_selection(root, "main")

@@ -22,6 +22,7 @@ TAB = "\t"
 WORDS = ("yes", "no", "unsure")
 DIFFICULT = 3  # if more annotators, and more than three of five, were unsure, the image is discarded (S2 3.1)
 
+_TIE = 1e-9
 _NO_TEXT = "cannot be read as text in UTF-8; save the table as CSV in UTF-8"
 
 Answer = tuple[str, str, str, str]  # image, class, annotator, answer
@@ -109,8 +110,11 @@ def question_table(questions: Iterable[tuple[str, str]], glosses: Mapping[str, s
     return csv_text([QUESTIONS, *rows])
 
 
-def majority(answers: Iterable[Answer]) -> dict[tuple[str, str], bool | None]:
-    """Return {(image, class): whether more said yes than no}, None for a tie or if all were unsure.
+def majority(
+    answers: Iterable[Answer], weights: Mapping[str, float] | None = None
+) -> dict[tuple[str, str], bool | None]:
+    """Return {(image, class): whether more said yes than no}, None for a tie or if all were unsure. With
+    ``weights`` {annotator: weight}, sums of weights are compared; a person without one counts 1.
 
     >>> said = [
     ...     ("x", "drake", who, answer)
@@ -118,13 +122,16 @@ def majority(answers: Iterable[Answer]) -> dict[tuple[str, str], bool | None]:
     ... ]
     >>> majority([*said, ("x", "coot", "a", "yes"), ("x", "coot", "b", "no")])
     {('x', 'drake'): True, ('x', 'coot'): None}
+    >>> majority([("x", "coot", "a", "yes"), ("x", "coot", "b", "no")], {"a": 0.4, "b": 2.9})
+    {('x', 'coot'): False}
     """
-    counts: dict[tuple[str, str], list[int]] = {}
-    for image, class_, _, answer in latest(answers):
+    counts: dict[tuple[str, str], list[float]] = {}
+    for image, class_, who, answer in latest(answers):
         tally = counts.setdefault((image, class_), [0, 0])
         if answer != "unsure":
-            tally[answer == "yes"] += 1
-    return {key: None if no == yes else yes > no for key, (no, yes) in counts.items()}
+            tally[answer == "yes"] += 1 if weights is None else weights.get(who, 1.0)
+    # sums of the same weights in another order differ in their last digits
+    return {key: None if abs(yes - no) < _TIE else yes > no for key, (no, yes) in counts.items()}
 
 
 def difficult(answers: Iterable[Answer]) -> dict[str, str]:

@@ -99,9 +99,10 @@ def counting(
     return kept, len(said) - len(kept)
 
 
-def shares(choices: Iterable[Choice]) -> Shares:
+def shares(choices: Iterable[Choice], weights: Mapping[str, float] | None = None) -> Shares:
     """Return {(image, model, other): (share of the choices for the model, number of people)}: ties and "not
-    sure" are half, skips are left out (Yan et al. 2021).
+    sure" are half, skips are left out (Yan et al. 2021). With ``weights`` {annotator: weight} a share is the
+    weighted mean of people's votes; people of weight 0 are left out, and those without one count 1.
 
     >>> said = [
     ...     Choice("x", "a", "b", "first", "ann"),
@@ -110,6 +111,8 @@ def shares(choices: Iterable[Choice]) -> Shares:
     ... ]
     >>> shares(said), shares([*said, Choice("x", "a", "b", "second", "ann", repeat=1)])
     ({('x', 'a', 'b'): (0.75, 2)}, {('x', 'a', 'b'): (0.5, 2)})
+    >>> shares(said, {"ann": 3.0, "ben": 1.0}), shares(said, {"ann": 0.0, "ben": 1.0})
+    ({('x', 'a', 'b'): (0.875, 2)}, {('x', 'a', 'b'): (0.5, 1)})
     """
     voices: dict[tuple[str, str, str], dict[str, list[float]]] = {}
     for one in choices:
@@ -117,7 +120,14 @@ def shares(choices: Iterable[Choice]) -> Shares:
         if choice.chosen in WORTH:
             mine = voices.setdefault((choice.image, choice.first, choice.second), {})
             mine.setdefault(choice.annotator, []).append(WORTH[choice.chosen])
-    return {key: (fmean(map(fmean, said.values())), len(said)) for key, said in sorted(voices.items())}
+    if weights is None:
+        return {key: (fmean(map(fmean, said.values())), len(said)) for key, said in sorted(voices.items())}
+    out: dict[tuple[str, str, str], tuple[float, int]] = {}
+    for key, said in sorted(voices.items()):
+        if counted := {who: weight for who in said if (weight := weights.get(who, 1.0)) > 0}:
+            votes = [fmean(said[who]) for who in counted]
+            out[key] = fmean(votes, weights=list(counted.values())), len(counted)
+    return out
 
 
 def worth(chosen: str) -> float | None:

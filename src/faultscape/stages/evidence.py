@@ -25,6 +25,7 @@ from faultscape.selection.definitions import draws_evenly
 from faultscape.selection.spares import effective
 from faultscape.stages.classifier_answers import read_label_sets, read_predictions
 from faultscape.stages.pairs import read_block, read_manifests
+from faultscape.stages.voices import EVERYBODY, Voices
 from faultscape.study.answers.choices import Choices
 from faultscape.study.answers.labels import Answers
 from faultscape.study.parts import key_of, read_manifest
@@ -79,13 +80,18 @@ def truth_words(root: Path, truth: str) -> list[str]:
 
 
 def scores(
-    root: Path, models: tuple[str, ...], truth: str, definition: Definition, discarded: Collection[str] = ()
+    root: Path,
+    models: tuple[str, ...],
+    truth: str,
+    definition: Definition,
+    discarded: Collection[str] = (),
+    voices: Voices = EVERYBODY,
 ) -> tuple[list[str], np.ndarray]:
     """Return the labelled images and (J, I) each model's score on them: concordance with the truth, or for
-    classifiers 1 if right and 0 if wrong.
+    classifiers 1 if right and 0 if wrong by the answers of ``voices``.
     """
     if read_settings(root).classifies:
-        return correctness(root, models, truth, discarded)[:2]
+        return correctness(root, models, truth, discarded, voices)[:2]
     return accuracies(root, models, truth, definition, discarded)
 
 
@@ -115,16 +121,20 @@ def accuracies(
 
 
 def correctness(
-    root: Path, models: Sequence[str], truth: str, discarded: Collection[str] = ()
+    root: Path,
+    models: Sequence[str],
+    truth: str,
+    discarded: Collection[str] = (),
+    voices: Voices = EVERYBODY,
 ) -> tuple[list[str], np.ndarray, list[str]]:
     """Return the labelled images, (J, I) 1 if a classifier is right, 0 if it is wrong, NaN if nothing
     decides, and a text about the labels.
 
     A set of labels decides for every model. An answer "yes" counts for the models that predict this class,
-    "no" against them; a tie decides nothing.
+    "no" against them; a tie decides nothing. Only answers of ``voices`` count.
     """
     settings = read_settings(root)
-    verdicts = majority(Answers(root).answers(truth))
+    verdicts = verdicts_of(root, truth, voices)
     answered = {image for image, _ in verdicts}
     everything = [image.id for image in read_corpus(root) if image.id not in discarded]
     held = truth in label_maps.truths(root)
@@ -137,6 +147,12 @@ def correctness(
     predictions = read_predictions(root, settings, models, [everything[k] for k in known])
     correct = right_or_wrong(predictions, [sets[k] for k in known], verdicts)
     return [*predictions.images], correct, ties_text(verdicts, settings.classes.names)
+
+
+def verdicts_of(root: Path, truth: str, voices: Voices = EVERYBODY) -> dict[tuple[str, str], bool | None]:
+    """Return {(image, class): whether more said yes than no} by the answers of ``voices``, None for a tie."""
+    rows = voices.answers(Answers(root).answers(truth))
+    return majority(rows, voices.weights_of_answers(rows))
 
 
 def partly_decided(root: Path, models: Sequence[str], images: Sequence[str], correct: np.ndarray) -> set[str]:
@@ -209,14 +225,14 @@ def labels_gone(root: Path, truth: str) -> dict[int, list[str]]:
     return out
 
 
-def undecidable(root: Path, models: Sequence[str], truth: str) -> set[str]:
+def undecidable(root: Path, models: Sequence[str], truth: str, voices: Voices = EVERYBODY) -> set[str]:
     """Return the images whose predicted classes were all asked about, with a tie among the answers: nothing
     more is expected unless they are asked again.
     """
     settings = read_settings(root)
     if not settings.classifies:
         return set()
-    verdicts = majority(Answers(root).answers(truth))
+    verdicts = verdicts_of(root, truth, voices)
     images = list(dict.fromkeys(image for (image, _), verdict in verdicts.items() if verdict is None))
     said = read_predictions(root, settings, models, images).labels
     names = settings.classes.names

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from faultscape.labelling.answers import majority
 from faultscape.stages.classifier_answers import read_label_sets
-from faultscape.study.answers.labels import Answers
+from faultscape.stages.evidence import verdicts_of
+from faultscape.stages.voices import EVERYBODY, Voices
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 
 
-def true_classes(root: Path, settings: Settings, truth: str, images: Sequence[str]) -> dict[str, str]:
+def true_classes(
+    root: Path, settings: Settings, truth: str, images: Sequence[str], voices: Voices = EVERYBODY
+) -> dict[str, str]:
     """Return {image: its true class} for labels that name exactly one: a set of one class, or one class with
-    the answer yes.
+    the answer yes by ``voices``.
     """
     names, out = settings.classes.names, dict[str, str]()
     yes: dict[str, list[str]] = {}
-    for (image, class_), verdict in sorted(majority(Answers(root).answers(truth)).items()):
+    for (image, class_), verdict in sorted(verdicts_of(root, truth, voices).items()):
         if verdict:
             yes.setdefault(image, []).append(class_)
     out |= {image: said[0] for image, said in yes.items() if len(said) == 1}

@@ -18,6 +18,7 @@ from faultscape.reporting.competition.model_sections import LEAST
 from faultscape.stages.classifier_answers import read_predictions
 from faultscape.stages.labelled_maps import ShardMaps
 from faultscape.stages.true_classes import true_classes
+from faultscape.stages.voices import EVERYBODY, Voices
 from faultscape.standings import Failing
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image, shards
@@ -26,13 +27,18 @@ COUNTED = 500  # labelled images whose maps are read
 
 
 def failing(
-    root: Path, settings: Settings, model: str, truth: str, images: Sequence[Image]
+    root: Path,
+    settings: Settings,
+    model: str,
+    truth: str,
+    images: Sequence[Image],
+    voices: Voices = EVERYBODY,
 ) -> Failing | None:
-    """Return where a model fails on labelled ``images``, which are in an order independent of names; None if
-    no class is true on enough of them.
+    """Return where a model fails on labelled ``images``, which are in an order independent of names, by the
+    answers of ``voices``; None if no class is true on enough of them.
     """
     if settings.classifies:
-        return _of_answers(root, settings, model, truth, [image.id for image in images])
+        return _of_answers(root, settings, model, truth, [image.id for image in images], voices)
     return _of_maps(root, settings, model, truth, images[:COUNTED])
 
 
@@ -90,9 +96,9 @@ def _worst(
 
 
 def _of_answers(
-    root: Path, settings: Settings, model: str, truth: str, images: Sequence[str]
+    root: Path, settings: Settings, model: str, truth: str, images: Sequence[str], voices: Voices
 ) -> Failing | None:
-    truths = true_classes(root, settings, truth, images)
+    truths = true_classes(root, settings, truth, images, voices)
     known = [image for image in images if image in truths]
     if not known:
         return None

@@ -28,6 +28,7 @@ def rank(
     ranking: list[str] | None = None,
     where: list[str] | None = None,
     output: Place | None = None,
+    weight_annotators: bool = False,
     engine: str = "processes",
 ) -> Ranked:
     """Rank the models of a selection from the labels of its images, with intervals, and write standings.json.
@@ -73,6 +74,10 @@ def rank(
         all must match.
     output
         With --where: a JSON file for these standings.
+    weight_annotators
+        Weight people's answers and choices by estimated accuracy p (Dawid and Skene's one-coin model): by
+        log(p / (1 - p)), with p from 0.5 to 0.95; people whose accuracy is unknown count like the mean of the
+        others.
     engine
         local, processes, ray or ray://HOST:PORT, for missing counts against the truth.
     """
@@ -93,6 +98,7 @@ def rank(
         ranking=several(ranking),
         where=several(where),
         output=place_text(output, "output"),
+        weight_annotators=weight_annotators,
         engine=engine,
     )
     for name, value in {"epsilon": epsilon, "laplace": laplace, "resamples": resamples, "seed": seed}.items():

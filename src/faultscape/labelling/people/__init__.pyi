@@ -2,6 +2,8 @@ from .annotator_agreement import alpha as alpha
 from .annotator_agreement import mask_agreement as mask_agreement
 from .annotator_agreement import mask_counts as mask_counts
 from .annotator_agreement import pair_agreement as pair_agreement
+from .answer_weights import answer_weights as answer_weights
+from .careless import care_tests as care_tests
 from .choice_forecast import forecast_answers as forecast_answers
 from .choices import consistency as consistency
 from .choices import pair_shares as pair_shares

@@ -291,6 +291,7 @@ STANDINGS = Artefact(
         "all_labels",
         "population",
         "ranking",
+        "weight_annotators",
     ),
     reasons={
         "selection": "the selection was extended or replaced",

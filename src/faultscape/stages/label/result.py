@@ -314,7 +314,8 @@ class Invited:
         earlier = ", and the earlier link no longer works" if self.again else ""
         return (
             f"{self.name} ({self.pseudonym}): send the link ADDRESS/join/{self.token}, where ADDRESS is what"
-            f" `faultscape label serve` prints; it is shown only once{earlier}"
+            " `faultscape label serve` prints (127.0.0.1 works on this computer only: start it with --host or"
+            f" --address); it is shown only once{earlier}"
         )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from faultscape.nouns import Definition
 from faultscape.reporting.competition.standing_tables import recommended
 from faultscape.stages import evidence
+from faultscape.stages.voices import EVERYBODY, Voices
 from faultscape.stages.worst_class import failing
 from faultscape.standings import Failing, OtherTruth, Standings
 from faultscape.study.answers.labels import Answers
@@ -28,9 +29,11 @@ class AboutLeader(TypedDict):
     by_truth: dict[str, OtherTruth]
 
 
-def about_leader(root: Path, standings: Standings, truth: str, images: Collection[str]) -> AboutLeader:
+def about_leader(
+    root: Path, standings: Standings, truth: str, images: Collection[str], voices: Voices = EVERYBODY
+) -> AboutLeader:
     """Return where the first model of the recommended ranking fails on the labelled ones of some images, and
-    which model leads by the labels of other truths.
+    which model leads by the labels of other truths; only answers of ``voices`` count.
     """
     order = standings.rankings[name].order if (name := recommended(standings)) else []
     if not order:
@@ -40,7 +43,7 @@ def about_leader(root: Path, standings: Standings, truth: str, images: Collectio
     chosen = set(images)
     scores = {}
     for other in evidence.truths(root):
-        labelled, values = evidence.scores(root, models, other, define, discarded)
+        labelled, values = evidence.scores(root, models, other, define, discarded, voices)
         known = np.asarray(~np.isnan(values).any(0))
         scores[other] = {
             image: values[:, k] for k, image in enumerate(labelled) if image in chosen and known[k]
@@ -55,4 +58,7 @@ def about_leader(root: Path, standings: Standings, truth: str, images: Collectio
             means = np.round(np.mean([held[image] for image in both], axis=0), DECIMALS)
             by_truth[other] = OtherTruth(models[int(np.argmax(means))], len(both))
     mine = [image for image in there if image.id in scores.get(truth, {})]
-    return {"failing": failing(root, read_settings(root), order[0], truth, mine), "by_truth": by_truth}
+    return {
+        "failing": failing(root, read_settings(root), order[0], truth, mine, voices),
+        "by_truth": by_truth,
+    }

@@ -30,6 +30,7 @@ class RankOptions:
     ranking: tuple[str, ...] = ()  # file.py:name of custom rankings
     where: tuple[str, ...] = ()  # KEY=VALUE, which images are ranked on
     output: str | None = None  # the file of a part's standings
+    weight_annotators: bool = False  # by estimated accuracy
     engine: str = "processes"
 
     def __post_init__(self) -> None:
@@ -73,4 +74,5 @@ class RankOptions:
             "all_labels": self.all_labels,
             "population": self.population,
         }
-        return {**own, **rest}
+        weighted = {"weight_annotators": True} if self.weight_annotators else {}
+        return {**own, **rest, **weighted}

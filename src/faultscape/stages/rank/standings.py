@@ -38,6 +38,7 @@ from faultscape.stages.pairs import corpus_key
 from faultscape.stages.rank.options import RankOptions
 from faultscape.stages.rank.where import domain_of
 from faultscape.stages.snapshot import Snapshot
+from faultscape.stages.voices import EVERYBODY, Voices, weights_note
 from faultscape.standings import Standings
 from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import Settings, read_settings
@@ -83,6 +84,8 @@ class Labelled:
     notes: list[str]
     choices: Shares
     where: Domain | None = None
+    voices: Voices = EVERYBODY
+    weights: Mapping[str, float] | None = None
 
     def inside(self, all_labels: bool) -> list[int]:
         """Return the indices of the images that count: those of the selection, or all, within the part that
@@ -99,12 +102,20 @@ class Labelled:
 
 
 def standings_of(
-    root: Path, truth: str, closed: dict[str, float] | None, asked: RankOptions, extra: Sequence[Ranking] = ()
+    root: Path,
+    truth: str,
+    closed: dict[str, float] | None,
+    asked: RankOptions,
+    extra: Sequence[Ranking] = (),
+    without: Collection[str] = (),
 ) -> tuple[Standings, tuple[str, ...], str]:
     """Return the standings of one selection, its chosen images, and a note on labels outside it; ``closed``
-    are the scores of a closed benchmark, ``extra`` custom rankings.
+    are the scores of a closed benchmark, ``extra`` custom rankings, ``without`` the people whose answers and
+    choices are left out.
     """
-    known, snapshot = _labelled(root, asked.selection, truth, domain_of(root, asked.where)), Snapshot(root)
+    voices = Voices(frozenset(without), asked.weight_annotators)
+    known = _labelled(root, asked.selection, truth, domain_of(root, asked.where), voices)
+    snapshot = Snapshot(root)
     now, inside, of = (
         known.now,
         known.inside(asked.all_labels),
@@ -142,6 +153,8 @@ def standings_of(
         )
     together = snapshot.groups
     definition = {key: value for key, value in now.definition.items() if key != "scale"}
+    if asked.weight_annotators:
+        definition |= {"annotator_weights": dict(known.weights or {})}
     if known.where is not None:
         definition |= {"where": known.where.words, "where_images": len(known.where.images)}
     common = Common(
@@ -191,7 +204,9 @@ def standings_of(
     )
 
 
-def _labelled(root: Path, selection: str, truth: str, where: Domain | None) -> Labelled:
+def _labelled(
+    root: Path, selection: str, truth: str, where: Domain | None, voices: Voices = EVERYBODY
+) -> Labelled:
     """Return a selection and its labels, to rank on all of its images or a part; RankingError if the
     selection is no longer valid.
     """
@@ -212,12 +227,15 @@ def _labelled(root: Path, selection: str, truth: str, where: Domain | None) -> L
     notes = _gone_notes(slots, now)
     choices: Shares = {}
     if settings.classifies:
-        images, accuracy, said_of_ties = evidence.correctness(root, now.models, truth, discarded)
+        images, accuracy, said_of_ties = evidence.correctness(root, now.models, truth, discarded, voices)
         notes += said_of_ties
+        weights = voices.weights_of_answers(voices.answers(Answers(root).answers(truth)))
     else:
         images, accuracy = evidence.accuracies(root, now.models, truth, now.definition, discarded)
         said, outdated = choice_evidence.counting(root, truth, now.models, discarded)
-        choices = choice_evidence.shares(said) if not now.draws else {}
+        said = voices.choices(said)
+        weights = voices.weights_of_choices(said)
+        choices = choice_evidence.shares(said, weights) if not now.draws else {}
         more = sorted({image for image, _, _ in choices} - set(images))
         images, accuracy = (
             [*images, *more],
@@ -228,6 +246,8 @@ def _labelled(root: Path, selection: str, truth: str, where: Domain | None) -> L
                 f"{counted(outdated, 'choice')} between two models {'does' if outdated == 1 else 'do'} "
                 "not count: one of the maps shown has been predicted again since; ask again"
             )
+    if voices.weighted:
+        notes.append(weights_note(weights))
     keys = tie_keys(root, images)
     order = tie_order(keys, ids=images).tolist()  # keeps sums and the bootstrap independent of image names
     images, keys, accuracy = [images[k] for k in order], [keys[k] for k in order], accuracy[:, order]
@@ -245,6 +265,8 @@ def _labelled(root: Path, selection: str, truth: str, where: Domain | None) -> L
         notes,
         choices,
         where,
+        voices,
+        weights,
     )
 
 
@@ -431,7 +453,7 @@ def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> t
     )
     models = known.now.models
     pool = drawing_pool.drawn_from(root, settings, replace(slots, models=models), trust)
-    lost = evidence.undecidable(root, models, truth) | set(discarded)
+    lost = evidence.undecidable(root, models, truth, known.voices) | set(discarded)
     about = AboutDraws(
         lost=lost,
         elsewhere=evidence.chosen_elsewhere(root, selection),
@@ -453,7 +475,7 @@ def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> t
             and other.models == models
             and key == corpus_key(root, settings, models)
         ):
-            images, scores = evidence.scores(root, models, truth, slots.definition, discarded)
+            images, scores = evidence.scores(root, models, truth, slots.definition, discarded, known.voices)
             counted = steps(
                 other.draws,
                 images,

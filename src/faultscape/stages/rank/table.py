@@ -22,6 +22,7 @@ from faultscape.stages.rank.options import RankOptions
 from faultscape.stages.rank.result import Ranked
 from faultscape.stages.rank.standings import standings_of
 from faultscape.stages.second_round import second_round
+from faultscape.stages.voices import Voices
 from faultscape.study.folder import existing, local, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
@@ -66,7 +67,7 @@ def make_standings(study: str, options: RankOptions) -> Ranked:
                 f"against {other}: {len(other_images) - missing} of its {len(other_images)} chosen images are"
                 " labelled"
             )
-        more = about_leader(root, standings, truth, images)
+        more = about_leader(root, standings, truth, images, Voices(weighted=options.weight_annotators))
         standings = replace(standings, against=compared, notes=tuple(notes), **more)
         if target is not None:
             put(

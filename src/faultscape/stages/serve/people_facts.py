@@ -1,5 +1,5 @@
-"""What a campaign shows about people: their progress, their speed, how consistent they are, and how likely
-they are right.
+"""What a campaign shows about people: their progress, their speed, how consistent they are, how likely
+they are right, and signs that they answer without looking.
 
 Conventions: numbers are formatted as text for tables; an unknown value is a dash.
 """
@@ -7,13 +7,22 @@ Conventions: numbers are formatted as text for tables; an unknown value is a das
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
 import numpy as np
 
-from faultscape.labelling.people.choices import consistency, side_bias
+from faultscape.labelling.people.careless import (
+    CHANCE,
+    FAST,
+    FASTEST,
+    ONE_SIDE,
+    AnswerColumns,
+    CareTest,
+    care_tests,
+)
+from faultscape.labelling.people.choices import consistency
 from faultscape.labelling.people.estimated_accuracy import COMMON, estimated_accuracy
 from faultscape.stages.asked_items import CHOICES, item_id
 from faultscape.stages.serve.campaign import Campaign
@@ -41,6 +50,16 @@ class PersonRow:
     side: str
     training: str
     accuracy: str
+    marks: tuple[str, ...]
+    care: str
+
+
+def who_answered(campaign: Campaign) -> set[str]:
+    """Return the pseudonyms of all who answered, including people who were removed."""
+    truth = campaign.options.truth
+    if campaign.task == CHOICES:
+        return {one.annotator for one in Choices(campaign.root, campaign.database).choices(truth)}
+    return {row[2] for row in Answers(campaign.root, campaign.database).answers(truth)}
 
 
 def people_rows(campaign: Campaign, people: Sequence[Annotator]) -> list[PersonRow]:
@@ -54,7 +73,8 @@ def people_rows(campaign: Campaign, people: Sequence[Annotator]) -> list[PersonR
 @dataclass(frozen=True)
 class _Said:
     """What one person answered to an item: which of two classes, 2 for neither; in how many seconds; whether
-    for the first time; and for training whether the answer was expected.
+    for the first time; for training whether the answer was expected; and for choices whether the left was
+    chosen, 1 or 0, 2 for neither.
     """
 
     annotator: str
@@ -63,6 +83,7 @@ class _Said:
     seconds: float | None
     first: bool
     right: bool
+    left: int = 2
 
 
 class _Told:
@@ -81,6 +102,7 @@ class _Told:
             self._training = _timed_answers(campaign, TRAINING)
         self.who = list(dict.fromkeys(one.annotator for one in (*self._said, *self._training)))
         self._accuracy = _accuracies(self._said, symmetric=campaign.task == CHOICES)
+        self._care = _care(self._said, sided=campaign.task == CHOICES)
 
     def row(self, pseudonym: str, known: Annotator | None) -> PersonRow:
         mine = [one for one in self._said if one.annotator == pseudonym]
@@ -96,6 +118,7 @@ class _Told:
             *_habits([one for one in self._choices if one.annotator == pseudonym]),
             f"{sum(trained)} of {len(trained)}" if trained else NONE,
             self._accuracy.get(pseudonym, NONE),
+            *_care_words(self._care.get(pseudonym, {}), sided=self._campaign.task == CHOICES),
         )
 
 
@@ -113,11 +136,58 @@ def _accuracies(said_: Sequence[_Said], *, symmetric: bool) -> dict[str, str]:
     return dict(zip(who.tolist(), words, strict=True))
 
 
+def _care(said_: Sequence[_Said], *, sided: bool) -> dict[str, dict[str, CareTest]]:
+    """Return {pseudonym: {sign: test}} of signs of answers that were given without looking."""
+    who, person = np.unique([one.annotator for one in said_], return_inverse=True)
+    numbers = {item: k for k, item in enumerate(dict.fromkeys(one.item for one in said_))}
+    tests = care_tests(
+        AnswerColumns(
+            [numbers[one.item] for one in said_],
+            person,
+            [one.class_ for one in said_],
+            [math.nan if one.seconds is None else one.seconds for one in said_],
+            [one.first for one in said_],
+            [one.left for one in said_] if sided else None,
+        )
+    )
+    return dict(zip(who.tolist(), tests, strict=True))
+
+
+def _care_words(tests: Mapping[str, CareTest], *, sided: bool) -> tuple[tuple[str, ...], str]:
+    """Return a sentence for each sign that marks a person, and one on the tests that found nothing."""
+    signs = {
+        CHANCE: "answers like chance: differs from most others on {0.count} of {0.of} items",
+        ONE_SIDE: "always one side: {0.count} of {0.of} choices of a side"
+        if sided
+        else "always one answer: {0.count} of {0.of} answers",
+        FAST: f"too fast: {{0.count}} of {{0.of}} answers in less than {FASTEST:g} s",
+    }
+    found = {sign: test for sign, test in tests.items() if test.marked}
+    marks = tuple(f"{signs[sign].format(test)} ({_p_words(test.p_value)})" for sign, test in found.items())
+    made = sum(not math.isnan(test.p_value) for test in tests.values())
+    if not tests:
+        return marks, NONE
+    if not made:
+        return marks, "too few answers to test"
+    rest = "" if made == len(tests) else f" by {made} of {len(tests)} tests; too few answers for the others"
+    return marks, f"no sign found{rest}"
+
+
+def _p_words(p_value: float) -> str:
+    """Return a p-value for display.
+
+    >>> _p_words(0.0123), _p_words(1e-9)
+    ('p = 0.012', 'p < 0.001')
+    """
+    return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
+
+
 def _said_of(campaign: Campaign, choice: Choice) -> _Said:
     one = choice if choice.first <= choice.second else choice.turned
     right = one.chosen == campaign.expected(item_id(TRAINING, one.image, one.first, one.second))
     item = (one.image, one.first, one.second, one.first_shown, one.second_shown)
-    return _Said(one.annotator, item, min(_CODES[one.chosen], 2), one.seconds, one.repeat == 0, right)
+    left = 2 if one.chosen not in ("first", "second") else int(one.chosen == one.left)
+    return _Said(one.annotator, item, min(_CODES[one.chosen], 2), one.seconds, one.repeat == 0, right, left)
 
 
 def _timed_answers(campaign: Campaign, truth: str) -> list[_Said]:
@@ -150,10 +220,8 @@ def _habits(mine: Sequence[Choice]) -> tuple[str, str]:
     alike = f"{int(every.count)} of {int(every.of)}" if int(every.of) else NONE
     if not chosen.any():
         return alike, NONE
-    left = np.array([0 if one.chosen == one.left else 1 for one in mine if one.chosen in ("first", "second")])
-    bias, _ = side_bias(np.zeros(len(left), int), left)
-    odd = f", p = {float(bias.p_value):.3f}" if float(bias.p_value) < 0.05 else ""
-    return alike, f"{100 * float(bias.left.value):.0f} %{odd}"
+    left = [one.chosen == one.left for one in mine if one.chosen in ("first", "second")]
+    return alike, f"{100 * fmean(left):.0f} %"
 
 
 def _columns(rows: Sequence[Choice]) -> tuple[np.ndarray, ...]:

@@ -1,13 +1,15 @@
-"""What a campaign shows about results: which model leads, how far people agree, where they differ, and how
-many more answers would settle an order.
+"""What a campaign shows about results: the verdict, the rankings, how far people agree, where they differ,
+and how many more answers would settle an order.
 
 Conventions: numbers are formatted as text for tables; an unknown value is a dash. Intervals are valid for a
-number of answers that was fixed beforehand, and pages say so.
+number of answers that was fixed beforehand, and pages say so. People have their names here where they have
+any, else their pseudonyms.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -22,7 +24,9 @@ from faultscape.labelling.people.choice_forecast import forecast_answers, votes_
 from faultscape.labelling.people.estimated_accuracy import likely_yes
 from faultscape.metrics.intervals.units import LEAST, LEVEL
 from faultscape.nouns import Slots
-from faultscape.ranking.catalogue import entry
+from faultscape.reporting.competition.rank_tables import RankTable, rank_tables
+from faultscape.reporting.verdict import Verdict, Work, nothing_said
+from faultscape.reporting.verdict_lines import verdict
 from faultscape.stages import evidence
 from faultscape.stages.asked_items import CHOICES, ChoiceItem, choice_items
 from faultscape.stages.choice_evidence import WORTH, counting, shares
@@ -30,6 +34,7 @@ from faultscape.stages.label_counts import questions
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.people_facts import ANSWER_CODES, NONE
 from faultscape.stages.snapshot import Snapshot
+from faultscape.stages.voices import EVERYBODY, Voices
 from faultscape.standings import FEW, Standings
 from faultscape.study.answers.choices import Choice
 from faultscape.study.answers.labels import Answers
@@ -37,17 +42,7 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 
 _SURE = (1 + LEVEL) / 2  # of an order: a 95 % interval leaves 2.5 % on either side
-StandingsNow = Callable[[], Standings]
-
-
-@dataclass(frozen=True)
-class LeaderRow:
-    """One model of a ranking: its place, score and interval, as text."""
-
-    model: str
-    score: str
-    interval: str
-    ranks: str
+StandingsNow = Callable[[Voices], Standings]
 
 
 @dataclass(frozen=True)
@@ -81,7 +76,8 @@ class ResultFacts:
 
     answers: int
     people: int
-    rankings: list[tuple[str, list[LeaderRow]]]
+    verdict: Verdict
+    rankings: list[RankTable]
     notes: tuple[str, ...]
     forecasts: Forecasts
     agreement: list[tuple[str, str]]
@@ -92,29 +88,41 @@ class ResultFacts:
     repeats: int = 0
 
 
-def results(campaign: Campaign, standings: StandingsNow) -> ResultFacts:
-    """Return the results so far: standings, forecasts, agreement, and the items on which people differ."""
+def results(
+    campaign: Campaign,
+    standings: StandingsNow,
+    voices: Voices = EVERYBODY,
+    names: Mapping[str, str] | None = None,
+) -> ResultFacts:
+    """Return the results so far, by the answers of ``voices``: verdict, standings, forecasts, agreement, and
+    the items on which people differ; ``names`` are {pseudonym: name}.
+    """
     root, options = campaign.root, campaign.options
-    rankings, notes, why = list[tuple[str, list[LeaderRow]]](), tuple[str, ...](), ""
+    found, why, known = None, "", names or {}
     try:
-        found = standings()
-        notes = found.notes
-        rankings = [
-            (entry(name).title, _leaders(found, name))
-            for name, one in found.rankings.items()
-            if not one.unusable
-        ]
+        found = standings(voices)
     except FaultscapeError as error:
         why = str(error)
+    rankings = rank_tables(found) if found else []
+    notes = tuple(_with_names(note, known) for note in found.notes) if found else ()
+    models = tuple(read_settings(root).models)
+
+    def said_of(images: int) -> Verdict:
+        if found is None:
+            return nothing_said(None, models, images, Work())
+        held = {options.selection: found}
+        return verdict(held, models=models, labelled=images, study=Snapshot(root).place)
+
     try:
         slots = evidence.current(root, options.selection, Answers(root, campaign.database).discarded())
         if campaign.task != CHOICES:
-            rows = _asked_answers(campaign, slots)
+            rows = voices.answers(_asked_answers(campaign, slots))
             people = {row[2] for row in rows}
-            agreement, decisions = _question_agreement(rows), _decisions(rows)
+            agreement, decisions = _question_agreement(rows, known), _decisions(rows)
             return ResultFacts(
                 len(rows),
                 len(people),
+                said_of(len({row[0] for row in rows})),
                 rankings,
                 notes,
                 Forecasts(),
@@ -123,20 +131,21 @@ def results(campaign: Campaign, standings: StandingsNow) -> ResultFacts:
                 why if rows else "",
                 decisions,
             )
-        kept = _asked_choices(campaign, slots)
+        kept = voices.choices(_asked_choices(campaign, slots))
     except FaultscapeError as error:
-        return ResultFacts(0, 0, rankings, notes, Forecasts(), [], [], why or str(error))
+        return ResultFacts(0, 0, said_of(0), rankings, notes, Forecasts(), [], [], why or str(error))
     people = {one.annotator for one in kept}
     forecasts, agreement = (
         _forecasts(kept, choice_items(slots), Snapshot(root).groups),
-        _choice_agreement(kept),
+        _choice_agreement(kept, known),
     )
-    masks = _with_masks(campaign)
-    voices = sum(number for _, number in shares(kept).values())
-    again, why = len(kept) - voices, why if kept else ""
+    masks = tuple(_with_names(name, known) for name in _with_masks(campaign))
+    votes = sum(number for _, number in shares(kept).values())
+    again, why = len(kept) - votes, why if kept else ""
     return ResultFacts(
-        voices,
+        votes,
         len(people),
+        said_of(len({one.image for one in kept})),
         rankings,
         notes,
         forecasts,
@@ -168,26 +177,13 @@ def _asked_answers(campaign: Campaign, slots: Slots) -> list[said.Answer]:
     return [row for row in said.latest(rows) if row[:2] in asked]
 
 
-def _leaders(found: Standings, name: str) -> list[LeaderRow]:
-    ranking, out = found.rankings[name], []
-    for model in ranking.order:
-        low, high = ranking.score_interval.get(model, [float("nan")] * 2)
-        ranks = ranking.rank_interval.get(model)
-        out.append(
-            LeaderRow(
-                model,
-                NONE if math.isnan(ranking.scores[model]) else f"{ranking.scores[model]:.3f}",
-                NONE if math.isnan(low) else f"{low:.3f} to {high:.3f}",
-                (
-                    NONE
-                    if not ranks or math.isnan(ranks[0])
-                    else f"{ranks[0]:.0f}"
-                    if ranks[0] == ranks[1]
-                    else f"{ranks[0]:.0f} to {ranks[1]:.0f}"
-                ),
-            )
-        )
-    return out
+def _with_names(text: str, known: Mapping[str, str]) -> str:
+    """Return a text in which people have their names.
+
+    >>> _with_names("labels-person-1a2b3c and person-99", {"person-1a2b3c": "Ann"})
+    'labels-Ann and person-99'
+    """
+    return re.sub(r"person-[0-9a-f]+", lambda found: known.get(found[0]) or found[0], text)
 
 
 def _forecasts(kept: Sequence[Choice], asked: Sequence[ChoiceItem], groups: Mapping[str, str]) -> Forecasts:
@@ -221,18 +217,19 @@ def _unit(image: str, groups: Mapping[str, str]) -> tuple[str, str]:
     return ("group", group) if (group := groups.get(image)) else ("image", image)
 
 
-def _choice_agreement(kept: Sequence[Choice]) -> list[tuple[str, str]]:
+def _choice_agreement(kept: Sequence[Choice], known: Mapping[str, str]) -> list[tuple[str, str]]:
     rows = [one if one.first <= one.second else one.turned for one in kept]
     items = [f"{one.image}\0{one.first}\0{one.second}" for one in rows]
     labels = [{"first": 0, "second": 1}.get(one.chosen, 2) for one in rows]
-    return _agreement(items, [one.annotator for one in rows], labels)
+    return _agreement(items, [one.annotator for one in rows], labels, known)
 
 
-def _question_agreement(rows: Sequence[said.Answer]) -> list[tuple[str, str]]:
+def _question_agreement(rows: Sequence[said.Answer], known: Mapping[str, str]) -> list[tuple[str, str]]:
     return _agreement(
         [f"{row[0]}\0{row[1]}" for row in rows],
         [row[2] for row in rows],
         [said.WORDS.index(row[3]) for row in rows],
+        known,
     )
 
 
@@ -269,11 +266,14 @@ def _with_masks(campaign: Campaign) -> tuple[str, ...]:
     return tuple(names) if len(names) > 1 else ()
 
 
-def _agreement(items: Sequence[str], who: Sequence[str], labels: Sequence[int]) -> list[tuple[str, str]]:
+def _agreement(
+    items: Sequence[str], who: Sequence[str], labels: Sequence[int], known: Mapping[str, str]
+) -> list[tuple[str, str]]:
     """Return Krippendorff's alpha of all and Cohen's kappa of each two people, as text."""
     if len(set(who)) < 2:
         return []
-    names, person = np.unique(who, return_inverse=True)
+    pseudonyms, person = np.unique(who, return_inverse=True)
+    names = [known.get(one) or one for one in pseudonyms.tolist()]
     item = np.unique(items, return_inverse=True)[1]
     found = alpha(item, person, labels, resamples=500)
     low, high = (float(v) for v in found.interval)

@@ -20,6 +20,8 @@ from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate, server_key
 from faultscape.stages.serve.options import Served, ServeOptions
 from faultscape.stages.serve.pages import checks, masks, people, results, tags, work
+from faultscape.stages.serve.result_facts import StandingsNow
+from faultscape.stages.voices import Voices
 from faultscape.standings import Standings
 from faultscape.study.answers.annotators import ORGANISER, Annotator, Annotators
 from faultscape.study.answers.database import Database, bind
@@ -31,7 +33,7 @@ from faultscape.web.app import make_app
 from faultscape.web.photos import Pictures
 
 METHODS = ("GET", "HEAD", "POST")
-StandingsOf = Callable[[Path, str, str], Standings]  # (study, selection, truth) -> standings
+StandingsOf = Callable[[Path, str, str, Voices], Standings]  # study, selection, truth, whose answers
 
 
 def serve_labels(
@@ -73,7 +75,13 @@ def serve_labels(
                 print(_way_in(study, gate.people, address), flush=True)
 
         server.serve(
-            app_of(campaign, gate, lambda: standings_of(root, options.selection, options.truth), names, take),
+            app_of(
+                campaign,
+                gate,
+                lambda voices: standings_of(root, options.selection, options.truth, voices),
+                names,
+                take,
+            ),
             listener,
             begun,
         )
@@ -83,7 +91,7 @@ def serve_labels(
 def app_of(
     campaign: Campaign,
     gate: Gate,
-    standings: Callable[[], Standings],
+    standings: StandingsNow,
     names: Sequence[str] = (),
     take: masks.TakeMasks | None = None,
 ) -> Any:
@@ -92,7 +100,7 @@ def app_of(
 
 
 def routers_of(
-    campaign: Campaign, gate: Gate, standings: Callable[[], Standings], take: masks.TakeMasks | None = None
+    campaign: Campaign, gate: Gate, standings: StandingsNow, take: masks.TakeMasks | None = None
 ) -> list[APIRouter]:
     """Return all routes of a campaign; those for sending masks only if a function imports them."""
     pictures, with_masks = (

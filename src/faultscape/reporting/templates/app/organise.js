@@ -9,15 +9,26 @@
     });
   }
 
+  // A form that asks on a page of its own asks in a dialog; the browser gives the keyboard back when it closes.
+  for (const button of all("[data-dialog]")) {
+    button.setAttribute("aria-haspopup", "dialog");
+    button.addEventListener("click", (event) => { event.preventDefault(); $(button.dataset.dialog).showModal(); });
+  }
+
   if (matchMedia("(max-width: 40rem)").matches) for (const one of all("details.many")) one.open = false; // unfolded without a script
 
   const live = $("live");
   if (live) {
+    let before = "";
     setInterval(async () => {
       if (document.hidden) return;
       try {
-        const answer = await fetch("/results/part");
-        if (answer.ok) live.innerHTML = await answer.text();
+        const answer = await fetch("/results/part" + location.search), text = answer.ok ? await answer.text() : before;
+        if (text === before) return; // else the place of the keyboard would be lost
+        before = text;
+        const open = all("#live details[open]").map((one) => one.id);
+        live.innerHTML = text;
+        for (const id of open) if ($(id)) $(id).open = true;
       } catch { say("the server does not answer"); }
     }, 15000);
   }

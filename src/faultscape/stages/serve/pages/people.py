@@ -7,6 +7,7 @@ page of ours is.
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -14,14 +15,20 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from faultscape.errors import LabellingError, OptionError
+from faultscape.labelling.people.careless import FASTEST
+from faultscape.stages.asked_items import CHOICES
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate, NoEntryError
+from faultscape.stages.serve.pages.results import address as results_address
 from faultscape.stages.serve.people_facts import people_rows
 from faultscape.study.answers.annotators import ANNOTATOR, ORGANISER, Annotator
 from faultscape.study.answers.instructions import LONGEST
-from faultscape.web.app import page
+from faultscape.web.app import NotFoundError, page
 from faultscape.web.bodies import MOST_TEXT, form_body
+from faultscape.web.headers import host_name
 from faultscape.web.words import plain_text
+
+_NOT_YOURSELF = "you cannot remove yourself; ask another organiser, or use `faultscape label forget`"
 
 
 def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
@@ -98,6 +105,28 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
     def people(request: Request) -> Response:
         return _people(request, gate.organiser(request))
 
+    @routes.get("/people/remove/{pseudonym}", response_class=HTMLResponse)
+    def ask(request: Request, pseudonym: str) -> Response:
+        """Ask before a person is removed, where the page People cannot open a dialog."""
+        me = gate.organiser(request)
+        rows = people_rows(campaign, gate.people.everybody())
+        row = next((one for one in rows if one.pseudonym == pseudonym and one.name), None)
+        if row is None:
+            raise NotFoundError("there is no such person")
+        if pseudonym == me.pseudonym:
+            raise OptionError(_NOT_YOURSELF)
+        return page(
+            request,
+            "remove.html.jinja",
+            200,
+            None,
+            title=campaign.title,
+            row=row,
+            token=gate.token(me),
+            links=links(me),
+            user_name=me.name or me.pseudonym,
+        )
+
     @routes.post("/people", response_class=HTMLResponse)
     async def change(request: Request) -> Response:
         given = await form_body(request, MOST_TEXT)
@@ -126,9 +155,7 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
             return shown
         if act in ("remove", "remove with answers"):
             if pseudonym == me.pseudonym:
-                raise OptionError(
-                    "you cannot remove yourself; ask another organiser, or use `faultscape label forget`"
-                )
+                raise OptionError(_NOT_YOURSELF)
             gate.people.delete(pseudonym)
             if act == "remove with answers":
                 campaign.take_back_all(pseudonym)
@@ -140,18 +167,27 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
         request: Request, who: Annotator, invited: str = "", token: str = "", instructed: str = ""
     ) -> Response:
         address = f"{gate.here(request)}/join/{token}" if token else ""
+        rows = people_rows(campaign, gate.people.everybody())
+        marked = [row for row in rows if row.marks]
         return page(
             request,
             "people.html.jinja",
             200,
             None,
             title=campaign.title,
-            rows=people_rows(campaign, gate.people.everybody()),
+            rows=rows,
+            marked=[row.name or row.pseudonym for row in marked],
+            without_marked=results_address([row.pseudonym for row in marked]),
+            without={row.pseudonym: results_address([row.pseudonym]) for row in rows},
+            weighted=results_address(weighted=True),
+            sided=campaign.task == CHOICES,
+            fastest=f"{FASTEST:g}",
             token=gate.token(who),
             links=links(who),
             user_name=who.name or who.pseudonym,
             invited=invited,
             address=address,
+            only_here=_only_here(request) if token else "",
             me=who.pseudonym,
             options=campaign.options.campaign,
             instructions=campaign.instructions,
@@ -159,4 +195,32 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
             longest=LONGEST,
         )
 
+    def _only_here(request: Request) -> str:
+        """Return what to do about a link that works on this computer only; '' for any other link."""
+        if not is_local(host_name(request.headers.get("host", ""))) or gate.here(request) == gate.address:
+            return ""
+        options = campaign.options
+        if options.address is None and is_local(options.host):
+            return (
+                "Only this computer can reach the server. To invite people on others, stop it, start it again"
+                " with `--host 0.0.0.0` (for your network) or, behind a proxy, with `--address"
+                " https://NAME`, and make a new link."
+            )
+        where = options.address or "the address that `label serve` printed"
+        return f"You opened this page by a local address. Open it at {where}, and make a new link there."
+
     return routes
+
+
+def is_local(name: str) -> bool:
+    """Whether a host name means the computer itself.
+
+    >>> is_local("localhost"), is_local("127.0.0.1"), is_local("::1"), is_local("10.0.0.7"), is_local("lab")
+    (True, True, True, False, False)
+    """
+    if name == "localhost":
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
