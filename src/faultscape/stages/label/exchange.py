@@ -10,6 +10,7 @@ from pathlib import Path
 from faultscape.corpus.id_lists import is_id_list
 from faultscape.errors import LabellingError, OptionError, closest
 from faultscape.formats.label_tools import cvat_issues
+from faultscape.labelling import discards
 from faultscape.labelling.catalogue import (
     FORMATS,
     BundleFormat,
@@ -54,7 +55,9 @@ _EXPECTED = {
         "a CSV file of labels (image, label) or of answers (image, class, annotator, answer), or a folder of"
         " these"
     ),
-    False: "a folder of masks or LabelMe files with the images' names",
+    False: (
+        "a folder of masks or LabelMe files with the images' names, or a CSV file of discards (image, reason)"
+    ),
 }
 
 
@@ -151,6 +154,12 @@ def import_labels(
         raise LabellingError(f"{file}: no such file or folder{more}")
     if (Path(source) / "study.toml").is_file():
         raise LabellingError(f"{source}: is a study, not labels; give {_EXPECTED[classifies]}")
+    if not classifies and Path(source).is_file() and discards.is_table(source):
+        _refuse_pattern(options)
+        if options.labels is not None or options.format is not None:
+            flag = "labels" if options.labels is not None else "format"
+            raise OptionError(f"--{flag} applies to labels; {source} holds discards, so leave it out")
+        return masks.import_discards(root, options)
     if not classifies and Path(source).is_file() and is_id_list(source):
         raise LabellingError(
             f"{source}: is a table, but the labels of this study are label maps; give {_EXPECTED[False]}"

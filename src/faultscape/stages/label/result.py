@@ -90,7 +90,7 @@ class Imported:
     pixel by pixel.
     """
 
-    truth: str  # name of these labels; with several annotators, what their names begin with
+    truth: str  # name of these labels; with several annotators, what their names begin with; '' for discards
     new: int  # images that had no label there
     replaced: int  # images that had a different one, which is replaced
     discarded: int  # images that are discarded from now on
@@ -112,7 +112,8 @@ class Imported:
             f"{self.discarded} newly discarded" if self.discarded else "",
             f"{self.failures} not usable (failures.csv)" if self.failures else "",
         ]
-        of = f"{len(self.several)} annotators" if self.several else f"truth {self.truth}"
+        of = f"truth {self.truth}" if self.truth else "discards"
+        of = f"{len(self.several)} annotators" if self.several else of
         why = f"; the first: {self.first}" if self.first else ""
         same = "".join(f"\n{line}" for line in (*self.copies, *self.unusual))
         return f"{of}: {', '.join(filter(None, parts)) or 'nothing new'}{why}{each}{same}"
