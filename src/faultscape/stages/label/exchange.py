@@ -35,6 +35,7 @@ from faultscape.stages.label import (
 )
 from faultscape.stages.label.crowd import session_export, session_import
 from faultscape.stages.label.crowd.result import SessionsExported, SessionsImported
+from faultscape.stages.label.held_labels import export_done
 from faultscape.stages.label.options import ExportOptions, ImportOptions
 from faultscape.stages.label.result import (
     Answered,
@@ -44,6 +45,7 @@ from faultscape.stages.label.result import (
     ChoicesTaken,
     Exported,
     Imported,
+    MasksWritten,
 )
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import existing
@@ -61,7 +63,7 @@ _EXPECTED = {
 }
 
 
-def export_labels(study: str, options: ExportOptions) -> Exported | Asked | SessionsExported:
+def export_labels(study: str, options: ExportOptions) -> Exported | Asked | SessionsExported | MasksWritten:
     """Write what needs labels to a folder or a file; LabellingError for an unknown truth, OptionError for
     options that do not fit the study.
     """
@@ -71,6 +73,12 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked | Sess
     form = find_format(options.format, settings.task)
     if classifies and options.prefill is not None:
         raise OptionError("--prefill applies to masks only; questions about classes are never pre-filled")
+    if options.done:
+        if classifies:
+            raise OptionError(
+                "--done writes masks; answers about classes: `faultscape label answers STUDY OUT.jsonl`"
+            )
+        return export_done(root, options, form)
     known = evidence.truths(root)
     if options.truth is None:
         options = replace(options, truth=evidence.choose_truth(root) if known else evidence.LABELS)

@@ -83,6 +83,21 @@ class Exported:
 
 
 @dataclass(frozen=True)
+class MasksWritten:
+    """What `label export --done` wrote: the masks of what is labelled."""
+
+    folder: str  # where the masks are
+    masks: int  # how many were written
+    format: str  # name of the label format
+    truth: str  # whose labels they are
+    then: str  # the command that imports them into a study
+
+    def __repr__(self) -> str:
+        said = f"{self.folder}: {counted(self.masks, 'mask')} of truth {self.truth} ({self.format})"
+        return f"{said}\nto import them: {self.then}"
+
+
+@dataclass(frozen=True)
 class Imported:
     """What `label import` stored.
 
