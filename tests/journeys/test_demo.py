@@ -76,7 +76,7 @@ def test_the_duels_stand_under_their_caveat_and_the_drawn_images_say_who_is_bett
     )
     first, ranking = next(iter(drawn["rankings"].items()))
     for model in MODELS:
-        assert re.search(rf"{model}\s+{ranking['scores'][model]:.4f}\s+\[", said[said.index(first) :])
+        assert re.search(rf"{model}\s+{ranking['scores'][model]:.3f}\s+\[", said[said.index(first) :])
     for name, caveat in (("report.html", True), ("report-drawn.html", False)):
         page = (root / name).read_text()
         assert (CAVEAT in page) == caveat
