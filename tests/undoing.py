@@ -62,7 +62,7 @@ def finished(study: str, corpus: made.Corpus) -> None:
 
 def follow(study: str) -> list[str]:
     lines = []
-    while (line := fs.status(study).next) and len(lines) < 8:
+    while (line := fs.status(study).next) and len(lines) < 16:
         assert main(shlex.split(line)[1:]) == 0, line
         lines.append(line.split()[1])
     assert not line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -45,6 +46,23 @@ def browser() -> Iterator[Any]:
             pytest.skip("no Chromium: pages are not opened in a browser")
         yield made_browser
         made_browser.close()
+
+
+@pytest.fixture(autouse=True)
+def at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of this process take answers at once, since tests answer faster than people; but not in tests
+    that ask for `settling`.
+    """
+    if "settling" not in request.fixturenames and importlib.util.find_spec("fastapi"):
+        monkeypatch.setattr("faultscape.stages.serve.pages.work.SETTLE", 0)
+
+
+@pytest.fixture
+def settling() -> int:
+    """Milliseconds in which pages take no answer, as for people."""
+    from faultscape.stages.serve.pages.work import SETTLE
+
+    return SETTLE
 
 
 @pytest.fixture

@@ -22,7 +22,19 @@ import numpy as np
 from PIL import Image
 
 import faultscape as fs
-from answering import ENLARGED, Asked, Serving, all_sent, enter, go_on, item, loaded, rules, watch
+from answering import (
+    ENLARGED,
+    Asked,
+    Serving,
+    all_sent,
+    at_once,
+    enter,
+    go_on,
+    item,
+    loaded,
+    rules,
+    watch,
+)
 from faultscape.stages.asked_items import choice_items
 from faultscape.stages.choice_evidence import digests
 from faultscape.stages.serve.agenda import choice_id
@@ -120,6 +132,7 @@ def test_thirty_answers_through_a_killed_server_give_the_standings_of_the_same_a
         for one in choice_items(read_selection(root, "main")[0])
     }
     page, said = browser.new_page(), list[tuple[str, int, str, str]]()
+    at_once(page)
 
     def answer_some(number: int, url: str) -> None:
         for _ in range(number):

@@ -761,7 +761,8 @@ def test_an_answer_that_is_sent_again_after_its_image_was_discarded_is_confirmed
             ]
             assert ann.send(*sent)["taken"] == [row["key"] for row in sent]
         assert ann.send(*sent)["taken"] == [row["key"] for row in sent]
-        assert ann.get("/api/items").json() == {"items": [], "left": 0, "held": 0, "finished": True}
+        nothing = {"items": [], "left": 0, "done": 0, "held": 0, "finished": True, "instructions": ""}
+        assert ann.get("/api/items").json() == nothing
         late = {"key": "never-sent-before", "id": sent[0]["id"], "repeat": 0, "chosen": "left"}
         assert "no longer asked" in ann.send(late)["refused"][0]["why"]
 

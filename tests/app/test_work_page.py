@@ -4,13 +4,18 @@ forced choice, questions and phones.
 
 from __future__ import annotations
 
+import dataclasses
+import io
 import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from answering import (
     ELSEWHERE,
@@ -29,26 +34,32 @@ from answering import (
     wait_for_item,
     watch,
 )
+from faultscape.nouns import Classes
 from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.choices import Choices
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.schema import TRAINING
+from faultscape.study.tables.corpus import read_corpus
+from faultscape.web import overlays
 
+SIDES = ("Left", "Right", "Upper", "Lower")
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
-def test_what_is_left_counts_down_with_every_answer_and_up_with_every_undo(
+def test_one_count_goes_up_with_every_answer_and_down_with_every_undo(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
-    held = serve(duels, campaign=rules(session=100, repeats=0.0))
+    held = serve(duels, campaign=rules(session=4, repeats=0.0))
     shown = []
 
     def note() -> None:
-        shown.append(int(re.search(r"(\d+) left in all", page.inner_text("#where"))[1]))
+        shown.append([int(number) for number in re.findall(r"\d+", page.inner_text("#where"))])
+        bar = page.eval_on_selector("#session", "bar => [bar.value + 1, bar.max]")
+        assert shown[-1] == bar  # the bar and the words say the same
 
     enter(page, held.url)
     note()
-    for key in "1243":
+    for key in "124":
         answer(page, key)
         note()
     last = page.get_attribute("#work", "data-item")
@@ -56,9 +67,9 @@ def test_what_is_left_counts_down_with_every_answer_and_up_with_every_undo(
     page.wait_for_selector(f"#work:not([data-item='{last}'])")
     note()
     first = len(held.campaign._asked.items)
-    assert shown == [first, first - 1, first - 2, first - 3, first - 4, first - 3]
-    # a session of 100 holds no more items than are left
-    assert page.inner_text("#where").startswith(f"item 4 of {first}, ")
+    assert shown == [[number, first] for number in (1, 2, 3, 4, 3)]
+    page.reload()
+    page.wait_for_selector(f"#where:has-text('Item 3 of {first}')")  # the item on the screen is asked again
 
 
 def test_a_pair_that_serves_more_than_four_classes_is_asked_as_a_whole(
@@ -213,12 +224,12 @@ def test_a_session_ends_in_a_pause_which_stays_until_the_person_goes_on(
     page.keyboard.press("1")  # says nothing here
     page.keyboard.press("u")
     page.wait_for_selector("#work:not([hidden])")
-    assert "item 3 of 3" in page.inner_text("#where")
+    assert page.inner_text("#where").startswith("Item 3 of ")
     page.keyboard.press("2")
     go_on(page)
-    assert "item 1 of 3" in page.inner_text("#where")
+    assert page.inner_text("#where").startswith("Item 4 of ")
     page.keyboard.press("u")  # back across the pause, without another
-    page.wait_for_selector("#where:has-text('item 3 of 3')")
+    page.wait_for_selector("#where:has-text('Item 3 of ')")
     assert page.is_hidden("#pause")
     all_sent(page)
 
@@ -306,6 +317,167 @@ def test_maps_are_shown_filled_as_outlines_or_not_and_flicker(
     marked = page.is_visible("#left .mark")
     page.keyboard.press("h")
     assert page.is_visible("#left .mark") != marked
+
+
+def test_nothing_is_called_outlined_where_nothing_is(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
+    held = serve(duels)
+    names, nothing = list[str](), held.campaign.settings.class_list.names[:1]
+    marks = dict[str, int]()  # {side: whether its map has an outline}
+
+    def of_one_class(route: Any) -> None:
+        found = route.fetch().json()
+        for one in found["items"]:
+            one["classes"] = [*nothing]
+        route.fulfill(json=found)
+
+    def mark(route: Any) -> None:
+        side = route.request.url.split("/")[-2]
+        size = (48, 36) if marks[side] else (1, 1)
+        drawn = overlays.edge(np.ones(size[::-1], bool), (255, 0, 160, 255))
+        drawn = dataclasses.replace(drawn, codes=np.ones_like(drawn.codes) * marks[side])
+        route.fulfill(body=overlays.png(drawn), content_type="image/png")
+
+    page.route("**/api/items?*", of_one_class)
+    page.route("**/mark", mark)
+    for left, right in ((1, 1), (0, 1), (0, 0)):
+        marks.update(left=left, right=right)
+        if page.url == "about:blank":
+            enter(page, held.url)
+        else:
+            page.reload()
+        page.wait_for_selector("#work:not([hidden])")
+        page.wait_for_function(
+            "[...document.querySelectorAll('.mark')].every((one) => one.complete && one.naturalWidth)"
+        )
+        names.append(page.inner_text("#outlined"))
+        assert page.is_visible("#highlighted .marked") == names[-1].startswith("Outlined")
+    assert names == ["Outlined where a map shows it:", "Outlined in the right map only:", "Asked about:"]
+    marks.update(left=1, right=1)
+    page.reload()
+    page.wait_for_selector("#outlined:has-text('Outlined where')")
+    for off, on in (("h", "h"), ("p", "f")):
+        page.keyboard.press(off)
+        assert page.inner_text("#outlined") == "Asked about:"
+        assert page.locator(".mark:visible").count() == 0
+        page.keyboard.press(on)
+        assert page.inner_text("#outlined") == "Outlined where a map shows it:"
+        assert page.locator(".mark:visible").count() == 2
+
+
+@pytest.mark.parametrize(("classes", "size"), [(("b",), (8, 6)), (("c",), (1, 1)), (("a", "b"), (1, 1))])
+def test_what_outlines_nothing_is_a_single_pixel(
+    duels: Asked, classes: tuple[str, ...], size: tuple[int, int]
+) -> None:
+    from faultscape.stages.serve.pictures import overlay
+
+    image = dataclasses.replace(read_corpus(duels.root)[0], width=8, height=6)
+    known = Classes(("a", "b", "c"), (0, 1, 2), ((1, 1, 1), (2, 2, 2), (3, 3, 3)))
+    label_map = np.zeros((6, 8), np.uint8)
+    label_map[2:4, 2:4] = 1
+    settings: Any = SimpleNamespace(class_list=known)
+    data, _ = overlay(label_map, settings, image, "mark", classes)
+    assert Image.open(io.BytesIO(data)).size == size
+
+
+def test_stacked_maps_are_called_upper_and_lower_and_what_is_stored_stays_the_same(
+    page: Any, duels: Asked, serve: Callable[..., Serving], tmp_path: Path
+) -> None:
+    image, other = duels.corpus.ids[:2]
+    training = tmp_path / "training.csv"
+    lines = [f"{image},model-0,model-3,model-0", f"{other},model-0,model-3,model-0"]
+    training.write_text("\n".join(["image,model,other,expected", *lines]) + "\n")
+    held, called = serve(duels, campaign=rules(training=str(training))), {}
+    enter(page, held.url)
+
+    def words() -> str:
+        text = page.inner_text("main")
+        for key in ("?", "Escape"):
+            page.keyboard.press(key)
+            text += page.inner_text("#help") if key == "?" else ""
+        return text
+
+    for name, width, height in (("desk", 1280, 900), ("phone", 390, 844), ("turned", 844, 390)):
+        page.set_viewport_size({"width": width, "height": height})
+        upper, lower = (page.locator(f"#{side}").bounding_box() for side in ("left", "right"))
+        stacked = upper["x"] == lower["x"]
+        buttons = [page.get_by_role("button", name=f"{word} is better").count() for word in SIDES]
+        assert buttons == ([0, 0, 1, 1] if stacked else [1, 1, 0, 0])
+        said = words().lower()
+        assert [f"{word} is better".lower() in said for word in SIDES] == [bool(one) for one in buttons]
+        called[name] = stacked
+    assert called == {"desk": False, "phone": True, "turned": False}
+    page.set_viewport_size({"width": 390, "height": 844})
+    first, _ = item(page)
+    right = side_of(held, first, "model-0")
+    wrong = {"left": "right", "right": "left"}[right]
+    page.click(f"#{wrong} .caption")
+    stacked = {"left": "upper", "right": "lower"}
+    page.wait_for_selector("#understood:not([hidden])")
+    assert page.inner_text("#feedback") == f"Expected: {stacked[right]}. You answered {stacked[wrong]}."
+    page.set_viewport_size({"width": 1280, "height": 900})
+    assert page.inner_text("#feedback") == f"Expected: {right}. You answered {wrong}."
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"#work:not([data-item='{first}'])")
+    second, _ = item(page)
+    right = side_of(held, second, "model-0")
+    page.click(f"#{right} .caption")
+    page.wait_for_selector("#feedback:has-text('Yes, ')")
+    assert page.inner_text("#feedback") == f"Yes, {stacked[right]} is the expected answer."
+    all_sent(page)
+    chosen = [one.chosen for one in Choices(held.root).choices(TRAINING)]
+    assert chosen == ["second", "first"]  # model-3, then model-0
+
+
+def test_the_image_alone_is_seen_while_a_key_a_finger_or_the_mouse_is_down(
+    browser: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
+    held, context = serve(duels), browser.new_context(**PHONE)
+    page = context.new_page()
+    enter(page, held.url)
+    hidden = "[...document.querySelectorAll('.over, .mark')].map((one) => getComputedStyle(one).visibility)"
+    page.wait_for_function(f"{hidden}.every((one) => one === 'visible')")
+    touch = context.new_cdp_session(page)
+    box = page.locator("#peek").bounding_box()
+    at = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+
+    def finger(what: str) -> None:
+        points = [at] if what == "touchStart" else []
+        touch.send("Input.dispatchTouchEvent", {"type": what, "touchPoints": points})
+
+    ways = {
+        "a key": (lambda: page.keyboard.down("i"), lambda: page.keyboard.up("i")),
+        "the button's key": (lambda: page.keyboard.down("Enter"), lambda: page.keyboard.up("Enter")),
+        "the button's space": (lambda: page.keyboard.down(" "), lambda: page.keyboard.up(" ")),
+        "the mouse": (page.mouse.down, page.mouse.up),
+        "a finger": (lambda: finger("touchStart"), lambda: finger("touchEnd")),
+    }
+    page.mouse.move(at["x"], at["y"])
+    before = current(page)
+    for name, (down, up) in ways.items():
+        if name.startswith("the button"):
+            page.focus("#peek")
+        down()
+        page.wait_for_selector("#peek[aria-pressed=true]")
+        assert set(page.evaluate(hidden)) == {"hidden"}, name
+        assert page.is_visible("#left .photo")
+        assert page.is_hidden("#outlined")
+        up()
+        page.wait_for_selector("#peek[aria-pressed=false]")
+        assert set(page.evaluate(hidden)) == {"visible"}, name
+    assert page.get_attribute("#flicker", "aria-pressed") == "false"
+    assert current(page) == before
+    page.keyboard.down("i")
+    page.evaluate("window.dispatchEvent(new Event('blur'))")  # the key comes up elsewhere
+    assert set(page.evaluate(hidden)) == {"visible"}
+    page.keyboard.up("i")
+    page.keyboard.down("i")
+    page.wait_for_selector("#peek[aria-pressed=true]")
+    answer(page, "1")
+    assert page.get_attribute("#peek", "aria-pressed") == "false"  # the next item comes with its maps
+    context.close()
 
 
 def test_a_space_after_a_click_flickers_and_answers_nothing(
@@ -449,7 +621,7 @@ def test_people_elsewhere_answer_too_over_plain_http(
     enter(page, held.url.replace("127.0.0.1", ELSEWHERE))
     assert page.evaluate("[isSecureContext, typeof crypto.randomUUID]") == [False, "undefined"]
     page.keyboard.press("1")
-    page.wait_for_selector("#where:has-text('item 2')")
+    page.wait_for_selector("#where:has-text('Item 2')")
     all_sent(page)
     assert len(rows(held)) == 1
 

@@ -69,7 +69,7 @@ def test_run_goes_on_from_stored_maps_when_a_source_is_gone(corpus: made.Corpus,
     shutil.rmtree(corpus.models["model-1"])
     ran = fs.run(study, engine="local")
     assert not any("source" in line for line in ran.done)  # nothing is asked of it
-    assert "selection.csv" in {path.name for path in Path(study).iterdir()}
+    assert "selection-order.csv" in {path.name for path in Path(study).iterdir()}
     next((Path(study) / "predictions" / "model-1").glob("00001*.parquet")).unlink()
     ran = fs.run(study, engine="local")
     assert "model-1: the source is no longer there; the stored maps are used" in ran.done

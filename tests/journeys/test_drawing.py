@@ -462,9 +462,7 @@ def test_run_plan_and_report_recommend_what_was_measured(tmp_path: Path) -> None
     made_answers.import_labels(answers)
     ran = fs.run(answers.study, top=5)
     budget = budget_like(len(fs.select(answers.study).images))
-    assert any(
-        f"faultscape select {answers.study} {SELECTION} --budget {budget}" in line for line in ran.done
-    )
+    assert any(f"which is better: faultscape run {answers.study} --goal order" in line for line in ran.done)
     text = re.sub("<[^>]*>", "", (Path(answers.study) / "report.html").read_text())
     assert f"faultscape select {Path(answers.study).name} {SELECTION} --budget {budget}" in text
     assert f"faultscape select {answers.study} {SELECTION} --budget" in repr(fs.plan(answers.study))

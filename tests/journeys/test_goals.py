@@ -145,7 +145,7 @@ def test_the_first_ten_images_for_the_best_carry_an_order_and_no_score_of_the_po
         assert f"{name}: cannot be used: effective sample size" in found.full_text()
     assert next(iter(weighted)) == "reuse_margins"
     assert weighted["reuse_margins"]["speaks_of"] == "chosen"
-    assert "The pool cannot be scored yet: effective sample size" in repr(found)
+    assert repr(found).startswith("On the 10 labelled images chosen for what the models predict, model-0 or")
 
 
 def test_label_maps_are_drawn_by_what_their_concordances_tell(tmp_path: Path) -> None:
@@ -213,13 +213,20 @@ def test_options_that_change_nothing_are_told(tmp_path: Path, capsys: pytest.Cap
 def test_plan_and_run_recommend_by_goal(answers: made_answers.Answers) -> None:
     found = fs.plan(answers.study, goal="best").recommended  # whatever other selections have labels too
     assert (found["goal"], found["selection"], found["question"]) == ("best", "best", "best")
+    with refused(
+        OptionError, "--top is for --goal failures; --goal best draws images for all models at once"
+    ):
+        fs.run(answers.study, top=3, goal="best")
+    duels = fs.run(answers.study, top=3, goal="failures").done
     assert any(
-        line.endswith(f"faultscape select {answers.study} --goal best")
-        for line in fs.run(answers.study, top=3, goal="best").done
+        line.endswith(f"which is better: faultscape run {answers.study} --goal order") for line in duels
     )
-    for verb in (fs.plan, fs.run):
-        with refused(OptionError, r"--goal is order or best; got 'bets'\. Did you mean 'best'"):
-            verb(answers.study, goal="bets")
+    fs.run(answers.study, goal="best")
+    assert read_selection(Path(answers.study), "best")[0].definition["goal"] == "best"
+    with refused(OptionError, r"--goal is order or best; got 'bets'\. Did you mean 'best'"):
+        fs.plan(answers.study, goal="bets")
+    with refused(OptionError, r"--goal 'bets' is not known; use order, best, failures\. Did you mean 'best'"):
+        fs.run(answers.study, goal="bets")
 
 
 def reports(study: str) -> list[tuple[str, str]]:

@@ -73,7 +73,7 @@ def line(root: Path, images: str, corpus: made.Corpus, **options: object) -> Pat
     fs.collect(
         study, images, classes=str(corpus.classes), **group_options(fs.collect, {"shard_size": 4, **options})
     )
-    fs.run(study, corpus.models, engine="local")
+    fs.run(study, corpus.models, goal="failures", engine="local")
     fs.label.import_(study, str(corpus.truth))
     fs.run(study, engine="local")  # now that labels are there
     fs.measure(study, engine="local", resamples=20, worst=1)

@@ -35,7 +35,7 @@ def study(corpus: made.Corpus, tmp_path: Path) -> str:
     """A study whose main selection is made, and nothing labelled."""
     path = str(tmp_path / "study")
     models = dict(list(corpus.models.items())[:2])
-    fs.run(path, str(corpus.photos), models, classes=str(corpus.classes), engine="local")
+    fs.run(path, str(corpus.photos), models, classes=str(corpus.classes), goal="failures", engine="local")
     return path
 
 

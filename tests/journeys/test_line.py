@@ -99,9 +99,18 @@ def test_the_files_line_equals_arrays_in_memory(corpus: made.Corpus, tmp_path: P
 def test_run_goes_up_to_the_labels_and_later_on_from_them(corpus: made.Corpus, tmp_path: Path) -> None:
     study = tmp_path / "study"
     models = [f"{name}={path}" for name, path in corpus.models.items()]
-    ran = fs.run(str(study), str(corpus.photos), *models[:2], classes=str(corpus.classes), engine="local")
+    ran = fs.run(
+        str(study),
+        str(corpus.photos),
+        *models[:2],
+        classes=str(corpus.classes),
+        goal="failures",
+        engine="local",
+    )
     assert ran.status.next == f"faultscape label export {study} to-label/ --format png"
-    assert repr(ran.status).endswith(f"\nnext: {ran.status.next}\nor:   faultscape label serve {study}")
+    assert repr(ran.status).endswith(
+        f"\nnext: {ran.status.next}  (about 4 hours of labelling)\nor:   faultscape label serve {study}"
+    )
     assert not (study / "standings.json").exists()
     fs.label.import_(str(study), str(corpus.truth))
     assert fs.run(str(study), engine="local").status.next == ""
@@ -221,7 +230,9 @@ def test_a_benchmark_file_is_set_beside(
     corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = str(tmp_path / "study")
-    fs.run(study, str(corpus.photos), corpus.models, classes=str(corpus.classes), engine="local")
+    fs.run(
+        study, str(corpus.photos), corpus.models, classes=str(corpus.classes), goal="failures", engine="local"
+    )
     fs.label.import_(study, str(corpus.truth))
     (tmp_path / "closed.csv").write_text("model,score\nmodel-0,.5\nmodel-1,.7\nmodel-2,.9\n")
     standings = fs.rank(study, benchmark=str(tmp_path / "closed.csv"), resamples=30, engine="local")

@@ -22,7 +22,9 @@ from refusals import refused
 def done(corpus: made.Corpus, tmp_path: Path) -> str:
     """A study in which all is done."""
     study = str(tmp_path / "study")
-    fs.run(study, str(corpus.photos), corpus.models, classes=str(corpus.classes), engine="local")
+    fs.run(
+        study, str(corpus.photos), corpus.models, classes=str(corpus.classes), goal="failures", engine="local"
+    )
     fs.label.import_(study, str(corpus.truth))
     fs.run(study, engine="local")
     assert fs.status(study).next == ""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import faultscape as fs
 from faultscape.cli import main
 
 README = Path(__file__).parents[2] / "README.md"
@@ -53,7 +54,13 @@ def typed(line: str) -> None:
         assert main(words[1:]) == 0, part
 
 
-def test_the_lines_of_the_readme_rank_five_folders_of_real_maps(
+def draw(asked: Path, data: Path) -> None:
+    """Put the data set's mask of every exported image where a person would put a drawn one."""
+    for path in (asked / "images").iterdir():
+        shutil.copy(data / "camvid" / "testannot" / path.name, asked / "labels" / path.name)
+
+
+def test_the_lines_of_the_readme_say_which_of_five_folders_of_real_maps_to_use(
     their_line: str,
     data: Path,
     tmp_path: Path,
@@ -66,23 +73,34 @@ def test_the_lines_of_the_readme_rank_five_folders_of_real_maps(
     typed(choose)
     typed(export)
     asked = sorted((tmp_path / "to-label" / "images").iterdir())
-    with (tmp_path / "study" / "selection.csv").open(newline="") as rows:
-        chosen = {row["image"] for row in csv.DictReader(rows) if row["place"] == "1"}
+    with (tmp_path / "study" / "selection-order.csv").open(newline="") as rows:
+        chosen = {row["image"] for row in csv.DictReader(rows)}
     assert {path.stem for path in asked} == chosen
     assert f"{len(asked)} images to label" in README.read_text(encoding="utf-8")
-    for path in asked:
-        shutil.copy(data / "camvid" / "testannot" / path.name, tmp_path / "to-label" / "labels" / path.name)
-    capsys.readouterr()
+    draw(tmp_path / "to-label", data)
     typed(rank)
-    printed = capsys.readouterr().out
+    printed = capsys.readouterr()
+    for word in ("duel", "slot", "spare", "cell"):  # nobody has read anything yet
+        assert word not in (printed.out + printed.err).lower()
 
-    standings = json.loads((tmp_path / "study" / "standings.json").read_text())
+    standings = json.loads((tmp_path / "study" / "standings-order.json").read_text())
     assert sorted(standings["models"]) == sorted(MODELS)
     assert standings["labels"]["used"] == len(asked)
     for name in MODELS:
-        assert name in printed
-    page = (tmp_path / "study" / "report.html").read_text(encoding="utf-8")
+        assert name in printed.out
+    page = (tmp_path / "study" / "report-order.html").read_text(encoding="utf-8")
     assert all(name in page for name in MODELS)
     assert len(page) > 100_000  # with the images in it
     size = sum(path.stat().st_size for path in (tmp_path / "study").rglob("*") if path.is_file())
     assert 1 < size / 1e6 < 8  # README: 4 MB
+
+    while line := fs.verdict("study").next:  # and what is printed next leads to a decision
+        typed(line)
+        if "label export" in line:
+            draw(tmp_path / "to-label", data)
+            typed("faultscape label import study to-label/")
+    said = fs.verdict("study")
+    assert said.decided or "more images, not labels, would tell the rest" in said.lines[-1]
+    assert said.lines[0] == f"{said.headline}."
+    typed("faultscape run study --goal failures")  # README's line for where they fail
+    assert (tmp_path / "study" / "selection.csv").exists()

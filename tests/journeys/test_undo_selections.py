@@ -205,8 +205,6 @@ def follow_selections(study: str) -> None:
 
 
 def test_options_that_do_not_go_with_replacing_and_removing(study: str) -> None:
-    with refused(OptionError, "--dry-run shows what --replace and --remove would make stale"):
-        fs.select(study, dry_run=True)
     with refused(OptionError, "--remove deletes a selection, and --per-class sets how to make one"):
         fs.select(study, remove="main", per_class=2)
     with refused(OptionError, "--more adds to a selection, and --replace starts over"):

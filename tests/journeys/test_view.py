@@ -11,7 +11,7 @@ from contextlib import closing
 from itertools import combinations
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
 import pytest
@@ -157,10 +157,23 @@ def test_every_filter_leaves_something_out_and_something_in(study: made_view.Sho
         assert found != list(study.ids)
 
 
-def test_the_first_page_shows_every_image_with_its_photo_and_its_marks(
+def test_it_opens_on_most_disagreement_first_and_on_where_the_two_models_differ_that_agree_least(
     study: made_view.Shown, pages: Any
 ) -> None:
-    text = pages.get("/").text
+    def shown(address: str) -> list[str]:
+        return re.findall(r'<span class="id">(.*?)</span>', pages.get(address).text)
+
+    assert shown("/") == shown("/?sort=-disagreement") != shown("/?sort=collected")
+    overlay = html.unescape(re.search(r'"(/overlay/[^"]*)"', pages.get("/").text)[1])
+    query = dict(parse_qsl(overlay.partition("?")[2]))
+    agree = fs.compare(str(study.root), engine="local").agreement
+    a, b = (agree.models.index(query[key]) for key in "ab")
+    assert query["show"] == "pair"
+    assert agree.mean[a, b] == pytest.approx(np.nanmin(agree.mean))
+
+
+def test_every_image_is_shown_with_its_photo_and_its_marks(study: made_view.Shown, pages: Any) -> None:
+    text = pages.get("/?sort=collected").text
     tiles = re.findall(r'<li class="tile.*?</li>', text, re.DOTALL)
     assert [re.search(r'<span class="id">(.*?)</span>', tile)[1] for tile in tiles] == list(study.ids)
     assert ["discarded" in tile for tile in tiles] == [id_ in study.discarded for id_ in study.ids]
@@ -348,7 +361,7 @@ MISTAKES = {
     "/?low=nan": "low=nan: ",
     "/?page=0": "page=0: input should be greater than or equal to 1",
     "/?page=99": "page=99: there is 1 page of these images",
-    "/?sort=size": "sort=size: use -disagreement, disagreement, agreement, -agreement or id<",
+    "/?sort=size": "sort=size: use collected, -disagreement, disagreement, agreement, -agreement or id<",
     "/?label=labeled": "label=labeled: use labelled, unlabelled, discarded or kept. Did you mean 'labelled'?",
     "/?per=7": "per=7: use 24, 48 or 96<",
     "/?set=main&set=dusk": "set is given twice",

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from faultscape.labelling.catalogue import BundleFormat, find_format
+from faultscape.labelling.catalogue import FORMATS, BundleFormat, PairFormat, TaskFormat, find_format
 from faultscape.stages.label.crowd.result import Consensus, SessionsExported
 from faultscape.stages.label.mask_export import steps_of
-from faultscape.stages.label.result import Asked, Exported
+from faultscape.stages.label.result import Asked, Exported, returned_to, steps_text
 from faultscape.terminal_lines import wrapped
 
 THEN = "faultscape label import a-study-with-a-rather-long-name to-label --truth second-annotator"
 
 
 def test_an_export_names_what_to_do_and_the_whole_line_that_follows() -> None:
-    assert repr(Exported("to-label", 10, "png", "", 0, THEN)).splitlines() == [
+    says = steps_text(find_format("png", "segmentation").says, "to-label", "")
+    assert repr(Exported("to-label", 10, "png", "", 0, THEN, says)).splitlines() == [
         "10 images to label in to-label (png)",
         "next: put each mask into to-label/labels, named as its image, then run",
         f"  {THEN}",
@@ -29,6 +30,22 @@ def test_only_maps_that_a_model_filled_in_are_uploaded_to_cvat(name: str, upload
     assert isinstance(form, BundleFormat)
     assert "upload" not in steps_of(form, None)
     assert upload in steps_of(form, "unet")
+
+
+TOOLS = [one for one in FORMATS if isinstance(one, BundleFormat | PairFormat | TaskFormat)]
+
+
+@pytest.mark.parametrize("form", TOOLS, ids=lambda form: form.name)
+def test_what_a_tool_exports_is_imported_and_not_the_file_that_nobody_edited(
+    form: BundleFormat | PairFormat | TaskFormat,
+) -> None:
+    back = returned_to("to-label/", form.returned)
+    assert back != "to-label/"
+    for says in (form.says, *([form.says_prefilled] if isinstance(form, BundleFormat) else [])):
+        steps = steps_text(says, "to-label/", form.returned)
+        assert not says or steps.endswith(f" to {back}")
+        assert "OUT" not in steps
+        assert "{" not in steps
 
 
 def test_formats_without_other_steps_say_the_same_with_prefill() -> None:

@@ -189,6 +189,7 @@ def test_image_names_with_any_line_end_come_back_from_every_table(tmp_path: Path
         f"a={tmp_path / 'a'}",
         f"b={tmp_path / 'b'}",
         classes=2,
+        goal="failures",
         engine="local",
     )
     assert {row.image for row in read_selection(Path(study))[0].rows} == names - {"a\rb"}

@@ -329,6 +329,9 @@ LATE = {  # our own that are imported where they are used, and why
     "prediction/sources/network_folder.py": "torch, when such a network is opened",
     "stages/artefacts/standings.py": "ranking loads scipy, which status does without",
     "stages/compare/result.py": "a verb's signature names it",
+    "stages/more_images.py": "ranking loads scipy, which status does without",
+    "stages/open_selections.py": "ranking loads scipy, which status does without",
+    "stages/verdict.py": "ranking loads scipy, which status does without",
     "stages/plan/result.py": "a verb's signature names it",
     "stages/rank/result.py": "a verb's signature names it",
 }

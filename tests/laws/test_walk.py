@@ -1,5 +1,9 @@
 """Random walks over a small study: what the graph calls done equals what is made anew, following "next" ends
-in "all is done", and no label is lost, be it taken back.
+in a verdict, and no label is lost, be it taken back.
+
+The end of a walk: the printed line is run, and between lines a person fills in what it asks for, until none is
+printed. Every line ends with status 0, none is printed twice in one state of the study, and the end is a
+verdict: it is decided, or nothing that can be labelled would change it.
 
 Most walks are over a study of classifiers, some over one of label maps, which is measured too.
 `FAULTSCAPE_WALKS` says how many walks of thirty steps; `make soak` takes 200 of them, some 6,000 steps, and
@@ -8,6 +12,8 @@ writes what was typed to the file that `FAULTSCAPE_SOAK` names.
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import datetime as dt
 import os
 import platform
@@ -31,17 +37,21 @@ import made
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError
-from faultscape.stages import graph
-from faultscape.stages.artefacts.selection import SELECTION
+from faultscape.ranking.duel_standings import from_json
+from faultscape.reporting.competition.standing_tables import recommended
+from faultscape.stages import more_images
+from faultscape.stages.artefacts.selection import is_replaced, is_stale
 from faultscape.stages.given_options import group_options
 from faultscape.stages.snapshot import Snapshot
+from faultscape.standings import FEW, could_be_best
 from faultscape.study.settings import read_settings
-from faultscape.study.tables import label_maps
+from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import read_corpus
 
 STEPS = 30
 WALKS = int(os.environ.get("FAULTSCAPE_WALKS", "10"))
-NAMES = ("main", "random", "more")
+NAMES = ("main", "random", "more", "order", "best")
+LINES = 60  # more than a study of two dozen images can need
 TYPED: Counter[str] = Counter()  # steps, and lines of each verb that were done or refused
 BEGUN = time.time()
 
@@ -77,9 +87,26 @@ class Answers:
             self.made.images,
             str(folder / "made" / "ids.csv"),
         )
+        self.truth_of = dict(zip(self.images, self.made.truth.tolist(), strict=True))
 
-    def import_labels(self, images: list[str]) -> None:
-        made_answers.import_labels(self.made, images)
+    def import_labels(self, images: list[str], truth: str = "labels") -> None:
+        rows = [f"{image},{made_answers.NAMES[self.truth_of[image]]}" for image in images]
+        path = self.folder / "labels.csv"
+        path.write_text("\n".join(["image,label", *rows]) + "\n")
+        fs.label.import_(self.study, str(path), truth=truth)
+
+    def fill_in(self, exported: Path) -> list[str]:
+        """Answer every question of a file as is true, and return which images it asks about."""
+        with exported.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        for row in rows:
+            is_it = made_answers.NAMES[self.truth_of[row["image"]]] == row["class"]
+            row |= {"annotator": "ann", "answer": "yes" if is_it else "no"}
+        with exported.open("w", newline="") as file:
+            out = csv.DictWriter(file, list(rows[0]))
+            out.writeheader()
+            out.writerows(rows)
+        return []  # answers are no labels
 
     def import_discards(self, images: list[str]) -> None:
         path = self.folder / "discard.csv"
@@ -118,12 +145,22 @@ class Maps:
             rgba[1:7, 1:7] = (90 * k, 200, 30, 255)
             made.write(self.cutouts / f"{k}.png", rgba)
 
-    def import_labels(self, images: list[str]) -> None:
+    def import_labels(self, images: list[str], truth: str = "labels") -> None:
         masks = Path(tempfile.mkdtemp(dir=self.folder))
+        self._draw(images, masks)
+        fs.label.import_(self.study, masks, truth=truth)
+
+    def fill_in(self, exported: Path) -> list[str]:
+        """Draw the mask of every exported image, and return which these are."""
+        files = sorted((exported / "images").rglob("*.png"))
+        images = [str(file.relative_to(exported / "images").with_suffix("")) for file in files]
+        self._draw(images, exported / "labels")
+        return images
+
+    def _draw(self, images: list[str], masks: Path) -> None:
         for image in images:
             (masks / image).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(self.made.truth / f"{image}.png", masks / f"{image}.png")
-        fs.label.import_(self.study, masks)
 
     def import_discards(self, images: list[str]) -> None:
         folder = Path(tempfile.mkdtemp(dir=self.folder))
@@ -163,21 +200,53 @@ class Walk(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
     def follow(self) -> None:
-        """Type what `status` says until all is done; people label what they are sent to label."""
-        for _ in range(25):
-            if not (line := fs.status(self.study).next):
+        """Type what `status` prints until it prints nothing; a person fills in what it exports."""
+        printed = set[tuple[str, ...]]()
+        for _ in range(LINES):
+            if not (line := fs.verdict(self.study).next):
+                self.the_end_is_a_verdict()
                 return
+            state = (line, *(f"{one}" for one in fs.status(self.study).stages))
+            assert state not in printed, f"printed twice: {line}"
+            printed.add(state)
             words = shlex.split(line)
-            if words[1:3] == ["label", "export"]:
-                name = words[words.index("--selection") + 1] if "--selection" in words else "main"
-                assert graph.node(Snapshot(self.root), SELECTION, name).state == "done", line
-                self.label(list(Snapshot(self.root).current(name).images))
-            elif "NAME=SOURCE" in words:
+            if "NAME=SOURCE" in words:
                 self.add_model(0.3)
-            else:
+                continue
+            with contextlib.chdir(self.folder):
                 assert main(words[1:]) == 0, line
-                TYPED[f"what status says, {words[1]}: done"] += 1
-        raise AssertionError(f"still to do after 25 lines: {line}")
+            TYPED[f"what status says, {' '.join(words[1:3]) if words[1] == 'label' else words[1]}: done"] += 1
+            if words[1:3] == ["label", "export"]:
+                exported = self.folder / words[4]
+                drawn = self.made.fill_in(exported)
+                under = words[words.index("--truth") + 1] if "--truth" in words else "labels"
+                fs.label.import_(self.study, str(exported), truth=under)
+                self.labelled |= dict.fromkeys(drawn, "") if under == "labels" else {}
+        raise AssertionError(f"still to do after {LINES} lines: {line}")
+
+    def the_end_is_a_verdict(self) -> None:
+        """Either it is decided, or nothing that can be labelled would change it."""
+        said, snapshot = fs.verdict(self.study), Snapshot(self.root)
+        if said.decided or len(snapshot.models) < 2 or fs.status(self.study).stuck:
+            return
+        pool = more_images.pool_size(self.root)
+        drawn = [
+            name
+            for name, (slots, _) in snapshot.selections.items()
+            if slots.draws and not is_stale(snapshot, name) and not is_replaced(snapshot, name)
+        ]
+        if not drawn and pool < FEW:
+            return
+        for name in drawn:
+            held = from_json(
+                snapshot.document(selections.path(self.root, name, "json", stem="standings")) or {}
+            )
+            settled = len(could_be_best(held.rankings[recommended(held)])) == 1
+            count = snapshot.label_count(name)
+            complete = count.labelled == len(snapshot.current(name).images)
+            if complete and (settled or len(snapshot.selections[name][0].rows) >= pool):
+                return
+        raise AssertionError(f"the end is no verdict: {said!r} {fs.status(self.study)!r}")
 
     def label(self, images: list[str]) -> None:
         images = [image for image in images if image in Snapshot(self.root).ids]
@@ -208,6 +277,26 @@ class Walk(RuleBasedStateMachine):
     @rule(budget=st.integers(2, 6), name=st.sampled_from(NAMES[1:]))
     def draw(self, budget: int, name: str) -> None:
         self.ask("select", selector="random", budget=budget, as_=name, engine="local")
+        self.what_is_done_is_what_would_be_made_anew()
+
+    @rule(budget=st.sampled_from([None, 4, 12]), goal=st.sampled_from(["order", "best"]))
+    def draw_for(self, goal: str, budget: int | None) -> None:
+        self.ask("select", goal=goal, budget=budget, engine="local")
+        self.what_is_done_is_what_would_be_made_anew()
+
+    @rule(name=st.sampled_from(NAMES[1:]), more=st.integers(1, 6))
+    def draw_more(self, name: str, more: int) -> None:
+        self.ask("select", as_=name, more=more, engine="local")
+        self.what_is_done_is_what_would_be_made_anew()
+
+    @rule(first=st.integers(0, 20), number=st.integers(1, 12), who=st.sampled_from(["ann", "bob"]))
+    def label_as(self, first: int, number: int, who: str) -> None:
+        first %= len(self.made.images)
+        images = [
+            image for image in self.made.images[first : first + number] if image in Snapshot(self.root).ids
+        ]
+        if images:
+            self.made.import_labels(images, f"labels-{who}")
         self.what_is_done_is_what_would_be_made_anew()
 
     @rule(first=st.integers(0, 20), number=st.integers(1, 8))
@@ -271,9 +360,9 @@ class Walk(RuleBasedStateMachine):
                 self.taken_back.add(image)
         self.what_is_done_is_what_would_be_made_anew()
 
-    @rule()
-    def run(self) -> None:
-        self.ask("run", engine="local")
+    @rule(goal=st.sampled_from([None, "order", "best", "failures"]))
+    def run(self, goal: str | None) -> None:
+        self.ask("run", goal=goal, engine="local")
 
     def ask(self, verb: str, **options: Any) -> None:
         """Call a verb; what it refuses in a sentence is not a fault."""

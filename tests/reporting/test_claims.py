@@ -258,7 +258,7 @@ def test_beside_each_other_every_ranking_says_what_its_ranges_speak_of() -> None
 def test_with_a_handful_of_labels_head_and_tables_agree_that_nobody_leads(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path, images=12, models=3)
     study = str(tmp_path / "study")
-    fs.run(study, corpus.photos, corpus.models, classes=corpus.classes, engine="local")
+    fs.run(study, corpus.photos, corpus.models, classes=corpus.classes, goal="failures", engine="local")
     fs.select(study, selector="random", budget=8)
     fs.label.import_(study, corpus.truth)
     found = fs.rank(study, selection="random", resamples=100)
@@ -272,7 +272,7 @@ def test_with_a_handful_of_labels_head_and_tables_agree_that_nobody_leads(tmp_pa
             row["tied"] or row["best"] or row["low"] for row in ranking_rows(name, said, found.models)["rows"]
         ), name
     page = Path(fs.report(study, selection="random").path).read_text()
-    assert "Too few labels to say who leads" in page
+    assert "<h1>No one can say yet which of the 3 models is best</h1>" in page
     assert "Ahead of all others" not in page
 
 
@@ -282,5 +282,5 @@ def test_a_rounded_number_has_no_negative_zero() -> None:
         scores={"a": -1e-6, "b": -0.2, "c": -0.3},
         score_interval={m: [-1e-6, 0.4] for m in MODELS},
     )
-    assert "0.0000  [0.0000, 0.4000]" in repr(standings(lure=near))
+    assert "0.00  [0.00, 0.40]" in repr(standings(lure=near))
     assert "-0.0000" not in repr(standings(lure=near))

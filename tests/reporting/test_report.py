@@ -15,6 +15,7 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import CorpusError, OptionError, SelectionError, StudyError
+from faultscape.reporting.competition import outcomes
 from faultscape.reporting.competition.page import number
 from faultscape.verbs.collect import collect
 from faultscape.verbs.compare import compare
@@ -139,6 +140,22 @@ def test_bands_that_tell_nothing_apart_come_with_the_line_of_others(
     assert "cuts them into thirds" not in (tmp_path / "again.html").read_text()
 
 
+def test_bands_are_thirds_of_the_values_where_the_usual_ones_tell_nothing_apart(
+    studies: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outcomes, "BANDS", (0.01, 0.02))
+    study = shutil.copytree(studies["ranked"], tmp_path / "study")
+    text = Path(report(str(study)).path).read_text()
+    assert "The bands are thirds of these values" in text
+    low, values = map(
+        int, re.search(r"(\d+) of (\d+) values", " ".join("".join(Page(text).text).split())).groups()
+    )
+    assert 0.2 < low / values < 0.5
+    line = re.search(r"which <code>(faultscape report [^<]*)</code> shows", text)
+    assert line is not None
+    assert "--bands 0.01 --bands 0.02" in line[1]
+
+
 def test_a_tie_is_no_victory(studies: dict[str, Path], tmp_path: Path) -> None:
     study = shutil.copytree(studies["ranked"], tmp_path / "tied")
     standings = json.loads((study / "standings.json").read_text())
@@ -147,12 +164,14 @@ def test_a_tie_is_no_victory(studies: dict[str, Path], tmp_path: Path) -> None:
         ranking["order"] = [f"model-{k}" for k in range(4)]
     (study / "standings.json").write_text(json.dumps(standings))
     text = Path(report(str(study)).path).read_text()
-    assert "<h1>model-0 or model-1 could be best on the chosen images</h1>" in text
+    head = re.search("<h1>(.*)</h1>", text)
+    assert head
+    assert head[1].endswith("chosen for what the models predict, model-0 or model-1 leads")
     assert text.count('<tr class="tied">') >= 8
     for ranking in standings["rankings"].values():
         ranking.update(tied_for_best=[], best_set=[], score_interval={}, rank_interval={})
     (study / "standings.json").write_text(json.dumps(standings))
-    assert "No intervals yet" in Path(report(str(study)).path).read_text()
+    assert "The standings carry no intervals" in Path(report(str(study)).path).read_text()
 
 
 def test_undefined_scores_are_dashes(studies: dict[str, Path], tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Reports of one study: of duels before a label, and with standings, and of draws."""
     root = tmp_path_factory.mktemp("report-page")
     corpus, study = made.corpus(root / "corpus", images=30, models=4), str(root / "study")
-    fs.run(study, corpus.photos, corpus.models, classes=corpus.classes, engine="local")
+    fs.run(study, corpus.photos, corpus.models, classes=corpus.classes, goal="failures", engine="local")
     fs.select(study, selector="random", budget=8)
     found = {"unlabelled": Path(fs.report(study, output=str(root / "unlabelled.html")).path)}
     for path in corpus.truth.rglob("*.png"):  # a corner that nobody could name
@@ -85,7 +85,7 @@ def test_every_page_keeps_the_rules_of_accessibility_with_all_parts_open(opened:
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     for viewer in (False, True):
         if viewer:
-            page.locator("a.enlarge").first.click()
+            page.locator("#gallery a.enlarge").first.click()
             page.locator(".counts li").first.wait_for()
         for scheme, size in (("light", DESK), ("dark", DESK), ("light", PHONE)):
             page.emulate_media(color_scheme=scheme)
@@ -98,7 +98,7 @@ def test_every_page_keeps_the_rules_of_accessibility_with_all_parts_open(opened:
 
 def test_an_image_enlarges_by_key_and_arrows_lead_to_the_next(opened: Any) -> None:
     page = opened("main")
-    link, title = page.locator("a.enlarge").first, page.locator("#viewer-title")
+    link, title = page.locator("#gallery a.enlarge").first, page.locator("#viewer-title")
     first = page.locator("article.card h4").first.text_content()
     link.focus()
     page.keyboard.press("Enter")
@@ -117,7 +117,7 @@ def test_an_image_enlarges_by_key_and_arrows_lead_to_the_next(opened: Any) -> No
 
 def test_a_slider_blends_image_maps_and_truth(opened: Any) -> None:
     page = opened("main")
-    page.locator("a.enlarge").first.click()
+    page.locator("#gallery a.enlarge").first.click()
     stops = page.locator(".stops button").all_text_contents()
     assert (stops[0], stops[-1], len(stops)) == ("image", "truth", 4)
     slider = page.locator("#viewer input[type=range]")
@@ -171,7 +171,7 @@ def test_where_two_maps_differ_the_viewer_says_which_is_wrong(opened: Any) -> No
 
 def test_without_truth_the_viewer_says_where_two_maps_differ(opened: Any) -> None:
     page = opened("unlabelled")
-    page.locator("a.enlarge").first.click()
+    page.locator("#gallery a.enlarge").first.click()
     page.locator(".counts li").first.wait_for()
     (said,) = page.locator(".counts li").all_text_contents()
     assert re.fullmatch(r"differ \d+\.\d %", said)
@@ -180,7 +180,7 @@ def test_without_truth_the_viewer_says_where_two_maps_differ(opened: Any) -> Non
 
 def test_other_models_are_chosen_in_the_viewer(opened: Any) -> None:
     page = opened("random")
-    page.locator("a.enlarge").first.click()
+    page.locator("#gallery a.enlarge").first.click()
     page.locator("#viewer select[name=first]").select_option(label="model-3")
     page.get_by_text("model-3 wrong").wait_for()
     assert "model-3" in page.locator(".stops button").all_text_contents()
@@ -252,7 +252,7 @@ def test_contents_and_legend_stay_in_sight(opened: Any) -> None:
 
 def test_without_a_script_images_enlarge_and_terms_are_links(opened: Any) -> None:
     page = opened("main", java_script_enabled=False)
-    image = page.locator("a.enlarge img").first
+    image = page.locator("#gallery a.enlarge img").first
     small = image.bounding_box()["width"]
     image.click()
     assert image.bounding_box()["width"] > 2 * small
@@ -308,3 +308,23 @@ def test_one_notion_of_rank_stands_first_and_the_other_is_folded(opened: Any) ->
     assert page.locator("table.glance").is_visible()
     matrices = page.locator("#matrices table")
     assert [matrices.nth(k).is_visible() for k in (0, 1)] == [True, False]
+
+
+def test_the_pictures_at_the_top_open_their_images_in_the_viewer(opened: Any) -> None:
+    page = opened("main")
+    top = page.locator(".firsts a.enlarge")
+    assert 1 <= top.count() <= 3
+    for k in range(top.count()):
+        image = top.nth(k).locator("xpath=..").locator("figcaption").inner_text().rpartition(", ")[2]
+        top.nth(k).click()
+        assert page.text_content("#viewer-title").startswith(image)
+        page.keyboard.press("Escape")
+
+
+def test_without_a_script_the_pictures_at_the_top_lead_to_their_images(opened: Any) -> None:
+    page = opened("main", java_script_enabled=False)
+    link = page.locator(".firsts a.enlarge").first
+    target = link.get_attribute("href")
+    link.click()
+    assert page.locator(f"{target} img").is_visible()
+    assert page.locator(f"{target} a.close").is_visible()

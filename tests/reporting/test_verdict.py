@@ -78,17 +78,21 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     ),
     "nothing labelled": (
         {"standings": {}},
-        ("No one can say yet which of the 3 models is best: no image is labelled.",),
+        ("No one can say yet which of the 3 models is best.", "No image is labelled."),
     ),
     "labelled, not ranked": (
         {"standings": {}, "labelled": 12},
         (
-            "No one can say yet which of the 3 models is best: 12 images are labelled, and nothing is ranked yet.",
+            "No one can say yet which of the 3 models is best.",
+            "12 images are labelled, and nothing is ranked yet.",
         ),
     ),
     "too few labels": (
         {"standings": {"order": Standings(MODELS, {"used": 6}, {}, {}, {})}},
-        ("No one can say yet which of the 3 models is best: 6 labelled images, and at least 10 are needed.",),
+        (
+            "No one can say yet which of the 3 models is best.",
+            "6 labelled images, and at least 10 are needed.",
+        ),
     ),
     "decided": (
         {"standings": {"order": drawn(ranked("fcn", *CLEAR), SURE)}},
@@ -106,7 +110,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
             "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
             (
                 "Not settled: fcn or psp (about 22 more images, 5 to 89); psp or unet (how many labels that needs "
-                "cannot be foretold)."
+                "cannot be predicted)."
             ),
             FAILING,
         ),
@@ -217,7 +221,7 @@ def test_the_verdict_says(state: str) -> None:
     given, lines = STATES[state]
     found = of(**given)
     assert found.lines == lines
-    assert found.headline == lines[0].split(":")[0].removesuffix(".")
+    assert found.headline == lines[0].removesuffix(".")
     assert len(found.lines) + 1 <= 6  # with what is next
 
 

@@ -73,13 +73,13 @@ def test_no_page_is_wider_than_a_phone(browser: Any, address: str, scheme: str) 
 def test_a_filter_changes_what_is_shown_and_the_address(browser: Any, address: str) -> None:
     said: list[str] = []
     page = opened(browser, said)
-    page.goto(address)
+    page.goto(address + "/?sort=id")
     page.click("summary")
     page.select_option("select[name=set]", "dusk")
-    page.wait_for_url("**/?set=dusk")
+    page.wait_for_url("**/?set=dusk&sort=id")
     assert page.inner_text(".count b") == "5"
     page.fill("#id-asked", "part1")
-    page.wait_for_url("**/?id=part1&set=dusk")
+    page.wait_for_url("**/?id=part1&set=dusk&sort=id")
     assert page.inner_text(".count b") == "2"
     page.select_option("select[name=sort]", "agreement")
     page.wait_for_selector("[role=alert]")

@@ -83,13 +83,14 @@ class MaskFormat:
 class BundleFormat:
     """Label maps for a tool that keeps those of many images in one file, or in files that belong together.
 
-    ``says`` tells what to do with the exported files, ``says_prefilled`` what to do instead if a model's maps
-    are filled in, '' for the same. ``photo`` takes (folder, image id) and returns the path of the file of an
-    image. ``write`` takes (folder, images, classes), the images as `DrawnImage`, and yields (path in the
-    folder, bytes) of all files but the images. ``recognise`` takes a path and returns whether it is a file of
-    this format. ``read`` takes its path and returns its labels for each image, as `ToolLabel`. ``check``
-    takes its path and returns what the tool would reject, in sentences. ``outlines``: `write` also takes this
-    argument, and then writes polygons.
+    ``says`` tells what to do with the exported files, {out} being their folder and {export} the file or
+    folder ``returned`` in it, to which the tool's export goes; '' if people change the exported files.
+    ``says_prefilled`` tells what to do instead if a model's maps are filled in, '' for the same. ``photo``
+    takes (folder, image id) and returns the path of the file of an image. ``write`` takes (folder, images,
+    classes), the images as `DrawnImage`, and yields (path in the folder, bytes) of all files but the images.
+    ``recognise`` takes a path and returns whether it is a file of this format. ``read`` takes its path and
+    returns its labels for each image, as `ToolLabel`. ``check`` takes its path and returns what the tool
+    would reject, in sentences. ``outlines``: `write` also takes this argument, and then writes polygons.
     """
 
     name: str  # what `--format` takes
@@ -102,6 +103,7 @@ class BundleFormat:
     check: Callable[[Path], list[str]]
     outlines: bool = False
     says_prefilled: str = ""
+    returned: str = ""
     task: Literal["segmentation"] = "segmentation"  # the task of studies that it fits
 
 
@@ -153,7 +155,7 @@ def _prepare_labelme(classes: Classes) -> dict[str, bytes]:
 class PairFormat:
     """Which of two models' maps is better, asked in an external tool.
 
-    ``says`` tells what to do with the exported files. ``write`` takes (folder, pairs), the pairs as
+    ``says`` and ``returned`` are as those of a `BundleFormat`. ``write`` takes (folder, pairs), the pairs as
     `PairTask`, and yields (path in the folder, bytes) of all files but the images. ``recognise`` takes a path
     and returns whether it is a file of this format. ``read`` takes its path and returns people's choices
     (`PairAnswer`) and sentences on what cannot be read. ``check`` takes its path and returns what the tool
@@ -167,6 +169,7 @@ class PairFormat:
     recognise: Callable[[Path], bool]
     read: Callable[[Path], tuple[list[PairAnswer], list[str]]]
     check: Callable[[Path], list[str]]
+    returned: str = ""
     task: Literal["segmentation"] = "segmentation"  # the task of studies that it fits
 
 
@@ -174,12 +177,12 @@ class PairFormat:
 class TaskFormat:
     """Questions about classes with their images, asked in an external tool.
 
-    ``says`` tells what to do with the exported files. ``photo`` takes (folder, image id) and returns the path
-    of the file of an image. ``write`` takes (folder, questions, glosses), the questions as `Question`, and
-    yields (path in the folder, bytes) of all files but the images. ``recognise`` takes a path and returns
-    whether it is a file of this format. ``read`` takes its path and returns people's answers (`ClassAnswer`)
-    and sentences on what cannot be read. ``check`` takes its path and returns what the tool would reject, in
-    sentences.
+    ``says`` and ``returned`` are as those of a `BundleFormat`. ``photo`` takes (folder, image id) and returns
+    the path of the file of an image. ``write`` takes (folder, questions, glosses), the questions as
+    `Question`, and yields (path in the folder, bytes) of all files but the images. ``recognise`` takes a path
+    and returns whether it is a file of this format. ``read`` takes its path and returns people's answers
+    (`ClassAnswer`) and sentences on what cannot be read. ``check`` takes its path and returns what the tool
+    would reject, in sentences.
     """
 
     name: str  # what `--format` takes
@@ -190,6 +193,7 @@ class TaskFormat:
     recognise: Callable[[Path], bool]
     read: Callable[[Path], tuple[list[ClassAnswer], list[str]]]
     check: Callable[[Path], list[str]]
+    returned: str = ""
     task: Literal["classification"] = "classification"  # the task of studies that it fits
 
 
@@ -236,6 +240,7 @@ def _bundle(
     write: Callable[..., Iterable[tuple[Path, bytes]]],
     outlines: bool = False,
     says_prefilled: str = "",
+    returned: str = "",
 ) -> BundleFormat:
     """Return a format of a tool whose module reads, recognises and checks its files."""
     return BundleFormat(
@@ -249,12 +254,13 @@ def _bundle(
         module.check,
         outlines,
         says_prefilled,
+        returned,
     )
 
 
 _STUDIO = (
-    "make a project in Label Studio with the labelling interface of label_config.xml, serve OUT as local"
-    " files, and import {file}; export it as JSON"
+    "make a project in Label Studio with the labelling interface of label_config.xml, serve {out} as local"
+    " files, and import FILE; export it as JSON to {export}"
 )
 Format: TypeAlias = MaskFormat | BundleFormat | PairFormat | QuestionFormat | TaskFormat
 FORMATS: tuple[Format, ...] = (
@@ -281,59 +287,69 @@ FORMATS: tuple[Format, ...] = (
     _bundle(
         "cvat",
         "CVAT for images 1.1",
-        "make a task of images/ in CVAT with the labels of labels.json; export it as CVAT for images 1.1",
+        "make a task of images/ in CVAT with the labels of labels.json; export it as CVAT for images 1.1"
+        " to {export}",
         cvat_images,
         write=cvat_images.write,
         outlines=True,
         says_prefilled="make a task of images/ in CVAT with the labels of labels.json, and upload"
-        " annotations.xml; export it as CVAT for images 1.1",
+        " annotations.xml; export it as CVAT for images 1.1 to {export}",
+        returned="export.zip",
     ),
     _bundle(
         "cvat-masks",
         "CVAT Segmentation mask 1.1",
-        "make a task of images/ in CVAT with your classes as labels; export it as Segmentation mask 1.1",
+        "make a task of images/ in CVAT with your classes as labels; export it as Segmentation mask 1.1"
+        " to {export}",
         cvat_masks,
         write=cvat_masks.write,
         says_prefilled="make a task of images/ in CVAT with your classes as labels, and upload"
-        " cvat-masks.zip; export it as Segmentation mask 1.1",
+        " cvat-masks.zip; export it as Segmentation mask 1.1 to {export}",
+        returned="export.zip",
     ),
     _bundle(
         "label-studio",
         "Label Studio",
-        _STUDIO.format(file="tasks.json"),
+        _STUDIO.replace("FILE", "tasks.json"),
         label_studio,
         write=label_studio.write_brush,
         outlines=True,
+        returned="export.json",
     ),
     _bundle(
         "label-studio-bitmask",
         "Label Studio with bitmasks",
-        _STUDIO.format(file="tasks.json"),
+        _STUDIO.replace("FILE", "tasks.json"),
         label_studio,
         write=label_studio.write_bitmask,
+        returned="export.json",
     ),
     _bundle(
         "coco-panoptic",
         "COCO panoptic",
-        "draw the segments in a tool that knows COCO's panoptic format",
+        "draw the segments in a tool that knows COCO's panoptic format; export its JSON and masks to"
+        " {export}",
         coco_panoptic,
         write=coco_panoptic.write,
+        returned="export/",
     ),
     _bundle(
         "coco",
         "COCO",
-        "draw the masks in a tool that knows COCO's format",
+        "draw the masks in a tool that knows COCO's format; export its JSON to {export}",
         coco_masks,
         write=coco_masks.write,
+        returned="export.json",
     ),
     PairFormat(
         name="label-studio-pairs",
         title="Label Studio's pairs",
-        says=_STUDIO.format(file="pairs.json"),
+        says=_STUDIO.replace("FILE", "pairs.json"),
         write=label_studio_choices.write_pairs,
         recognise=label_studio_choices.recognise,
         read=label_studio_choices.read_pairs,
         check=label_studio_choices.check,
+        returned="export.json",
     ),
     QuestionFormat(
         name="csv",
@@ -347,12 +363,13 @@ FORMATS: tuple[Format, ...] = (
     TaskFormat(
         name="label-studio-questions",
         title="Label Studio's questions",
-        says=_STUDIO.format(file="questions.json"),
+        says=_STUDIO.replace("FILE", "questions.json"),
         photo=_photo,
         write=label_studio_choices.write_questions,
         recognise=label_studio_choices.recognise,
         read=label_studio_choices.read_questions,
         check=label_studio_choices.check,
+        returned="export.json",
     ),
 )
 _NAMED = {entry.name: entry for entry in FORMATS}

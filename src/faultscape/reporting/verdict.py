@@ -15,7 +15,7 @@ from faultscape.standings import FEW, Failing, Gap, Standings, labelled_words
 
 class PairNeed(NamedTuple):
     """How many labels in all two models are expected to need until they are told apart, and the range; NaN
-    where that cannot be foretold.
+    where that cannot be predicted.
     """
 
     labels: float
@@ -70,16 +70,16 @@ def hours_words(hours: float | None) -> str:
     return f"  (about {time} of labelling)"
 
 
-def nothing_said(first: Standings | None, models: Sequence[str], labelled: int, work: Work) -> Verdict:
-    """Return the verdict where no standings say who could be best; ``first`` are those that there are."""
+def nothing_said(
+    first: Standings | None, models: Sequence[str], labelled: int, work: Work, why_not: str = ""
+) -> Verdict:
+    """Return the verdict where no standings say who could be best; ``first`` are some that there are, and
+    ``why_not`` says why these have no intervals.
+    """
     if len(models) < 2:
-        only = (
-            f"{models[0]} is the only model: there is nothing to choose"
-            if models
-            else "There is no model yet"
-        )
-        head = only.split(":", maxsplit=1)[0]
-        return Verdict(tuple(models), False, head, (f"{only}.",), next=work.line, hours=work.hours)
+        alone = f"{models[0]} is the only model: there is nothing to choose" if models else ""
+        head = alone or "There is no model yet"
+        return Verdict(tuple(models), False, head, (f"{head}.",), next=work.line, hours=work.hours)
     head = f"No one can say yet which of the {len(models)} models is best"
     if first is None:
         why = (
@@ -90,5 +90,5 @@ def nothing_said(first: Standings | None, models: Sequence[str], labelled: int, 
     elif first.labels.get("used", FEW) < FEW:
         why = f"{labelled_words(first.labels)}, and at least {FEW} are needed."
     else:
-        why = "The standings carry no intervals; `faultscape rank -v` says why."
-    return Verdict((), False, head, (f"{head}: {why[0].lower()}{why[1:]}",), next=work.line, hours=work.hours)
+        why = f"The standings carry no intervals. {why_not}"
+    return Verdict((), False, head, (f"{head}.", why), next=work.line, hours=work.hours)

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from faultscape.errors import counted
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.replicates import FUTURE, ONE_GROUP, POOL
-from faultscape.reporting.competition.standing_tables import descriptive, listed, recommended
+from faultscape.reporting.competition.standing_tables import descriptive, for_intervals, listed, recommended
 from faultscape.reporting.verdict import PairNeed, Verdict, Work, nothing_said
 from faultscape.standings import Failing, Gap, ModelRanking, Standings, could_be_best, decimals, shown_best
 
@@ -51,7 +51,9 @@ def verdict(
     """
     work = work or Work()
     if not (speaks := _speaker(standings)):
-        return nothing_said(next(iter(standings.values()), None), models, labelled, work)
+        first = next(iter(standings.values()), None)
+        why_not = for_intervals(first) if first is not None else ""
+        return nothing_said(first, models, labelled, work, why_not)
     one = standings[speaks]
     name = recommended(one)
     said = _spoken(one, name)
@@ -167,7 +169,7 @@ def _more(need: PairNeed | None, used: int) -> str:
     if need is None:
         return ""
     if math.isnan(need.labels):
-        return " (how many labels that needs cannot be foretold)"
+        return " (how many labels that needs cannot be predicted)"
     low, high = (max(int(number) - used, 0) for number in (need.low, need.high))
     middle = max(int(need.labels) - used, 0)
     if not high:

@@ -5,10 +5,11 @@ Conventions: ``weights`` (I,) are not negative; an image of weight zero is never
 The probability of step m is that of the image among those left at that step, w_i / (sum of w over the pool
 without earlier draws). Step m uses the m-th number of the seed's stream whatever came before. So N draws
 followed by M more are the N + M draws, and weights may change between rounds, since the number of a step is
-independent of everything that the weights could have learned. Of a family of near-duplicates only the first
-image with a weight can be drawn: the pool, and every estimate from the draws, has one image per family. The
-order of images decides which one a number of the stream selects: sort them by ``faultscape.ties``, and the
-same images are drawn whatever their names and original order.
+independent of everything that the weights could have learned. A family of near-duplicates is drawn at most
+once, with the weight of its first image that has one: the pool, and every estimate from the draws, has one
+image per family. Which member of a drawn family is labelled is decided afterwards (`members`), and changes no
+probability. The order of images decides which one a number of the stream selects: sort them by
+``faultscape.ties``, and the same images are drawn whatever their names and original order.
 
 ``families`` (I,) number the family of each image. ``seed`` starts the stream.
 
@@ -68,13 +69,16 @@ def draw(
         weights[~representatives(families, weights > 0)] = 0.0
     before = np.asarray(taken, dtype=np.intp)
     pool = np.flatnonzero(weights > 0)
-    number = min(number, len(pool) - int(np.isin(pool, before).sum()))
+    # any member may have been taken: with it its family is gone
+    own = np.arange(len(weights)) if families is None else np.asarray(families)
+    gone = pool[np.isin(own[pool], own[before])]
+    number = min(number, len(pool) - len(gone))
     if number <= 0:
         raise SelectionError(
             f"no image is left to draw: {len(pool)} of {len(weights)} have a weight, all of them drawn"
         )
     numbers = np.random.default_rng(seed).random(len(before) + number)[len(before) :]
-    images, probability = _steps(weights, pool, np.unique(before[weights[before] > 0]), numbers)
+    images, probability = _steps(weights, pool, gone, numbers)
     return Draws(images, probability, len(pool))
 
 
@@ -104,6 +108,28 @@ def representatives(families: np.ndarray, among: np.ndarray | None = None) -> np
     out = np.zeros(len(families), bool)
     out[places[first]] = True
     return out
+
+
+def members(
+    images: Sequence[int] | np.ndarray, families: np.ndarray, claims: np.ndarray, among: np.ndarray
+) -> np.ndarray:
+    """Return (M,) the image that stands for the family of each of the ``images`` (M,) drawn: that with the
+    largest of the ``claims`` (I,), the first of several; the drawn image itself where none is above 0.
+
+    Only images ``among`` (I,) those that could be drawn for themselves can stand for a family.
+
+    >>> claims = np.array([0, 1, 2, 2, 0])
+    >>> members([0, 4], np.array([7, 7, 7, 7, 5]), claims, np.ones(5, bool))
+    array([2, 4])
+    """
+    out = np.array(images, dtype=np.intp)
+    families = np.asarray(families)
+    claiming = np.flatnonzero(among & (np.asarray(claims) > 0))
+    # the best claim of each family comes first, and the first image among equals
+    order = claiming[np.argsort(-np.asarray(claims)[claiming], kind="stable")]
+    held, first = np.unique(families[order], return_index=True)
+    stands = dict(zip(held.tolist(), order[first].tolist(), strict=True))
+    return np.array([stands.get(families[k], k) for k in out.tolist()], dtype=np.intp)
 
 
 def _steps(

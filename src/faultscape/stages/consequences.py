@@ -151,7 +151,7 @@ def rehearsal(root: Path) -> Iterator[Path]:
         for path in sorted(root.resolve().iterdir()):
             if path.name.startswith((TEMPORARY, ".lock")):
                 continue
-            if path.name in ("truth", "removed"):
+            if path.name in ("truth", "removed", "pairs"):  # labels may have to be counted first
                 _mirror(path, copy / path.name)
             elif path.suffix in _COPIED:
                 copy_file(path, copy / path.name)

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from faultscape.nouns import Definition, Slots
 from faultscape.progress import Tick
@@ -97,13 +99,17 @@ def shard(job: PoolJob, tick: Tick) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The images that a selection draws from, the expected loss (J, N) of each model on them, those on which
-    no two models differ, which it leaves out, and how many others it leaves out.
+    """The images that a selection draws from, one of each group of near-duplicates: the one it drew, else the
+    first. The expected loss (J, N) of each model on the first of each, and on those named. The images on
+    which no two models differ, which it leaves out, with all their near-duplicates, and how many others it
+    leaves out.
     """
 
     images: list[str]
     expected: np.ndarray
+    named: np.ndarray
     agreed: list[str]
+    like_agreed: frozenset[str]
     others: int
 
 
@@ -125,10 +131,34 @@ def drawn_from(root: Path, settings: Settings, slots: Slots, trust: np.ndarray |
     rest = facts["complete"] & ~np.isin(pool.families, pool.families[inside])
     rest &= draws.representatives(pool.families, rest)
     agreed, others = np.flatnonzero(rest & (facts["dispute"] == 0)), rest & (facts["dispute"] > 0)
-    names = pool.names(np.concatenate([inside, agreed]))
-    expected = facts["expected"][:, inside]
+    at_inside, at_agreed = (_members_drawn(places, pool, slots) for places in (inside, agreed))
+    alike = np.flatnonzero(facts["complete"] & np.isin(pool.families, pool.families[agreed]))
+    names = pool.names(np.concatenate([at_inside, at_agreed, alike]))
     return Pool(
-        [names[k] for k in inside.tolist()], expected, [names[k] for k in agreed.tolist()], int(others.sum())
+        [names[k] for k in at_inside.tolist()],
+        facts["expected"][:, inside],
+        facts["expected"][:, at_inside],
+        [names[k] for k in at_agreed.tolist()],
+        frozenset(names[k] for k in alike.tolist()),
+        int(others.sum()),
+    )
+
+
+def _members_drawn(places: np.ndarray, pool: ImagePool, slots: Slots) -> np.ndarray:
+    """Return ``places`` (N,) of a pool with that of the image that was drawn instead of each whose group was
+    drawn.
+    """
+    drawn = [row.image for row in slots.draws]
+    found = pc.call_function(
+        "index_in", [pa.array(drawn, pa.string())], pc.SetLookupOptions(value_set=pool.ids)
+    )
+    instead = {int(pool.families[k]): k for k in found.to_pylist() if k is not None}
+    return np.array(
+        [
+            instead.get(family, k)
+            for k, family in zip(places.tolist(), pool.families[places].tolist(), strict=True)
+        ],
+        dtype=np.intp,
     )
 
 

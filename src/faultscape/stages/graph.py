@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
+from faultscape.stages.annotator_truths import JOINED
 from faultscape.stages.artefact import METHOD, Again, Artefact
 from faultscape.stages.artefacts.answers import ANSWERS
 from faultscape.stages.artefacts.corpus import CORPUS
@@ -21,7 +23,6 @@ from faultscape.stages.artefacts.maps import MAPS
 from faultscape.stages.artefacts.measures import MEASURES
 from faultscape.stages.artefacts.methods import METHODS
 from faultscape.stages.artefacts.networks import NETWORKS
-from faultscape.stages.artefacts.open_question import OPEN_QUESTION
 from faultscape.stages.artefacts.pairs import PAIRS
 from faultscape.stages.artefacts.plan import PLAN
 from faultscape.stages.artefacts.reliability import RELIABILITY
@@ -29,6 +30,7 @@ from faultscape.stages.artefacts.report import REPORT
 from faultscape.stages.artefacts.selection import SELECTION
 from faultscape.stages.artefacts.sets import SETS
 from faultscape.stages.artefacts.standings import STANDINGS
+from faultscape.stages.open_question import OPEN_QUESTION
 from faultscape.stages.snapshot import Snapshot
 
 ARTEFACTS = (
@@ -40,6 +42,7 @@ ARTEFACTS = (
     PAIRS,
     DISCARDS,
     ANSWERS,
+    JOINED,
     SELECTION,
     LABELS_OF_SELECTION,
     STANDINGS,
@@ -82,6 +85,15 @@ def nodes(snapshot: Snapshot) -> tuple[Node, ...]:
     return tuple(
         node(snapshot, artefact, name) for artefact in ARTEFACTS for name in artefact.instances(snapshot)
     )
+
+
+def undone(root: Path, artefact: str) -> list[Node]:
+    """Return what must be made of one kind of artefact, given the study now."""
+    return [
+        node
+        for node in nodes(Snapshot(root))
+        if node.artefact == artefact and node.state != "done" and node.line
+    ]
 
 
 def node(snapshot: Snapshot, artefact: Artefact, name: str = "") -> Node:

@@ -104,6 +104,13 @@ def count_labels(root: Path, settings: Settings, slots: Slots, truth: str) -> La
     return LabelCount(len(set(slots.images) - lacking), len(some & lacking), bool(lacking) and not open_)
 
 
+def labelled_already(root: Path, settings: Settings, slots: Slots, truth: str) -> int:
+    """Return how many images of a selection that is being made have labels of a truth, none if the study has
+    no such truth.
+    """
+    return count_labels(root, settings, slots, truth).labelled if truth in evidence.truths(root) else 0
+
+
 def tell_waiting(root: Path, settings: Settings, name: str, truth: str | None, *, learns: bool) -> None:
     """Print how many images of a selection still need a label while more are drawn; adaptive draws learn from
     one ``truth`` (evidence.find_truth).

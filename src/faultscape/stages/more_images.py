@@ -12,6 +12,7 @@ from pathlib import Path
 from faultscape.errors import counted
 from faultscape.nouns import KEPT_OUT, Slots
 from faultscape.stages.artefacts import selection
+from faultscape.stages.open_selections import standings_now
 from faultscape.stages.snapshot import Snapshot
 from faultscape.standings import ENOUGH, FEW
 from faultscape.study.tables import selections
@@ -45,30 +46,40 @@ def pool_size(root: Path) -> int:
 
 
 def line_for_more(snapshot: Snapshot) -> tuple[str, str]:
-    """Return the command that adds images, and why, for a study whose rankings all rest on too few; ('', '')
-    if one rests on enough, nothing is ranked, or the pool has no more.
+    """Return the command that draws images for the order of models, and why, for a study whose rankings
+    describe only the images that they rest on; ('', '') if one says more, nothing is ranked, or the pool is
+    too small.
     """
     used = {
         name: number
         for name in selection.in_order(snapshot)
         if (number := _used(snapshot, name)) is not None and not selection.is_replaced(snapshot, name)
     }
-    if not used or max(used.values()) >= FEW or (pool := pool_size(snapshot.root)) < FEW:
+    if not used or any(_says_more(snapshot, name) for name in used):
         return "", ""
-    drawn = next((name for name in used if snapshot.selections[name][0].draws), "")
-    have = len(snapshot.selections[drawn][0].rows) if drawn else 0
-    if have >= pool or (drawn and selection.is_stale(snapshot, drawn)):
+    if (pool := pool_size(snapshot.root)) < FEW:
         return "", ""
-    options = (
-        {"as": drawn, "more": min(ENOUGH, pool) - have if have < FEW else min(FEW, pool - have)}
-        if drawn
-        else {"goal": "order", "budget": min(ENOUGH, pool)}
-    )
-    labelled = counted(max(used.values()), "labelled image")
+    options = {"goal": "order", "budget": min(ENOUGH, pool)}
+    line = " ".join([f"faultscape select {snapshot.place}", *option_words(options)])
+    most = max(used.values())
+    labelled = counted(most, "labelled image")
+    if most < FEW:
+        return line, f"{labelled} cannot rank the models, at least {FEW} can; this draws more"
     return (
-        " ".join([f"faultscape select {snapshot.place}", *option_words(options)]),
-        f"{labelled} cannot rank the models, at least {FEW} can; this draws more",
+        line,
+        f"{labelled} chosen for what models predict do not say which is better; this draws some that do",
     )
+
+
+def _says_more(snapshot: Snapshot, name: str) -> bool:
+    """Whether the images of a selection are drawn for all models, and no ranking describes them alone."""
+    if not snapshot.selections[name][0].draws:
+        return False
+    from faultscape.reporting.competition.standing_tables import claiming, descriptive
+
+    held = standings_now(snapshot, name)
+    found = {} if held is None else claiming(held)
+    return not found or not all(map(descriptive, found.values()))
 
 
 def _used(snapshot: Snapshot, name: str) -> int | None:

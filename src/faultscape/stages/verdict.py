@@ -13,8 +13,8 @@ from faultscape.stages.artefacts import plan, selection
 from faultscape.stages.artefacts.labels import LABELS_OF_SELECTION
 from faultscape.stages.artefacts.plan import PLAN
 from faultscape.stages.artefacts.standings import STANDINGS
+from faultscape.stages.costs import COSTS, read_costs
 from faultscape.stages.graph import Node, node
-from faultscape.stages.plan.costs import COSTS, read_costs
 from faultscape.stages.snapshot import Snapshot
 from faultscape.standings import Standings
 from faultscape.study.tables import selections

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 from faultscape.arguments import Place, needed_text, place_text, several
 from faultscape.choices import Population
 from faultscape.errors import OptionError
@@ -74,6 +77,7 @@ def rank(
         local, processes, ray or ray://HOST:PORT, for missing counts against the truth.
     """
     from faultscape.stages.rank.table import make_standings
+    from faultscape.stages.status import read_status
 
     options = RankOptions(
         selection=selection,
@@ -94,4 +98,6 @@ def rank(
     for name, value in {"epsilon": epsilon, "laplace": laplace, "resamples": resamples, "seed": seed}.items():
         if value is not None and value < 0:
             raise OptionError(f"{name} must be 0 or more; got {value}")
-    return make_standings(needed_text(study, "study"), options)
+    study = needed_text(study, "study")
+    found = make_standings(study, options)
+    return found if options.where else replace(found, verdict=read_status(Path(study), study).verdict)

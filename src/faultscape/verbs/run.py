@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from faultscape.arguments import ClassList, Place, Source, needed_text, place_text
 from faultscape.choices import Question, Task
 from faultscape.verbs.status import Status
-
-if TYPE_CHECKING:
-    from faultscape.stages.graph import Node
-    from faultscape.stages.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -35,11 +30,6 @@ class Ran:
         return "\n".join([*self.done, repr(self.status)])
 
 
-_ASKED: dict[Question, str] = {
-    "order": "which model is better",
-    "best": "which one is best, from as few labels as possible",
-    "failures": "where the models fail",
-}
 _OF_DUELS = ("scale", "per_class", "top")
 
 
@@ -88,24 +78,29 @@ def run(
         The labels that count; default: labels, or the only ones.
     goal
         order (which model is better), best (which one is best) or failures (where they fail: the duels of Yan
-        et al.); by default a terminal asks, and elsewhere it is order. A study that has chosen images goes on
-        with them.
+        et al.); by default a terminal asks, elsewhere it is order. A study with chosen images continues with
+        them.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
     from faultscape.errors import OptionError, closest
     from faultscape.stages.evidence import choose_truth, truths
+    from faultscape.stages.graph import undone
+    from faultscape.stages.question import QUESTIONS
+    from faultscape.stages.unranked_study import why_not_ranked
     from faultscape.verbs.status import status
 
-    if goal is not None and goal not in _ASKED:
-        raise OptionError(f"--goal {goal!r} is not known; use {', '.join(_ASKED)}.{closest(goal, [*_ASKED])}")
+    if goal is not None and goal not in QUESTIONS:
+        raise OptionError(
+            f"--goal {goal!r} is not known; use {', '.join(QUESTIONS)}.{closest(goal, [*QUESTIONS])}"
+        )
     study, scale = needed_text(study, "study"), place_text(scale)
     given = [one if isinstance(one, Mapping) else place_text(one) for one in arguments]
     root, done = Path(study), []
     if truth is not None and truths(root):
         choose_truth(root, truth)  # otherwise an unknown name would silently rank nothing
     done += _collected_and_predicted(study, given, engine, task=task, classes=classes, size=size)
-    if _undone(root, "pairs"):
+    if undone(root, "pairs"):
         from faultscape.verbs.compare import compare
 
         done.append(repr(compare(study, engine=engine)))
@@ -122,19 +117,7 @@ def run(
     if truths(root):
         done += _ranked(study, truth, engine)
     done += _made_again(study, engine)
-    return Ran(tuple(done), status(study), _not_ranked(study))
-
-
-def _undone(root: Path, artefact: str) -> list[Node]:
-    """Return what must be made of one kind of artefact, given the study now."""
-    from faultscape.stages.graph import nodes
-    from faultscape.stages.snapshot import Snapshot
-
-    return [
-        node
-        for node in nodes(Snapshot(root))
-        if node.artefact == artefact and node.state != "done" and node.line
-    ]
+    return Ran(tuple(done), status(study), why_not_ranked(study))
 
 
 def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: str, **about: Any) -> list[str]:
@@ -177,11 +160,12 @@ def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: st
 def _stressed_again(study: str, engine: str) -> list[str]:
     """Remake the stale and missing made sets, each once, and sets made from these afterwards."""
     from faultscape.stages.given_options import call_again
+    from faultscape.stages.graph import undone
     from faultscape.stages.snapshot import Snapshot
     from faultscape.verbs import stress
 
     root, made = Path(study), dict[str, str]()
-    while todo := next((node.name for node in _undone(root, "sets") if node.name not in made), ""):
+    while todo := next((node.name for node in undone(root, "sets") if node.name not in made), ""):
         about = Snapshot(root).stress.sets[todo]
         made[todo] = repr(call_again(getattr(stress, about.kind), study, about.line, engine=engine))
     return list(made.values())
@@ -191,6 +175,7 @@ def _selected(study: str, asked: dict[str, Any], goal: Question | None, engine: 
     """Choose images for a question, if none are chosen for it, or bring the duels of main up to date."""
     from faultscape.errors import OptionError
     from faultscape.stages.more_images import pool_size
+    from faultscape.stages.question import asked_in_a_terminal, chosen_for
     from faultscape.stages.snapshot import Snapshot
     from faultscape.standings import ENOUGH
     from faultscape.verbs.select import select
@@ -198,10 +183,10 @@ def _selected(study: str, asked: dict[str, Any], goal: Question | None, engine: 
     snapshot = Snapshot(Path(study))
     of_duels = [name for name in _OF_DUELS if name in asked]
     if goal is None and not snapshot.selections:
-        goal = "failures" if of_duels else _asked_in_a_terminal()
+        goal = "failures" if of_duels else asked_in_a_terminal()
     if goal is None or goal == "failures":
         return _duelled(study, asked, engine, wanted=goal is not None)
-    there = goal in _questions(snapshot)
+    there = goal in chosen_for(snapshot)
     if there and not asked:
         return []
     if of_duels:
@@ -214,36 +199,6 @@ def _selected(study: str, asked: dict[str, Any], goal: Question | None, engine: 
         raise OptionError(f"{there_already}; {flag} draws others: `{again} --as NAME`")
     budget = {"budget": min(ENOUGH, pool_size(Path(study)))} if goal == "order" else {}
     return [_summary(select(study, goal=goal, engine=engine, **budget, **asked))]
-
-
-def _questions(snapshot: Snapshot) -> set[str]:
-    """Return the questions that a study's images are chosen for."""
-    from faultscape.stages.artefacts.selection import is_replaced
-
-    held = [slots for name, (slots, _) in snapshot.selections.items() if not is_replaced(snapshot, name)]
-    return {str(slots.definition.get("goal") or "") if slots.draws else "failures" for slots in held}
-
-
-def _asked_in_a_terminal() -> Question:
-    """Ask which question somebody has; where nobody can be asked, which model is better."""
-    there = [stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.__stdout__)]
-    if not all(there):
-        return "order"
-    print(
-        "What do you want to know?",
-        *(f"  {k}  {words}" for k, words in enumerate(_ASKED.values(), 1)),
-        sep="\n",
-    )
-    while True:
-        print("1, 2 or 3 [1]: ", end="", flush=True)
-        answer = sys.stdin.readline()
-        word = answer.strip() or "1"
-        if word in ("1", "2", "3"):
-            return list(_ASKED)[int(word) - 1]
-        if word in _ASKED:
-            return cast("Question", word)
-        if not answer:
-            return "order"
 
 
 def _summary(made: object) -> str:
@@ -261,13 +216,14 @@ def _duelled(study: str, asked: dict[str, Any], engine: str, *, wanted: bool) ->
     from faultscape.stages.artefacts.selection import can_grow, options_again
     from faultscape.stages.evidence import labelled_among
     from faultscape.stages.given_options import call_again
+    from faultscape.stages.graph import undone
     from faultscape.stages.snapshot import Snapshot
     from faultscape.study.tables.selections import MAIN
     from faultscape.terminal_lines import option_words
     from faultscape.verbs.select import select
 
     snapshot = Snapshot(Path(study))
-    undone = [node for node in _undone(Path(study), "selection") if node.name in ("", MAIN)]
+    undone = [node for node in undone(Path(study), "selection") if node.name in ("", MAIN)]
     if not undone and not asked and (MAIN in snapshot.selections or not wanted):
         return []
     if undone and undone[0].name and not can_grow(snapshot, MAIN):
@@ -299,11 +255,12 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
     from faultscape.stages.artefacts import labels, selection, standings
     from faultscape.stages.evidence import find_truth
     from faultscape.stages.given_options import call_again
+    from faultscape.stages.graph import undone
     from faultscape.stages.snapshot import Snapshot
     from faultscape.verbs.rank import rank
 
     done, snapshot = [], Snapshot(Path(study))
-    names = [node.name for node in _undone(Path(study), "standings")]
+    names = [node.name for node in undone(Path(study), "standings")]
     for name in selection.in_order(snapshot):
         slots = snapshot.selections[name][0]
         held = standings.provenance(snapshot, name)
@@ -324,42 +281,19 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
                 several = len(snapshot.selections) > 1
                 done.append(f"{name} ({question}): {table!r}" if several else repr(table))
             else:
-                done.append(
-                    f"standings of {name}: there are several truths ({', '.join(snapshot.truths)}); choose"
-                    " one with --truth NAME"
+                merge = "".join(
+                    f"`{node.line}` merges them, or " for node in undone(Path(study), "joined labels")
                 )
+                several = f"there are several truths ({', '.join(snapshot.truths)})"
+                done.append(f"standings of {name}: {several}; {merge}choose one with --truth NAME")
     return done
-
-
-def _not_ranked(study: str) -> str:
-    """Return why no selection is ranked although the images of one are labelled, and what to do about it; ''
-    where one is ranked, or labels are still missing.
-    """
-    from faultscape.stages.artefacts import labels, selection, standings
-    from faultscape.stages.graph import node
-    from faultscape.stages.snapshot import Snapshot
-
-    snapshot = Snapshot(Path(study), study)
-    if (
-        len(snapshot.models) < 2
-        or not snapshot.images
-        or any(standings.are_done(snapshot, name) for name in snapshot.selections)
-    ):
-        return ""
-    for name in selection.in_order(snapshot):
-        stale = node(snapshot, selection.SELECTION, name)
-        if stale.line and not labels.is_short(snapshot, name) and not selection.is_rankable(snapshot, name):
-            return (
-                f"no model was ranked: selection {name} is stale ({', '.join(stale.why)}); choose again with"
-                f" `{stale.line}` (labels count for both)"
-            )
-    return ""
 
 
 def _made_again(study: str, engine: str) -> list[str]:
     """Measure, plan and report again what is stale, with the options given before."""
     from faultscape.stages.artefacts import measures, plan, reliability, report
     from faultscape.stages.given_options import call_again
+    from faultscape.stages.graph import undone
     from faultscape.stages.snapshot import Snapshot
     from faultscape.verbs import measure
     from faultscape.verbs import plan as plan_verb
@@ -367,17 +301,17 @@ def _made_again(study: str, engine: str) -> list[str]:
     from faultscape.verbs import report as report_verb
 
     root, done = Path(study), []
-    if _undone(root, "measures"):
+    if undone(root, "measures"):
         done.append(
             repr(call_again(measure.measure, study, measures.again(Snapshot(root)).options, engine=engine))
         )
-    if _undone(root, "plan"):
+    if undone(root, "plan"):
         call_again(plan_verb.plan, study, plan.again(Snapshot(root)).options, engine=engine)
         done.append(f"{root / 'plan.json'}: planned again; `faultscape plan {shlex.quote(study)}` prints it")
-    if _undone(root, "reliability"):
+    if undone(root, "reliability"):
         given = reliability.again(Snapshot(root)).options
         done.append(repr(call_again(reliability_verb.reliability, study, given, engine=engine)))
-    pages = {node.name: report.again(Snapshot(root), node.name).options for node in _undone(root, "report")}
+    pages = {node.name: report.again(Snapshot(root), node.name).options for node in undone(root, "report")}
     return done + [
         repr(call_again(report_verb.report, study, given, selection=name)) for name, given in pages.items()
     ]

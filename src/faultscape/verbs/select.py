@@ -127,7 +127,8 @@ def select(
         Remove the selection of this name, with its standings and its report. Labels stay; the files of a
         labelled selection are kept in STUDY/removed.
     dry_run
-        With --replace or --remove: report what would become stale, and change nothing.
+        Report how many images would be chosen or added, how many of them are labelled already, and what
+        would become stale; change nothing.
     engine
         local (this process), processes (all cores, if the work is long enough to be worth starting them),
         ray, or ray://HOST:PORT.

@@ -13,7 +13,7 @@ from fastapi import Request
 
 from faultscape.errors import OptionError
 
-MOST_JSON, MOST_FORM = 256 << 10, 16 << 10  # bytes
+MOST_JSON, MOST_FORM, MOST_TEXT = 256 << 10, 16 << 10, 64 << 10  # bytes; of a form with a long text
 
 
 async def json_body(request: Request) -> dict[str, Any]:
@@ -27,11 +27,11 @@ async def json_body(request: Request) -> dict[str, Any]:
     return found
 
 
-async def form_body(request: Request) -> dict[str, str]:
-    """Return the fields of a form, the last one for a repeated name; OptionError if it is too large or not a
-    form.
+async def form_body(request: Request, most: int = MOST_FORM) -> dict[str, str]:
+    """Return the fields of a form, the last one for a repeated name; OptionError if it has more than ``most``
+    bytes or is not a form.
     """
-    data = await _body(request, MOST_FORM)
+    data = await _body(request, most)
     try:
         found = parse_qs(data.decode(), keep_blank_values=True, max_num_fields=50)
     except ValueError:

@@ -21,6 +21,16 @@ def plain_text(text: str) -> str:
     )
 
 
+def plain_lines(text: str) -> str:
+    r"""Return a text whose line breaks are kept, each line as `plain_text` returns it, without empty lines at
+    its ends.
+
+    >>> plain_lines("a \0 b\r\n\r\nc\n")
+    'a b\n\nc'
+    """
+    return "\n".join(plain_text(line) for line in text.splitlines()).strip("\n")
+
+
 def flat_json(given: object, most: int, **more: object) -> str | None:
     """Return a flat object of texts and numbers, with ``more`` from the server, as JSON of at most ``most``
     characters; None for anything else, or if it is longer.

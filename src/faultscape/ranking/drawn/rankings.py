@@ -33,14 +33,15 @@ from faultscape.nouns import Draw, JsonObject
 from faultscape.ranking import replicates as replicated
 from faultscape.ranking.agreement import compare_benchmark, plain
 from faultscape.ranking.catalogue import SELECTION, Ranking, entry, words_of
-from faultscape.ranking.drawn import estimate_intervals
+from faultscape.ranking.drawn import estimate_intervals, estimates
 from faultscape.ranking.drawn import scores as drawn_estimates
 from faultscape.ranking.drawn.domains import Domain, domain_scores
-from faultscape.ranking.drawn.estimates import Estimates
+from faultscape.ranking.drawn.estimates import Estimates, lure_weights
 from faultscape.ranking.drawn.gaps import gaps
 from faultscape.ranking.drawn.populations import group_numbers
 from faultscape.ranking.drawn.scores import MARGINS, REUSED, unusable
-from faultscape.ranking.drawn.steps import steps
+from faultscape.ranking.drawn.stand_ins import Shifts, score_shifts, shift_note
+from faultscape.ranking.drawn.steps import Steps, steps
 from faultscape.ranking.intervals import ranks
 from faultscape.ranking.replicates import CHOSEN, FUTURE, POOL
 from faultscape.ranking.simultaneous_ranks import better, replicate_p_values
@@ -55,6 +56,7 @@ def draw_rankings(
     images: Sequence[str],
     *,
     proxy: np.ndarray | None = None,
+    proxy_named: np.ndarray | None = None,
     pool: Sequence[str] | None = None,
     rest: tuple[np.ndarray, int] | None = None,
     lost: Collection[str] = (),
@@ -77,17 +79,18 @@ def draw_rankings(
     """Return the standings from (J, I) scores of the models on the labelled ``images``.
 
     ``rows`` are the draws in order. ``proxy`` (J, N) is the expected loss of each model on each image of the
-    ``pool``, for the control variate. ``rest`` are scores (J, n) on images drawn uniformly from those on
-    which no two models differ, and the number of such images. ``partly`` are those of the ``images`` that
-    labels decide in part. ``lost``, ``elsewhere`` and ``learns``: see ``drawn_steps``. ``keys`` (I,) identify
-    images independently of their names (ids by default): the bootstrap draws images in the order of the keys.
-    ``extra`` are rankings of your own (`find_ranking`). ``population`` says what intervals are about: this
-    "pool", or data to come ("future"), which redraw images, or whole ``groups`` {image: group}; without
-    groups, neighboring images that are alike ``widen`` such intervals by a factor (`too_narrow`). Groups are
-    also redrawn whole where nothing was drawn at random. Standings of the pool also hold the rankings of data
-    to come (``to_come``). ``where`` is the part of the pool that is ranked,
-    all of it by default. Errors: RankingError for shapes that do not fit, or no labelled draw; OptionError
-    for negative resamples, and for a population that the draws do not support.
+    ``pool``, for the control variate; of a group of near-duplicates it is that of the first image, and
+    ``proxy_named`` (J, N) that of the image that the pool names, where another may be drawn. ``rest`` are
+    scores (J, n) on images drawn uniformly from those on which no two models differ, and the number of such
+    images. ``partly`` are those of the ``images`` that labels decide in part. ``lost``, ``elsewhere`` and
+    ``learns``: see ``drawn_steps``. ``keys`` (I,) identify images independently of their names (ids by
+    default): the bootstrap draws images in the order of the keys. ``extra`` are rankings of your own
+    (`find_ranking`). ``population`` says what intervals are about: this "pool", or data to come ("future"),
+    which redraw images, or whole ``groups`` {image: group}; without groups, neighboring images that are alike
+    ``widen`` such intervals by a factor (`too_narrow`). Groups are also redrawn whole where nothing was drawn
+    at random. Standings of the pool also hold the rankings of data to come (``to_come``). ``where`` is the
+    part of the pool that is ranked, all of it by default. Errors: RankingError for shapes that do not fit, or
+    no labelled draw; OptionError for negative resamples, and for a population that the draws do not support.
 
     >>> rows = [Draw("random", 1, k, image, 1.0, 1 / (5 - k), 4) for k, image in enumerate("abc", 1)]
     >>> table = draw_rankings(
@@ -145,6 +148,7 @@ def draw_rankings(
                 " its images, and intervals are descriptive"
             )
         ]
+    shifts = _shifts(counted, images, proxy, proxy_named, pool, where)
     if where is not None and proxy is not None and pool is not None:
         there = [k for k, image in enumerate(pool) if where.known and image in where.images]
         proxy, pool = (proxy[:, there], [pool[k] for k in there]) if there else (None, None)
@@ -189,6 +193,8 @@ def draw_rankings(
         if name == MARGINS and reused is not None:
             rankings[REUSED] = _as_they_come(models, -reused, rankings[name])
             points[REUSED], replicates[REUSED] = -reused, replicates[name]
+    if shifts is not None and (note := _shift_note(models, rankings, *shifts)):
+        said.append(note)
     own = {
         "resamples": resamples,
         "seed": seed,
@@ -220,6 +226,7 @@ def draw_rankings(
             accuracy,
             images,
             proxy=proxy,
+            proxy_named=proxy_named,
             pool=pool,
             rest=rest,
             lost=lost,
@@ -245,6 +252,56 @@ def draw_rankings(
         to_come=to_come,
         notes=(*whole.notes, *said),
     )
+
+
+def _shifts(
+    counted: Steps | None,
+    images: Sequence[str],
+    proxy: np.ndarray | None,
+    proxy_named: np.ndarray | None,
+    pool: Sequence[str] | None,
+    where: Domain | None,
+) -> tuple[np.ndarray, np.ndarray, int, int] | None:
+    """Return how far margins (J,) and scores (J,) shift because drawn groups of near-duplicates are labelled
+    on another image than the first, for how many draws, and of how many; None if none is, or it is unknown.
+    """
+    if counted is None or proxy is None or proxy_named is None or pool is None:
+        return None
+    place = {image: k for k, image in enumerate(pool)}
+    names = [images[int(k)] for k in counted.columns]
+    if not names or not all(name in place for name in names):
+        return None
+    at = [place[name] for name in names]
+    own, first = np.asarray(proxy_named)[:, at], np.asarray(proxy)[:, at]
+    weights = lure_weights(counted.probability, counted.pool)
+    weights *= [where is None or name in where.images for name in names]
+    moved = int((own != first).any(0).sum())
+    if not moved or not weights.any():
+        return None
+    weights /= weights.sum() if where is not None else len(weights)
+    apart = score_shifts(estimates.margins(own), estimates.margins(first), weights)
+    return apart, score_shifts(own, first, weights), moved, len(names)
+
+
+def _shift_note(
+    models: Sequence[str],
+    rankings: Mapping[str, ModelRanking],
+    margins: np.ndarray,
+    scores: np.ndarray,
+    moved: int,
+    drawn: int,
+) -> str:
+    """Return a note if margins or scores shift by more than a tenth of their intervals; '' otherwise."""
+    found = []
+    for name, moves, of in (
+        (MARGINS, margins, "margin"),
+        ("prediction_powered", scores, "score"),
+        ("lure", scores, "score"),
+    ):
+        if name in rankings and not rankings[name].unusable:
+            bounds = np.array([rankings[name].score_interval[model] for model in models], dtype=float)
+            found.append(Shifts(moves, bounds[:, 1] - bounds[:, 0], of))
+    return shift_note(models, found, moved, drawn)
 
 
 def by_learning(rows: Sequence[Draw], learns: bool) -> bool:

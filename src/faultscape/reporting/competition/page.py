@@ -26,9 +26,11 @@ from faultscape.reporting.competition.class_cards import ClassCard
 from faultscape.reporting.competition.constraint_pictures import PairPictures
 from faultscape.reporting.competition.constraints import Drawn, size_labels
 from faultscape.reporting.competition.failure_kinds import FailureKinds
+from faultscape.reporting.competition.first_pictures import First, first_pictures
 from faultscape.reporting.competition.gallery import Card
 from faultscape.reporting.competition.model_sections import ModelSections
 from faultscape.reporting.template import template
+from faultscape.reporting.verdict import Verdict
 from faultscape.reporting.verdict_lines import verdict
 from faultscape.standings import Standings, budget_like, labelled_words
 from faultscape.study.tables.selections import MAIN
@@ -79,6 +81,7 @@ class Facts:
     kinds: FailureKinds | None = None
     sections: ModelSections | None = None
     bands: tuple[float, ...] = ()
+    bands_of_values: bool = False  # thirds of the values, where the usual bands do not tell them apart
     made_from: str = ""
 
 
@@ -175,7 +178,8 @@ def _context(facts: Facts) -> dict[str, Any]:
     own = cast("list[dict[str, str]]", standings.definitions.get("rankings", [])) if standings else []
     words_of_rankings = [*(ranking.words() for ranking in catalogue.RANKINGS), *own]
     name = standing_tables.recommended(standings) if standings else ""
-    said = verdict(facts.others, models=models, stale=facts.stale) if facts.others else None
+    place = shlex.quote(facts.study)
+    said = verdict(facts.others, models=models, stale=facts.stale, study=place) if facts.others else None
     found = other_questions.questions(facts.others, facts.selectors, [*facts.stale])
     warned = other_questions.warnings(facts.others, found)
     return {
@@ -184,6 +188,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         "version": __version__,
         "level": standing_tables.level(standings),
         "verdict": said,
+        "first_pictures": _first_pictures(facts, said, name),
         "labelled_words": labelled_words(standings.labels) if standings else "",
         "at_once": standing_tables.best_at_once(standings) if standings else "",
         "rankings": tables,
@@ -225,6 +230,16 @@ def _context(facts: Facts) -> dict[str, Any]:
             CALLED.get(facts.agreement.concordance, facts.agreement.concordance) if facts.agreement else ""
         ),
     }
+
+
+def _first_pictures(facts: Facts, said: Verdict | None, ranking: str) -> list[First]:
+    """Return the pictures at the top: of label maps, since classifiers have no maps to show."""
+    cards: list[Any] = getattr(facts, "cards", [])
+    if said is None or facts.standings is None or not cards or not isinstance(cards[0], Card):
+        return []
+    place = {card.image: k for k, card in enumerate(cards)}
+    order = facts.standings.rankings[ranking].order if ranking else []
+    return first_pictures(cards, place, facts.slots, said, order)
 
 
 def _words_of_failing(facts: Facts, bands: tuple[float, ...]) -> dict[str, str]:
@@ -387,6 +402,7 @@ def _bands(facts: Facts, bands: tuple[float, ...]) -> dict[str, Any]:
         ],
         "band_total": counts.sum(0).tolist(),
         "band_line": _line_of_bands(facts, outcomes.telling_bands(facts.values, bands)),
+        "usual_bands": _line_of_bands(facts, outcomes.BANDS if facts.bands_of_values else ()),
     }
 
 

@@ -173,7 +173,7 @@ def _without_intervals(standings: Standings) -> tuple[str, str]:
             f"{labelled_words(standings.labels)}: too few for reliable intervals. Label at least {FEW}."
         )
     return "No intervals yet", (
-        f"Without intervals, the scores do not say which model is best. {_for_intervals(standings)}"
+        f"Without intervals, the scores do not say which model is best. {for_intervals(standings)}"
     )
 
 
@@ -214,7 +214,7 @@ def _few_groups(standings: Standings) -> bool:
     )
 
 
-def _for_intervals(standings: Standings) -> str:
+def for_intervals(standings: Standings) -> str:
     """Return why there are no intervals, and how to get them."""
     if not standings.definitions.get("resamples", 0):
         return "Run rank with --resamples 1000."

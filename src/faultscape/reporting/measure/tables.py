@@ -120,12 +120,27 @@ def values_table(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None
     }
     for name, one in sets.items():
         stand = {m: standings(one, m) for m, _ in shown}
-        for model, of in one.get("models", {}).items():
+        for model, of in in_order(one, [m for m, _ in shown]).items():
             if any(m in of for m, _ in shown):
                 cells = [_value(of.get(m), stand[m].get(model, "")) for m, _ in shown]
                 rows.append({"set": name, "model": model, "cells": cells})
     columns = [{"name": name, "better": better[m]} for m, name in shown]
     return {"columns": columns, "rows": rows} if rows else None
+
+
+def in_order(one: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+    """Return {model: its metrics}, the one with the least error by the first of the ``metrics`` that models
+    have first; those without it last, in the order of the document.
+
+    >>> of = lambda x: {"miou": {"value": x, "better": "high"}}
+    >>> list(in_order({"models": {"a": of(0.4), "b": of(0.5), "c": {}}}, ["ece", "miou"]))
+    ['b', 'a', 'c']
+    """
+    models = one.get("models", {})
+    metric = next((m for m in metrics if any(m in of for of in models.values())), "")
+    found = {model: error(of[metric]) for model, of in models.items() if metric in of}
+    known = {model: value for model, value in found.items() if value is not None}
+    return {model: models[model] for model in sorted(models, key=lambda model: known.get(model, math.inf))}
 
 
 def _value(entry: Mapping[str, Any] | None, standing: str) -> Cell:
@@ -204,7 +219,7 @@ def _table(kind: str, metrics: Sequence[str], sets: Mapping[str, Mapping[str, An
     rows = []
     for name, one in sets.items():
         stand = {m: standings(one, m) for m in metrics}
-        for model, of in one.get("models", {}).items():
+        for model, of in in_order(one, metrics).items():
             if any(m in of for m in metrics):
                 cells = [cell(of.get(m), stand[m].get(model, "")) for m in metrics]
                 rows.append(

@@ -12,6 +12,7 @@ from faultscape.stages.artefacts.selection import in_order, is_replaced, is_stal
 from faultscape.stages.artefacts.selection import key as key_of_selection
 from faultscape.stages.evidence import LABELS
 from faultscape.stages.snapshot import Snapshot
+from faultscape.study.answers.labels import Answers
 from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name, shards_of
@@ -75,16 +76,21 @@ def _describe(snapshot: Snapshot, name: str) -> str:
     )
 
 
-def export_target(name: str, *, classifies: bool, again: bool = False) -> str:
+def export_target(name: str, *, classifies: bool, again: bool = False, answers: int = 0) -> str:
     """Return where a suggested `label export` of a selection writes: a folder, which may serve several
-    selections, or a file of questions of its own, since one that is filled in is never overwritten.
+    selections, or a file of questions. One that is filled in is never overwritten, so the name of the next
+    one has the number of ``answers`` so far.
 
     >>> export_target("order", classifies=False), export_target("order", classifies=True)
     ('to-label/', 'questions-order.csv')
+    >>> export_target("main", classifies=True, again=True, answers=24)
+    'questions-again-24.csv'
     """
     if not classifies:
         return "to-label/"
-    words = ["questions", *([] if name == MAIN else [name]), *(["again"] if again else [])]
+    which = [] if name == MAIN else [name]
+    number = [str(answers)] if answers else []
+    words = ["questions", *which, *(["again"] if again else []), *number]
     return shlex.quote("-".join(words) + ".csv")
 
 
@@ -92,9 +98,11 @@ def _line(snapshot: Snapshot, name: str) -> str:
     if is_stale(snapshot, name) or is_replaced(snapshot, name):
         return ""
     undecided = snapshot.label_count(name).undecided
-    target = export_target(name, classifies=snapshot.settings.classifies, again=undecided)
+    classifies = snapshot.settings.classifies
+    answers = len(Answers(snapshot.root).answers(snapshot.truth)) if classifies else 0
+    target = export_target(name, classifies=classifies, again=undecided, answers=answers)
     options = {
-        "format": "csv" if snapshot.settings.classifies else "png",
+        "format": "csv" if classifies else "png",
         "selection": None if name == MAIN else name,
         "truth": None if snapshot.truth == LABELS else snapshot.truth,
         "again": undecided or None,

@@ -8,8 +8,8 @@ from faultscape import plug
 from faultscape.nouns import JsonObject, Slots
 from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of, provenance_of
 from faultscape.stages.artefacts import discards, labels, selection, standings
-from faultscape.stages.artefacts.undecided import open_selections
 from faultscape.stages.evidence import find_truth
+from faultscape.stages.open_selections import open_selections
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of
 from faultscape.study.tables.selections import MAIN

@@ -13,8 +13,8 @@ from faultscape.corpus.parquet_rows import row_of
 from faultscape.nouns import JsonObject
 from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of, files_key, gone_file
 from faultscape.stages.artefacts import discards, labels, reliability, selection, standings
-from faultscape.stages.artefacts.undecided import open_selections
 from faultscape.stages.evidence import find_truth
+from faultscape.stages.open_selections import open_selections
 from faultscape.stages.pairs import missing, wanted
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of

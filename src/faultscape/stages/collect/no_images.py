@@ -71,6 +71,7 @@ def described(study: str, images: Sequence[Image], new: int, failures: int, held
     """Return the summary of what the study contains now."""
     made, images = images, collected(images)
     duplicates = sum(image.near_duplicate_of != image.id for image in images)
+    drawn = len({image.near_duplicate_of for image in images if image.role == "pool"})
     classes, size = settings.describe(held, sum(not image.source for image in images))
     if len(made) > len(images):
         print(f"{counted(len(made) - len(images), 'more image')} in sets made by `faultscape stress`")
@@ -88,4 +89,5 @@ def described(study: str, images: Sequence[Image], new: int, failures: int, held
         classes,
         size,
         about,
+        drawn_from=drawn if drawn < sum(image.role == "pool" for image in images) else None,
     )

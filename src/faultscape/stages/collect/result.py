@@ -21,6 +21,7 @@ class Collected:
     size: str  # the size at which maps are compared, WIDTHxHEIGHT or own, as text
     groups: str = ""  # how many groups of how many images, as text; '' without groups
     truths: str = ""  # names of the labels stored, each with its images; '' for images alone
+    drawn_from: int | None = None  # images of the pool, near-duplicates once; None where it has none
 
     def __repr__(self) -> str:
         images = f"{counted(self.images, 'image')} in {counted(self.shards, 'shard')}"
@@ -36,6 +37,10 @@ class Collected:
         lines = [f"{self.study}: {', '.join([images, *filter(None, more)])}", f"classes  {self.classes}"]
         lines += [] if self.size.startswith("own ") else [f"size     {self.size}"]
         lines += [f"groups   {self.groups}"] if self.groups else []
+        if self.drawn_from is not None:
+            lines.append(
+                f"draws    from {counted(self.drawn_from, 'image')}: one of each near-duplicate group"
+            )
         return "\n".join([*lines, *([f"truth    {self.truths}"] if self.truths else [])])
 
 

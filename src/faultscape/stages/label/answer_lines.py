@@ -4,9 +4,10 @@ another.
 Conventions: a line is an object whose ``kind`` is choice, answer, discard, vote (to discard), keep (which
 ends a discard), tag or check. Its fields are the columns of its table without the number and the source.
 Lines are in the order of the rows; rows that take something back are included: their answer or reason is '',
-a tag is not ``given``. Times are seconds since 1970. People appear under their pseudonyms. Rows that the
-study already has are skipped (`new_rows`), so a file can be read twice; lines without a time, as earlier
-versions wrote them, are read if they add something new.
+a tag is not ``given``. Choices and answers that took less time than a person needs are ``too_quick``, which
+is not read back: it follows from the other fields. Times are seconds since 1970. People appear under their
+pseudonyms. Rows that the study already has are skipped (`new_rows`), so a file can be read twice; lines
+without a time, as earlier versions wrote them, are read if they add something new.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ from faultscape.stages.label.result import AnswersTaken, AnswersWritten
 from faultscape.study.answers.checks import STATES, Checks
 from faultscape.study.answers.choices import WORDS, Choice, Choices
 from faultscape.study.answers.labels import Answer, Answers, Discard
+from faultscape.study.answers.least_times import too_quick
+from faultscape.study.answers.schema import ANSWERS as ANSWERS_TABLE
+from faultscape.study.answers.schema import CHOICES
 from faultscape.study.answers.tags import Tag, Tags, region_within
 from faultscape.study.folder import existing, local, put
 from faultscape.study.lock import writing
@@ -57,10 +61,12 @@ def write_answers(study: str, out: str) -> AnswersWritten:
 
 def _rows(root: Path) -> Iterator[dict[str, Any]]:
     for one in Choices(root).rows():
-        yield {"kind": "choice", **vars(one)}
+        mark = {"too_quick": one.chosen != "" and too_quick(CHOICES, one.seconds, one.shown)}
+        yield {"kind": "choice", **vars(one), **mark}
     held = Answers(root)
     for one in held.all_rows():
-        yield {"kind": "answer", **{name.rstrip("_"): value for name, value in vars(one).items()}}
+        mark = {"too_quick": one.answer != "" and too_quick(ANSWERS_TABLE, one.seconds, one.shown)}
+        yield {"kind": "answer", **{name.rstrip("_"): value for name, value in vars(one).items()}, **mark}
     for one in held.discard_rows():
         by = {"annotator": one.annotator} if one.annotator else {}
         why = {} if one.kept else {"reason": one.reason}

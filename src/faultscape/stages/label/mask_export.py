@@ -23,7 +23,7 @@ from faultscape.stages import evidence
 from faultscape.stages.evidence import current
 from faultscape.stages.label.mask_files import readers
 from faultscape.stages.label.options import ExportOptions
-from faultscape.stages.label.result import Exported, import_line
+from faultscape.stages.label.result import Exported, import_line, returned_to, steps_text
 from faultscape.stages.label.tool_files import bundles, read_bundles
 from faultscape.stages.model_copies import map_at_photo_size
 from faultscape.study.answers.labels import Answers
@@ -45,7 +45,8 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat | Bu
     )
     refuse_odd(settings, options, form)
     chosen, todo = to_label(root, options.selection, truth)
-    then = import_line(study, options.out, truth, options.format)
+    returned = form.returned if isinstance(form, BundleFormat) else ""
+    then = import_line(study, returned_to(options.out, returned), truth, options.format)
     written = Exported(
         options.out,
         len(todo),
@@ -53,7 +54,7 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat | Bu
         prefill or "",
         len(chosen) - len(todo),
         then,
-        steps_of(form, prefill),
+        steps_text(steps_of(form, prefill), options.out, returned),
     )
     if not todo:
         return written

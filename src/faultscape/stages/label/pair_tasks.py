@@ -29,7 +29,7 @@ from faultscape.stages import evidence
 from faultscape.stages.asked_items import ChoiceItem, choice_items, item_id, second_is_left
 from faultscape.stages.choice_evidence import digests
 from faultscape.stages.label.options import ExportOptions, ImportOptions
-from faultscape.stages.label.result import ChoicesTaken, Exported, import_line
+from faultscape.stages.label.result import ChoicesTaken, Exported, import_line, returned_to, steps_text
 from faultscape.study.answers.choices import Choice, Choices, question_of
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import put
@@ -64,7 +64,7 @@ def export(root: Path, study: str, options: ExportOptions, form: PairFormat) -> 
         if (item.image, (item.first, item.second)) not in asked
         and {(item.first, item.image), (item.second, item.image)} <= shown.keys()
     ]
-    then = import_line(study, options.out, truth, options.format)
+    then = import_line(study, returned_to(options.out, form.returned), truth, options.format)
     if todo:
         with progress("export", len(todo)) as tick:
 
@@ -87,9 +87,9 @@ def export(root: Path, study: str, options: ExportOptions, form: PairFormat) -> 
                         " folder"
                     )
                 put(path, data)
-    return Exported(
-        options.out, len(todo), form.name, "", len(wanted) - len(todo), then, form.says, what="choice"
-    )
+    steps = steps_text(form.says, options.out, form.returned)
+    made = len(wanted) - len(todo)
+    return Exported(options.out, len(todo), form.name, "", made, then, steps, what="choice")
 
 
 def import_(root: Path, options: ImportOptions, form: PairFormat, files: Sequence[Path]) -> ChoicesTaken:

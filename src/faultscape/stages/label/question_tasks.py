@@ -18,7 +18,7 @@ from faultscape.progress import progress
 from faultscape.stages import evidence
 from faultscape.stages.label.options import ExportOptions, ImportOptions
 from faultscape.stages.label.questions import still_difficult
-from faultscape.stages.label.result import Answered, Asked, import_line
+from faultscape.stages.label.result import Answered, Asked, import_line, returned_to, steps_text
 from faultscape.stages.label_counts import question_glosses, questions
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import put
@@ -59,7 +59,7 @@ def export(root: Path, study: str, options: ExportOptions, form: TaskFormat) -> 
                 f"{path}: already exists with other contents and is never overwritten; give another folder"
             )
         put(path, data)
-    then = import_line(study, options.out, truth, options.format)
+    then = import_line(study, returned_to(options.out, form.returned), truth, options.format)
     return Asked(
         options.out,
         len(todo),
@@ -68,7 +68,7 @@ def export(root: Path, study: str, options: ExportOptions, form: TaskFormat) -> 
         len(undecided),
         options.again,
         then,
-        form.says,
+        steps_text(form.says, options.out, form.returned),
     )
 
 

@@ -25,6 +25,26 @@ def import_line(study: str, source: str, truth: str, format: str | None = None) 
     return shlex.join(["faultscape", "label", "import", study, source, *under, *own])
 
 
+def returned_to(out: str, returned: str) -> str:
+    """Return where a tool's export of what was written to a folder goes: the folder itself for '', or
+    something in it.
+
+    >>> returned_to("to-label/", ""), returned_to("to-label/", "export.zip")
+    ('to-label/', 'to-label/export.zip')
+    """
+    return f"{out.rstrip('/')}/{returned}" if returned else out
+
+
+def steps_text(says: str, out: str, returned: str) -> str:
+    """Return what to do with files that were written to a folder, with the names that a format's ``says``
+    leaves open.
+    """
+    masks = str(Path(out) / "labels")
+    return (
+        says.replace("{folder}", masks).replace("{out}", out).replace("{export}", returned_to(out, returned))
+    )
+
+
 def next_lines(todo: str, then: str) -> list[str]:
     """Return what to do with the written files, and the command that imports them, on its own line.
 
@@ -53,13 +73,9 @@ class Exported:
     prefilled: str  # the model whose maps the labels begin with; '' for empty ones
     labelled: int  # images of the selection that have a label already, or choices already made
     then: str = ""  # the command that imports the labels
-    says: str = "put each mask into {folder}, named as its image"
+    says: str = ""  # what to do with the files
     differing: tuple[int, int] | None = None  # pixels of outlines that differ from the maps, and of how many
     what: str = "image"  # ``image``, or ``choice`` (which of two maps is better)
-
-    def __post_init__(self) -> None:
-        masks = str(Path(self.folder) / "labels")
-        object.__setattr__(self, "says", self.says.replace("{folder}", masks))
 
     def __repr__(self) -> str:
         if not self.images:

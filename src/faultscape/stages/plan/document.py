@@ -12,11 +12,12 @@ from faultscape.selection.catalogue import check_goal
 from faultscape.stages import evidence
 from faultscape.stages.artefacts.plan import made_from_now
 from faultscape.stages.artefacts.standings import open_questions
+from faultscape.stages.costs import read_costs
 from faultscape.stages.count import count
 from faultscape.stages.plan import advice, facts
-from faultscape.stages.plan.costs import idle_costs, price, priced_duel, read_costs
 from faultscape.stages.plan.forecast import label_numbers, pair_numbers
 from faultscape.stages.plan.options import PlanOptions
+from faultscape.stages.plan.prices import idle_costs, price, priced_duel
 from faultscape.stages.plan.result import LabelPlan
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import existing, put
@@ -67,6 +68,13 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
             and _left_open(root, drawn.name, recommended["question"])
         ):
             recommended = advice.further(recommended, looked.pools[drawn.selector], drawn)
+        if recommended and recommended["verb"] == "select" and truth in known:
+            new, labelled = facts.labelled_already(
+                root, settings, models, recommended, truth, engine=engine, workers=workers
+            )
+            if labelled:
+                recommended["new"] = new
+                recommended["labelled"] = labelled
         plan = LabelPlan(
             models=models,
             task=settings.task,

@@ -18,7 +18,7 @@ from faultscape.classes.class_lists import resolve
 from faultscape.comparison.distance_definitions import distances_of
 from faultscape.errors import SelectionError, counted
 from faultscape.metrics.intervals.units import LEAST
-from faultscape.nouns import Definition, Slots
+from faultscape.nouns import Definition, Draw, Slots
 from faultscape.ranking import catalogue
 from faultscape.ranking.drawn.estimates import Estimates, lure
 from faultscape.ranking.drawn.steps import steps
@@ -27,13 +27,14 @@ from faultscape.selection.catalogue import GOALS
 from faultscape.selection.definitions import learns, weights_as_defined
 from faultscape.selection.selector_weights import fitted_sharpness
 from faultscape.selection.weights import CHANCE
-from faultscape.stages import drawing_pool, evidence, map_duels
+from faultscape.stages import drawing_pool, evidence, label_counts, map_duels
 from faultscape.stages.artefacts.plan import holds_duels
 from faultscape.stages.classifier_answers import read_predictions
 from faultscape.stages.evidence import current
+from faultscape.stages.next_draws import definition, next_draws
 from faultscape.stages.pairs import corpus_key
 from faultscape.stages.plan.advice import NEXT, Drawn
-from faultscape.stages.plan.result import DuelRow
+from faultscape.stages.plan.result import DuelRow, Recommended
 from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import Settings
 from faultscape.study.tables import selections
@@ -232,6 +233,41 @@ def drawn(
             how = (define["selector"], define.get("temperature"), define.get("goal"))
             return Drawn(name, *how, len(slots.rows), lost, used.labels if used else 0)
     raise AssertionError("more names than selections")  # pragma: no cover
+
+
+def labelled_already(
+    root: Path,
+    settings: Settings,
+    models: tuple[str, ...],
+    advice: Recommended,
+    truth: str,
+    *,
+    engine: str,
+    workers: int | None,
+) -> tuple[int, int]:
+    """Return how many images the recommended draws add to their selection, and how many of these have labels
+    of a truth already; (0, 0) if they cannot be drawn.
+    """
+    name, number = advice["selection"], advice["round"]
+    held: tuple[Draw, ...] = ()
+    was = None
+    if name in selections.names(root):
+        slots = selections.read_selection(root, name)[0]
+        held, was = slots.draws, slots.definition
+    if number is None:
+        number = (advice["budget"] or 0) - len(held)
+    given: dict[str, Any] = {key: advice[key] for key in ("goal", "temperature") if advice[key] is not None}
+    try:
+        define = definition(name, advice["selector"], settings, given, was)
+        given |= {"truth": truth} if learns(define) else {}
+        found = next_draws(
+            root, settings, models, name, define, given, held, number, engine=engine, workers=workers
+        )
+    except SelectionError:  # the line says why when it is run
+        return 0, 0
+    return len(found.rows), label_counts.labelled_already(
+        root, settings, Slots(models, define, found.rows), truth
+    )
 
 
 def _estimated(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, Required, TypeAlias, TypedDict
+from typing import Literal, NotRequired, Required, TypeAlias, TypedDict
 
 from faultscape.nouns import JsonObject
 
@@ -68,7 +68,7 @@ class Costs(TypedDict):
 
 class Recommended(TypedDict):
     """What to do next: a command of ``verb``, and why; ``instead`` is set if the numbers clearly favour
-    another selector.
+    another selector; ``labelled`` of the ``new`` images that it draws have labels already, if some have.
     """
 
     verb: Literal["rank", "label", "select"]
@@ -82,6 +82,8 @@ class Recommended(TypedDict):
     begun: bool
     why: str
     instead: str | None
+    new: NotRequired[int]
+    labelled: NotRequired[int]
 
 
 class PlanProvenance(TypedDict, total=False):

@@ -223,4 +223,10 @@ def _next(found: LabelPlan) -> list[str]:
     advice = found.recommended
     assert advice is not None
     lines = ["Recommended:", f"  {command(found)}", *wrapped(advice["why"], "  ")]
+    if "new" in advice and "labelled" in advice:
+        new, labelled = advice["new"], advice["labelled"]
+        are = "is" if labelled == 1 else "are"
+        lines += wrapped(
+            f"{labelled:,} of the {counted(new, 'image')} that it adds {are} labelled already.", "  "
+        )
     return lines + (wrapped(advice["instead"], "  ") if advice["instead"] else [])

@@ -13,7 +13,7 @@ import numpy as np
 from faultscape.nouns import Definition
 from faultscape.reporting.competition.standing_tables import recommended
 from faultscape.stages import evidence
-from faultscape.stages.failing import failing
+from faultscape.stages.worst_class import failing
 from faultscape.standings import Failing, OtherTruth, Standings
 from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import read_settings

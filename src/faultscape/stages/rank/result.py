@@ -18,10 +18,9 @@ class Ranked(Standings):
     verdict: Verdict = NOTHING  # which model to use, and what else the labels say; of a part, nothing
 
     @classmethod
-    def of(cls, standings: Standings, said: Verdict = NOTHING) -> Ranked:
-        """Return standings as the result of `rank`, with the verdict that they lead to."""
-        held = {name: getattr(standings, name) for name in Standings.__dataclass_fields__}
-        return cls(**held, verdict=said)
+    def of(cls, standings: Standings) -> Ranked:
+        """Return standings as the result of `rank`."""
+        return cls(**{name: getattr(standings, name) for name in Standings.__dataclass_fields__})
 
     def __repr__(self) -> str:
         from faultscape.ranking.catalogue import RANKINGS

@@ -412,6 +412,7 @@ class AboutDraws(TypedDict):
     elsewhere: Collection[str]
     learns: bool
     proxy: np.ndarray
+    proxy_named: np.ndarray
     pool: Sequence[str]
     rest: tuple[np.ndarray, int] | None
 
@@ -436,6 +437,7 @@ def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> t
         elsewhere=evidence.chosen_elsewhere(root, selection),
         learns=learns(slots.definition),
         proxy=pool.expected,
+        proxy_named=pool.named,
         pool=pool.images,
         rest=None,
     )
@@ -460,7 +462,9 @@ def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> t
                 elsewhere=evidence.chosen_elsewhere(root, name),
                 learns=learns(other.definition),
             )
-            columns = [k for k in counted.columns.tolist() if images[k] in agreed]
+            # of near-duplicates another may have been drawn, unless each was drawn for itself
+            alike = agreed if other.definition.get("keep_duplicates", False) else pool.like_agreed
+            columns = [k for k in counted.columns.tolist() if images[k] in alike]
             best = max(best, scores[:, columns], key=lambda held: held.shape[1])
     about["rest"] = (best, len(agreed))
     return about, whole

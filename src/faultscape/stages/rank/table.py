@@ -14,7 +14,6 @@ from faultscape.ranking import catalogue
 from faultscape.ranking.agreement import compare_selections
 from faultscape.ranking.drawn.rankings import check_population
 from faultscape.ranking.standings_json import to_json
-from faultscape.reporting.verdict import NOTHING
 from faultscape.stages import evidence
 from faultscape.stages.benchmark import read_benchmark
 from faultscape.stages.count import count
@@ -23,7 +22,6 @@ from faultscape.stages.rank.options import RankOptions
 from faultscape.stages.rank.result import Ranked
 from faultscape.stages.rank.standings import standings_of
 from faultscape.stages.second_round import second_round
-from faultscape.stages.status import read_status
 from faultscape.study.folder import existing, local, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
@@ -81,8 +79,7 @@ def make_standings(study: str, options: RankOptions) -> Ranked:
         log(root, "rank", selection=selection, truth=truth, **options.recorded(classifies=classifies), **part)
     # what lies outside, and marks, are no part of the standings: they do not become stale with them
     said = [outside, _marks_note(root, truth, images, shlex.quote(study))]
-    verdict = NOTHING if options.where else read_status(root, study).verdict
-    return Ranked.of(replace(standings, notes=(*standings.notes, *filter(None, said))), verdict)
+    return Ranked.of(replace(standings, notes=(*standings.notes, *filter(None, said))))
 
 
 def _marks_note(root: Path, truth: str, images: Collection[str], place: str) -> str:

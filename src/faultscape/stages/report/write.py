@@ -31,7 +31,6 @@ from faultscape.stages.artefacts.report import (
     uncompared_key,
     unshown_images,
 )
-from faultscape.stages.artefacts.selection import in_order
 from faultscape.stages.artefacts.standings import STANDINGS
 from faultscape.stages.given_options import given_options
 from faultscape.stages.label_counts import LabelCount
@@ -120,7 +119,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         )  # that reason concerns only the person who remakes them
         remarks.append(f"These standings are out of date: {why}.{again}")
     others, selectors, stale = {}, {}, dict[str, str]()
-    for name in in_order(snapshot):
+    for name in selections.names(root):
         table = standings if name == selection else _standings(root, name)
         if table is not None:
             others[name] = table
@@ -151,6 +150,8 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         print(f"note: {remarks[-1]}")
     mine = set(slots.images)
     inside = [k for k, image in enumerate(images) if image in mine]
+    edges = outcomes.telling_bands(values[:, inside], bands) if bands and options.bands is None else ()
+    bands = edges or bands
     count = snapshot.label_count(selection, truth) if truth else LabelCount(0, 0, False)
     kinds = _kinds(snapshot, slots, truth, [images[k] for k in inside], values[:, inside], bands)
     return page.Facts(
@@ -174,6 +175,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         remarks=tuple(remarks),
         agreement=_agreement(root, settings),
         bands=bands,
+        bands_of_values=bool(edges),
         kinds=kinds,
         made_from=note(
             made_from_now(snapshot, selection, truth, options.reference_images)

@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
-from faultscape.errors import OptionError, SelectionError, closest
+from faultscape.errors import OptionError, SelectionError, closest, counted
 from faultscape.nouns import Slots
 from faultscape.selection.catalogue import Selector, Task, chosen_for, find_selector
 from faultscape.stages import agreement, evidence
@@ -20,6 +20,7 @@ from faultscape.stages.chosen_images import chosen_images
 from faultscape.stages.chosen_result import ChosenImages, Selected
 from faultscape.stages.consequences import became_stale, change
 from faultscape.stages.graph import next_line, node, nodes
+from faultscape.stages.label_counts import labelled_already
 from faultscape.stages.more_images import few_note
 from faultscape.stages.select import replacement
 from faultscape.stages.select.draws import draw
@@ -53,19 +54,57 @@ def choose(asked: SelectOptions) -> Selected | Changed | ChosenImages:
             [*(key for key, value in others.items() if value is not None), *given_by(asked)]
         )
         return replacement.remove(root, asked.study, asked.remove, dry_run=asked.dry_run)
-    if asked.dry_run and not asked.replace:
-        raise OptionError(
-            "--dry-run shows what --replace and --remove would make stale; give it with one of them"
-        )
-    if asked.dry_run:
+    if asked.dry_run and asked.replace:
         _refuse_more(asked)
         return change(root, asked.study, lambda copy: _words_of_choosing(copy, asked), "select", dry_run=True)
-    had_main = selections.MAIN in selections.names(root)
+    if asked.dry_run:
+        return change(root, asked.study, lambda copy: _words_of_adding(copy, asked), "select", dry_run=True)
+    held = _images_of_all(root)
     name, slots = _made(root, asked)
     snapshot = Snapshot(root, asked.study, skip_damaged=True)  # what was made is told in any case
-    if name == selections.MAIN and not had_main:
+    if name == selections.MAIN and name not in held:
         print("".join(f"{note}\n" for note in _stale_notes(snapshot)), end="")
+    if name in held and not asked.replace and (added := _added(slots, held[name])):
+        print(f"{_added_text(snapshot, added, 'added')}")
     return _selected(snapshot, name, slots)
+
+
+def _images_of_all(root: Path) -> dict[str, frozenset[str]]:
+    """Return {name: its images} of the selections that can be read."""
+    snapshot = Snapshot(root, skip_damaged=True)
+    return {name: frozenset(slots.images) for name, (slots, _) in snapshot.selections.items()}
+
+
+def _added(slots: Slots, held: frozenset[str]) -> Slots | None:
+    """Return a selection with the rows of those images alone that it did not hold before; None if there are
+    none.
+    """
+    rows = tuple(row for row in slots.chosen if row.image not in held)
+    return replace(slots, rows=rows) if rows else None
+
+
+def _added_text(snapshot: Snapshot, added: Slots, how: str) -> str:
+    """Return how many images a selection gains, and how many of them are labelled already.
+
+    ``how`` is "added", or what it would be.
+    """
+    number = len(added.images)
+    labelled = labelled_already(snapshot.root, snapshot.settings, added, snapshot.truth)
+    return f"{counted(number, 'image')} {how}, {labelled or 'none'} of them labelled already"
+
+
+def _words_of_adding(root: Path, asked: SelectOptions) -> str:
+    """Make or extend a selection in a dry run, and return its printed output and how many images it gains."""
+    held = _images_of_all(root)
+    with redirect_stdout(io.StringIO()) as said:
+        name, slots = _choose(root, _here(asked))
+    before = held.get(name, frozenset())
+    if (added := _added(slots, before)) is None:
+        words = f"no image would be added to its {len(before):,}"
+    else:
+        more = f"would be added to its {len(before):,}" if name in held else "would be chosen"
+        words = _added_text(Snapshot(root), added, more)
+    return f"{name}: {words}\n{said.getvalue()}".rstrip()
 
 
 def _stale_notes(snapshot: Snapshot) -> list[str]:
@@ -114,11 +153,14 @@ def _refuse_more(asked: SelectOptions) -> None:
 
 def _words_of_choosing(root: Path, asked: SelectOptions) -> str:
     """Make a selection in a dry run, and return its printed output."""
-    # a cluster cannot see a dry run, and all engines choose the same
-    here = "processes" if asked.engine.startswith("ray") else asked.engine
     with redirect_stdout(io.StringIO()) as said:
-        _, slots = _choose(root, replace(asked, engine=here))
+        _, slots = _choose(root, _here(asked))
     return f"{said.getvalue()}{slots!r}"
+
+
+def _here(asked: SelectOptions) -> SelectOptions:
+    """Return the options for a dry run: a cluster cannot see it, and all engines choose the same."""
+    return replace(asked, engine="processes") if asked.engine.startswith("ray") else asked
 
 
 def _choose(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
@@ -151,7 +193,16 @@ def _choose(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
     name = asked.as_ if asked.as_ is not None else goal or (selector.name if draws else selections.MAIN)
     refuse_twin(name, selections.names(root), "selection")
     if draws:
-        slots = draw(root, name, named, given, engine=asked.engine, workers=asked.workers, anew=asked.replace)
+        slots = draw(
+            root,
+            name,
+            named,
+            given,
+            engine=asked.engine,
+            workers=asked.workers,
+            anew=asked.replace,
+            rehearsed=asked.dry_run,
+        )
     elif task == "classification":
         slots = pairs(root, name, given, anew=asked.replace)
     else:

@@ -228,6 +228,17 @@ class Assignment:
         again = person.twice & ~person.again & ~person.out & (free | person.first)
         return waiting + training + int(free.sum()) + int(again.sum())
 
+    def done_by(self, who: str) -> int:
+        """Return how many of the items that are asked now a person answered: of training, new, and
+        repeats.
+        """
+        person = self._of(who)
+        return sum(item in self._place or item in self._training for item, _ in person.answered)
+
+    def since_handed(self, who: str, handing: Handing, now: float) -> float:
+        """Return the seconds since a person was given an item."""
+        return now - self._of(who).at[handing.item, handing.repeat][2]
+
     def held_by_others(self, who: str, now: float) -> int:
         """Return how many more items a person could be asked if others left theirs unanswered."""
         person = self._of(who)

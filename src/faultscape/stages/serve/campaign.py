@@ -31,14 +31,17 @@ from faultscape.stages.serve.options import ServeOptions
 from faultscape.study.answers.annotators import Annotators, Handed
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
+from faultscape.study.answers.instructions import instruct, instructions_of
 from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.least_times import mark_of
 from faultscape.study.answers.schema import ANSWERS, DISCARDS, TRAINING
+from faultscape.study.answers.schema import CHOICES as CHOICES_TABLE
 from faultscape.study.answers.secret import secret_of
 from faultscape.study.answers.withdrawal import take_back_all
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image
 from faultscape.web.app import NotFoundError
-from faultscape.web.words import flat_json, plain_text
+from faultscape.web.words import flat_json, plain_lines, plain_text
 
 _SIDED = ("left", "right")
 _SAID = {CHOICES: (*_SIDED, "both good", "both bad", "not sure", "skip"), QUESTIONS: ("yes", "no", "unsure")}
@@ -91,6 +94,15 @@ class Campaign:
     def title(self) -> str:
         """The name of the study."""
         return self.root.resolve().name
+
+    @property
+    def instructions(self) -> str:
+        """What the organiser tells the people who answer, or ''."""
+        return instructions_of(self.database, self._of)
+
+    def instruct(self, text: str) -> None:
+        """Replace the instructions; LabellingError if they are too long."""
+        instruct(self.database, self._of, plain_lines(text))
 
     @property
     def settings(self) -> Settings:
@@ -189,6 +201,11 @@ class Campaign:
         with self._lock:
             return self._assignment.left_for(pseudonym, time.time())
 
+    def done_by(self, pseudonym: str) -> int:
+        """Return how many items a person answered."""
+        with self._lock:
+            return self._assignment.done_by(pseudonym)
+
     def held_by_others(self, pseudonym: str) -> int:
         """Return how many items given to others a person might get if they stay unanswered."""
         with self._lock:
@@ -222,12 +239,15 @@ class Campaign:
         except NotFoundError:
             gone = "this item is no longer asked: its image was discarded, or the selection changed"
             return "" if self._known(f"{pseudonym}:{key}") else gone
-        seconds, details = (
-            row.get("seconds"),
-            flat_json(row.get("shown"), _LONGEST_TEXT, session=handing.session),
-        )
+        seconds = row.get("seconds")
         if seconds is not None and not (type(seconds) in (int, float) and 0 <= seconds <= _LONGEST_SECONDS):
             return "seconds must be a time"
+        details = flat_json(
+            row.get("shown"),
+            _LONGEST_TEXT,
+            session=handing.session,
+            **self._mark(pseudonym, handing, item, row),
+        )
         if details is None:
             return "shown must be an object with a few texts and numbers"
         if "discard" in row:
@@ -252,6 +272,15 @@ class Campaign:
         if said == "unsure" and id_ not in self._asked.training:
             self._doubt(item.image)
         return ""
+
+    def _mark(self, pseudonym: str, handing: Handing, item: Item, row: Mapping[str, Any]) -> dict[str, bool]:
+        """Return the mark of an answer that took less time than a person needs; taking back needs none."""
+        if row.get("undo"):
+            return {}
+        with self._lock:
+            since = self._assignment.since_handed(pseudonym, handing, time.time())
+        table = CHOICES_TABLE if isinstance(item, ChoiceItem) else ANSWERS
+        return mark_of(table, row.get("seconds"), since)
 
     def _keep(
         self,

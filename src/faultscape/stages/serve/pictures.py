@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -109,7 +110,7 @@ def overlay(
     longest: int = LONGEST,
 ) -> tuple[bytes, str]:
     """Return a map of an image as a transparent image (bytes, media type): filled, as outlines, or only the
-    edges of ``classes``.
+    edges of ``classes``, which is a single pixel where they have none.
     """
     known = settings.class_list
     shown = nearest(label_map, fit(max(image.width, 1), max(image.height, 1), longest))
@@ -117,8 +118,8 @@ def overlay(
         wanted = np.isin(
             np.arange(len(known) + 1), [known.names.index(name) for name in classes if name in known.names]
         )
-        return (
-            overlays.png(overlays.edge(overlays.large_enough(wanted[np.minimum(shown, len(known))]), MARK)),
-            "image/png",
-        )
+        edges = overlays.edge(overlays.large_enough(wanted[np.minimum(shown, len(known))]), MARK)
+        if not edges.codes.any():  # none of the classes, or nothing else: a single pixel tells the page so
+            edges = replace(edges, codes=edges.codes[:1, :1])
+        return overlays.png(edges), "image/png"
     return overlays.png((overlays.outline if way == "outline" else overlays.fill)(shown, known)), "image/png"

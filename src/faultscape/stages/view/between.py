@@ -58,6 +58,15 @@ class MapCounts:
         """Return (I,) whether a model predicts a class for some pixel."""
         return (self._shown[model, :, class_ >> 3] >> (class_ & 7) & 1).astype(bool)
 
+    @property
+    def furthest(self) -> tuple[str, str] | None:
+        """The two models that agree least on average, as far as counts are read; None before any are."""
+        mean = _mean(self._values.T)
+        if not len(mean) or np.isnan(mean).all():
+            return None
+        pair = list(self._at)[int(np.nanargmin(mean))]
+        return self.models[pair[0]], self.models[pair[1]]
+
     def take(self, where: slice, pairs: Pairs | None) -> None:
         """Store the counts of the images of one shard, in corpus order; None if there are none."""
         if pairs is None:

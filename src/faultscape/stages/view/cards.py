@@ -177,20 +177,20 @@ def choices(study: Opened, query: ImageQuery) -> dict[str, Choice]:
             _choice("b", "model b", models, query.b, "none"),
         )
     orders = [
-        ("", "as collected"),
+        ("collected", "as collected"),
         ("id", "by id"),
         ("-disagreement", "most disagreement first"),
         ("disagreement", "least disagreement first"),
     ]
     orders += [("agreement", "a and b agree least first"), ("-agreement", "a and b agree most first")]
-    out["sort"] = Choice(
-        "sort", "order", tuple(orders if len(models) > 1 else orders[:2]), query.sort, menu=True
-    )
+    offered = tuple(orders if len(models) > 1 else orders[:2])
+    out["sort"] = Choice("sort", "order", offered, query.sort or "collected", menu=True)
     if not study.settings.classifies:
         layered = [(str(Layer(TRUTH, t)), f"truth {t}") for t in study.truths] + [
             (str(Layer(MODEL, m)), m) for m in models
         ]
-        layered += [(PAIR, "where a and b differ")] if len(models) > 1 else []
+        first, second = query.a or "a", query.b or "b"
+        layered += [(PAIR, f"where {first} and {second} differ")] if len(models) > 1 else []
         out["show"] = Choice("show", "over the images", (("", "nothing"), *layered), query.show, menu=True)
     return out
 

@@ -24,7 +24,8 @@ from faultscape.stages.view.between import Between
 from faultscape.stages.view.columns import Columns
 
 Label = Literal["labelled", "unlabelled", "discarded", "kept"]
-Sort = Literal["", "-disagreement", "disagreement", "agreement", "-agreement", "id"]
+# '' where nothing is asked for, in corpus order too
+Sort = Literal["", "collected", "-disagreement", "disagreement", "agreement", "-agreement", "id"]
 Share = Annotated[float, pydantic.Field(ge=0, le=1, allow_inf_nan=False)]
 Text = Annotated[str, pydantic.Field(max_length=300)]
 PAIR = "pair"  # the value of `show` for the difference of a and b
@@ -162,7 +163,7 @@ def find(query: ImageQuery, columns: Columns, said: Between, classes: Classes) -
     if query.sort == "id":
         order = pc.call_function("array_sort_indices", [columns.ids.take(pa.array(places)).combine_chunks()])
         return places[order.to_numpy()]
-    if query.sort:
+    if query.sort and query.sort != "collected":
         pair = query.sort.removeprefix("-") == "agreement"
         values = (agreement_of(query, said) if pair else said.disagreement)[places]
         values = -values if query.sort.startswith("-") else values

@@ -17,6 +17,7 @@ from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, OptionError
 from faultscape.reporting.template import template
 from faultscape.stages.view import facts
+from faultscape.stages.view.between import MapCounts
 from faultscape.stages.view.cards import Card, cards, choices, layers, line_of, version_of
 from faultscape.stages.view.filters import PAIR, ImageQuery, check, find, read_query
 from faultscape.stages.view.layers import draw, overlay_key, read_layer, truth_for
@@ -29,6 +30,18 @@ _LARGE = SIZES[-1]
 _LONGEST_NUMBER = 9  # digits
 
 
+def _opening(study: Opened) -> ImageQuery:
+    """Return what `view` opens on: most disagreement first, and over the images where the two models differ
+    that agree least.
+    """
+    if len(study.models) < 2:
+        return ImageQuery()
+    pair = study.said.furthest if isinstance(study.said, MapCounts) else None
+    if pair is None:
+        return ImageQuery(sort="-disagreement")
+    return ImageQuery(sort="-disagreement", a=pair[0], b=pair[1], show=PAIR)
+
+
 def router(library: Library) -> APIRouter:
     """Return the routes of a study's pages."""
     routes, pictures = APIRouter(), Pictures()
@@ -39,12 +52,16 @@ def router(library: Library) -> APIRouter:
     @routes.get("/", response_class=HTMLResponse)
     def browse(request: Request) -> Response:
         study, query = library.now, _query(request)
+        opening = query == ImageQuery()
+        if opening:
+            query = _opening(study)
         found = find(query, study.columns, study.said, study.classes)
         return page(
             request,
             "browse.html.jinja",
             200,
             None,
+            unfolded=not opening and (query.narrows or bool(query.a)),
             **_shared(library, study, query),
             **_found(study, query, found),
             choices=choices(study, query),

@@ -151,6 +151,29 @@ class Database:
             connection.execute(insert.on_conflict_do_nothing(index_elements=["name"]))
             return str(connection.execute(about.select().where(about.c.name == name)).one().value)
 
+    def note(self, name: str, value: str) -> None:
+        """Set the value in ``about`` under a name, or replace it."""
+        from sqlalchemy.dialects import postgresql, sqlite
+
+        self.upgrade()
+        about = schema.tables()[schema.ABOUT]
+        insert = (postgresql if self._settings.url else sqlite).insert(about).values(name=name, value=value)
+        with self.connection("write") as connection:
+            connection.execute(
+                insert.on_conflict_do_update(index_elements=["name"], set_={"value": insert.excluded.value})
+            )
+
+    def noted(self, name: str) -> str:
+        """Return the value in ``about`` under a name, '' if there is none."""
+        if not self.there:
+            return ""
+        about = schema.tables()[schema.ABOUT]
+        with self.connection("read") as connection:
+            if not self._columns(connection, schema.ABOUT):
+                return ""
+            row = connection.execute(about.select().where(about.c.name == name)).first()
+        return "" if row is None else str(row.value)
+
     def last_number(self, name: str) -> int:
         """Return the number of the last row of a table, 0 if it is empty."""
         import sqlalchemy as sa
@@ -306,7 +329,9 @@ def _copy(root: Path, to: sa.Connection) -> None:
         return
     own.upgrade()
     for name, table in schema.tables().items():
-        wanted = table.select().where(table.c.name == schema.SALT) if name == schema.ABOUT else table.select()
+        wanted = table.select()
+        if name == schema.ABOUT:
+            wanted = wanted.where(table.c.name.not_in(schema.OWN))
         with own.connection("read") as held:
             rows = [dict(row._mapping) for row in held.execute(wanted)]  # noqa: SLF001 - SQLAlchemy's public name of it
         for begin in range(0, len(rows), _ROWS):

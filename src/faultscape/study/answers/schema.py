@@ -4,8 +4,8 @@ Conventions: rows of answers (`SAID`) are only ever added: the database itself r
 one. ``number`` counts the rows of a table in order of arrival; ``time`` is seconds since 1970; ``source`` is
 the file or the program that a row came from. ``key`` is the client's own id of an answer: a second row with
 the same key is refused, so that an answer sent twice counts once; rows of files have none. ``about`` holds
-the version of the tables, the id of their study, and a secret. Version 1 had no column ``truth``, version 2
-only the tables discards, answers and renamed.
+the version of the tables, the id of their study, a secret, and instructions for people. Version 1 had no
+column ``truth``, version 2 only the tables discards, answers and renamed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 VERSION = 3
 LABELS = "labels"  # the truth of answers of version 1
 SALT = "secret"  # the name of a row of ``about``
+OWN = ("version", "study")  # rows of ``about`` that are not copied to another database
 TRAINING = "(training)"  # instead of a truth, for items whose answer is known
 DISCARDS, ANSWERS, RENAMED, CHOICES, TAGS, CHECKS, HANDED, ABOUT, ANNOTATORS = (
     "discards", "answers", "renamed", "choices", "tags", "checks", "handed", "about", "annotators",

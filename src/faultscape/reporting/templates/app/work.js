@@ -5,6 +5,7 @@
   const work = $("work");
   if (!work) return;
   const { token, task, user, store } = work.dataset;
+  const SETTLE = Number(work.dataset.settle); // milliseconds
   const choices = task === "choices";
   const AHEAD = 5, MOST = 20, WAIT = [500, 1000, 2000, 5000, 10000], LATER = 30000, PATIENCE = 20000, FEW = 4; // items, answers, milliseconds, classes that a question names
   const say = (words) => { $("said").textContent = words; };
@@ -59,11 +60,14 @@
     sending = false;
   };
   const lasting = (answer) => answer.status < 500 && answer.status !== 429; // what waiting alone does not mend
-  const refuse = (words) => { $("feedback").textContent = words; show("feedback", true); };
+  const refuse = (...parts) => { $("feedback").replaceChildren(...parts); show("feedback", true); };
   const key_of_its_own = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join(""); // randomUUID is not there over plain HTTP
   // How many items are left: as the server counted, less what it had not heard of then. One that it may have heard of meanwhile changes nothing, so that the number does not jump.
-  let left = null, said = 0;
-  const count = (served, unheard, taken_back) => { left = Math.max(served - unheard, Math.min(served + taken_back, left ?? served - unheard)); };
+  let left = null, done = null, said = 0; // done: items that are answered
+  const count = (found, unheard, taken_back) => {
+    left = Math.max(found.left - unheard, Math.min(found.left + taken_back, left ?? found.left - unheard));
+    if (done === null) done = found.done + unheard - taken_back; else if (!unheard && !taken_back) done = found.done;
+  };
   const add = (row) => { said += 1; keep([...waiting(), { key: key_of_its_own(), ...row }]); send(); };
 
   // Items ahead, with their pictures decoded, and kept as long as the item is: the browser need not ask for them again.
@@ -104,7 +108,8 @@
       const fresh = found.items.filter((item) => !mine.has(name(item)) && !skipped.has(name(item)));
       fresh.forEach(fetch_pictures);
       ahead.push(...fresh);
-      count(found.left, unheard + said - before, taken_back + said - before);
+      count(found, unheard + said - before, taken_back + said - before);
+      instruct(found.instructions);
       finished = found.finished;
       held = found.held;
       if (finished) wait = LATER; // others may leave items, and discarded images be replaced
@@ -122,6 +127,13 @@
     if (!current && !resting() && (ahead.length || (finished && $("finished").hidden))) next();
   };
   document.addEventListener("visibilitychange", () => { if (finished && !document.hidden) load(); });
+
+  const instruct = (words) => { // the organiser may write them anew while this page is open
+    if (words === $("instructions").textContent) return;
+    $("instructions").textContent = words;
+    show("instructed", Boolean(words));
+    refuse(words ? "The instructions changed; press ? to read them." : "The instructions were withdrawn.");
+  };
 
   const show_held = () => { // what others have in hand may come here yet
     $("held").textContent = held === 1 ? "1 item is with another person; if they leave it unanswered, it comes back after " + $("held").dataset.minutes + " minutes." : held + " items are with other people; those left unanswered come back after " + $("held").dataset.minutes + " minutes.";
@@ -167,22 +179,44 @@
   let way = "fill", marked = true, flicker = 0;
 
   const chips = new Map(all(".class", work).map((chip) => [chip.dataset.class, chip]));
-  const explain = (classes) => { // which colour is which class, and what is highlighted
+  const explain = (classes) => { // which colour is which class
     const asked = classes.filter((name) => chips.has(name));
     $("asked-classes").replaceChildren(...asked.map((name) => chips.get(name)));
     $("other-classes").replaceChildren(...[...chips.keys()].filter((name) => !asked.includes(name)).map((name) => chips.get(name)));
     show("highlighted", asked.length);
     for (const others of all("details.classes", work)) others.hidden = asked.length === chips.size;
   };
+  const side_words = (side) => [["across", side], ["stacked", { left: "upper", right: "lower" }[side]]].map(([name, word]) => { // work.css shows the one that is true
+    const made = document.createElement("span");
+    made.className = name;
+    made.textContent = word;
+    return made;
+  });
+  const tell_outlines = () => { // what is outlined now; the server's picture has one pixel where nothing is
+    if (!choices || !current?.classes.length) return;
+    const marks = stages.map((stage) => stage.querySelector(".mark")), there = marks.filter((mark) => mark.naturalWidth > 1);
+    const on = marked && way !== "none" && there.length && marks.every((mark) => mark.complete), words = $("outlined");
+    if (!on) words.textContent = "Asked about:";
+    else if (there.length === 1) words.replaceChildren("Outlined in the ", ...side_words(there[0].closest("[data-say]").dataset.say), " map only:");
+    else words.textContent = "Outlined where a map shows " + (current.classes.length > 1 ? "them:" : "it:");
+    $("highlighted").querySelector(".marked").hidden = !on;
+  };
   const stages = all(".stage", work);
+  const appear = (item) => { item.begun = begun = performance.now(); };
+  const leave = (item) => { // an item that comes back was looked at before
+    item.looked = (item.looked || 0) + (item.begun ? performance.now() - item.begun : 0);
+    item.begun = 0;
+  };
   const draw = (item) => {
     session = item.session.number;
     size = item.session.size;
-    begun = performance.now();
-    const most = left > 0 ? Math.min(size, item.session.done - 1 + left) : size; // fewer may be left than a session holds
-    $("where").textContent = (item.training ? "Training: " : "") + "item " + item.session.done + " of " + most + (left > 0 ? ", " + left + " left in all" : "");
-    $("session").max = most;
-    $("session").value = item.session.done - 1;
+    appear(item);
+    if (!item.there) item.ready.then(() => { if (current === item) appear(item); }); // its pictures come late
+    const place = done + 1, of = done + Math.max(left, 1);
+    $("where").textContent = (item.training ? "Training: item " : "Item ") + place + " of " + of;
+    $("session").max = of;
+    $("session").value = done;
+    peek(false);
     understood = true;
     show("understood", false);
     if (choices) {
@@ -218,7 +252,7 @@
   const put = (image, address) => { // until a picture is there nothing is shown, since it would be another item's
     if (image.getAttribute("src") !== address) image.src = address;
     image.style.visibility = image.complete ? "" : "hidden";
-    image.onload = image.onerror = () => { image.style.visibility = ""; };
+    image.onload = image.onerror = () => { image.style.visibility = ""; tell_outlines(); };
   };
   const lay = () => {
     if (!choices || !current) return;
@@ -227,9 +261,10 @@
       over.hidden = way === "none";
       over.style.opacity = way === "outline" ? "1" : String($("blend").value / 100);
       put(over, side[way === "outline" ? way : "fill"]);
-      mark.hidden = !(marked && side.mark);
+      mark.hidden = !(marked && side.mark && way !== "none");
       if (side.mark) put(mark, side.mark);
     }
+    tell_outlines();
     for (const button of all("[data-way]")) button.setAttribute("aria-pressed", String(button.dataset.way === way));
     $("mark").setAttribute("aria-pressed", String(marked));
   };
@@ -243,6 +278,12 @@
     flicker = flicker ? 0 : setInterval(() => { for (const over of all(".over", work)) over.hidden = !over.hidden; }, 450);
     $("flicker").setAttribute("aria-pressed", String(Boolean(flicker)));
     if (!flicker) lay();
+  };
+
+  const peek = (on) => { // the image alone, as long as a key or a finger stays down
+    if (!choices) return;
+    work.classList.toggle("peeking", on);
+    $("peek").setAttribute("aria-pressed", String(on));
   };
 
   // Zoom and movement, the same on both sides.
@@ -284,17 +325,34 @@
     say(words);
     if (!work.hidden) refuse(words); else $(resting() ? "paused" : "finished-words").textContent = words;
   };
-  const answer = (chosen) => {
-    if (!current || work.hidden || $("reasons").open || !understood) return;
+  let telling = 0;
+  const pressed = { answer: -Infinity, undo: -Infinity };
+  const bounces = (act, event) => { // the second of a double click, or a key that bounces: nobody meant it
+    const before = pressed[act];
+    pressed[act] = event.timeStamp;
+    return event.timeStamp < before + SETTLE || event.detail > 1;
+  };
+  const answer = (chosen, event) => {
+    if (!current || work.hidden || $("reasons").open || $("help").open || !understood) return;
+    if (bounces("answer", event) || event.timeStamp < begun + SETTLE) { // nobody can have looked at the item
+      clearTimeout(telling);
+      telling = setTimeout(() => show("ignored", false), 2000);
+      show("ignored", true);
+      say($("ignored").textContent);
+      return;
+    }
     show("feedback", false);
     voted = false;
     const item = current, shown = choices ? { way, marked, zoomed: scale > 1 } : {};
-    add({ id: item.id, repeat: item.repeat, chosen, seconds: Math.round(performance.now() - begun) / 1000, shown });
+    leave(item);
+    add({ id: item.id, repeat: item.repeat, chosen, seconds: Math.round(item.looked) / 1000, shown });
     last = item;
     left -= 1;
+    done += 1;
     if (item.training && item.expected) {
       const right = item.expected === chosen;
-      refuse(right ? "Yes, " + chosen + " is the expected answer." : "Expected: " + item.expected + ". You answered " + chosen + ".");
+      const words = (said_) => (said_ === "left" || said_ === "right" ? side_words(said_) : [said_]);
+      if (right) refuse("Yes, ", ...words(chosen), " is the expected answer."); else refuse("Expected: ", ...words(item.expected), ". You answered ", ...words(chosen), ".");
       if (!right) { // the item stays until the person has looked
         understood = false;
         show("understood", true);
@@ -304,7 +362,8 @@
     }
     next();
   };
-  const undo = () => {
+  const undo = (event) => {
+    if (bounces("undo", event)) return;
     if (voted) { // else what is taken back would be another answer than the one in mind
       voted = false;
       tell("A vote to discard cannot be undone." + (last ? " Press Undo again to undo the answer before it." : ""));
@@ -315,6 +374,8 @@
     if (at >= 0 && !rows[at].tried) keep(rows.filter((_, k) => k !== at));
     else add({ id: last.id, repeat: last.repeat, undo: true });
     left += 1;
+    done -= 1;
+    if (current) leave(current);
     if (current && current !== last) ahead.unshift(current);
     ahead.unshift(last);
     last = null;
@@ -324,13 +385,15 @@
     next();
     say("the last answer is undone");
   };
-  const discard = () => { if (!current || work.hidden || !understood) return; $("reason-text").value = ""; $("reasons").showModal(); };
+  let opened = 0; // when the dialog was
+  const discard = (event) => { if (!current || work.hidden || !understood) return; opened = event.timeStamp; $("reason-text").value = ""; $("reasons").showModal(); };
   $("reasons").querySelector("form").addEventListener("submit", (event) => {
     event.preventDefault(); // else all this is done a moment after the dialog is closed, when a key may have brought the next item
+    if (event.timeStamp < opened + SETTLE) return; // by the key or the click that opened it
     $("reasons").close();
     if (event.submitter.value !== "discard" || !current) return;
     const reason = $("reasons").querySelector("[name=reason]:checked").value;
-    add({ id: current.id, repeat: current.repeat, discard: reason, text: $("reason-text").value.trim(), seconds: Math.round(performance.now() - begun) / 1000 });
+    add({ id: current.id, repeat: current.repeat, discard: reason, text: $("reason-text").value.trim(), seconds: Math.round((current.looked || 0) + performance.now() - begun) / 1000 });
     discarded.add(current.image_id);
     for (const item of ahead) if (item.image_id === current.image_id) skipped.add(name(item));
     left -= 1 + ahead.filter((item) => item.image_id === current.image_id).length;
@@ -339,23 +402,32 @@
     voted = true;
     next();
   });
-  const go_on = () => { show("pause", false); session = null; next(); };
+  const go_on = (event) => { if (bounces("answer", event)) return; show("pause", false); session = null; next(); };
+  const help = () => { if ($("help").open) $("help").close(); else if (!work.hidden && !$("reasons").open) $("help").showModal(); };
 
   for (const button of all("button", work)) button.addEventListener("click", (event) => { if (event.detail) button.blur(); }); // else the space bar would press it once more
-  for (const button of all("[data-say]", work)) button.addEventListener("click", (event) => { if (moved) { moved = false; event.preventDefault(); return; } answer(button.dataset.say); });
+  for (const button of all("[data-say]", work)) button.addEventListener("click", (event) => { if (moved) { moved = false; event.preventDefault(); return; } answer(button.dataset.say, event); });
   for (const button of all("[data-way]", work)) button.addEventListener("click", () => show_as(button.dataset.way));
   $("undo").addEventListener("click", undo);
   $("undo-last").addEventListener("click", undo);
   $("undo-rest").addEventListener("click", undo);
-  $("understood").addEventListener("click", next);
+  $("understood").addEventListener("click", (event) => { if (!bounces("answer", event)) next(); });
   $("discard").addEventListener("click", discard);
   $("go-on").addEventListener("click", go_on);
+  $("ask").addEventListener("click", help);
   for (const button of all(".unsent")) button.addEventListener("click", send);
   $("whole").addEventListener("click", () => move(0, 0, 1));
   if (choices) {
     $("flicker").addEventListener("click", turn);
     $("mark").addEventListener("click", () => { marked = !marked; lay(); });
     $("blend").addEventListener("input", lay);
+    const button = $("peek"), down = (event) => { event.preventDefault(); peek(true); };
+    button.addEventListener("pointerdown", (event) => { button.setPointerCapture(event.pointerId); down(event); });
+    button.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") down(event); });
+    for (const end of ["pointerup", "pointercancel", "keyup", "blur"]) button.addEventListener(end, () => peek(false));
+    button.addEventListener("contextmenu", (event) => event.preventDefault()); // a long touch opens none
+    document.addEventListener("keyup", (event) => { if (event.key.toLowerCase() === "i") peek(false); });
+    window.addEventListener("blur", () => peek(false)); // the key may come up elsewhere
   }
 
   const forced = "forced" in work.dataset;
@@ -363,19 +435,23 @@
     ? { 1: "left", ArrowLeft: "left", 2: "right", ArrowRight: "right", ...(forced ? {} : { 3: "both good", 4: "both bad", 5: "not sure", s: "skip" }) }
     : { y: "yes", n: "no", 5: "unsure" };
   document.addEventListener("keydown", (event) => {
+    if (event.repeat && event.key === "Enter" && event.target.tagName === "BUTTON") event.preventDefault(); // a key that is held presses a button once
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || $("reasons").open) return; // for a moment after it is closed, keys still go to its fields
+    if (event.key === "?") { event.preventDefault(); help(); return; }
+    if ($("help").open) return;
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     if (resting()) {
-      if (key === "u") { event.preventDefault(); undo(); } else if (key === "Enter" && event.target.tagName !== "BUTTON") { event.preventDefault(); go_on(); }
+      if (key === "u") { event.preventDefault(); undo(event); } else if (key === "Enter" && event.target.tagName !== "BUTTON") { event.preventDefault(); go_on(event); }
       return;
     }
     if (event.target.type === "range" && key.startsWith("Arrow")) return;
-    if (key === "u") { event.preventDefault(); undo(); return; }
+    if (key === "u") { event.preventDefault(); undo(event); return; }
     if (!current) return;
-    if (key in keys) { event.preventDefault(); answer(keys[key]); return; }
-    if (key === "x") { event.preventDefault(); discard(); return; }
+    if (key in keys) { event.preventDefault(); answer(keys[key], event); return; }
+    if (key === "x") { event.preventDefault(); discard(event); return; }
     if (key === "0") { move(0, 0, 1); return; }
     if (!choices) return;
+    if (key === "i") { event.preventDefault(); peek(true); return; }
     if (key === " " && event.target.tagName !== "BUTTON") { event.preventDefault(); turn(); } else if (key === "f" || key === "o" || key === "p") { show_as({ f: "fill", o: "outline", p: "none" }[key]); } else if (key === "h" && !$("mark").hidden) { marked = !marked; lay(); }
   });
   window.addEventListener("online", send);

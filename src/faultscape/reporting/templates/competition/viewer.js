@@ -113,7 +113,8 @@
     if (!link) return;
     event.preventDefault();
     opener = link;
-    show(link.closest("article.card"), link.querySelector("img"));
+    const shown = link.closest("article.card") ? link : document.querySelector(`${link.hash} a.enlarge`); // at the top
+    show(shown.closest("article.card"), shown.querySelector("img"));
     dialog.showModal();
   });
   dialog.addEventListener("keydown", (event) => {

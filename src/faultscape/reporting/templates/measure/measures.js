@@ -1,4 +1,11 @@
 (() => {
+  const unfold = () => { // a term that is asked for is never folded
+    const asked = location.hash && document.getElementById(location.hash.slice(1));
+    if (asked) for (let one = asked.closest("details"); one; one = one.parentElement.closest("details")) one.open = true;
+    if (asked) asked.scrollIntoView();
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
   for (const table of document.querySelectorAll("table.errors")) {
     const body = table.tBodies[0];
     const heads = [...table.querySelectorAll("th[data-column]")];

@@ -33,6 +33,7 @@ from faultscape.study.parts import read_manifest
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
+from faultscape.study.tables.joined_truths import Joined, keep_joined
 from faultscape.study.tables.logs import log, replace_failures
 
 
@@ -64,6 +65,7 @@ def join_labels(study: str, options: ConsensusOptions) -> Consensus:
             )
         kept = keep_labels(root, options.truth, asked, images)
         replace_failures(root, "label", options.truth, kept.failures)
+        keep_joined(root, options.truth, _how_joined(root, names, options))
         log(root, "label consensus", of=names, truth=options.truth)
     disputes = list(work.disputes.items())
     discuss = tuple(
@@ -89,6 +91,17 @@ def join_labels(study: str, options: ConsensusOptions) -> Consensus:
         first,
         kept.unchanged,
         marks,
+    )
+
+
+def _how_joined(root: Path, names: Sequence[str], options: ConsensusOptions) -> Joined:
+    others = [name for name in label_maps.truths(root) if name.startswith(f"{options.truth}-")]
+    return Joined(
+        of=list(names),
+        others=[name for name in others if name not in names],
+        tie=options.tie,
+        least=options.least,
+        inputs={name: evidence.truth_key(root, name) for name in names},
     )
 
 

@@ -33,10 +33,6 @@ class SessionsExported:
     then: str = ""  # the command that imports the labels
     says: str = ""
 
-    def __post_init__(self) -> None:
-        masks = "labels, in the folder of each session"
-        object.__setattr__(self, "says", self.says.replace("{folder}", masks))
-
     def __repr__(self) -> str:
         if not self.images:
             return f"no images to label; nothing was written{already_labelled(self.labelled)}"

@@ -62,7 +62,7 @@ def export(
         form.name,
         len(chosen) - len(todo),
         then,
-        steps_of(form, options.prefill),
+        _steps(form, options.prefill),
     )
     if not todo:
         return written
@@ -90,6 +90,15 @@ def export(
             work.images([by_id[id_] for id_ in ids], tick)
     put(folder / FILE, text)
     return replace(written, training=len(known))
+
+
+def _steps(form: MaskFormat | BundleFormat, prefill: str | None) -> str:
+    """Return what people do with their folders, which are imported together."""
+    where = "the folder of each session"
+    file = form.returned if isinstance(form, BundleFormat) else ""
+    to = where if not file or file.endswith("/") else f"{file}, in {where}"
+    steps = steps_of(form, prefill).replace("{folder}", f"labels, in {where}")
+    return steps.replace("{out}", where).replace("{export}", to)
 
 
 def _check_people(people: Sequence[str], truth: str, models: Mapping[str, object]) -> None:

@@ -18,8 +18,9 @@ from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate, NoEntryError
 from faultscape.stages.serve.people_facts import people_rows
 from faultscape.study.answers.annotators import ANNOTATOR, ORGANISER, Annotator
+from faultscape.study.answers.instructions import LONGEST
 from faultscape.web.app import page
-from faultscape.web.bodies import form_body
+from faultscape.web.bodies import MOST_TEXT, form_body
 from faultscape.web.words import plain_text
 
 
@@ -30,7 +31,7 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
     @routes.get("/", response_class=HTMLResponse)
     def home(request: Request) -> Response:
         try:
-            gate.annotator(request)
+            who = gate.annotator(request)
         except NoEntryError:
             return page(
                 request,
@@ -42,32 +43,48 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
                 links=(),
                 user_name="",
             )
-        return RedirectResponse("/work", 303)
+        return RedirectResponse(_first_page(who), 303)
 
     @routes.post("/enter", response_class=HTMLResponse)
     async def enter(request: Request) -> Response:
         gate.refuse_elsewhere(request)
         name = (await form_body(request)).get("name", "")
-        response = RedirectResponse("/work", 303)
+        to = "/welcome" if await run_in_threadpool(lambda: campaign.instructions) else "/work"
+        response = RedirectResponse(to, 303)
         await run_in_threadpool(gate.enter_by_name, request, response, name)
         return response
 
     @routes.get("/join/{token}", response_class=HTMLResponse)
     def join(request: Request, token: str) -> Response:
         response = HTMLResponse()
-        who = gate.enter(request, response, token)
-        welcome = page(
+        shown = _welcome(request, gate.enter(request, response, token))
+        shown.headers["set-cookie"] = response.headers["set-cookie"]
+        return shown
+
+    @routes.get("/welcome", response_class=HTMLResponse)
+    def welcome(request: Request) -> Response:
+        return _welcome(request, gate.annotator(request))
+
+    def _welcome(request: Request, who: Annotator) -> Response:
+        return page(
             request,
             "welcome.html.jinja",
             200,
             None,
             title=campaign.title,
             name=who.name,
+            start=_first_page(who),
+            instructions=campaign.instructions,
             links=(),
             user_name="",
         )
-        welcome.headers["set-cookie"] = response.headers["set-cookie"]
-        return welcome
+
+    def _first_page(who: Annotator) -> str:
+        """Return where a person begins: organisers who invited others answer only if they choose to, because
+        opening the page takes items; who is alone at this machine came to answer, and results would bias
+        them.
+        """
+        return "/results" if who.role == ORGANISER and not gate.open_ else "/work"
 
     @routes.post("/leave")
     async def leave(request: Request) -> Response:
@@ -83,7 +100,7 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
 
     @routes.post("/people", response_class=HTMLResponse)
     async def change(request: Request) -> Response:
-        given = await form_body(request)
+        given = await form_body(request, MOST_TEXT)
         me = await run_in_threadpool(gate.writer, request, organiser=True, token=given.get("token", ""))
         return await run_in_threadpool(_change, request, me, given)
 
@@ -95,6 +112,10 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
                 raise LabellingError("a name must have 1 to 80 characters")
             made, token = gate.people.invite(name, ORGANISER if given.get("organiser") else ANNOTATOR)
             return _people(request, me, made.name, token)
+        if act == "instruct":
+            campaign.instruct(given.get("instructions", ""))
+            saved = "Saved." if campaign.instructions else "Saved: there are no instructions now."
+            return _people(request, me, instructed=saved)
         if act == "link":
             token = gate.people.new_token(pseudonym)
             gate.forget()
@@ -115,7 +136,9 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
             return RedirectResponse("/people", 303)
         raise OptionError(f"unknown action: {act[:40]!r}")
 
-    def _people(request: Request, who: Annotator, invited: str = "", token: str = "") -> Response:
+    def _people(
+        request: Request, who: Annotator, invited: str = "", token: str = "", instructed: str = ""
+    ) -> Response:
         address = f"{gate.here(request)}/join/{token}" if token else ""
         return page(
             request,
@@ -131,6 +154,9 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
             address=address,
             me=who.pseudonym,
             options=campaign.options.campaign,
+            instructions=campaign.instructions,
+            instructed=instructed,
+            longest=LONGEST,
         )
 
     return routes

@@ -22,6 +22,7 @@ from faultscape.stages.serve.assignment import HELD_FOR
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate
 from faultscape.stages.serve.pictures import LONGEST, WAYS, overlay, photo, read_map
+from faultscape.study.answers.annotators import ORGANISER
 from faultscape.study.tables import label_maps
 from faultscape.web.app import NotFoundError, json_answer, page, send_picture
 from faultscape.web.bodies import json_body
@@ -29,6 +30,7 @@ from faultscape.web.overlays import colour_words
 from faultscape.web.photos import Pictures
 
 _MOST_AHEAD, _MOST_ROWS = 10, 100
+SETTLE = 250  # milliseconds after an item appeared, or after a press, in which presses are no answers
 REASONS = ("not a natural image", "none of the classes", "unreadable", "something else")
 
 
@@ -56,6 +58,10 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
             nothing=campaign.nothing,
             colours=colour_words(campaign.settings.class_list),
             minutes=int(HELD_FOR // 60),
+            settle=SETTLE,
+            keys=_keys(campaign),
+            instructions=campaign.instructions,
+            organiser=who.role == ORGANISER,
         )
 
     @routes.get("/api/items")
@@ -76,8 +82,10 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
             {
                 "items": [_shown(campaign, one) for one in given],
                 "left": left,
+                "done": campaign.done_by(who.pseudonym),
                 "held": held,
                 "finished": not given and not left,
+                "instructions": campaign.instructions,
             }
         )
 
@@ -113,7 +121,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         image = campaign.image_of(item)
         key = "\n".join(
             [
-                "map 2",
+                "map 3",
                 model,
                 campaign.shown_digest(model, item.image),
                 image.id,
@@ -143,6 +151,25 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         )
 
     return routes
+
+
+def _keys(campaign: Campaign) -> list[tuple[tuple[str, ...], str]]:
+    """Return (keys, what they do) of the page."""
+    sides = [(("1", "←"), "Left"), (("2", "→"), "Right")]
+    neither = [(("3",), "Both good"), (("4",), "Both bad"), (("5",), "Not sure"), (("s",), "Skip")]
+    looks = [
+        (("f",), "Filled maps"),
+        (("o",), "Outlines of the maps"),
+        (("p",), "The image without the maps, until f or o"),
+        (("i",), "Held: the image without the maps"),
+        (("space",), "Flicker between image and maps"),
+        (("h",), "Mark the classes in question"),
+    ]
+    questions = [(("y",), "Yes"), (("n",), "No"), (("5",), "Not sure")]
+    choices = campaign.task == CHOICES
+    answers = [*sides, *([] if campaign.options.forced else neither)] if choices else questions
+    every = [(("u",), "Undo the last answer"), (("x",), "Discard the image"), (("0",), "Whole image")]
+    return [*answers, *every, *(looks if choices else []), (("?",), "This help")]
 
 
 def warm(campaign: Campaign) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from faultscape.stages.artefact import arguments_of
 from faultscape.stages.artefacts import labels, selection, standings
 from faultscape.stages.snapshot import Snapshot
 from faultscape.standings import FEW, Standings, could_be_best
@@ -21,7 +22,14 @@ def _is_open(snapshot: Snapshot, name: str) -> bool:
         return False
     if labels.LABELS_OF_SELECTION.made_from(snapshot, name) is None or not standings.are_done(snapshot, name):
         return False
+    if _has_no_intervals(snapshot, name):
+        return False
     return not _is_decided(snapshot, name) and left(snapshot, name) > 0
+
+
+def _has_no_intervals(snapshot: Snapshot, name: str) -> bool:
+    """Whether a selection was ranked with `--resamples 0`: then no label decides anything."""
+    return arguments_of(standings.provenance(snapshot, name)).get("resamples") == 0
 
 
 def _is_decided(snapshot: Snapshot, name: str) -> bool:

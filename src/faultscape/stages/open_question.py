@@ -11,12 +11,12 @@ from typing import Any, cast
 from faultscape.selection.definitions import ROUND, learns
 from faultscape.stages.artefact import Artefact
 from faultscape.stages.artefacts import plan
-from faultscape.stages.artefacts.undecided import candidates, left, open_selections, standings_now
+from faultscape.stages.open_selections import candidates, left, open_selections, standings_now
 from faultscape.stages.snapshot import Snapshot
 from faultscape.standings import ENOUGH, FEW
 
 _STEP = 10  # images; numbers of more images are rounded up to it
-_UNFORETOLD = 50  # more images where their number cannot be foretold, as `plan` advises
+_UNFORETOLD = 50  # more images where their number cannot be predicted, as `plan` advises
 
 
 def more_images(snapshot: Snapshot, name: str) -> int:

@@ -1,38 +1,10 @@
-"""What labels cost: seconds for each kind of work, hours, and money."""
+"""The hours and money of a plan's rows."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-
 from faultscape.arguments import Costs
-from faultscape.errors import OptionError, closest
+from faultscape.stages.costs import costs_given
 from faultscape.stages.plan.result import DuelRow, Needed
-
-# seconds for a whole map, a choice between two maps, a yes/no question
-COSTS = {"mask": 5400.0, "choice": 10.0, "question": 3.0}
-
-
-def read_costs(cost: Costs | None) -> dict[str, float]:
-    """Return the seconds of each kind of work; OptionError for an unknown kind or an invalid time.
-
-    >>> read_costs("mask=3600,question=2")
-    {'mask': 3600.0, 'choice': 10.0, 'question': 2.0}
-    """
-    out = dict(COSTS)
-    for name, value in _costs_given(cost):
-        if name not in COSTS:
-            raise OptionError(
-                f"--cost knows {', '.join(COSTS)}, in seconds, such as mask=5400,choice=10; got"
-                f" {name!r}.{closest(name, list(COSTS))}"
-            )
-        try:
-            out[name] = float(value)
-        except (TypeError, ValueError):
-            out[name] = math.nan
-        if not (math.isfinite(out[name]) and out[name] >= 0):
-            raise OptionError(f"--cost {name} must be a number of seconds, 0 or more; got {value!r}")
-    return out
 
 
 def idle_costs(cost: Costs | None, task: str) -> list[str]:
@@ -42,22 +14,11 @@ def idle_costs(cost: Costs | None, task: str) -> list[str]:
     ['--cost question has no effect on label maps, whose costs are: mask, choice']
     """
     works = ("question",) if task == "classification" else ("mask", "choice")
-    idle = [name for name, _ in _costs_given(cost) if name not in works]
+    idle = [name for name, _ in costs_given(cost) if name not in works]
     of = "classifiers" if task == "classification" else "label maps"
     return (
         [f"--cost {', '.join(idle)} has no effect on {of}, whose costs are: {', '.join(works)}"]
         if idle
-        else []
-    )
-
-
-def _costs_given(cost: Costs | None) -> list[tuple[str, float | str]]:
-    """Return (kind of work, seconds) as they were given."""
-    if isinstance(cost, Mapping):
-        return list(cost.items())
-    return (
-        [(name, value) for name, _, value in (word.partition("=") for word in str(cost).split(","))]
-        if cost
         else []
     )
 

@@ -1,0 +1,45 @@
+"""What labels cost: seconds for each kind of work."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from faultscape.arguments import Costs
+from faultscape.errors import OptionError, closest
+
+# seconds for a whole map, a choice between two maps, a yes/no question
+COSTS = {"mask": 5400.0, "choice": 10.0, "question": 3.0}
+
+
+def read_costs(cost: Costs | None) -> dict[str, float]:
+    """Return the seconds of each kind of work; OptionError for an unknown kind or an invalid time.
+
+    >>> read_costs("mask=3600,question=2")
+    {'mask': 3600.0, 'choice': 10.0, 'question': 2.0}
+    """
+    out = dict(COSTS)
+    for name, value in costs_given(cost):
+        if name not in COSTS:
+            raise OptionError(
+                f"--cost knows {', '.join(COSTS)}, in seconds, such as mask=5400,choice=10; got"
+                f" {name!r}.{closest(name, list(COSTS))}"
+            )
+        try:
+            out[name] = float(value)
+        except (TypeError, ValueError):
+            out[name] = math.nan
+        if not (math.isfinite(out[name]) and out[name] >= 0):
+            raise OptionError(f"--cost {name} must be a number of seconds, 0 or more; got {value!r}")
+    return out
+
+
+def costs_given(cost: Costs | None) -> list[tuple[str, float | str]]:
+    """Return (kind of work, seconds) as they were given."""
+    if isinstance(cost, Mapping):
+        return list(cost.items())
+    return (
+        [(name, value) for name, _, value in (word.partition("=") for word in str(cost).split(","))]
+        if cost
+        else []
+    )
