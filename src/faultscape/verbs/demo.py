@@ -134,7 +134,7 @@ class Demonstrated:
 
     @property
     def card_line(self) -> str:
-        """The command that goes on with the third act."""
+        """The command that continues with the third act."""
         fewer = [] if self.images == SCENES else ["--scenes", str(self.images)]
         return shlex.join(["faultscape", "demo", self.study, *fewer, "--card"])
 
@@ -195,7 +195,7 @@ def demo(
     scenes
         How many scenes to draw.
     card
-        Go on with the third act: the reliability card of the networks, under corruptions and with unknown
+        Continue with the third act: the reliability card of the networks, under corruptions and with unknown
         objects. It takes longer than the first two acts.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.

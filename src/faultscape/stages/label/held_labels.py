@@ -1,4 +1,4 @@
-"""The labels of a study, for whoever wants them elsewhere: as arrays, and as a folder of masks.
+"""The labels of a study, to be used elsewhere: as arrays, and as a folder of masks.
 
 Conventions: masks are (H, W) ids of the study's class list at the size of the image, void ids where nothing
 is said. Images are in corpus order; those that left the corpus are left out.

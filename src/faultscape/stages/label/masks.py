@@ -193,7 +193,7 @@ def _discards(table: Path, images: Collection[str]) -> list[tuple[str, str]]:
 
 def without_taken_back(root: Path, listed: Sequence[tuple[str, str]], table: str) -> list[tuple[str, str]]:
     """Return the discards of a folder's table without those that were taken back since they were imported,
-    and say so: whoever imports a folder again wants its labels, not to undo what was decided since.
+    and say so: anyone who imports a folder again wants its labels, not to undo what was decided since.
     """
     gone = Answers(root).taken_back_discards() if listed else set[tuple[str, str]]()
     if stay := [image for image, why in listed if (image, why) in gone]:
