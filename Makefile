@@ -31,7 +31,7 @@ FETCHED := src/faultscape/reporting/templates/app/htmx.min.js tests/app/axe.min.
 	PIP_CONSTRAINT=constraints.txt $(PIP) --editable ".[dev]"
 	@touch $@ .venv/.run-ready
 
-demo: .venv/.run-ready  ## draw street scenes, let five networks compete, write demo-study/report.html
+demo: .venv/.run-ready  ## draw street scenes, let five networks compete, print which to use, write demo-study/report.html; a minute
 	$(BIN)/faultscape demo demo-study
 
 test: .venv/.test-ready  ## all tests; ends with what was skipped and why

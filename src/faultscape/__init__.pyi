@@ -50,6 +50,7 @@ from .verbs.collect import collect as collect
 from .verbs.compare import compare as compare
 from .verbs.demo import demo as demo
 from .verbs.fit import fit as fit
+from .verbs.label import labels as labels
 from .verbs.measure import measure as measure
 from .verbs.plan import plan as plan
 from .verbs.predict import predict as predict

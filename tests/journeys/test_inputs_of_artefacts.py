@@ -296,6 +296,28 @@ def test_what_a_removed_or_renamed_model_makes_stale_says_that_and_nothing_else(
     assert labels.words == f"main: {number} of {number} images labelled (truth labels)"
 
 
+def test_what_a_renamed_class_makes_stale_says_that_and_nothing_that_did_not_happen(
+    maps: str, corpus: made.Corpus
+) -> None:
+    select(maps)
+    fs.select(maps, goal="order", budget=20, engine="local")
+    fs.label.import_(maps, str(corpus.truth))
+    for name in ("main", "order"):
+        fs.rank(maps, selection=name, **FEW)
+        fs.report(maps, selection=name)
+    fs.plan(maps, engine="local")
+    before = "road"
+    for name in ("street", "alley"):  # a second time too
+        corpus.classes.write_text(corpus.classes.read_text().replace(f'"{before}"', f'"{name}"'))
+        before = name
+        fs.collect(maps, classes=str(corpus.classes))
+        said = ("classes were renamed",)
+        assert stale(maps, "standings", "main") == stale(maps, "standings", "order") == said
+        assert stale(maps, "report", "main") == stale(maps, "report", "order") == said
+        assert stale(maps, "plan") == ("standings are out of date, settled a question, or left one open",)
+        follow(maps)
+
+
 def test_a_replaced_selection_does_not_take_the_place_of_what_replaced_it(
     maps: str, corpus: made.Corpus
 ) -> None:

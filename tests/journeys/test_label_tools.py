@@ -18,13 +18,15 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
-from faultscape.errors import ImageError, LabellingError, OptionError
+from faultscape.errors import ImageError, LabellingError, OptionError, StudyError
 from faultscape.labelling import FORMATS, BundleFormat, MaskFormat
 from faultscape.maps import runs
 from faultscape.study.answers.checks import Checks
 from faultscape.study.answers.choices import Choices
 from faultscape.study.answers.labels import Answers
+from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import read_ids
 from faultscape.study.tables.logs import read_failures
 from refusals import refused
 
@@ -91,6 +93,71 @@ def test_masks_go_out_and_come_back_pixel_by_pixel(
     for image, code in found.items():
         assert (runs.decode(code, np.arange(256)) == corpus.maps["model-1"][corpus.ids.index(image)]).all()
     assert fs.label.import_(study, str(out)).unchanged == number  # the same again
+
+
+@pytest.mark.parametrize("name", ["png", "png-index", "png-colours"])
+def test_masks_leave_the_study_and_come_back_pixel_by_pixel(
+    study: str, world: tuple[str, made.Corpus], tmp_path: Path, name: str
+) -> None:
+    corpus, drawn, out = world[1], tmp_path / "drawn", tmp_path / "done"
+    wanted = {}
+    for number, image in enumerate(corpus.ids[:5]):  # also of images that no selection chose
+        ids = corpus.maps["model-1"][number].copy()
+        ids[:3] = 255
+        wanted[image] = ids
+        (drawn / image).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(ids).save(drawn / f"{image}.png")
+    fs.label.import_(study, str(drawn))
+    held = fs.labels(study)
+    assert sorted(held) == sorted(wanted)
+    for image, ids in wanted.items():
+        assert np.array_equal(held[image], ids)
+    told = fs.label.export(study, str(out), format=name, done=True)
+    assert repr(told).startswith(f"{out / 'labels'}: 5 masks of truth labels ({name})")
+    assert {path.relative_to(out).parts[0] for path in out.rglob("*.*")} == {"labels", "classes.json"}
+    assert fs.label.import_(study, str(out)).unchanged == 5
+    fs.label.export(study, str(out), format=name, done=True)  # the same again
+    masks = sorted((out / "labels").rglob("*.png"))
+    masks[0].write_bytes(masks[1].read_bytes())
+    with refused(LabellingError, "already exists with other contents and is never overwritten"):
+        fs.label.export(study, str(out), format=name, done=True)
+
+
+def test_what_does_not_fit_masks_that_are_done_is_refused(study: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    with refused(StudyError, "there are no labels yet"):
+        fs.label.export(study, out, done=True)
+    with refused(StudyError, "there are no labels yet"):
+        fs.labels(study)
+    with refused(OptionError, "--done writes masks, one file an image; .* png, png-index, png-colours"):
+        fs.label.export(study, out, done=True, format="labelme")
+    for option in ({"prefill": "model-1"}, {"again": True}, {"selection": "order"}):
+        with refused(OptionError, f"--{next(iter(option))} is about images to label; --done writes every"):
+            fs.label.export(study, out, done=True, **option)  # pyright: ignore[reportArgumentType]
+
+
+def test_labels_of_classifiers_are_classes(tmp_path: Path) -> None:
+    made_ = made_answers.study(tmp_path / "answers", images=6)
+    study, names = made_.study, read_settings(Path(made_.study)).classes.names
+    ids = sorted(read_ids(Path(study)))
+    (tmp_path / "labels.csv").write_text(
+        f"image,label\n{ids[0]},{names[2]}\n{ids[1]},{names[1]}|{names[0]}\n{ids[2]},none\n"
+    )
+    rows = [(ids[3], names[1], "yes"), (ids[4], names[1], "no"), (ids[5], names[0], "unsure")]
+    asked = "".join(f"{image},{name},ann,{answer}\n" for image, name, answer in rows)
+    (tmp_path / "answers.csv").write_text(f"image,class,annotator,answer\n{asked}")
+    for table in ("labels.csv", "answers.csv"):
+        fs.label.import_(study, str(tmp_path / table))
+    both = "|".join(name for name in names if name in names[:2])
+    assert fs.labels(study) == {ids[0]: names[2], ids[1]: both, ids[2]: "none", ids[3]: names[1]}
+    with refused(OptionError, "--done writes masks; .* label answers"):
+        fs.label.export(study, str(tmp_path / "out"), done=True)
+
+
+def test_the_tool_knows_every_name_that_its_labels_may_have(study: str, tmp_path: Path) -> None:
+    fs.label.export(study, str(tmp_path / "out"), format="labelme")
+    names = (tmp_path / "out" / "labels.txt").read_text().splitlines()
+    assert names == [*read_settings(Path(study)).classes.names, "void"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
+from faultscape.study.tables.corpus import read_ids
 from refusals import refused
 from undoing import bytes_of, chosen, digest, finished
 
@@ -146,6 +148,72 @@ def test_discards_are_taken_back(answers: made_answers.Answers, tmp_path: Path) 
         fs.label.remove(study, image, discards=True)
     fs.label.import_(study, str(tmp_path / "discard.csv"))
     assert Answers(Path(study)).discarded() == {image: "blurred"}
+
+
+def test_a_table_of_discards_may_come_alone(study: str, tmp_path: Path) -> None:
+    image = selections.read_selection(Path(study))[0].images[0]
+    table = tmp_path / "not these.csv"
+    table.write_text(f"image,reason\n{image},blurred\n")
+    assert repr(fs.label.import_(study, str(table))) == "discards: 1 newly discarded"
+    assert Answers(Path(study)).discarded() == {image: "blurred"}
+    assert repr(fs.label.import_(study, str(table))) == "discards: nothing new"
+    with refused(OptionError, "--labels applies to labels; .*not these.csv holds discards"):
+        fs.label.import_(study, str(table), labels="255=void")
+    table.write_text("image,reason\nnope,blurred\n")
+    with refused(LabellingError, "'nope' is not an image of the study"):
+        fs.label.import_(study, str(table))
+
+
+@pytest.mark.parametrize("classifies", [False, True])
+def test_a_folder_imported_again_discards_nothing_that_was_taken_back(
+    study: str,
+    answers: made_answers.Answers,
+    corpus: made.Corpus,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    classifies: bool,
+) -> None:
+    folder = tmp_path / "answered" if classifies else corpus.truth
+    folder.mkdir(exist_ok=True)
+    if classifies:
+        study = answers.study
+        fs.select(study, top=2)
+    back, gone = selections.read_selection(Path(study))[0].rows[0].image, read_ids_of(study)[-1]
+    table = folder / "discard.csv"
+    table.write_text(f"image,reason\n{back},blurred\n{gone},empty\n")
+    fs.label.import_(study, str(folder))
+    fs.label.remove(study, back, discards=True)
+    capsys.readouterr()
+    fs.label.import_(study, str(folder))  # with more labels than before, say
+    assert Answers(Path(study)).discarded() == {gone: "empty"}
+    line = shlex.join(["faultscape", "label", "import", study, str(table)])
+    said = f"1 discard was taken back and stays so, the first: {back}; to discard again: `{line}`"
+    assert said in capsys.readouterr().out
+    table.write_text(f"image,reason\n{back},too dark\n")  # which is another decision
+    assert fs.label.import_(study, str(folder)).discarded == 1
+    fs.label.remove(study, back, discards=True)
+    fs.label.import_(study, str(table))
+    assert back in Answers(Path(study)).discarded()
+
+
+def read_ids_of(study: str) -> list[str]:
+    return sorted(read_ids(Path(study)))
+
+
+def test_an_image_that_people_are_unsure_about_is_discarded_again_only_by_new_answers(
+    answers: made_answers.Answers, tmp_path: Path
+) -> None:
+    study, unsure = answers.study, tmp_path / "unsure.csv"
+    fs.select(study, top=2)
+    fs.label.export(study, str(tmp_path / "q.csv"))
+    head, row = (tmp_path / "q.csv").read_text().splitlines()[:2]
+    people = [re.sub(",,$", f",{who},unsure", row) for who in ("ann", "bob", "cyd", "dan")]
+    unsure.write_text("\n".join([head, *people]) + "\n")
+    assert fs.label.import_(study, str(unsure)).discarded == 1
+    fs.label.remove(study, all_=True, discards=True)
+    assert fs.label.import_(study, str(unsure)).discarded == 0
+    fs.label.remove(study, all_=True)
+    assert fs.label.import_(study, str(unsure)).discarded == 1
 
 
 def test_answers_whose_discards_are_taken_back_survive_a_full_disk(

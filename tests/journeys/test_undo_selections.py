@@ -17,8 +17,9 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
-from faultscape.errors import FaultscapeError, ModelError, OptionError, SelectionError
+from faultscape.errors import FaultscapeError, ModelError, OptionError, SelectionError, counted
 from faultscape.stages.artefacts import selection as selection_artefact
+from faultscape.stages.change_result import Changed
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_corpus
@@ -39,6 +40,28 @@ def test_a_selection_that_nobody_labelled_is_replaced_and_nothing_is_kept(study:
     assert now.definition["spares"] == 1  # which never shrinks where a selection is extended
     assert before.definition["spares"] == 3
     assert selections.names(Path(study)) == ["main"]
+
+
+@pytest.mark.parametrize("spares_alone", [False, True])
+def test_how_many_of_its_images_have_labels_is_said_without_spares(
+    study: str, corpus: made.Corpus, spares_alone: bool
+) -> None:
+    slots = selections.read_selection(Path(study))[0]
+    assert slots.spares
+    fs.label.import_(study, str(corpus.truth))  # all of them, spares too
+    if spares_alone:
+        fs.label.remove(study, *slots.images)
+    few = len(slots.images)
+    said = fs.select(study, replace=True, per_class=2, dry_run=True, engine="local")
+    gone = fs.select(study, remove="main", dry_run=True)
+    assert isinstance(said, Changed)
+    assert isinstance(gone, Changed)
+    number = "only spares have" if spares_alone else counted(few, "image has", "images have")
+    assert f"; the old one, of which {number} labels, is main-" in said.done
+    of_it = (
+        "only spares of it have" if spares_alone else f"{few} of its images {'has' if few == 1 else 'have'}"
+    )
+    assert f"; {of_it} labels, which are kept" in gone.done
 
 
 def test_a_labelled_selection_that_is_replaced_is_kept_under_a_dated_name(

@@ -31,6 +31,7 @@ from faultscape.formats.label_tools import (
     labelme_rules,
 )
 from faultscape.formats.label_tools.label_studio_choices import ClassAnswer, PairAnswer, PairTask, Question
+from faultscape.formats.label_tools.named_ids import name_of_ids
 from faultscape.formats.label_tools.tool_labels import ToolLabel
 from faultscape.labelling import answers, label_tables
 from faultscape.labelling.label_tables import Lines
@@ -143,8 +144,11 @@ def _prepare_png(classes: Classes) -> dict[str, bytes]:
 
 
 def _prepare_labelme(classes: Classes) -> dict[str, bytes]:
-    """Return labels.txt, the list that LabelMe reads; classes.json could be an image's own file there."""
-    return {"labels.txt": "".join(f"{name}\n" for name in classes.names).encode()}
+    """Return labels.txt, the list that LabelMe reads, void included; classes.json could be an image's own
+    file there.
+    """
+    names = dict.fromkeys(name_of_ids(classes).values())
+    return {"labels.txt": "".join(f"{name}\n" for name in names).encode()}
 
 
 @dataclass(frozen=True)

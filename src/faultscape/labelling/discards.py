@@ -15,6 +15,16 @@ from faultscape.nouns import Slots
 from faultscape.study.tables.logs import bare
 
 
+def is_table(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a CSV file with the columns of discards."""
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            head = next(csv.reader(file, strict=True), [])
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return False
+    return {"image", "reason"} <= set(head)
+
+
 def read(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
     """Return (image, reason) rows in file order; LabellingError names the file, the line and the problem."""
     try:

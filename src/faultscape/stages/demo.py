@@ -4,6 +4,7 @@ classes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -11,8 +12,12 @@ from typing import get_args
 import cv2
 import numpy as np
 
+from faultscape.comparison.concordance import accuracies
+from faultscape.comparison.counts import count
 from faultscape.formats.label_maps import read_map
 from faultscape.formats.pictures import read_rgb
+from faultscape.maps import runs
+from faultscape.nouns import Definition
 from faultscape.progress import Tick
 from faultscape.reporting.stress_page import Cell, Row, stress_page
 from faultscape.scenes import street as drawing
@@ -25,6 +30,8 @@ from faultscape.stressors.composition import blend
 from faultscape.stressors.corruption import corrupt
 from faultscape.stressors.objects.drawn import drawn_cutouts
 from faultscape.study.folder import put
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import read_corpus
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,21 @@ def draw(job: DrawJob, tick: Tick) -> None:
             pixels = scene.truth if training else cv2.cvtColor(scene.image, cv2.COLOR_RGB2BGR)
             put(target, cv2.imencode(".png", pixels, [cv2.IMWRITE_PNG_COMPRESSION, 1])[1].tobytes())
         tick(1)
+
+
+def mean_scores(root: Path, truth: Path, models: Sequence[str], definition: Definition) -> dict[str, float]:
+    """Return {model: its mean concordance with the drawn truth of all images}; the study takes in none of
+    it.
+    """
+    ids = [image.id for image in read_corpus(root)]
+    maps = {}
+    for model in models:
+        stored = label_maps.read_maps(label_maps.predictions(root, model), 0)
+        maps[model] = [runs.decode(stored[id_]) for id_ in ids]
+    truths = [read_map(str(truth / f"{id_}.png")) for id_ in ids]
+    pairs = count(maps, classes=len(drawing.CLASSES), truth=truths)
+    scores = accuracies(pairs, definition["concordance"], over=definition["over"])
+    return dict(zip(models, scores.mean(axis=1).tolist(), strict=True))
 
 
 def draw_stress(folder: Path, page: Path, study: str) -> int:

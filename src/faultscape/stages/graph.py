@@ -55,7 +55,10 @@ ARTEFACTS = (
 State = Literal["done", "stale", "missing"]
 _MODELS = "models"  # the input that lists names, with commas
 EXPLAINS_ALL = (METHOD, _MODELS)  # with a changed method or renamed models, all inputs may differ
-EXPLAINED = {"photos": ("selection", "maps")}  # different images have different photos
+EXPLAINED = {
+    "photos": ("selection", "maps"),  # different images have different photos
+    "standings": ("names",),  # which are out of date once classes are renamed
+}
 
 
 @dataclass(frozen=True)
@@ -129,13 +132,17 @@ def state_of(
 def _reasons(differing: tuple[str, ...]) -> tuple[str, ...]:
     """Return the inputs that explain why something is stale, without those that another one explains.
 
-    >>> _reasons(("selection", *EXPLAINED, "labels")), _reasons(("models", "selection", "maps"))
+    >>> _reasons(("selection", "photos", "labels")), _reasons(("models", "selection", "maps"))
     (('selection', 'labels'), ('models',))
+    >>> _reasons(("standings of main", "names"))
+    ('names',)
     """
     if first := next((name for name in EXPLAINS_ALL if name in differing), None):
         return (first,)
     return tuple(
-        name for name in differing if not any(other in differing for other in EXPLAINED.get(name, ()))
+        name
+        for name in differing
+        if not any(other in differing for other in EXPLAINED.get(name.partition(" of ")[0], ()))
     )
 
 

@@ -131,6 +131,12 @@ class ClassSettings(pydantic.BaseModel):
         """{current name of a class: its name when answers and counts of it were first made}."""
         return dict(zip(self.names, self.first_names or self.names, strict=True))
 
+    @property
+    def counted_parents(self) -> dict[str, list[str]]:
+        """The groups of classes, their members by the first names of renamed classes."""
+        first = self.first_name_of
+        return {group: [first.get(name, name) for name in members] for group, members in self.parents.items()}
+
 
 class AnswerSettings(pydantic.BaseModel):
     """Where answers are stored outside of the study: the address of a server's database, without a password,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from faultscape.arguments import LabelMeanings, Place, needed_text, place_text, several
 from faultscape.errors import OptionError
 from faultscape.stages.change_result import Changed
@@ -25,8 +28,12 @@ from faultscape.stages.label.result import (
     Forgotten,
     Imported,
     Invited,
+    MasksWritten,
 )
 from faultscape.stages.serve.options import CampaignRules, Served, ServeOptions
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def export(
@@ -40,10 +47,11 @@ def export(
     again: bool = False,
     anyway: bool = False,
     outlines: bool = False,
+    done: bool = False,
     sessions: SessionRules = SessionRules(),  # noqa: B008 - frozen
-) -> Exported | Asked | SessionsExported:
+) -> Exported | Asked | SessionsExported | MasksWritten:
     """Write the images of a selection that have no label yet to a folder for a labelling tool; for
-    classifiers, the questions that are still open.
+    classifiers, the questions that are still open. With --done, the masks of everything that is labelled.
 
     png: OUT gets images/ID.png (the original, upright), classes.json, and labels/ for masks ID.png. labelme:
     OUT gets ID.png, ID.json next to it, and labels.txt. csv: OUT gets questions.csv (or is that file): image,
@@ -75,6 +83,9 @@ def export(
     outlines
         Write what --prefill fills in as polygons, which people can move, instead of masks; the result says by
         how many pixels they differ from the maps.
+    done
+        Instead of images to label, write the masks of all labelled images to OUT/labels/, in the ids of the
+        class list and at the size of their image, with classes.json. `label import` reads them back exactly.
     sessions
         How images are shared among several people: `SessionRules(annotators=...)`.
     """
@@ -83,7 +94,16 @@ def export(
     return export_labels(
         needed_text(study, "study"),
         ExportOptions(
-            needed_text(out, "out"), format, selection, truth, prefill, again, anyway, outlines, sessions
+            needed_text(out, "out"),
+            format,
+            selection,
+            truth,
+            prefill,
+            again,
+            anyway,
+            outlines,
+            sessions,
+            done,
         ),
     )
 
@@ -97,8 +117,9 @@ def import_(
     format: str | None = None,
     labels: LabelMeanings | None = None,
 ) -> Imported | Answered | AnswersTaken | ChoicesTaken | ChecksTaken | SessionsImported:
-    """Import labels: a folder of masks or LabelMe files with its discard.csv (image, reason), a file from a
-    labelling tool, or, for classifiers, CSV files. Run it again to add or replace labels.
+    """Import labels: a folder of masks or LabelMe files with its discard.csv (image, reason), such a table of
+    discards alone, a file from a labelling tool, or, for classifiers, CSV files. Run it again to add or
+    replace labels; what was taken back of a folder's discards stays so.
 
     Masks must have the size of their image. A later import adds to earlier ones and replaces them image by
     image. If a tool records who drew, each person's labels become a truth of their own, TRUTH-PERSON. A file
@@ -135,6 +156,26 @@ def import_(
         needed_text(study, "study"),
         ImportOptions(needed_text(source, "source"), truth, pattern, format, place_text(labels, "labels")),
     )
+
+
+def labels(study: Place, *, truth: str | None = None) -> Mapping[str, np.ndarray] | Mapping[str, str]:
+    """Return the labels of a study by image, in the order of its images: (H, W) ids of the class list, with
+    its void ids where nothing is said; for classifiers the name of the class.
+
+    Masks have the size of their image, and each is read when it is asked for. Several classes of an image are
+    joined by |, and none stands for none of the classes; of yes/no answers it is what more people answered
+    with yes than with no.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    truth
+        The labels; default: labels, or the only ones.
+    """
+    from faultscape.stages.label.held_labels import held_labels
+
+    return held_labels(needed_text(study, "study"), truth)
 
 
 def check(file: Place, *, format: str | None = None) -> Checked:

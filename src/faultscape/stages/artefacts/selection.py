@@ -11,6 +11,7 @@ from faultscape.comparison.distance_definitions import KINDS, define_distances
 from faultscape.errors import FaultscapeError, counted
 from faultscape.nouns import Definition, JsonObject, Slots
 from faultscape.selection.catalogue import GOALS
+from faultscape.selection.renamed_classes import with_renamed_classes
 from faultscape.stages.artefact import Again, Artefact, gone_file
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of
@@ -85,10 +86,12 @@ def is_superseded(snapshot: Snapshot, name: str) -> bool:
 
 def key(snapshot: Snapshot, name: str) -> str:
     """Return a digest of what a selection contains; it changes when the selection grows or is replaced under
-    its name.
+    its name, and not when a class is renamed.
     """
     if name not in snapshot.selection_keys:
         slots, drawn_from = snapshot.selections[name]
+        if snapshot.settings.classes.first_names:
+            slots = with_renamed_classes(slots, snapshot.settings.classes.first_name_of)
         define = {word: value for word, value in slots.definition.items() if word != REPLACED_BY}
         rows = [list(vars(row).values()) for row in slots.rows]
         snapshot.selection_keys[name] = key_of(list(slots.models), define, drawn_from, rows)

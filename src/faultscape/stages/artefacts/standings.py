@@ -62,11 +62,17 @@ def made_from_now(
         "photos": snapshot.photos_key(None if all_labels else images),
         **_others(snapshot, name),
         **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
-        **({"parents": key_of(parents)} if (parents := snapshot.settings.classes.parents) else {}),
+        **({"parents": key_of(parents)} if (parents := snapshot.settings.classes.counted_parents) else {}),
         **{f"selection {other}": _of_selection(snapshot, other) for other in against},
         **({"rankings": key_of([(source, plug.digest(source)) for source in ranking])} if ranking else {}),
         **({"benchmark": files_key(benchmark)} if benchmark else {}),
         **({"truths": key_of(sorted(truths.items()))} if truths else {}),
+        # standings name the class on which the leading model fails
+        **(
+            {"names": key_of(snapshot.settings.classes.names)}
+            if snapshot.settings.classes.first_names
+            else {}
+        ),
         METHOD: str(METHOD_NUMBER),
     }
 
@@ -306,6 +312,7 @@ STANDINGS = Artefact(
         "discards": "images were discarded",
         "groups": "groups of images changed",
         "parents": "groups of classes changed",
+        "names": "classes were renamed",
         "rankings": "the file of a ranking changed",
         "benchmark": "the file of the benchmark changed, or is gone",
         METHOD: "an earlier version made them",

@@ -6,15 +6,15 @@ Conventions: it reports what a change makes stale, and removes nothing.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from faultscape.classes.names import read_classes
 from faultscape.corpus import id_lists
 from faultscape.corpus.sources import LISTS, in_list
 from faultscape.errors import ClassesError, CorpusError, OptionError, StudyError, counted
-from faultscape.nouns import Classes, Definition, PairSlot, Row, Slot, Slots
+from faultscape.nouns import Classes
+from faultscape.selection.renamed_classes import with_renamed_classes
 from faultscape.stages.collect.options import CollectOptions
 from faultscape.study import settings as toml
 from faultscape.study.answers.labels import Answers
@@ -235,30 +235,8 @@ def enter_settings(root: Path, wanted: Settings) -> None:
     renamed = renamed if counts_the_same(held, wanted.classes) else {}
     for name in selections.names(root) if renamed else ():
         slots, drawn_from = selections.read_selection(root, name)
-        rows = tuple(_called(row, renamed) for row in slots.rows)
-        define: Definition = {**slots.definition}
-        if isinstance(scale := define.get("scale"), dict):
-            define["scale"] = {renamed.get(word, word): bounds for word, bounds in scale.items()}
-        if "groups" in define:
-            define["groups"] = [renamed.get(word, word) for word in define["groups"]]
-        if "only" in define:
-            define["only"] = [renamed.get(word, word) for word in define["only"]]
-        if "without" in define:
-            # sorted, as by `select`
-            define["without"] = sorted(renamed.get(word, word) for word in define["without"])
-        selections.write_selection(root, Slots(slots.models, define, rows), drawn_from, name)
+        selections.write_selection(root, with_renamed_classes(slots, renamed), drawn_from, name)
     toml.write_settings(root, wanted)
-
-
-def _called(row: Row, renamed: Mapping[str, str]) -> Row:
-    """Return a row of a selection with its classes renamed."""
-    if isinstance(row, Slot):
-        return replace(row, class_=renamed.get(row.class_, row.class_))
-    if isinstance(row, PairSlot):
-        return replace(
-            row, label_a=renamed.get(row.label_a, row.label_a), label_b=renamed.get(row.label_b, row.label_b)
-        )
-    return row
 
 
 def in_own_order(images: Iterable[Image], files: Sequence[str], lists: Sequence[str], before: str) -> bool:

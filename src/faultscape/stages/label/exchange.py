@@ -10,6 +10,7 @@ from pathlib import Path
 from faultscape.corpus.id_lists import is_id_list
 from faultscape.errors import LabellingError, OptionError, closest
 from faultscape.formats.label_tools import cvat_issues
+from faultscape.labelling import discards
 from faultscape.labelling.catalogue import (
     FORMATS,
     BundleFormat,
@@ -34,6 +35,7 @@ from faultscape.stages.label import (
 )
 from faultscape.stages.label.crowd import session_export, session_import
 from faultscape.stages.label.crowd.result import SessionsExported, SessionsImported
+from faultscape.stages.label.held_labels import export_done
 from faultscape.stages.label.options import ExportOptions, ImportOptions
 from faultscape.stages.label.result import (
     Answered,
@@ -43,6 +45,7 @@ from faultscape.stages.label.result import (
     ChoicesTaken,
     Exported,
     Imported,
+    MasksWritten,
 )
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import existing
@@ -54,11 +57,13 @@ _EXPECTED = {
         "a CSV file of labels (image, label) or of answers (image, class, annotator, answer), or a folder of"
         " these"
     ),
-    False: "a folder of masks or LabelMe files with the images' names",
+    False: (
+        "a folder of masks or LabelMe files with the images' names, or a CSV file of discards (image, reason)"
+    ),
 }
 
 
-def export_labels(study: str, options: ExportOptions) -> Exported | Asked | SessionsExported:
+def export_labels(study: str, options: ExportOptions) -> Exported | Asked | SessionsExported | MasksWritten:
     """Write what needs labels to a folder or a file; LabellingError for an unknown truth, OptionError for
     options that do not fit the study.
     """
@@ -68,6 +73,12 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked | Sess
     form = find_format(options.format, settings.task)
     if classifies and options.prefill is not None:
         raise OptionError("--prefill applies to masks only; questions about classes are never pre-filled")
+    if options.done:
+        if classifies:
+            raise OptionError(
+                "--done writes masks; answers about classes: `faultscape label answers STUDY OUT.jsonl`"
+            )
+        return export_done(root, options, form)
     known = evidence.truths(root)
     if options.truth is None:
         options = replace(options, truth=evidence.choose_truth(root) if known else evidence.LABELS)
@@ -151,6 +162,12 @@ def import_labels(
         raise LabellingError(f"{file}: no such file or folder{more}")
     if (Path(source) / "study.toml").is_file():
         raise LabellingError(f"{source}: is a study, not labels; give {_EXPECTED[classifies]}")
+    if not classifies and Path(source).is_file() and discards.is_table(source):
+        _refuse_pattern(options)
+        if options.labels is not None or options.format is not None:
+            flag = "labels" if options.labels is not None else "format"
+            raise OptionError(f"--{flag} applies to labels; {source} holds discards, so leave it out")
+        return masks.import_discards(root, options)
     if not classifies and Path(source).is_file() and is_id_list(source):
         raise LabellingError(
             f"{source}: is a table, but the labels of this study are label maps; give {_EXPECTED[False]}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -57,13 +57,9 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             raise OptionError(f"{truth!r} is the name of a model; choose another name with --truth NAME")
         by_id = {image.id: image for image in images}
         meaning: dict[str, str] | None = None  # of masks
-        thrown = discards.read(path / "discard.csv") if (path / "discard.csv").is_file() else []
-        unknown = [id_ for id_, _ in thrown if id_ not in by_id]
-        if unknown:
-            raise LabellingError(
-                f"{path / 'discard.csv'}: {unknown[0]!r} is not an image of the study; ids are paths without"
-                " extension"
-            )
+        table = path / "discard.csv"
+        listed = _discards(table, by_id) if table.is_file() else []
+        thrown = without_taken_back(root, listed, options.named(str(table)))
         found = bundles(path, [entry for entry in formats if isinstance(entry, BundleFormat)])
         if found and options.labels is not None:
             print("note: --labels has no effect on files of labelling tools, which name their classes")
@@ -103,7 +99,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
                 counted(empty, "image is", "images are") if found else counted(empty, "file is", "files are")
             )
             print(f"{what} not labelled yet: {'no area is drawn on them' if found else kinds}")
-        if not labels and not thrown and not empty:
+        if not labels and not listed and not empty:
             raise NothingThereError(options.named(_why_nothing(path, form, options.pattern)))
         say_both({id_ for mine in labels.values() for id_ in mine} & dict(thrown).keys())
         names = {who: truth_of(truth, who) for who in labels} or {"": truth}
@@ -173,6 +169,40 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             for line in unusual(root, settings, name)
         ),
     )
+
+
+def import_discards(root: Path, options: ImportOptions) -> Imported:
+    """Import a table of discards alone; what was taken back is discarded again."""
+    with writing(root):
+        thrown = _discards(Path(options.source), {image.id for image in read_corpus(root)})
+        number = Answers(root).discard(thrown, options.source)
+        log_import(root, options.source)
+    tell_discards(root, {image for image, _ in thrown})
+    return Imported("", 0, 0, number, 0)
+
+
+def _discards(table: Path, images: Collection[str]) -> list[tuple[str, str]]:
+    """Return (image, reason) of a table; LabellingError for an image that the study does not have."""
+    thrown = discards.read(table)
+    if unknown := [id_ for id_, _ in thrown if id_ not in images]:
+        raise LabellingError(
+            f"{table}: {unknown[0]!r} is not an image of the study; ids are paths without extension"
+        )
+    return thrown
+
+
+def without_taken_back(root: Path, listed: Sequence[tuple[str, str]], table: str) -> list[tuple[str, str]]:
+    """Return the discards of a folder's table without those that were taken back since they were imported,
+    and say so: anyone who imports a folder again wants its labels, not to undo what was decided since.
+    """
+    gone = Answers(root).taken_back_discards() if listed else set[tuple[str, str]]()
+    if stay := [image for image, why in listed if (image, why) in gone]:
+        line = shlex.join(["faultscape", "label", "import", str(root), table])
+        print(
+            f"{counted(len(stay), 'discard was', 'discards were')} taken back and"
+            f" {'stays' if len(stay) == 1 else 'stay'} so, the first: {stay[0]}; to discard again: `{line}`"
+        )
+    return [row for row in listed if row not in gone]
 
 
 def _rules(root: Path, settings: Settings, options: ImportOptions) -> MaskRules:

@@ -70,6 +70,7 @@ class ExportOptions:
     anyway: bool = False
     outlines: bool = False
     sessions: SessionRules = SessionRules()
+    done: bool = False
 
     def __post_init__(self) -> None:
         refuse_empty(self)

@@ -17,6 +17,7 @@ from faultscape.labelling.format_calls import checked_files, places_of, plain_er
 from faultscape.progress import progress
 from faultscape.stages import evidence
 from faultscape.stages.label.options import ExportOptions, ImportOptions
+from faultscape.stages.label.questions import still_difficult
 from faultscape.stages.label.result import Answered, Asked, import_line, returned_to, steps_text
 from faultscape.stages.label_counts import question_glosses, questions
 from faultscape.study.answers.labels import Answers
@@ -107,9 +108,12 @@ def import_(root: Path, options: ImportOptions, form: TaskFormat, files: Sequenc
                 f"{options.source}: no answer could be used;"
                 f" {f'the first: {wrong[0][1]}' if wrong else 'it has no answers yet'}"
             )
+        before = {row[:3]: row[3] for row in held.answers(truth)}
+        anew = {row[0] for row in said.latest(found) if before.get(row[:3]) != row[3]}
         new = held.answer(found, options.source, truth)
         everything = held.answers(truth)
-        thrown = list(said.difficult(row for row in everything if row[0] in touched).items())
+        difficult = said.difficult(row for row in everything if row[0] in touched)
+        thrown = still_difficult(held, difficult, anew)
         discarded = held.discard(thrown, options.source)
         log_import(root, options.source, truth=truth)
     evidence.tell_discards(root, {image for image, _ in thrown})

@@ -24,7 +24,7 @@ from faultscape.labelling.format_calls import count_filled, read_questions, writ
 from faultscape.maps import class_answers
 from faultscape.stages import evidence
 from faultscape.stages.evidence import current, tell_discards
-from faultscape.stages.label.masks import say_both
+from faultscape.stages.label.masks import say_both, without_taken_back
 from faultscape.stages.label.options import ExportOptions
 from faultscape.stages.label.result import Answered, Asked, import_line
 from faultscape.stages.label_counts import question_glosses, questions
@@ -48,6 +48,7 @@ class _Read:
     answers: list[said.Answer] = field(default_factory=list)
     discards: list[tuple[str, str]] = field(default_factory=list)
     wrong: list[tuple[str, str]] = field(default_factory=list)  # image, why
+    discard_file: Path = Path()  # the last one with discards
 
 
 def part_of(source: str) -> tuple[str, str]:
@@ -140,14 +141,18 @@ def import_(root: Path, source: str, column: str, truth: str, form: QuestionForm
                 f"{source}: no line could be used;"
                 f" {f'the first: {read.wrong[0][1]}{more}' if read.wrong else 'no line is filled in'}"
             )
+        if Path(source).is_dir():
+            read.discards = without_taken_back(root, read.discards, str(read.discard_file))
         say_both(
             (read.labels.keys() | {answer[0] for answer in read.answers})
             & {image for image, _ in read.discards}
         )
         new, replaced = _store(root, truth, read.labels, images)
+        anew = {row[0] for row in said.latest(read.answers) if before.get(row[:3]) != row[3]}
         held.answer(read.answers, source, truth)
         everything = held.answers(truth)
-        thrown = [*read.discards, *said.difficult(row for row in everything if row[0] in touched).items()]
+        difficult = said.difficult(row for row in everything if row[0] in touched)
+        thrown = [*read.discards, *still_difficult(held, difficult, anew)]
         discarded = held.discard(thrown, source)
         replace_failures(root, "label", truth, rest + failures)
         log_import(root, source, truth=truth, **({"column": column} if column else {}))
@@ -156,6 +161,16 @@ def import_(root: Path, source: str, column: str, truth: str, form: QuestionForm
     fresh = sum(before.get(row[:3]) != row[3] for row in said.latest(read.answers))
     first = failures[0].reason if failures else ""
     return Answered(truth, new, replaced, fresh, ties, discarded, len(failures), first)
+
+
+def still_difficult(
+    held: Answers, difficult: Mapping[str, str], anew: Collection[str]
+) -> list[tuple[str, str]]:
+    """Return the (image, reason) of images that too many people were unsure about, without those whose
+    discard was taken back and about which nobody answered ``anew``.
+    """
+    gone = held.taken_back_discards() if difficult else set[tuple[str, str]]()
+    return [row for row in difficult.items() if row[0] in anew or row not in gone]
 
 
 def _read(
@@ -194,6 +209,7 @@ def _read(
         )
     out.labels |= mine
     out.discards += [(meant[name], why) for name, why in lines.discards]
+    out.discard_file = file if lines.discards else out.discard_file
     out.wrong += [(image, f"{where} {line}: {why}") for line, image, why in sorted(wrong)]
 
 

@@ -99,6 +99,21 @@ class Exported:
 
 
 @dataclass(frozen=True)
+class MasksWritten:
+    """What `label export --done` wrote: the masks of what is labelled."""
+
+    folder: str  # where the masks are
+    masks: int  # how many were written
+    format: str  # name of the label format
+    truth: str  # whose labels they are
+    then: str  # the command that imports them into a study
+
+    def __repr__(self) -> str:
+        said = f"{self.folder}: {counted(self.masks, 'mask')} of truth {self.truth} ({self.format})"
+        return f"{said}\nto import them: {self.then}"
+
+
+@dataclass(frozen=True)
 class Imported:
     """What `label import` stored.
 
@@ -106,7 +121,7 @@ class Imported:
     pixel by pixel.
     """
 
-    truth: str  # name of these labels; with several annotators, what their names begin with
+    truth: str  # name of these labels; with several annotators, what their names begin with; '' for discards
     new: int  # images that had no label there
     replaced: int  # images that had a different one, which is replaced
     discarded: int  # images that are discarded from now on
@@ -128,7 +143,8 @@ class Imported:
             f"{self.discarded} newly discarded" if self.discarded else "",
             f"{self.failures} not usable (failures.csv)" if self.failures else "",
         ]
-        of = f"{len(self.several)} annotators" if self.several else f"truth {self.truth}"
+        of = f"truth {self.truth}" if self.truth else "discards"
+        of = f"{len(self.several)} annotators" if self.several else of
         why = f"; the first: {self.first}" if self.first else ""
         same = "".join(f"\n{line}" for line in (*self.copies, *self.unusual))
         return f"{of}: {', '.join(filter(None, parts)) or 'nothing new'}{why}{each}{same}"

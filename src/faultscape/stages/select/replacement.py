@@ -12,13 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from faultscape.errors import DamagedSelectionError, OptionError, SelectionError, closest
+from faultscape.errors import DamagedSelectionError, OptionError, SelectionError, closest, counted
 from faultscape.nouns import Definition, Slots
+from faultscape.selection.spares import effective
 from faultscape.stages.artefacts.report import page
 from faultscape.stages.change_result import Changed
 from faultscape.stages.consequences import change
 from faultscape.stages.evidence import labelled_among
 from faultscape.stages.snapshot import Snapshot
+from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import put
 from faultscape.study.tables import selections
 
@@ -101,11 +103,15 @@ def _cleared(root: Path, name: str) -> str:
     )
 
 
+def _labelled(root: Path, slots: Slots) -> int:
+    """Return how many of the images that a selection asks for now have labels, without its spares."""
+    return len(labelled_among(root, effective(slots, Answers(root).discarded()).images))
+
+
 def _removed(root: Path, name: str, slots: Slots) -> str:
     files = _files(root, name)
-    labelled = len(labelled_among(root, {row.image for row in slots.rows}))
     words = f"selection {name} was removed"
-    if labelled:
+    if labelled_among(root, {row.image for row in slots.rows}):
         folder = _free(
             root / selections.REMOVED,
             name,
@@ -114,8 +120,10 @@ def _removed(root: Path, name: str, slots: Slots) -> str:
         for file in (file for file in reversed(files) if file.exists()):
             # table first, then JSON, the order in which a selection is written
             put(folder / file.name, file.read_bytes())
+        labelled = _labelled(root, slots)
+        those = f"{labelled} of its images" if labelled else "only spares of it"
         words += (
-            f"; {labelled} of its images have labels, which are kept; its files are kept in "
+            f"; {those} {'has' if labelled == 1 else 'have'} labels, which are kept; its files are kept in "
             f"{selections.REMOVED}/{folder.name}"
         )
     for file in files:
@@ -132,16 +140,15 @@ def replace_selection(root: Path, slots: Slots, drawn_from: str, name: str) -> s
     if name in known:
         old, key = selections.read_selection(root, name)
         words += _changes_text(old.definition, slots.definition)
-        if labelled := len(labelled_among(root, {row.image for row in old.rows})):
+        if labelled_among(root, {row.image for row in old.rows}):
             as_kept = replace(old, definition={**old.definition, selections.REPLACED_BY: name})
             kept = _free(
                 root, name, lambda path: path.name in known and not _is_kept(root, path.name, name, as_kept)
             ).name
             selections.write_selection(root, as_kept, key, kept)
-            words += (
-                f"; the old one, of which {labelled} images have labels, is {kept} now, and labels count for"
-                " both"
-            )
+            labelled = _labelled(root, old)
+            those = counted(labelled, "image has", "images have") if labelled else "only spares have"
+            words += f"; the old one, of which {those} labels, is {kept} now, and labels count for both"
         selections.path(
             root,
             name,

@@ -90,6 +90,19 @@ class Answers:
                 out[image] = why
         return out
 
+    def taken_back_discards(self) -> set[tuple[str, str]]:
+        """Return (image, reason) of the discards that were withdrawn, of images that are not discarded."""
+        out: dict[str, set[str]] = {}
+        held: dict[str, str] = {}
+        for image, why, source, annotator in self._held.read(
+            DISCARDS, "image", "reason", "source", "annotator"
+        ):
+            if source == _NO_DISCARD and image in held:
+                out.setdefault(image, set()).add(held.pop(image))
+            elif source != _NO_DISCARD and not annotator:
+                held[image] = why
+        return {(image, why) for image, reasons in out.items() if image not in held for why in reasons}
+
     def discard_rows(self) -> list[Discard]:
         """Return all rows of discards and of votes, in order of arrival."""
         rows = self._held.read(DISCARDS, "image", "reason", "annotator", "source", "key", "time")
