@@ -94,9 +94,7 @@ def main() -> None:
         run = RUN if name == "frames" else 1
         found = defaultdict(list)
         for repeat in range(given.repeats):
-            for place, (labels, says, worse) in enumerate(
-                campaign(whole, run, repeat, of_whole=given.whole)
-            ):
+            for place, (labels, says, worse) in enumerate(campaign(whole, run, repeat, of_whole=given.whole)):
                 found[place].append((labels, says, worse))
         for rows in found.values():
             labels, says, worse = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
