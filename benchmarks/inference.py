@@ -26,8 +26,7 @@ import cv2
 import numpy as np
 
 import faultscape as fs
-from faultscape.scenes.street import CLASSES
-from faultscape.verbs.demo import class_list
+from faultscape.stages.demo import scene_classes
 
 CORES = os.cpu_count() or 1
 NETWORKS = Path(fs.__file__).parent / "prediction" / "networks"
@@ -127,7 +126,7 @@ def main() -> None:
             )
         ]
         cases += [
-            (f"demo: {p.stem}", str(p), (256, 160), class_list(CLASSES), 8, 10 * given.images)
+            (f"demo: {p.stem}", str(p), (256, 160), scene_classes(), 8, 10 * given.images)
             for p in sorted(NETWORKS.glob("*.onnx"))
         ]
         for place, (name, source, size, classes, batch, images) in enumerate(cases):

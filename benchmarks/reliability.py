@@ -35,6 +35,7 @@ from faultscape.metrics.scorers import SCORERS, missing, scorer_named
 from faultscape.metrics.scores.detection import detection
 from faultscape.prediction.keep import Keep, doubt_folder, doubts
 from faultscape.scenes.street import CLASSES
+from faultscape.stages.demo import scene_classes
 from faultscape.stages.image_truths import Judge, find_judged
 from faultscape.stages.pixel_counts import Counting, PixelCounter
 from faultscape.stages.stored_maps import StoredMaps
@@ -42,7 +43,6 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.stress_sets import read_stress
-from faultscape.verbs.demo import class_list
 
 DATA = Path(os.environ.get("FAULTSCAPE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 FOUR = ("msp", "entropy", "max-logit", "energy")
@@ -179,7 +179,7 @@ def frames(folder: Path, count: int) -> None:
             fs.collect(
                 str(study),
                 str(folder / "images"),
-                classes=replace(class_list(CLASSES), void=(255,)),
+                classes=replace(scene_classes(), void=(255,)),
                 storage=fs.Storage(shard_size=32),
             )
             fs.label.import_(str(study), str(folder / "truth"))

@@ -28,11 +28,11 @@ import faultscape as fs
 from faultscape.metrics.robustness import image_miou
 from faultscape.ranking.agreement import spearman
 from faultscape.reporting.reliability.document import CORRUPTED, Card
-from faultscape.scenes.street import CLASSES
+from faultscape.stages.demo import scene_classes
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import pixel_counts
 from faultscape.study.tables.corpus import read_corpus
-from faultscape.verbs.demo import class_list, networks
+from faultscape.verbs.demo import networks
 
 DATA = Path(os.environ.get("FAULTSCAPE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 BUDGETS, REPEATS, SCENES = (1, 2, 5, 10, 25, 50, 100), 300, 120
@@ -49,9 +49,7 @@ def demo(study: Path) -> Card:
                 str(study.parent / "images" / f"{k:03}.png"), np.ascontiguousarray(scene.image[..., ::-1])
             )
             cv2.imwrite(str(study.parent / "truth" / f"{k:03}.png"), scene.truth)
-        fs.collect(
-            str(study), str(study.parent / "images"), classes=replace(class_list(CLASSES), void=(255,))
-        )
+        fs.collect(str(study), str(study.parent / "images"), classes=replace(scene_classes(), void=(255,)))
         fs.label.import_(str(study), str(study.parent / "truth"))
         fs.stress.corrupt(str(study), preset="s3-data")
     names = networks()

@@ -33,6 +33,7 @@ from .stages.predict.options import Hardware as Hardware
 from .stages.predict.options import PredictPart as PredictPart
 from .stages.predict.options import Scoring as Scoring
 from .stages.predict.options import Shown as Shown
+from .stages.rank.options import VoteRules as VoteRules
 from .stages.reliability.options import Submission as Submission
 from .stages.select.options import ClassifierRules as ClassifierRules
 from .stages.select.options import MapRules as MapRules

@@ -16,11 +16,12 @@ import pytest
 import faultscape as fs
 from faultscape.nouns import Pairs
 from faultscape.reporting.competition.standing_tables import CAVEAT
+from faultscape.stages.demo_result import ABOUT_CARD
 from faultscape.stages.pairs import read_block
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import read_corpus
-from faultscape.verbs.demo import ABOUT_CARD, networks
+from faultscape.verbs.demo import networks
 
 MODELS = ("dilated", "fcn", "mobile", "segformer", "unet")
 SCENES = 200

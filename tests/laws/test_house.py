@@ -331,9 +331,12 @@ LATE = {  # our own that are imported where they are used, and why
     "stages/compare/result.py": "a verb's signature names it",
     "stages/more_images.py": "ranking loads scipy, which status does without",
     "stages/open_selections.py": "ranking loads scipy, which status does without",
+    "stages/voices.py": "estimated accuracies load scipy, which status does without",
     "stages/verdict.py": "ranking loads scipy, which status does without",
     "stages/plan/result.py": "a verb's signature names it",
     "stages/rank/result.py": "a verb's signature names it",
+    "stages/demo_result.py": "a verb's signature names it",
+    "stages/reliability_result.py": "a verb's signature names it",
 }
 
 

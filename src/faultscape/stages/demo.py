@@ -14,10 +14,11 @@ import numpy as np
 
 from faultscape.comparison.concordance import accuracies
 from faultscape.comparison.counts import count
+from faultscape.errors import StudyError
 from faultscape.formats.label_maps import read_map
 from faultscape.formats.pictures import read_rgb
 from faultscape.maps import runs
-from faultscape.nouns import Definition
+from faultscape.nouns import Classes, Definition
 from faultscape.progress import Tick
 from faultscape.reporting.stress_page import Cell, Row, stress_page
 from faultscape.scenes import street as drawing
@@ -31,7 +32,7 @@ from faultscape.stressors.corruption import corrupt
 from faultscape.stressors.objects.drawn import drawn_cutouts
 from faultscape.study.folder import put
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import read_corpus
+from faultscape.study.tables.corpus import read_corpus, shard_sizes
 
 
 @dataclass(frozen=True)
@@ -121,3 +122,27 @@ def draw_stress(folder: Path, page: Path, study: str) -> int:
         rows.append(Row(preset, "objects drawn by code, with their labels", tuple(cells)))
     put(page, stress_page(study, rows).encode("utf-8", "xmlcharrefreplace"))
     return sum(len(row.cells) for row in rows)
+
+
+def refuse_other_folders(root: Path, scenes: int) -> None:
+    """Raise StudyError for a folder in which a demo of so many scenes cannot be made or resumed."""
+    if root.is_file():
+        raise StudyError(f"{root} is a file; give a folder")
+    if root.exists() and any(root.iterdir()) and not (root / "demo").is_dir():
+        raise StudyError(f"{root} exists and was not made by the demo; give another folder")
+    if scenes < 2:
+        raise StudyError(f"the demo needs at least 2 scenes; got {scenes}")
+    drawn = len([*(root / "demo" / "images").glob("*.png")])
+    collected = (root / "corpus.parquet").exists()
+    held = max(drawn, sum(shard_sizes(root).values()) if collected else 0)
+    if held > scenes or (collected and held != scenes):
+        raise StudyError(f"{root} has a demo of {held} scenes; give another folder for {scenes} scenes")
+
+
+def scene_classes() -> Classes:
+    """Return the classes of the drawn scenes."""
+    return Classes(
+        tuple(name for _, name, _ in drawing.CLASSES),
+        tuple(id_ for id_, _, _ in drawing.CLASSES),
+        tuple(colour for _, _, colour in drawing.CLASSES),
+    )

@@ -1,4 +1,4 @@
-"""The question that somebody asks of a study: which model is better, which is best, or where they fail."""
+"""The question that a study answers: which model is better, which is best, or where they fail."""
 
 from __future__ import annotations
 

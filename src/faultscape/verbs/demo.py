@@ -8,175 +8,24 @@ blur, weather and unknown objects.
 
 from __future__ import annotations
 
-import itertools
-import math
 import os
-import shlex
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faultscape.arguments import Place, needed_text
-from faultscape.errors import StudyError
-from faultscape.reporting.verdict import NOTHING, Verdict, hours_words
-from faultscape.standings import Standings
+from faultscape.stages.demo_result import CARD_FOLDER, DRAWN, SCENES, Demonstrated
 
 if TYPE_CHECKING:
-    from faultscape.verbs.reliability import Reliability
+    from faultscape.stages.demo_clock import Clock
+    from faultscape.stages.reliability_result import Reliability
+    from faultscape.standings import Standings
 
-SCENES = 200
 TRAINING = 60  # masks from which the usual size of each class is taken
 BANDS = [0.2, 0.4]  # such small networks never reach the paper's .6 on images chosen for them
-DRAWN = "drawn"  # the selection of the second act
 CARD_SCENES = 24  # labelled scenes of the third act at most, in a study of their own
-CARD_FOLDER = "card"
 SCORERS = ["msp", "entropy", "max-logit", "energy"]
-ABOUT_CARD = "third act, what they know about their errors: two to four minutes on two cores"
-APART = 0.01  # in mean score: the order of networks that are closer is neither right nor wrong
-
-
-@dataclass(frozen=True, eq=False)
-class Demonstrated:
-    """What the demo found in its acts, and how well the first two agree with the mean score of each network
-    over all images.
-    """
-
-    study: str  # the folder that the demo made
-    duels: Standings  # standings of the first act, selection main
-    drawn: Standings  # standings of the second act, selection drawn
-    truth: dict[str, float]  # {network: mean concordance with the truth of all images}
-    images: int  # scenes that were drawn for the first two acts
-    seconds: float  # how long this run took, in all
-    stages: dict[str, float] = field(default_factory=dict)  # {stage: seconds}, in order
-    card: Reliability | None = None  # reliability card of the third act; None if it was not asked for
-    acts: dict[str, float] = field(default_factory=dict)  # {act: seconds}, in order
-    verdict: Verdict = NOTHING  # which network to use, and what else the labels of both acts say
-
-    @property
-    def in_order(self) -> dict[str, tuple[int, int]]:
-        """By the first ranking of each act: how many pairs of networks are in the right order, and how many
-        are more than ``APART`` apart.
-        """
-        from faultscape.ranking.agreement import pairs_in_order
-
-        scores = {"duels": self.duels, "drawn": self.drawn}
-        firsts = {act: next(iter(standings.rankings.values())).scores for act, standings in scores.items()}
-        return {
-            act: pairs_in_order([of[m] for m in self.truth], [*self.truth.values()], apart=APART)
-            for act, of in firsts.items()
-        }
-
-    def __repr__(self) -> str:
-        from faultscape.reporting.competition.standing_tables import caveat, listed
-
-        worst_first = next(iter(self.duels.rankings.values())).order
-        used = self.duels.labels["used"], self.drawn.labels["used"]
-        right = self.in_order
-        truth = sorted(self.truth.items(), key=lambda of: -of[1])
-        lines = [
-            f"1. Where do they fail?  {used[0]} images on which two networks disagree most",
-            f"   {caveat(self.duels)}",
-            f"   Worst first: {', '.join(worst_first)}.",
-            "",
-            (
-                f"2. Which is better?  {used[1]} images drawn for all {len(truth)} networks, with known"
-                " probabilities"
-            ),
-            *(f"   {line}" for line in _table(self.drawn)),
-            "",
-            f"Checked against the labels of all {self.images} images, available only because this is a demo:",
-            *(f"   {model:<24} {score:8.4f}" for model, score in truth),
-            (
-                f"{right['drawn'][1]} pairs of networks are more than {100 * APART:g} point apart. In the"
-                f" right order: {right['duels'][0]} by the duels, {right['drawn'][0]} by the drawn images."
-            ),
-            *(
-                f"{listed(pair)} are {100 * gap:.1f} points apart: the drawn images"
-                f" {'leave open which is better' if is_open else 'show which is better'}."
-                for pair, gap, is_open in self.near
-            ),
-            "",
-            *self._card_lines,
-            *self._reports,
-            f"took {self.seconds:.0f} s: {', '.join(f'{act} {s:.0f} s' for act, s in self.acts.items())}",
-            "",
-            *self.verdict.lines,
-            *self._next,
-        ]
-        return "\n".join(lines)
-
-    @property
-    def _next(self) -> list[str]:
-        """Return what to do next: what the verdict calls for, the third act, and the same with other
-        images.
-        """
-        following = [f"{self.verdict.next}{hours_words(self.verdict.hours)}"] if self.verdict.next else []
-        following += [] if self.card else [f"{self.card_line}  ({ABOUT_CARD})"]
-        following.append(
-            "faultscape run STUDY IMAGES NAME=SOURCE ...  (the same with your images and models)"
-        )
-        return [f"{'or:   ' if place else 'next: '}{line}" for place, line in enumerate(following)]
-
-    @property
-    def _reports(self) -> list[str]:
-        root = Path(self.study)
-        pages = {
-            root / "report.html": "where they fail",
-            root / f"report-{DRAWN}.html": "which is better",
-        }
-        if self.card is not None:
-            pages[root / CARD_FOLDER / "report.html"] = "what they know about their errors"
-            pages[root / "stress.html"] = "how corruptions and unknown objects change these scenes"
-        first, *rest = (f"{page} ({about})" for page, about in pages.items())
-        return [f"reports: {first}", *(f"         {line}" for line in rest)]
-
-    @property
-    def card_line(self) -> str:
-        """The command that continues with the third act."""
-        fewer = [] if self.images == SCENES else ["--scenes", str(self.images)]
-        return shlex.join(["faultscape", "demo", self.study, *fewer, "--card"])
-
-    @property
-    def _card_lines(self) -> list[str]:
-        """Return the third act in a few lines: which network degrades least under corruption, and whose doubt
-        finds unknown objects.
-        """
-        from faultscape.reporting.reliability.words import act_text
-
-        return [] if self.card is None else [*act_text(self.card.document), ""]
-
-    @property
-    def near(self) -> list[tuple[tuple[str, str], float, bool]]:
-        """Pairs of networks at most ``APART`` apart, by how much, and whether the ranks from the drawn images
-        leave open which is better.
-        """
-        ranks = next(
-            iter(self.drawn.rankings.values())
-        ).rank_interval  # none for all images, about which everything is known
-        known = [m for m in self.truth if m in ranks and not math.isnan(ranks[m][0])]
-        pairs = [
-            (a, b) for a, b in itertools.combinations(known, 2) if abs(self.truth[a] - self.truth[b]) <= APART
-        ]
-        return [
-            (
-                (a, b),
-                abs(self.truth[a] - self.truth[b]),
-                ranks[a][0] <= ranks[b][1] and ranks[b][0] <= ranks[a][1],
-            )
-            for a, b in pairs
-        ]
-
-
-def _table(drawn: Standings) -> list[str]:
-    """Return the lines of the first ranking; the verdict on it is printed at the end."""
-    from faultscape.ranking.catalogue import score_words
-    from faultscape.standings import standings_text
-
-    first = dict([next(iter(drawn.rankings.items()))])
-    shown = replace(drawn, rankings=first, notes=())
-    return standings_text(shown, lambda ranking: score_words(ranking, "mIoU")).split("\n")
 
 
 def demo(
@@ -200,15 +49,16 @@ def demo(
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
-    from faultscape.stages.demo import draw_stress
+    from faultscape.stages.demo import draw_stress, refuse_other_folders
+    from faultscape.stages.demo_clock import Clock
     from faultscape.stages.option_kinds import refuse_other_kinds
     from faultscape.verbs.status import verdict
 
     study = needed_text(study, "study")
     refuse_other_kinds(demo, {"scenes": scenes, "card": card, "engine": engine})
     root, scenes = Path(study), int(scenes)
-    _refuse_other_folders(root, scenes)
-    clock = _Clock()
+    refuse_other_folders(root, scenes)
+    clock = Clock()
     made, standings, truth = _first_acts(study, scenes, engine, clock)
     said = verdict(study)  # before the third act, which has a study of its own
     shown = None
@@ -234,57 +84,14 @@ def demo(
     )
 
 
-def _refuse_other_folders(root: Path, scenes: int) -> None:
-    """Raise StudyError for a folder in which a demo of so many scenes cannot be made or resumed."""
-    from faultscape.study.tables.corpus import shard_sizes
-
-    if root.is_file():
-        raise StudyError(f"{root} is a file; give a folder")
-    if root.exists() and any(root.iterdir()) and not (root / "demo").is_dir():
-        raise StudyError(f"{root} exists and was not made by the demo; give another folder")
-    if scenes < 2:
-        raise StudyError(f"the demo needs at least 2 scenes; got {scenes}")
-    drawn = len([*(root / "demo" / "images").glob("*.png")])
-    collected = (root / "corpus.parquet").exists()
-    held = max(drawn, sum(shard_sizes(root).values()) if collected else 0)
-    if held > scenes or (collected and held != scenes):
-        raise StudyError(f"{root} has a demo of {held} scenes; give another folder for {scenes} scenes")
-
-
-class _Clock:
-    """Prints how long each stage and each act took, and keeps it."""
-
-    def __init__(self) -> None:
-        self._start = time.perf_counter()
-        self.stages: dict[str, float] = {}
-        self.acts: dict[str, float] = {}
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the start."""
-        return time.perf_counter() - self._start
-
-    def stage(self, name: str, result: Any = None) -> None:
-        """End a stage."""
-        took = self.seconds - sum(self.stages.values())
-        self.stages[name] = self.stages.get(name, 0.0) + took
-        print(f"[{name}, {took:.1f} s]" + (f" {result}" if result is not None else ""), flush=True)
-
-    def act(self, name: str) -> None:
-        """End an act: all stages since the one before."""
-        self.acts[name] = self.seconds - sum(self.acts.values())
-        print(f"[{name}: {self.acts[name]:.0f} s in all]\n", flush=True)
-
-
 def _first_acts(
-    study: str, scenes: int, engine: str, clock: _Clock
+    study: str, scenes: int, engine: str, clock: Clock
 ) -> tuple[int, Mapping[str, Standings], dict[str, float]]:
     """Play the two acts; return how many images there are, {selection: its standings}, and {network: its mean
     score by the truth of all images}.
     """
-    from faultscape.scenes import street as drawing
     from faultscape.stages.collect.result import Collected
-    from faultscape.stages.demo import draw_scenes, mean_scores
+    from faultscape.stages.demo import draw_scenes, mean_scores, scene_classes
     from faultscape.stages.select.options import MapRules
     from faultscape.study.lock import writing
     from faultscape.verbs.collect import collect
@@ -296,7 +103,7 @@ def _first_acts(
     from faultscape.verbs.select import select
 
     root = Path(study)
-    classes = class_list(drawing.CLASSES)
+    classes = scene_classes()
     with writing(root):
         draw_scenes(root / "demo", scenes, TRAINING, engine)
     clock.stage("draw", f"{scenes} scenes with their truth, {TRAINING} training masks")
@@ -328,7 +135,7 @@ def _first_acts(
     return made.images, standings, truth
 
 
-def _label(root: Path, slots: Any, name: str, clock: _Clock) -> None:
+def _label(root: Path, slots: Any, name: str, clock: Clock) -> None:
     """Simulate an annotator who labels only the images of a selection, from their truth."""
     from faultscape.verbs.label import export, import_
 
@@ -346,8 +153,7 @@ def _card(root: Path, scenes: int, engine: str) -> Reliability:
     """Make the card of the networks and an ensemble of three on separate scenes: clean, corrupted and with
     unknown objects.
     """
-    from faultscape.scenes import street as drawing
-    from faultscape.stages.demo import draw_scenes
+    from faultscape.stages.demo import draw_scenes, scene_classes
     from faultscape.verbs import stress
     from faultscape.verbs.collect import collect
     from faultscape.verbs.label import import_
@@ -356,7 +162,7 @@ def _card(root: Path, scenes: int, engine: str) -> Reliability:
 
     folder, study = root / "demo" / CARD_FOLDER, str(root / "demo" / CARD_FOLDER / "study")
     draw_scenes(folder, scenes, 0, engine, begin=10_000)
-    collect(study, str(folder / "images"), classes=replace(class_list(drawing.CLASSES), void=(255,)))
+    collect(study, str(folder / "images"), classes=replace(scene_classes(), void=(255,)))
     import_(study, str(folder / "truth"))
     stress.corrupt(
         study,
@@ -378,14 +184,3 @@ def networks() -> dict[str, str]:
 
     folder = Path(str(files("faultscape.prediction") / "networks"))
     return {path.stem: str(path) for path in sorted(folder.glob("*.onnx"))}
-
-
-def class_list(rows: Any) -> Any:
-    """Return the classes of the drawn scenes."""
-    from faultscape.nouns import Classes
-
-    return Classes(
-        tuple(name for _, name, _ in rows),
-        tuple(id_ for id_, _, _ in rows),
-        tuple(colour for _, _, colour in rows),
-    )

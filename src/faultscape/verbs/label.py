@@ -173,7 +173,7 @@ def labels(study: Place, *, truth: str | None = None) -> Mapping[str, np.ndarray
     truth
         The labels; default: labels, or the only ones.
     """
-    from faultscape.stages.label.held_labels import held_labels
+    from faultscape.stages.image_labels import held_labels
 
     return held_labels(needed_text(study, "study"), truth)
 

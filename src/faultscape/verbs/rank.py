@@ -8,7 +8,7 @@ from pathlib import Path
 from faultscape.arguments import Place, needed_text, place_text, several
 from faultscape.choices import Population
 from faultscape.errors import OptionError
-from faultscape.stages.rank.options import RankOptions
+from faultscape.stages.rank.options import RankOptions, VoteRules
 from faultscape.stages.rank.result import Ranked
 
 
@@ -28,7 +28,7 @@ def rank(
     ranking: list[str] | None = None,
     where: list[str] | None = None,
     output: Place | None = None,
-    weight_annotators: bool = False,
+    votes: VoteRules = VoteRules(),
     engine: str = "processes",
 ) -> Ranked:
     """Rank the models of a selection from the labels of its images, with intervals, and write standings.json.
@@ -74,10 +74,8 @@ def rank(
         all must match.
     output
         With --where: a JSON file for these standings.
-    weight_annotators
-        Weight people's answers and choices by estimated accuracy p (Dawid and Skene's one-coin model): by
-        log(p / (1 - p)), with p from 0.5 to 0.95; people whose accuracy is unknown count like the mean of the
-        others.
+    votes
+        How people's answers count: `VoteRules(weight_annotators=...)`.
     engine
         local, processes, ray or ray://HOST:PORT, for missing counts against the truth.
     """
@@ -98,7 +96,7 @@ def rank(
         ranking=several(ranking),
         where=several(where),
         output=place_text(output, "output"),
-        weight_annotators=weight_annotators,
+        weight_annotators=votes.weight_annotators,
         engine=engine,
     )
     for name, value in {"epsilon": epsilon, "laplace": laplace, "resamples": resamples, "seed": seed}.items():

@@ -26,7 +26,7 @@ from faultscape.reporting.competition.class_cards import ClassCard
 from faultscape.reporting.competition.constraint_pictures import PairPictures
 from faultscape.reporting.competition.constraints import Drawn, size_labels
 from faultscape.reporting.competition.failure_kinds import FailureKinds
-from faultscape.reporting.competition.first_pictures import First, first_pictures
+from faultscape.reporting.competition.first_images import First, first_images
 from faultscape.reporting.competition.gallery import Card
 from faultscape.reporting.competition.model_sections import ModelSections
 from faultscape.reporting.template import template
@@ -188,7 +188,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         "version": __version__,
         "level": standing_tables.level(standings),
         "verdict": said,
-        "first_pictures": _first_pictures(facts, said, name),
+        "first_images": _first_images(facts, said, name),
         "labelled_words": labelled_words(standings.labels) if standings else "",
         "at_once": standing_tables.best_at_once(standings) if standings else "",
         "rankings": tables,
@@ -232,14 +232,14 @@ def _context(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _first_pictures(facts: Facts, said: Verdict | None, ranking: str) -> list[First]:
-    """Return the pictures at the top: of label maps, since classifiers have no maps to show."""
+def _first_images(facts: Facts, said: Verdict | None, ranking: str) -> list[First]:
+    """Return the images at the top: of label maps, since classifiers have no maps to show."""
     cards: list[Any] = getattr(facts, "cards", [])
     if said is None or facts.standings is None or not cards or not isinstance(cards[0], Card):
         return []
     place = {card.image: k for k, card in enumerate(cards)}
     order = facts.standings.rankings[ranking].order if ranking else []
-    return first_pictures(cards, place, facts.slots, said, order)
+    return first_images(cards, place, facts.slots, said, order)
 
 
 def _words_of_failing(facts: Facts, bands: tuple[float, ...]) -> dict[str, str]:

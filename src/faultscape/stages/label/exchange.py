@@ -24,6 +24,7 @@ from faultscape.labelling.catalogue import (
 from faultscape.labelling.format_calls import recognises
 from faultscape.stages import evidence, graph
 from faultscape.stages.artefacts.selection import SELECTION, successor
+from faultscape.stages.image_labels import export_done
 from faultscape.stages.label import (
     answer_lines,
     issues,
@@ -35,7 +36,6 @@ from faultscape.stages.label import (
 )
 from faultscape.stages.label.crowd import session_export, session_import
 from faultscape.stages.label.crowd.result import SessionsExported, SessionsImported
-from faultscape.stages.label.held_labels import export_done
 from faultscape.stages.label.options import ExportOptions, ImportOptions
 from faultscape.stages.label.result import (
     Answered,

@@ -12,6 +12,21 @@ from faultscape.stages.given_options import refuse_empty
 
 
 @dataclass(frozen=True)
+class VoteRules:
+    """How people's answers count.
+
+    Parameters
+    ----------
+    weight_annotators
+        Weight people's answers and choices by estimated accuracy p (Dawid and Skene's one-coin model): by
+        log(p / (1 - p)), with p from 0.5 to 0.95; people whose accuracy is unknown count like the mean of the
+        others.
+    """
+
+    weight_annotators: bool = False
+
+
+@dataclass(frozen=True)
 class RankOptions:
     """Which labels of which selection count, and how: see `rank`. ``epsilon`` applies to label maps,
     ``laplace`` to classifiers; None is the default of the task.

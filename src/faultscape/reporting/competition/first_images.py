@@ -1,4 +1,4 @@
-"""The three pictures at the top of a report: where the leader fails, the image that speaks most for it, and
+"""The three images at the top of a report: where the leader fails, the image that speaks most for it, and
 the largest disagreement; each leads to its image in the gallery's viewer.
 """
 
@@ -13,7 +13,7 @@ from faultscape.reporting.verdict import Verdict
 
 
 class First(NamedTuple):
-    """One picture: its ``target`` in the gallery, its address as data, and what it shows."""
+    """One of them: its ``target`` in the gallery, its address as data, and what it shows."""
 
     target: str
     source: str
@@ -23,10 +23,10 @@ class First(NamedTuple):
     height: int
 
 
-def first_pictures(
+def first_images(
     cards: Sequence[Card], place: Mapping[str, int], slots: Slots, verdict: Verdict, order: Sequence[str]
 ) -> list[First]:
-    """Return up to three pictures of different images that the gallery holds; ``place`` {image: its number
+    """Return up to three different images that the gallery holds; ``place`` {image: its number
     there}, ``order`` the models, best first.
     """
     found = [_worst(cards, slots, verdict), _speaks_most(cards, slots, order), _differ_most(cards, slots)]
