@@ -152,8 +152,13 @@ def _not_settled(
     if not open_:
         return ""
     place = {model: k for k, model in enumerate(standings.models)}
+    pool = standings.rankings[recommended(standings)].gaps
+    # what the pool settles, no label can settle further
+    known = {frozenset((gap.model, gap.other)) for gap in pool if gap.settled}
 
     def words(gap: Gap) -> str:
+        if frozenset((gap.model, gap.other)) in known:
+            return f"{gap.model} or {gap.other}"
         key = tuple(sorted((gap.model, gap.other), key=lambda model: place[model]))
         need = needs.get((key[0], key[1]))
         return f"{gap.model} or {gap.other}{_more(need, standings.labels.get('used', 0))}"

@@ -20,8 +20,9 @@ _UNFORETOLD = 50  # more images where their number cannot be predicted, as `plan
 
 
 def more_images(snapshot: Snapshot, name: str) -> int:
-    """Return how many more images to draw for an open question: those that the pairs of models that could be
-    best are expected to need, in steps of ten; as many as a round has for draws that learn from labels.
+    """Return how many more images to draw for an open question: those that the leader and each other model
+    that could be best are expected to need, in steps of ten; as many as a round has for draws that learn from
+    labels.
     """
     slots, most = snapshot.selections[name][0], left(snapshot, name)
     have = len(slots.rows)
@@ -32,8 +33,8 @@ def more_images(snapshot: Snapshot, name: str) -> int:
     document = snapshot.document(snapshot.root / "plan.json") or {}
     rows = cast("list[dict[str, Any]]", document.get("pairs") or [])
     held = standings_now(snapshot, name)
-    best = set(candidates(held)) if held is not None else set()
-    asked = [row for row in rows if {*row["models"]} <= best]
+    leader, *rivals = (candidates(held) if held is not None else []) or [""]
+    asked = [row for row in rows if leader in row["models"] and {*row["models"]} & {*rivals}]
     if not asked or not all(row["predictable"] for row in asked):
         return min(_UNFORETOLD, most)
     needed = max(row["labels"] for row in asked) - have
