@@ -202,7 +202,8 @@ def standings_text(standings: Standings, describe_score: Callable[[str], str] = 
         digits = decimals([(low, high) for low, high in ranking.score_interval.values()])
         for place, model in enumerate(ranking.order, 1):
             low, high = ranking.score_interval.get(model, (float("nan"), float("nan")))
-            spread = f"  [{_number(low, digits)}, {_number(high, digits)}]" if not math.isnan(low) else ""
+            # a pool that is labelled whole leaves nothing open, and its width of 0 says nothing
+            spread = f"  [{_number(low, digits)}, {_number(high, digits)}]" if low < high else ""
             # ranks hold for all models at once, as in the report's first table
             ranges = ranking.simultaneous_rank_interval or ranking.rank_interval
             ranks = rank_words(ranges, model, to="-")

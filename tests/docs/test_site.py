@@ -76,6 +76,7 @@ def test_every_public_name_is_found_without_importing_it() -> None:
         if listed is not None:
             assert {name.written.split(".")[1] for name in names} == set(listed), room
     assert {name.written.partition(".")[0] for name in public.verbs()} == set(fs.verbs.__all__) | {
+        "labels",
         "measure",
         "reliability",
         "verdict",

@@ -146,8 +146,9 @@ def test_draws_without_chances_are_ranked_by_the_mean_and_claim_nothing_of_the_p
         capsys.readouterr()
         assert main(["rank", answers.study, "--selection", selector, "--resamples", "200"]) == 0
         words = capsys.readouterr().out
-        assert "on the chosen images" in words.splitlines()[0]
-        assert "not at random: scores, ranks and intervals describe these images only" in words
+        head = "On the 12 labelled images chosen for what the models predict, "
+        assert words.splitlines()[0].startswith(head)
+        assert " points of " not in words
         assert "95 %" not in words
         found = fs.rank(answers.study, selection=selector, resamples=200)
         assert list(found.rankings) == ["reuse_mean", "reuse_margins"]
@@ -170,14 +171,15 @@ def test_the_first_line_says_who_leads_or_that_nobody_does(
     made_answers.import_labels(answers, list(drawn.images[:3]))
     assert main(["rank", answers.study, "--selection", "random"]) == 0
     assert capsys.readouterr().out.startswith(
-        "Too few labels to say who leads. 3 labelled images: too few for reliable intervals"
+        "No one can say yet which of the 3 models is best.\n3 labelled images, and at least 10 are needed.\n"
     )
     made_answers.import_labels(answers)
     assert main(["rank", answers.study, "--selection", "random"]) == 0
     said = capsys.readouterr().out
     assert said.startswith(
-        "model-0 leads. Only 'model-0' can be best (Prediction-powered, 95 %, corrected for multiple comparisons)."
+        "Use model-0.\nmodel-0 is ahead of model-1 by 23 points of accuracy [9, 38] for images"
     )
+    assert "[0.667" not in said  # a pool that is labelled whole
     assert (
         "Standings of 3 models from 60 labelled images\n  prediction_powered, intervals of this pool\n"
         in said
@@ -237,7 +239,7 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     fs.select(answers.study, selector="random", budget=40)
     made_answers.import_labels(answers)
     line = ["rank", answers.study, "--selection", "random", "--resamples", "50", "--population"]
-    assert main([*line, "future"]) == 0
+    assert main([*line, "future", "-v"]) == 0
     assert "images are redrawn, each for itself" in capsys.readouterr().out
     fs.collect(answers.study, grouping=fs.Grouping(group={n: n[-3:-1] for n in answers.images}))
     assert "stale" in repr(fs.status(answers.study))
@@ -268,9 +270,8 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
         "Labels lie in 3 groups of images, and an interval needs 6: label images of more groups, "
         "cut groups into runs of images (collect --block N), or leave out --population future."
     )
-    assert typed.startswith(
-        f"No intervals yet. Without intervals, the scores do not say which model is best. {wanted}"
-    )
+    head = "No one can say yet which of the 3 models is best.\nThe standings carry no intervals. "
+    assert typed.startswith(f"{head}{wanted}")
     html = Path(fs.report(answers.study, selection="random").path).read_text(encoding="utf-8")
     assert wanted in html
     assert "A dot is the score; there are no intervals, and all ranks are open.</p>" in html
@@ -280,7 +281,9 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     assert main([*line[:5], "0", *line[6:], "future"]) == 0
     assert "Run rank with --resamples 1000." in capsys.readouterr().out
     assert main([*line, "pool"]) == 0
-    assert "groups" not in capsys.readouterr().out
+    typed = capsys.readouterr().out
+    assert typed.startswith("Use model-0.")
+    assert "Images to come cannot be judged: labels lie in fewer than 6 groups." in typed
     fs.select(answers.study)
     capsys.readouterr()
     assert "so they do not represent future data" in refused_line(
@@ -309,8 +312,8 @@ def test_consecutive_frames_that_are_alike_are_told_where_intervals_speak_of_dat
         notes = fs.rank(study, population=population, **options).notes
         return [note for note in notes if "consecutive images are similar" in note]
 
-    assert told("pool") == []
+    assert told("pool") == told("future")  # both hold what is said of data to come
     (note,) = told("future")
-    assert "times too narrow; group them with `faultscape collect" in note
+    assert re.search(r"the pool's error counts \d\.\d-fold\); group them with `faultscape collect", note)
     fs.collect(study, str(corpus.photos), grouping=fs.Grouping(block=10))
     assert told("future") == []

@@ -109,7 +109,10 @@ def test_one_model_can_be_measured_but_not_duel(corpus: made.Corpus, tmp_path: P
     told = refused_line(
         "run", tmp_path / "s", corpus.photos, f"unet={corpus.models['model-0']}", "--classes", corpus.classes
     )
-    assert "a duel needs two models; the study has one (unet): add another with `faultscape predict" in told
+    assert (
+        "a comparison needs two models; the study has one (unet): add another with `faultscape predict"
+        in told
+    )
     assert f"`faultscape measure {tmp_path / 's'}`" in told
 
 

@@ -103,6 +103,7 @@ def test_the_command_line_writes_what_python_returns(
         "duels",
         "costs",
         "recommended",
+        "pairs",
         "notes",
         "provenance",
     ]

@@ -71,7 +71,8 @@ def test_answers_follow_a_class_that_is_called_something_else(study: str) -> Non
     before, said = standings(study), verdicts(study, {"cat": "feline"})
     assert before[0]["counted"] == 20
     called(study, FELINE)
-    assert (states(study)["labels", "r"], states(study)["standings", "r"]) == ("done", "done")
+    # standings name the class that the leader finds worst
+    assert (states(study)["labels", "r"], states(study)["standings", "r"]) == ("done", "stale")
     assert verdicts(study) == said
     fs.rank(study, selection="r", resamples=5)
     assert standings(study) == before

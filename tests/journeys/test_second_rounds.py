@@ -48,7 +48,9 @@ def resolve(study: str) -> None:
 
 
 def label_row(study: str) -> str:
-    return next(words for verb, _, words in fs.status(study).stages if verb == "label")
+    return next(
+        words for verb, _, words in fs.status(study).stages if verb == "label" and words.startswith("main:")
+    )
 
 
 def merged(study: str, truth: str = "labels") -> dict[str, np.ndarray]:

@@ -20,6 +20,7 @@ from faultscape.stages.next_draws import definition, next_draws
 from faultscape.stages.pairs import corpus_key
 from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
+from faultscape.stages.select.too_few_models import too_few_models
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
@@ -52,10 +53,7 @@ def draw(
         settings = read_settings(root)
         models = tuple(settings.models)
         if len(models) < 2:
-            raise ModelError(
-                f"a selection needs two models; the study has {', '.join(models) or 'none'}; add more with"
-                " `faultscape predict`"
-            )
+            raise ModelError(too_few_models(root, models))
         old = selections.read_selection(root, name) if not anew and name in selections.names(root) else None
         if old is None and "more" in given:
             raise SelectionError(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def too_few_models(root: Path, models: Sequence[str]) -> str:
-    """Return why a study cannot hold duels, and what to do instead.
+    """Return why nothing can be chosen for a study, and what to do instead.
 
     >>> too_few_models(Path("study"), ["unet"]).partition("; ")[2]
     'the study has one (unet): add another with `faultscape predict study NAME=SOURCE`, or score it against
@@ -17,8 +17,8 @@ def too_few_models(root: Path, models: Sequence[str]) -> str:
     study = shlex.quote(str(root))
     add = f"with `faultscape predict {study} NAME=SOURCE`"
     if not models:
-        return f"a duel needs two models; the study has none: add them {add}"
+        return f"a comparison needs two models; the study has none: add them {add}"
+    one = f"the study has one ({models[0]}): add another {add}"
     return (
-        f"a duel needs two models; the study has one ({models[0]}): add another {add}, or score it against"
-        f" labels with `faultscape measure {study}`"
+        f"a comparison needs two models; {one}, or score it against labels with `faultscape measure {study}`"
     )
