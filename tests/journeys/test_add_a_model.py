@@ -38,8 +38,8 @@ def label_all(corpus: made.Corpus, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("heading", "name", "options"),
     [
-        ("You labelled duels", "main", {}),
-        ("You labelled draws", "order", {"goal": "order", "budget": 12}),
+        ("You labelled images that show where models fail", "main", {}),
+        ("You labelled images that show which model is better", "order", {"goal": "order", "budget": 12}),
     ],
 )
 def test_the_lines_of_the_guide_rank_the_new_model(

@@ -65,7 +65,7 @@ def test_its_lines_rank_folders_of_ones_own(folders: dict[str, Path]) -> None:
     verbs = [line[0] if line[0] != "label" else f"label {line[1]}" for line in lines]
     assert verbs == [
         *("collect", "predict", "compare", "select", "label export"),
-        *("label import", "rank", "report", "select", "label export"),
+        *("label import", "rank", "report", "plan", "select", "label export"),
     ]
     for line in lines[:5]:
         told(*placed(line, folders))
@@ -84,5 +84,5 @@ def test_its_lines_rank_folders_of_ones_own(folders: dict[str, Path]) -> None:
     labelled = len(list((folders["to-label"] / "images").iterdir()))
     for line in lines[8:]:
         told(*placed(line, folders))
-    more = lines[8]
+    more = lines[9]
     assert draw_masks(folders) == labelled + int(more[more.index("--more") + 1])

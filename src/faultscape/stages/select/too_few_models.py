@@ -19,6 +19,5 @@ def too_few_models(root: Path, models: Sequence[str]) -> str:
     if not models:
         return f"a comparison needs two models; the study has none: add them {add}"
     one = f"the study has one ({models[0]}): add another {add}"
-    return (
-        f"a comparison needs two models; {one}, or score it against labels with `faultscape measure {study}`"
-    )
+    score = f"score it against labels with `faultscape measure {study}`"
+    return f"a comparison needs two models; {one}, or {score}"
