@@ -190,7 +190,7 @@ def test_repeats_measure_how_consistent_people_are(study: Path) -> None:
         assert rows["ben"].consistency == f"0 of {sum(one.repeat for one in sided)}"
         assert rows["ben"].side == "100 %"
         assert any("choices of a side (p = 0.00" in mark for mark in rows["ben"].marks)
-        found = results(under_way, lambda: fs.ranking.rank_accuracies([], [], [], [], class_names=[]))
+        found = results(under_way, lambda _: fs.ranking.rank_accuracies([], [], [], [], class_names=[]))
         assert found.why
         assert found.people == 2
         assert dict(found.agreement)["Krippendorff's alpha, all"]
