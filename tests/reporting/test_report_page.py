@@ -215,10 +215,19 @@ def test_every_term_leads_to_its_definition(pages: dict[str, Path], name: str) -
     assert terms or name == "unlabelled"
 
 
+def in_sight(one: Any) -> None:
+    """Scroll to a place, and wait until the page has noticed: scrolling hides what explains a term."""
+    one.evaluate(
+        "(one) => new Promise((done) => { one.scrollIntoView({ block: 'center', behavior: 'instant' });"
+        " requestAnimationFrame(() => requestAnimationFrame(done)); })"
+    )
+
+
 def test_a_term_explains_itself_on_hover_focus_and_tap(opened: Any) -> None:
     page = opened("main")
     term, tip = page.locator("#standings a.term").first, page.locator("#tip")
     meaning = page.locator(f"{term.get_attribute('href')} + dd").text_content()
+    in_sight(term)
     term.hover()
     assert tip.text_content() == meaning
     assert tip.is_visible()
@@ -228,6 +237,7 @@ def test_a_term_explains_itself_on_hover_focus_and_tap(opened: Any) -> None:
     assert tip.is_visible()
     assert term.get_attribute("aria-describedby") == "tip"
     phone = opened("main", viewport=PHONE, has_touch=True)
+    in_sight(phone.locator("#standings a.term").first)
     phone.locator("#standings a.term").first.tap()
     assert phone.locator("#tip").text_content() == meaning
     assert "#term" not in phone.url
