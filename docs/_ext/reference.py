@@ -167,6 +167,9 @@ def room_pages(room: str, names: list[public.Name]) -> dict[str, str]:
     return pages
 
 
+WITHOUT_COMMAND = {"labels": "label", "verdict": "status"}  # {function of Python: the page that tells of it}
+
+
 def verb_pages() -> dict[str, str]:
     """Return the pages of verbs, of the groups of options that they take, and of what they return."""
     mark = ".. py:currentmodule:: faultscape"
@@ -174,6 +177,9 @@ def verb_pages() -> dict[str, str]:
     for name in public.verbs():
         page = name.written.partition(".")[0]
         line = f"On the command line: :doc:`faultscape {page} </reference/verbs/{page}>`."
+        if page in WITHOUT_COMMAND:
+            page = WITHOUT_COMMAND[page]
+            line = f"In Python alone; see :doc:`faultscape {page} </reference/verbs/{page}>`."
         verbs.append(f"{heading(f'fs.{name.written}', '-')}\n\n{line}\n\n{entry(name, '')}")
     return {
         "verbs.rst": "\n\n".join(
