@@ -70,7 +70,12 @@ def format_rows() -> Rows:
     """What label writes and reads."""
     rows = [("format", "of", "what people do")]
     return rows + [
-        (f"`{entry.name}`", tasks([entry.task]), entry.says.format(folder="`labels/`", out="`to-label/`", export="`to-label/`")) for entry in FORMATS
+        (
+            f"`{entry.name}`",
+            tasks([entry.task]),
+            entry.says.format(folder="`labels/`", out="`to-label/`", export="`to-label/`"),
+        )
+        for entry in FORMATS
     ]
 
 
