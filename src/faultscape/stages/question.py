@@ -34,11 +34,8 @@ def asked_in_a_terminal() -> Question:
     )
     while True:
         print("1, 2 or 3 [1]: ", end="", flush=True)
-        answer = sys.stdin.readline()
-        word = answer.strip() or "1"
+        word = sys.stdin.readline().strip() or "1"  # also where nothing more can be typed
         if word in ("1", "2", "3"):
             return list(QUESTIONS)[int(word) - 1]
         if word in QUESTIONS:
             return cast("Question", word)
-        if not answer:
-            return "order"
