@@ -212,6 +212,13 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 }
 
 
+def test_a_model_is_not_to_be_used_by_standings_that_are_out_of_date() -> None:
+    found = of(standings={"order": drawn(ranked("fcn", *CLEAR), SURE)}, stale={"order": "model x was added"})
+    assert not found.decided
+    assert found.lines[0] == "fcn was best before the study changed."
+    assert found.lines[-1] == "This is out of date: model x was added."
+
+
 def of(**state: Any) -> Verdict:
     return verdict(**{"models": MODELS, **state})
 

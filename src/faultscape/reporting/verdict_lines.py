@@ -59,7 +59,8 @@ def verdict(
     said = _spoken(one, name)
     of_chosen = descriptive(said)
     best = tuple((of_chosen and shown_best(said)) or could_be_best(said))
-    decided = len(could_be_best(said)) == 1 and not of_chosen
+    # what changed since may be a model that is better
+    decided = len(could_be_best(said)) == 1 and not of_chosen and speaks not in (stale or {})
     head = _headline(one, said, best, decided=decided)
     lead = said.gaps[0] if said.gaps and not of_chosen else None
     metric = _metric(one)
@@ -118,6 +119,8 @@ def _headline(standings: Standings, said: ModelRanking, best: Sequence[str], *, 
         images = counted(standings.labels.get("used", 0), "labelled image")
         who = f"{_any_of(best, standings)} leads" if len(best) > 1 else f"{best[0]} leads"
         return f"On the {images} chosen for what the models predict, {who}"
+    if len(best) == 1:
+        return f"{best[0]} was best before the study changed"
     if len(best) == len(standings.models) > 2:
         return f"The labels do not decide between the {len(best)} models; {best[0]} is ahead"
     return f"The labels do not decide between {_all_of(best)}"
