@@ -5,6 +5,7 @@ here, unless a test lets it pass.
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -129,8 +130,11 @@ def test_what_is_ignored_is_said_moves_nothing_and_begins_the_quarter_of_a_secon
 
 
 def test_undo_is_taken_at_once_and_the_item_needs_a_moment_again(
-    still: Any, duels: Asked, serve: Callable[..., Serving], settling: int
+    still: Any, duels: Asked, serve: Callable[..., Serving], settling: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    seconds = itertools.count(time.time())  # the server's clock does not wait for the page's either
+    clock = SimpleNamespace(time=lambda: next(seconds), monotonic=time.monotonic)
+    monkeypatch.setattr("faultscape.stages.serve.campaign.time", clock)
     held = serve(duels)
     enter(still, held.url)
     look(still, 3000)
