@@ -25,12 +25,12 @@ from faultscape.corpus.photos import read_photo
 from faultscape.maps.winners import enlarged
 from faultscape.prediction.doubt_methods.beside_network import built
 from faultscape.prediction.inference import Inference
-from faultscape.stages.fit.open_model import open_model
-from faultscape.stages.image_truths import Judge, find_judged, with_labels
+from faultscape.reading.image_truths import Judge, find_judged, with_labels
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.stress_sets import read_stress
 from faultscape.uncertainty.methods.method import Fitted
+from faultscape.verbs.fit.open_model import open_model
 
 TRUTH, IMAGES, PIXELS = "labels", 2, 7  # every second image, every seventh pixel
 

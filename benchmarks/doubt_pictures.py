@@ -23,12 +23,12 @@ from PIL import Image, ImageDraw, ImageFont
 
 import faultscape as fs
 from faultscape.metrics.scores.histogram import SIZE, Histogram16, detection_from_histogram
+from faultscape.reading.image_truths import Judge, find_judged
 from faultscape.reporting.anomaly_frames import choose_frames, score_picture
-from faultscape.stages.image_truths import Judge, find_judged
-from faultscape.stages.reliability.answers import answers_of
 from faultscape.stressors.objects.drawn import drawn_cutouts
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import read_corpus
+from faultscape.verbs.reliability.answers import answers_of
 
 BLENDED = "fishyscapes-v2"
 WIDTH, MARGIN, CAPTION = 300, 8, 22

@@ -26,7 +26,7 @@ import cv2
 import numpy as np
 
 import faultscape as fs
-from faultscape.stages.demo import scene_classes
+from faultscape.verbs.demo.scenes import scene_classes
 
 CORES = os.cpu_count() or 1
 NETWORKS = Path(fs.__file__).parent / "prediction" / "networks"

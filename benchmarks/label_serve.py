@@ -218,8 +218,8 @@ def people(root: Path) -> list[tuple[str, str]]:
     """
     from fastapi import Request, Response
 
-    from faultscape.stages.serve.gate import Gate, server_key
     from faultscape.study.answers.annotators import Annotators
+    from faultscape.verbs.serve.gate import Gate, server_key
 
     gate, out = Gate(Annotators(root), server_key(root), open_=True), list[tuple[str, str]]()
     known = {one.name: one for one in gate.people.everybody()}

@@ -23,9 +23,9 @@ from faultscape.formats.label_maps import read_map
 from faultscape.maps import runs
 from faultscape.scenes import street
 from faultscape.selection import proposals
-from faultscape.stages.demo import scene_classes
 from faultscape.study.tables import label_maps as stored_maps
 from faultscape.verbs.demo import networks
+from faultscape.verbs.demo.scenes import scene_classes
 
 DATA = Path(os.environ.get("FAULTSCAPE_DATA") or Path(__file__).parents[2] / "shared" / "data")
 KEPT = Path(tempfile.gettempdir()) / "faultscape-label-efficiency"

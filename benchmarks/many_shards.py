@@ -22,10 +22,10 @@ import made_study
 from cost import Cost, measure_cost
 
 import faultscape as fs
-from faultscape.stages.agreement import agreement
 from faultscape.study.parts import read_manifest, write_manifest
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import pairs
+from faultscape.verbs.compare.agreement import agreement
 
 IMAGES, SIDE, MODELS = 2, 16, 3
 HEAD = (

@@ -34,15 +34,15 @@ from faultscape.metrics.pixel_facts import facts_of, facts_of_members
 from faultscape.metrics.scorers import SCORERS, missing, scorer_named
 from faultscape.metrics.scores.detection import detection
 from faultscape.prediction.keep import Keep, doubt_folder, doubts
+from faultscape.reading.image_truths import Judge, find_judged
+from faultscape.reading.stored_maps import StoredMaps
 from faultscape.scenes.street import CLASSES
-from faultscape.stages.demo import scene_classes
-from faultscape.stages.image_truths import Judge, find_judged
-from faultscape.stages.pixel_counts import Counting, PixelCounter
-from faultscape.stages.stored_maps import StoredMaps
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.stress_sets import read_stress
+from faultscape.verbs.demo.scenes import scene_classes
+from faultscape.verbs.predict.pixel_counts import Counting, PixelCounter
 
 DATA = Path(os.environ.get("FAULTSCAPE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 FOUR = ("msp", "entropy", "max-logit", "energy")

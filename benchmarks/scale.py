@@ -29,8 +29,8 @@ from cost import Cost, measure_cost
 
 import faultscape as fs
 from faultscape.maps import runs
-from faultscape.stages.collect.shards import grouped
 from faultscape.study.tables.corpus import Image
+from faultscape.verbs.collect.shards import grouped
 
 STAGES = ("collect", "predict", "again", "network", "compare", "select", "status")
 NETWORK = Path(fs.__file__).parent / "prediction" / "networks" / "mobile.onnx"

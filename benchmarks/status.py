@@ -20,7 +20,7 @@ import pyarrow as pa
 
 import faultscape as fs
 from faultscape.nouns import Slot, Slots
-from faultscape.stages.pairs import corpus_key, wanted
+from faultscape.reading.pairs import corpus_key, wanted
 from faultscape.study.parts import Part, put_part, read_manifest, write_manifest
 from faultscape.study.settings import read_settings, write_settings
 from faultscape.study.tables import label_maps, pairs, selections

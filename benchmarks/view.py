@@ -21,14 +21,14 @@ import numpy as np
 from faultscape.classes.class_lists import resolve
 from faultscape.comparison import sparse_counts
 from faultscape.maps import runs
-from faultscape.stages.pairs import wanted
-from faultscape.stages.view.library import Library
-from faultscape.stages.view.pages import router
+from faultscape.reading.pairs import wanted
 from faultscape.study.answers.tags import Tag, Tags
 from faultscape.study.parts import Part, write_manifest
 from faultscape.study.settings import ModelSettings, Settings, class_settings, write_settings
 from faultscape.study.tables import label_maps, pairs
 from faultscape.study.tables.corpus import Image, part_name, write_corpus
+from faultscape.verbs.view.library import Library
+from faultscape.verbs.view.pages import router
 from faultscape.web import server
 from faultscape.web.app import make_app
 

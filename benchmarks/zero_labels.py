@@ -28,11 +28,11 @@ import faultscape as fs
 from faultscape.metrics.robustness import image_miou
 from faultscape.ranking.agreement import spearman
 from faultscape.reporting.reliability.document import CORRUPTED, Card
-from faultscape.stages.demo import scene_classes
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import pixel_counts
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.verbs.demo import networks
+from faultscape.verbs.demo.scenes import scene_classes
 
 DATA = Path(os.environ.get("FAULTSCAPE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 BUDGETS, REPEATS, SCENES = (1, 2, 5, 10, 25, 50, 100), 300, 120

@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import faultscape as fs
-from faultscape.stages import graph
-from faultscape.stages.artefacts import measures, plan, report, standings
-from faultscape.stages.given_options import call_again
-from faultscape.stages.snapshot import Snapshot
+from faultscape.reading.snapshot import Snapshot
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import read_corpus, write_corpus
 from faultscape.study.tables.stress_sets import drop_sets, labels_folder
+from faultscape.verbs import graph
+from faultscape.verbs.given_options import call_again
+from faultscape.verbs.measure import artefact as measures
+from faultscape.verbs.plan import artefact as plan
+from faultscape.verbs.rank import artefact as standings
+from faultscape.verbs.report import artefact as report
 
 KINDS = ("standings", "plan", "measures", "report", "sets")  # in the order in which they are made
 

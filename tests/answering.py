@@ -70,13 +70,13 @@ def served(root: Path, names: tuple[str, ...] = (), take: Any = None, **options:
     """Serve a study's campaign until the end; ``take`` takes masks in, ``options`` are those of
     `ServeOptions`, without host and port.
     """
-    from faultscape.stages.rank.live import standings_now
-    from faultscape.stages.serve.campaign import Campaign
-    from faultscape.stages.serve.gate import Gate, server_key
-    from faultscape.stages.serve.options import ServeOptions
-    from faultscape.stages.serve.serve import app_of
     from faultscape.study.answers.annotators import Annotators
     from faultscape.study.answers.database import Database
+    from faultscape.verbs.rank.live import standings_now
+    from faultscape.verbs.serve.campaign import Campaign
+    from faultscape.verbs.serve.gate import Gate, server_key
+    from faultscape.verbs.serve.options import ServeOptions
+    from faultscape.verbs.serve.server import app_of
     from faultscape.web import server
 
     asked = ServeOptions(server.HOST, 0, **options)
@@ -197,6 +197,6 @@ def all_sent(page: Any) -> None:
 
 def rules(**options: Any) -> Any:
     """The rules of a campaign."""
-    from faultscape.stages.serve.options import CampaignRules
+    from faultscape.verbs.serve.options import CampaignRules
 
     return CampaignRules(**options)

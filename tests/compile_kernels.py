@@ -15,7 +15,7 @@ import numpy as np
 
 import faultscape as fs
 import made
-from faultscape.stages.given_options import group_options
+from faultscape.verbs.given_options import group_options
 
 
 def line(corpus: made.Corpus) -> None:

@@ -13,11 +13,11 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.maps import runs
-from faultscape.stages.stress.blends import objects
 from faultscape.stressors.objects.drawn import drawn_cutouts
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.study.tables.stress_sets import labels_folder
+from faultscape.verbs.stress.blends import objects
 
 SMALL = fs.Blending(smallest=20)
 

@@ -20,15 +20,15 @@ import numpy as np
 
 import faultscape as fs
 import made
-from faultscape.stages.label.exchange import import_masks
-from faultscape.stages.rank.live import standings_now
-from faultscape.stages.serve.campaign import Campaign
-from faultscape.stages.serve.gate import COOKIE, Gate, _cookie_of, server_key
-from faultscape.stages.serve.options import ServeOptions
-from faultscape.stages.serve.serve import app_of, routers_of
-from faultscape.stages.voices import EVERYBODY, Voices
+from faultscape.reading.voices import EVERYBODY, Voices
 from faultscape.study.answers.annotators import ANNOTATOR, Annotators
 from faultscape.study.answers.database import Database
+from faultscape.verbs.label.exchange import import_masks
+from faultscape.verbs.rank.live import standings_now
+from faultscape.verbs.serve.campaign import Campaign
+from faultscape.verbs.serve.gate import COOKIE, Gate, _cookie_of, server_key
+from faultscape.verbs.serve.options import ServeOptions
+from faultscape.verbs.serve.server import app_of, routers_of
 from faultscape.web.headers import App
 
 HERE = "http://127.0.0.1:8760"

@@ -10,10 +10,10 @@ import numpy as np
 
 import faultscape as fs
 import made
-from faultscape.stages.view.library import Library
-from faultscape.stages.view.pages import router
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.tags import Tag, Tags
+from faultscape.verbs.view.library import Library
+from faultscape.verbs.view.pages import router
 from faultscape.web.app import make_app
 
 DISCARDED, TAGGED = 3, (1, 4)  # places in the corpus

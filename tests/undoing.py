@@ -14,9 +14,9 @@ from typing import Any
 import faultscape as fs
 import made
 from faultscape.cli import main
-from faultscape.stages import graph
-from faultscape.stages.snapshot import Snapshot
+from faultscape.reading.snapshot import Snapshot
 from faultscape.study.tables import selections
+from faultscape.verbs import graph
 
 FEW = {"resamples": 20, "engine": "local"}
 

@@ -54,13 +54,13 @@ def at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     that ask for `settling`.
     """
     if "settling" not in request.fixturenames and importlib.util.find_spec("fastapi"):
-        monkeypatch.setattr("faultscape.stages.serve.pages.work.SETTLE", 0)
+        monkeypatch.setattr("faultscape.verbs.serve.pages.work.SETTLE", 0)
 
 
 @pytest.fixture
 def settling() -> int:
     """Milliseconds in which pages take no answer, as for people."""
-    from faultscape.stages.serve.pages.work import SETTLE
+    from faultscape.verbs.serve.pages.work import SETTLE
 
     return SETTLE
 

@@ -35,14 +35,14 @@ from answering import (
     rules,
     watch,
 )
-from faultscape.stages.asked_items import choice_items
-from faultscape.stages.choice_evidence import digests
-from faultscape.stages.serve.agenda import choice_id
+from faultscape.reading.asked_items import choice_items
+from faultscape.reading.choices import digests
 from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.secret import secret_of
 from faultscape.study.tables.selections import read_selection
+from faultscape.verbs.serve.agenda import choice_id
 
 WAYS = (
     "1",

@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faultscape.stages.serve.assignment import APART, HELD_FOR, MOST_HELD, Assignment, Handing
+from faultscape.verbs.serve.assignment import APART, HELD_FOR, MOST_HELD, Assignment, Handing
 
 
 class World:

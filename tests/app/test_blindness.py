@@ -18,14 +18,14 @@ import sqlalchemy as sa
 import faultscape as fs
 import made_entrance
 import made_served
-from faultscape.stages.serve.campaign import Campaign, Given
-from faultscape.stages.serve.options import CampaignRules, ServeOptions
 from faultscape.study.answers import database as databases
 from faultscape.study.answers import schema
 from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.choices import Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.secret import secret_of
+from faultscape.verbs.serve.campaign import Campaign, Given
+from faultscape.verbs.serve.options import CampaignRules, ServeOptions
 from faultscape.web.app import NotFoundError
 
 NOT_ASKED = "you were not asked about this item"

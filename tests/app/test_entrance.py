@@ -19,12 +19,12 @@ pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installe
 
 import made_entrance
 from faultscape.errors import StudyError
-from faultscape.stages.label.people import invite_person
-from faultscape.stages.serve import gate as gates
-from faultscape.stages.serve.gate import COOKIE, Limits, server_key
-from faultscape.stages.serve.serve import _way_in
 from faultscape.study.answers.annotators import ORGANISER, digest
 from faultscape.study.answers.database import Database
+from faultscape.verbs.label.people import invite_person
+from faultscape.verbs.serve import gate as gates
+from faultscape.verbs.serve.gate import COOKIE, Limits, server_key
+from faultscape.verbs.serve.server import _way_in
 from made_entrance import HERE, Entrance
 from refusals import refused, refused_line
 

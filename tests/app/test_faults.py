@@ -25,10 +25,6 @@ import made
 import made_served
 import postgres_server
 from faultscape.errors import OptionError, StudyError
-from faultscape.stages.serve import campaign as campaigns
-from faultscape.stages.serve.agenda import stamp_of
-from faultscape.stages.serve.campaign import Campaign
-from faultscape.stages.serve.options import CampaignRules, ServeOptions
 from faultscape.study.answers.annotators import Annotator, Annotators
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
@@ -36,6 +32,10 @@ from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.secret import secret_of
 from faultscape.study.folder import put
 from faultscape.study.settings import read_settings
+from faultscape.verbs.serve import campaign as campaigns
+from faultscape.verbs.serve.agenda import stamp_of
+from faultscape.verbs.serve.campaign import Campaign
+from faultscape.verbs.serve.options import CampaignRules, ServeOptions
 from faultscape.web.app import asset
 from made_served import Person, Served
 from refusals import refused, told

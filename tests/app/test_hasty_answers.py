@@ -20,10 +20,10 @@ pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installe
 import faultscape as fs
 import made_entrance
 from answering import Asked, Serving, all_sent, current, enter, rows, rules, wait_for_item
-from faultscape.stages.label.answer_lines import read_answers
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
+from faultscape.verbs.label.answer_lines import read_answers
 from made_entrance import Entrance
 
 TRAINING = "image,model,other,expected\n{},model-0,model-3,both bad\n"
@@ -134,7 +134,7 @@ def test_undo_is_taken_at_once_and_the_item_needs_a_moment_again(
 ) -> None:
     seconds = itertools.count(time.time())  # the server's clock does not wait for the page's either
     clock = SimpleNamespace(time=lambda: next(seconds), monotonic=time.monotonic)
-    monkeypatch.setattr("faultscape.stages.serve.campaign.time", clock)
+    monkeypatch.setattr("faultscape.verbs.serve.campaign.time", clock)
     held = serve(duels)
     enter(still, held.url)
     look(still, 3000)
@@ -208,7 +208,7 @@ def test_an_answer_in_less_time_than_a_person_needs_is_marked_by_its_page_or_the
 ) -> None:
     now = time.time()
     clock = SimpleNamespace(time=lambda: now, monotonic=time.monotonic)
-    monkeypatch.setattr("faultscape.stages.serve.campaign.time", clock)
+    monkeypatch.setattr("faultscape.verbs.serve.campaign.time", clock)
     ann = entrance.invited("ann")
     items = dict(zip((0.008, 0.499, 0.5, None), ann.items(4), strict=True))
     now += 60

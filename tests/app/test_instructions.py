@@ -17,13 +17,13 @@ pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installe
 
 import made_entrance
 from answering import Asked, Serving, all_sent, answer, current, enter, loaded, rows, watch
-from faultscape.stages.serve.campaign import Campaign
-from faultscape.stages.serve.options import ServeOptions
 from faultscape.study.answers import database as databases
 from faultscape.study.answers import schema
 from faultscape.study.answers.annotators import ORGANISER
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.instructions import LONGEST
+from faultscape.verbs.serve.campaign import Campaign
+from faultscape.verbs.serve.options import ServeOptions
 from made_entrance import HARM, Entrance
 
 TYPED = f"Look at people first.\r\n\r\n\tReflections\0 are no people.  {HARM}\r\n\r\n"

@@ -17,14 +17,14 @@ pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installe
 import made_entrance
 from answering import Asked, Serving, all_sent, enter
 from faultscape.labelling.tags import proposals
-from faultscape.stages.measured_tags import MeasuredTags
-from faultscape.stages.serve.pictures import read_map
 from faultscape.study.answers.annotators import ORGANISER, Annotators
 from faultscape.study.answers.checks import NOTHING, Checks
 from faultscape.study.answers.tags import Tags
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus
+from faultscape.verbs.serve.measured_tags import MeasuredTags
+from faultscape.verbs.serve.pictures import read_map
 from made_entrance import Entrance
 
 
@@ -205,7 +205,7 @@ def test_an_organiser_leaves_this_browser(browser: Any, duels: Asked, serve: Cal
 def test_results_follow_while_the_page_is_open(
     browser: Any, duels: Asked, serve: Callable[..., Serving], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faultscape.stages.serve.pages.results._SECONDS", 0.0)
+    monkeypatch.setattr("faultscape.verbs.serve.pages.results._SECONDS", 0.0)
     held, page = serve(duels), browser.new_page()
     enter(page, held.url)
     page.clock.install()

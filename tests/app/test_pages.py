@@ -217,8 +217,8 @@ def test_the_look_above_sees_what_is_wrong(page: Any, viewed: str) -> None:
 @pytest.fixture(scope="module")
 def viewed(duels: Asked, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The pages of `view` of a study with labels of some images."""
-    from faultscape.stages.view.library import Library
-    from faultscape.stages.view.pages import router
+    from faultscape.verbs.view.library import Library
+    from faultscape.verbs.view.pages import router
     from faultscape.web import server
     from faultscape.web.app import make_app
 

@@ -20,13 +20,13 @@ import faultscape as fs
 import made
 import made_entrance
 from faultscape.ranking.standings_json import to_json
-from faultscape.stages.asked_items import ChoiceItem, choice_items
-from faultscape.stages.evidence import current
-from faultscape.stages.serve.pages import results as results_page
-from faultscape.stages.serve.result_facts import results
-from faultscape.stages.voices import Voices
+from faultscape.reading.asked_items import ChoiceItem, choice_items
+from faultscape.reading.evidence import current
+from faultscape.reading.voices import Voices
 from faultscape.study.answers.annotators import ORGANISER
 from faultscape.study.answers.choices import Choice, Choices
+from faultscape.verbs.serve.pages import results as results_page
+from faultscape.verbs.serve.result_facts import results
 from made_entrance import Entrance, Person
 
 CAREFUL, LEFT = ("Ann <b>Lee</b>", "Ben", "Cyd"), "Dan"

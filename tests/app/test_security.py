@@ -20,11 +20,11 @@ import pytest
 pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
 
 import made_entrance
-from faultscape.stages.serve import gate
-from faultscape.stages.serve.gate import Limits
-from faultscape.stages.serve.options import CampaignRules
 from faultscape.study.answers.annotators import ORGANISER
 from faultscape.study.answers.choices import Choices
+from faultscape.verbs.serve import gate
+from faultscape.verbs.serve.gate import Limits
+from faultscape.verbs.serve.options import CampaignRules
 from faultscape.web.headers import HEADERS
 from made_entrance import HERE, IDS, MODELS, Entrance, Person, filled
 

@@ -16,10 +16,10 @@ import faultscape as fs
 import made_answers
 import made_entrance
 import made_served
-from faultscape.stages.serve.campaign import Campaign, Given
-from faultscape.stages.serve.options import CampaignRules, ServeOptions
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
+from faultscape.verbs.serve.campaign import Campaign, Given
+from faultscape.verbs.serve.options import CampaignRules, ServeOptions
 
 Open = Callable[..., Campaign]
 PEOPLE = [f"person-{k}" for k in range(9)]

@@ -29,16 +29,16 @@ from faultscape.formats import labelme
 from faultscape.formats.label_tools.tool_labels import DrawnImage
 from faultscape.labelling.catalogue import BundleFormat, find_format
 from faultscape.maps import runs
-from faultscape.stages.serve.campaign import Campaign
-from faultscape.stages.serve.gate import Gate
-from faultscape.stages.serve.pages import masks as mask_pages
-from faultscape.stages.serve.serve import app_of
 from faultscape.study.answers.annotators import ORGANISER
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import read_failures
+from faultscape.verbs.serve.campaign import Campaign
+from faultscape.verbs.serve.gate import Gate
+from faultscape.verbs.serve.pages import masks as mask_pages
+from faultscape.verbs.serve.server import app_of
 from made_entrance import IDS, Entrance, Person
 
 PLAIN = IDS[5:]  # the ids that no tool has trouble with

@@ -370,7 +370,7 @@ def test_nothing_is_called_outlined_where_nothing_is(
 def test_what_outlines_nothing_is_a_single_pixel(
     duels: Asked, classes: tuple[str, ...], size: tuple[int, int]
 ) -> None:
-    from faultscape.stages.serve.pictures import overlay
+    from faultscape.verbs.serve.pictures import overlay
 
     image = dataclasses.replace(read_corpus(duels.root)[0], width=8, height=6)
     known = Classes(("a", "b", "c"), (0, 1, 2), ((1, 1, 1), (2, 2, 2), (3, 3, 3)))

@@ -15,7 +15,7 @@ import faultscape as fs
 import made
 from faultscape.comparison.concordance import accuracies, concordances
 from faultscape.nouns import Pairs
-from faultscape.stages.pairs import read_block
+from faultscape.reading.pairs import read_block
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import read_corpus
 

@@ -18,9 +18,9 @@ from faultscape.corpus.named_ids import named_ids
 from faultscape.corpus.sources import HEADS
 from faultscape.errors import ClassesError, CorpusError, FaultscapeError, OptionError, StudyError
 from faultscape.prediction.sources import tables
-from faultscape.stages.given_options import group_options
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import read_corpus
+from faultscape.verbs.given_options import group_options
 from refusals import refused
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import made
 from faultscape.corpus import sources
-from faultscape.stages.collect import pictures
+from faultscape.verbs.collect import pictures
 
 NOTES = ".collecting.jsonl"
 

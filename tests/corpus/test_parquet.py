@@ -14,9 +14,9 @@ import loopback
 import made
 from faultscape.corpus import parquet_rows, photos, row_reader
 from faultscape.errors import CorpusError, ImageError
-from faultscape.stages.given_options import group_options
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import read_failures
+from faultscape.verbs.given_options import group_options
 from refusals import refused
 
 

@@ -14,8 +14,8 @@ import made
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import SelectionError
-from faultscape.stages import map_duels
 from faultscape.study.tables.selections import read_selection
+from faultscape.verbs.select import map_duels
 from refusals import refused
 
 

@@ -177,8 +177,9 @@ def test_a_cap_is_not_blamed_for_what_confidence_or_too_few_images_keep_from_pai
 def test_manifests_are_read_once_however_many_shards_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.stages import agreement, evidence, pairs
+    from faultscape.reading import evidence, pairs
     from faultscape.study.settings import read_settings
+    from faultscape.verbs.compare import agreement
 
     read, times = pairs.read_manifest, []
     corpus, counts = made.corpus(tmp_path / "corpus", images=8, models=3), []

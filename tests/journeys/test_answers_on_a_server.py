@@ -15,13 +15,13 @@ import faultscape as fs
 import made
 import made_served
 import postgres_server
-from faultscape.stages.choice_evidence import digests
-from faultscape.stages.view.library import Library
+from faultscape.reading.choices import digests
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import bind
 from faultscape.study.answers.tags import Tag, Tags
 from faultscape.study.settings import read_settings, write_settings
 from faultscape.study.tables.selections import read_selection
+from faultscape.verbs.view.library import Library
 from refusals import told
 
 
@@ -79,7 +79,7 @@ def test_all_that_people_said_goes_from_a_file_to_a_server_as_lines(
 def test_view_notices_what_people_say_on_a_server(
     two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faultscape.stages.view.library._SECONDS", 0.0)
+    monkeypatch.setattr("faultscape.verbs.view.library._SECONDS", 0.0)
     _, served = two
     library = Library(served)
     assert not library.changed()

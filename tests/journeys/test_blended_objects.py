@@ -14,8 +14,8 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.corpus.photos import read_photo
-from faultscape.stages.stress.blends.blended_labels import ANOMALIES
 from faultscape.study.tables.stress_sets import labels_folder
+from faultscape.verbs.stress.blends.blended_labels import ANOMALIES
 from made import states
 from made_blends import SMALL, blended, corpus_with_void, few_objects, maps_of, rows, squares, study_of
 from refusals import refused, refused_line

@@ -19,7 +19,7 @@ from faultscape.errors import RankingError
 from faultscape.labelling.answers import majority
 from faultscape.labelling.people.estimated_accuracy import COMMON, estimated_accuracy
 from faultscape.nouns import PairSlot
-from faultscape.stages.label_counts import questions as asked_questions
+from faultscape.reading.label_counts import questions as asked_questions
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
@@ -28,16 +28,16 @@ from faultscape.study.tables.corpus import read_corpus
 
 pytest.importorskip("fastapi")
 
+from faultscape.reading.asked_items import ChoiceItem, choice_items
+from faultscape.reading.evidence import current
+from faultscape.reading.voices import Voices
 from faultscape.reporting.template import template
-from faultscape.stages.asked_items import ChoiceItem, choice_items
-from faultscape.stages.evidence import current
-from faultscape.stages.rank.live import standings_now
-from faultscape.stages.serve.campaign import Campaign
-from faultscape.stages.serve.options import CampaignRules, ServeOptions
-from faultscape.stages.serve.people_facts import people_rows
-from faultscape.stages.serve.result_facts import ResultFacts, results
-from faultscape.stages.voices import Voices
 from faultscape.standings import FEW, Standings
+from faultscape.verbs.rank.live import standings_now
+from faultscape.verbs.serve.campaign import Campaign
+from faultscape.verbs.serve.options import CampaignRules, ServeOptions
+from faultscape.verbs.serve.people_facts import people_rows
+from faultscape.verbs.serve.result_facts import ResultFacts, results
 
 DUELS = "main"
 MODELS = ("model-0", "model-1", "model-2")
@@ -303,7 +303,7 @@ def test_an_order_is_settled_as_surely_as_an_interval_of_95_per_cent_says(study:
 def test_images_of_a_group_are_one_vote(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pair = most_asked(study)
     scene = {item.image: f"scene {k % 5}" for k, item in enumerate(pair)}
-    monkeypatch.setattr("faultscape.stages.snapshot.Snapshot.groups", scene)
+    monkeypatch.setattr("faultscape.reading.snapshot.Snapshot.groups", scene)
     for item in pair[:FEW]:
         choose(study, item, "first", "ann")
     forecasts = found(study).forecasts

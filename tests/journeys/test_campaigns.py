@@ -26,11 +26,11 @@ from refusals import refused
 
 pytest.importorskip("fastapi")
 
-from faultscape.stages.asked_items import ChoiceItem, QuestionItem
-from faultscape.stages.serve.campaign import Campaign, Given
-from faultscape.stages.serve.options import CampaignRules, ServeOptions
-from faultscape.stages.serve.people_facts import people_rows
-from faultscape.stages.serve.result_facts import results
+from faultscape.reading.asked_items import ChoiceItem, QuestionItem
+from faultscape.verbs.serve.campaign import Campaign, Given
+from faultscape.verbs.serve.options import CampaignRules, ServeOptions
+from faultscape.verbs.serve.people_facts import people_rows
+from faultscape.verbs.serve.result_facts import results
 
 KEYS = itertools.count()
 

@@ -16,7 +16,7 @@ import faultscape as fs
 import made
 from faultscape.errors import StudyError
 from faultscape.ranking.duel_standings import from_json
-from faultscape.stages.choice_evidence import digests
+from faultscape.reading.choices import digests
 from faultscape.standings import Standings
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.tags import Tag, Tags

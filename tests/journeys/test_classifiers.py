@@ -18,13 +18,13 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, SelectionError
+from faultscape.reading.answers import read_label_sets
 from faultscape.selection import classifier_duels
-from faultscape.stages.classifier_answers import read_label_sets
-from faultscape.stages.given_options import group_options
 from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import read_failures
 from faultscape.study.tables.selections import read_selection
+from faultscape.verbs.given_options import group_options
 from refusals import refused
 
 WORDS = ("cat", "dog", "hen", "cow", "owl")

@@ -14,7 +14,7 @@ import made
 from faultscape.cli import main
 from faultscape.corpus.photos import read_photo
 from faultscape.maps import runs
-from faultscape.stages.evidence import truths
+from faultscape.reading.evidence import truths
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import read_failures

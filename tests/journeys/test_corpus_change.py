@@ -16,9 +16,9 @@ import faultscape as fs
 import made
 from faultscape.errors import ModelError, StudyError
 from faultscape.prediction import catalogue
-from faultscape.stages.predict import shard
 from faultscape.study.parts import read_manifest
 from faultscape.study.tables.logs import read_failures
+from faultscape.verbs.predict import shard
 from networks_of_tests import colour_network
 from refusals import refused
 

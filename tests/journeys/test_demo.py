@@ -15,20 +15,20 @@ import pytest
 
 import faultscape as fs
 from faultscape.nouns import Pairs
+from faultscape.reading.pairs import read_block
 from faultscape.reporting.competition.standing_tables import CAVEAT
-from faultscape.stages.demo_result import ABOUT_CARD
-from faultscape.stages.pairs import read_block
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.verbs.demo import networks
+from faultscape.verbs.demo.result import ABOUT_CARD
 
 MODELS = ("dilated", "fcn", "mobile", "segformer", "unet")
 SCENES = 200
 FEW_IN_THE_CARD = """
 import runpy
 from faultscape.verbs import demo
-from faultscape.stages import demo as drawing
+from faultscape.verbs.demo import scenes as drawing
 demo.CARD_SCENES = 2  # of 24: the card has journeys of its own
 drawing.draw_stress = lambda *_: 0  # and so have its pictures
 runpy.run_module("faultscape", run_name="__main__")

@@ -14,8 +14,8 @@ import made_answers
 from faultscape.cli import main
 from faultscape.errors import OptionError, SelectionError
 from faultscape.selection import proposals
-from faultscape.stages.plan import facts
 from faultscape.study.settings import read_settings
+from faultscape.verbs.plan import facts
 from refusals import refused
 
 FAR = np.abs(np.subtract.outer(np.arange(5), np.arange(5))).astype(float)

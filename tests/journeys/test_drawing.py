@@ -19,10 +19,10 @@ from faultscape.maps.votes import vote_entropy
 from faultscape.nouns import Draw
 from faultscape.selection.draws import draw
 from faultscape.selection.weights import drawing_weights
-from faultscape.stages.given_options import group_options
-from faultscape.stages.select import draws
 from faultscape.study.tables.selections import read_selection
 from faultscape.ties import tie_order
+from faultscape.verbs.given_options import group_options
+from faultscape.verbs.select import draws
 from refusals import refused
 
 
@@ -124,7 +124,7 @@ def test_disputed_maps_are_drawn_in_proportion_to_what_models_differ(maps: tuple
     _, study = maps
     row = fs.select(study, selector="disputed", budget=1, as_="first").rows[0]
     from faultscape.comparison.concordance import concordances
-    from faultscape.stages.pairs import read_block
+    from faultscape.reading.pairs import read_block
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.corpus import read_corpus, shards
 

@@ -14,7 +14,7 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
-from faultscape.stages import evidence
+from faultscape.reading import evidence
 from made_page import Page
 from refusals import refused_line
 

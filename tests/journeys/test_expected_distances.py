@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from faultscape.comparison import fit_temperature
-from faultscape.stages.given_options import group_options
 from faultscape.study.tables.selections import read_selection
 from faultscape.verbs.collect import collect
+from faultscape.verbs.given_options import group_options
 from faultscape.verbs.label import import_
 from faultscape.verbs.predict import predict
 from faultscape.verbs.report import report

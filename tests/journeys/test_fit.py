@@ -42,8 +42,8 @@ def test_fit_brings_a_temperature_that_lowers_the_likelihood_and_changes_no_labe
 def test_fit_takes_labelled_pixels_of_known_classes_and_finds_the_same_again(
     trained: Trained, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.stages.fit import fit_temperature
     from faultscape.uncertainty.temperature import Temperature
+    from faultscape.verbs.fit import fit_temperature
 
     study, source = trained.study, trained.source
     fs.predict(study, {"net": source}, engine="local")
@@ -132,7 +132,7 @@ def test_the_card_says_which_models_have_a_temperature_and_whether_it_was_fitted
 def test_fit_takes_fewer_pixels_than_memory_holds_and_says_so(
     trained: Trained, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from faultscape.stages.fit import fit_temperature
+    from faultscape.verbs.fit import fit_temperature
 
     study, source = trained.study, trained.source
     fs.predict(study, {"few": source}, engine="local")

@@ -15,11 +15,11 @@ from safetensors.torch import load_file, save_file
 
 import faultscape as fs
 from faultscape.errors import ModelError, OptionError
-from faultscape.stages import graph
-from faultscape.stages.snapshot import Snapshot
+from faultscape.reading.snapshot import Snapshot
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 from faultscape.uncertainty.method_files import about_text, read_about
+from faultscape.verbs import graph
 from flipped_bits import flip
 from made_methods import METHODS, QUICK, fitted, kept
 from made_training import FEW, ONE, Trained, doubt_of
@@ -320,8 +320,8 @@ def test_a_withheld_pixel_counts_also_where_the_network_sees_the_image_smaller(t
 
 
 def test_the_preset_of_s4_keeps_all_and_trains_long() -> None:
-    from faultscape.stages.fit.options import FitOptions
     from faultscape.uncertainty.methods.catalogue import method_named
+    from faultscape.verbs.fit.options import FitOptions
 
     options = FitOptions("study", "flow", "net", preset="s4")
     assert options.keep_embeddings == 0

@@ -100,7 +100,7 @@ def test_names_of_fitted_methods_are_those_of_their_method(predicted: Trained) -
 def test_what_cannot_be_is_said_before_the_network_is_opened(
     predicted: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.stages.fit import fit_method
+    from faultscape.verbs.fit import fit_method
 
     def never(*_args, **_named) -> None:
         raise AssertionError
@@ -142,7 +142,7 @@ def test_a_score_that_is_no_number_is_a_failure_of_its_image(predicted: Trained)
 def test_more_embeddings_than_memory_holds_are_refused_after_the_first_image(
     predicted: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.stages.fit import samples
+    from faultscape.verbs.fit import samples
 
     # of eight images of 24 x 32 cells of 16 numbers
     monkeypatch.setattr(samples, "_MOST_BYTES", 8 * 24 * 32 * 16 * 4 - 1)

@@ -10,7 +10,7 @@ from PIL import Image
 
 import faultscape as fs
 from faultscape.errors import MetricError, ModelError, OptionError, StudyError
-from faultscape.stages.image_truths import Judge, find_judged
+from faultscape.reading.image_truths import Judge, find_judged
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import outputs
 from faultscape.study.tables.corpus import read_corpus
@@ -248,7 +248,7 @@ def test_a_candidate_whose_score_is_no_number_is_left_out_by_its_name(
 def test_joined_layers_are_searched_as_they_are_joined(
     predicted: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.stages.fit.layer_search import AnomalousImages
+    from faultscape.verbs.fit.layer_search import AnomalousImages
 
     blended = fs.stress.blend(
         predicted.study, preset="fishyscapes-v2", set_="val", blending=fs.Blending(smallest=8), engine="local"

@@ -15,9 +15,9 @@ from PIL import Image
 
 import faultscape as fs
 from faultscape.errors import ModelError, OptionError
-from faultscape.stages.graph import nodes
-from faultscape.stages.snapshot import Snapshot
+from faultscape.reading.snapshot import Snapshot
 from faultscape.study.settings import read_settings
+from faultscape.verbs.graph import nodes
 from flipped_bits import flip
 from made_methods import fitted, kept
 from made_training import FEW, Trained, doubt_of, image_of
@@ -27,7 +27,7 @@ from refusals import refused, told
 def test_the_same_line_again_fits_nothing(
     predicted: Trained, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from faultscape.stages.fit import fit_method
+    from faultscape.verbs.fit import fit_method
 
     sweep = {"sweep": "k=1,2", "data": fs.FitData(images=5, keep_embeddings=200)}
     study = predicted.study

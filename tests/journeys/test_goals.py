@@ -18,12 +18,12 @@ from faultscape.cli import main
 from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import Draw
 from faultscape.ranking import catalogue as rankings_catalogue
+from faultscape.reading.pairs import read_block
 from faultscape.selection import catalogue, information, proposals
-from faultscape.stages.given_options import group_options
-from faultscape.stages.pairs import read_block
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import pool, read_corpus
 from faultscape.study.tables.selections import read_selection
+from faultscape.verbs.given_options import group_options
 from refusals import refused
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks" / "choice.md"

@@ -16,15 +16,15 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import LabellingError
-from faultscape.stages import graph
-from faultscape.stages.artefacts.measures import MEASURES
-from faultscape.stages.artefacts.plan import PLAN
-from faultscape.stages.artefacts.report import REPORT, read_note
-from faultscape.stages.artefacts.selection import SELECTION
-from faultscape.stages.artefacts.standings import STANDINGS
-from faultscape.stages.given_options import options_of
-from faultscape.stages.snapshot import Snapshot
+from faultscape.reading.snapshot import Snapshot
 from faultscape.study.tables.selections import read_selection
+from faultscape.verbs import graph
+from faultscape.verbs.given_options import options_of
+from faultscape.verbs.measure.artefact import MEASURES
+from faultscape.verbs.plan.artefact import PLAN
+from faultscape.verbs.rank.artefact import STANDINGS
+from faultscape.verbs.report.artefact import REPORT, read_note
+from faultscape.verbs.select.artefact import SELECTION
 from refusals import refused
 
 FEW = {"resamples": 20, "engine": "local"}

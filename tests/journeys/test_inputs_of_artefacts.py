@@ -20,9 +20,9 @@ import made
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import ClassesError
-from faultscape.stages.given_options import group_options
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.selections import read_selection
+from faultscape.verbs.given_options import group_options
 from refusals import refused
 
 FEW: dict[str, Any] = {"resamples": 20, "engine": "local"}
@@ -177,8 +177,8 @@ def test_measures_and_plans_are_made_again_against_the_truth_that_they_were_made
 
 
 def _nodes(study: str) -> Any:
-    from faultscape.stages import graph
-    from faultscape.stages.snapshot import Snapshot
+    from faultscape.reading.snapshot import Snapshot
+    from faultscape.verbs import graph
 
     return graph.nodes(Snapshot(Path(study), study))
 

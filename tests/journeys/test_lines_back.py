@@ -14,9 +14,9 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.cli import main
-from faultscape.stages.reliability.counts import line_that_counts
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
+from faultscape.verbs.reliability.counts import line_that_counts
 from made_training import Trained
 from networks_of_tests import colour_network
 
@@ -88,7 +88,7 @@ def test_a_temperature_of_the_former_source_is_told_with_its_options(
 def test_a_line_that_finishes_a_change_has_the_options_of_what_it_predicts(
     corpus: made.Corpus, study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.stages.predict import changed_models
+    from faultscape.verbs.predict import changed_models
 
     fs.predict(study, {"a": corpus.models["model-0"]}, engine="local")
     net = colour_network(tmp_path / "net.onnx", WEIGHTS)

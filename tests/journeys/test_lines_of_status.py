@@ -16,9 +16,9 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
-from faultscape.stages import graph
-from faultscape.stages.snapshot import Snapshot
+from faultscape.reading.snapshot import Snapshot
 from faultscape.study.tables import selections
+from faultscape.verbs import graph
 from refusals import refused_text
 from undoing import FEW, chosen, follow, states
 

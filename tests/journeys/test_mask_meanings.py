@@ -18,9 +18,9 @@ import made
 from faultscape import errors
 from faultscape.classes.built_in import CITYSCAPES_LABEL_IDS
 from faultscape.cli import main
-from faultscape.stages.label.exchange import import_masks
-from faultscape.stages.unusual_truth import only_predicted
+from faultscape.reading.unusual_truth import only_predicted
 from faultscape.study.settings import read_settings
+from faultscape.verbs.label.exchange import import_masks
 from refusals import refused_line
 
 FRAMES = 6
@@ -207,7 +207,7 @@ def test_a_person_who_sends_masks_is_told_what_255_is_and_not_asked(
     study = masks / "study"
     fs.collect(str(study), str(masks / "images"), classes=str(masks / "void.json"))
     with monkeypatch.context() as changed:
-        changed.setattr("faultscape.stages.label.masks.unusual", never)
+        changed.setattr("faultscape.verbs.label.masks.unusual", never)
         assert import_masks(study, masks / "truth", "labels-ann", "sent by ann").new == FRAMES
     assert "note: 255 is read as void, as in the class list" in capsys.readouterr().out
     other = masks / "other"

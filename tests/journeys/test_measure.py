@@ -410,7 +410,7 @@ def test_python_and_the_command_line_write_the_same(
 def test_one_more_model_is_measured_alone(
     corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.stages.measure import shard
+    from faultscape.verbs.measure import shard
 
     seen: list[tuple[str, ...]] = []
     whole = shard.measure_shard
@@ -466,7 +466,7 @@ def test_one_more_model_is_measured_alone(
 def test_a_killed_line_goes_on_where_it_was(
     corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.stages.measure import shard
+    from faultscape.verbs.measure import shard
 
     whole = shard.measure_shard
 

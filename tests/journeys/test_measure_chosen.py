@@ -11,7 +11,7 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.errors import StudyError
-from faultscape.stages.measure import lists, sets
+from faultscape.verbs.measure import lists, sets
 from refusals import refused
 
 

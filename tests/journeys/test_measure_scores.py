@@ -160,7 +160,7 @@ def test_every_form_of_scores_is_read(scene: Any, form: str) -> None:
 
 
 def test_what_was_measured_is_not_measured_again(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from faultscape.stages.measure.scores import model_scores as scoring
+    from faultscape.verbs.measure.scores import model_scores as scoring
 
     root = scene[0]
     first = run(root, "--engine", "local")

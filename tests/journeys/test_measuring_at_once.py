@@ -15,8 +15,8 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.errors import StudyError
-from faultscape.stages.predict import shard as predict_shard
 from faultscape.study.tables import outputs
+from faultscape.verbs.predict import shard as predict_shard
 from networks_of_tests import colour_network
 from refusals import refused
 
@@ -124,8 +124,8 @@ def test_a_killed_run_keeps_the_statistics_of_all_shards_that_count(
         return rows
 
     with monkeypatch.context() as patch:
-        patch.setattr("faultscape.stages.fill.PAUSE", 0)
-        patch.setattr("faultscape.stages.fill.SHARE", 0)
+        patch.setattr("faultscape.reading.fill.PAUSE", 0)
+        patch.setattr("faultscape.reading.fill.SHARE", 0)
         patch.setattr(predict_shard, "enter", killed)
         with pytest.raises(KeyboardInterrupt):
             fs.predict(str(root), {"net": net}, measure=True, engine="local")
@@ -151,8 +151,8 @@ def test_results_wait_on_the_disk_until_they_count(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("faultscape.stages.fill.PAUSE", 0)
-        patch.setattr("faultscape.stages.fill.SHARE", 0)
+        patch.setattr("faultscape.reading.fill.PAUSE", 0)
+        patch.setattr("faultscape.reading.fill.SHARE", 0)
         patch.setattr(predict_shard, "enter", killed)
         with pytest.raises(KeyboardInterrupt):
             fs.predict(str(root), {"net": net}, measure=True, engine="local")

@@ -19,9 +19,9 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.metrics.overlaps.recall_by_size import object_size_counts, recall_of_quarter
-from faultscape.stages import graph
-from faultscape.stages.artefacts.measures import MEASURES
-from faultscape.stages.snapshot import Snapshot
+from faultscape.reading.snapshot import Snapshot
+from faultscape.verbs import graph
+from faultscape.verbs.measure.artefact import MEASURES
 from refusals import refused_line
 
 CENTRELINES = {"cldice", "topology_precision", "topology_sensitivity"}

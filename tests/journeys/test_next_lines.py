@@ -6,10 +6,10 @@ import shlex
 
 import pytest
 
-from faultscape.stages.fit.result import FittedMethod, FittedMethods, FittedTemperature
-from faultscape.stages.stress.result import HeldOut, Stressed
-from faultscape.stages.train.result import Swept, Trained
 from faultscape.terminal_lines import WIDTH
+from faultscape.verbs.fit.result import FittedMethod, FittedMethods, FittedTemperature
+from faultscape.verbs.stress.result import HeldOut, Stressed
+from faultscape.verbs.train.result import Swept, Trained
 
 STUDY, MODEL, SOURCE = "my study", "net", "my nets/net.onnx"
 TRAINED = Trained(STUDY, MODEL, "my study/models/net", "small", "softmax", ("road",), (), 8, 2, 0.5)

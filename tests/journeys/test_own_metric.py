@@ -18,9 +18,9 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import MetricError
-from faultscape.stages import graph
-from faultscape.stages.artefacts.measures import MEASURES
-from faultscape.stages.snapshot import Snapshot
+from faultscape.reading.snapshot import Snapshot
+from faultscape.verbs import graph
+from faultscape.verbs.measure.artefact import MEASURES
 from refusals import refused, refused_line
 
 OWN = """

@@ -20,10 +20,9 @@ from faultscape.cli import main
 from faultscape.errors import FaultscapeError
 from faultscape.ranking.catalogue import SELECTION
 from faultscape.selection.catalogue import GOALS
-from faultscape.stages.plan import document, words
-from faultscape.stages.plan.advice import Drawn, advice, further, rounded
 from faultscape.standings import is_open
-from faultscape.verbs.plan import LabelPlan
+from faultscape.verbs.plan import LabelPlan, document, words
+from faultscape.verbs.plan.advice import Drawn, advice, further, rounded
 from refusals import refused
 
 

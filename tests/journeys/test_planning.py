@@ -15,10 +15,10 @@ import made
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError
 from faultscape.ranking.planning import label_needs, label_variances
-from faultscape.stages.evidence import scores
-from faultscape.stages.plan import facts
+from faultscape.reading.evidence import scores
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.selections import read_selection
+from faultscape.verbs.plan import facts
 from refusals import refused
 
 CLASSES = ["ant", "bee", "cat", "dog"]

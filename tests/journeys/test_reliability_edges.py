@@ -17,8 +17,8 @@ from faultscape.metrics.intervals.evidence import Ratios
 from faultscape.metrics.intervals.slopes import Linear
 from faultscape.metrics.robustness import corruption_error
 from faultscape.reporting.reliability.document import CORRUPTED, Card, find_cell
-from faultscape.stages.reliability import judge_study
 from faultscape.study.tables.corpus import read_corpus
+from faultscape.verbs.reliability import judge_study
 from networks_of_tests import colour_network
 from refusals import refused
 

@@ -17,7 +17,7 @@ import faultscape as fs
 import made
 from faultscape.errors import OptionError
 from faultscape.metrics.scores.detection import detection
-from faultscape.stages.reliability import answers, pictures
+from faultscape.verbs.reliability import answers, pictures
 from made_document import Page
 from networks_of_tests import colour_network
 from refusals import refused

@@ -18,8 +18,8 @@ import made_answers
 from faultscape.cli import main
 from faultscape.errors import StudyError
 from faultscape.labelling.answers import majority
-from faultscape.stages.collect import settings
 from faultscape.study.answers.labels import Answers
+from faultscape.verbs.collect import settings
 from made_answers import NAMES
 from refusals import refused
 from undoing import states

@@ -14,8 +14,8 @@ import faultscape as fs
 import made
 from faultscape.comparison.concordance import concordances
 from faultscape.errors import SelectionError
-from faultscape.stages.given_options import group_options
 from faultscape.study.tables.selections import read_selection
+from faultscape.verbs.given_options import group_options
 from refusals import refused
 
 

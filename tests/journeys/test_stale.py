@@ -72,7 +72,7 @@ def test_rank_and_report_are_stale_once_predictions_change(corpus: made.Corpus, 
 def test_a_kill_before_the_stamp_is_written_never_leaves_another_sources_maps(
     corpus: made.Corpus, study: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.stages.predict import shard
+    from faultscape.verbs.predict import shard
 
     fs.predict(study, {"m": corpus.models["model-0"]}, engine="local")
     before = made.bytes_under(Path(study), "predictions")
@@ -98,7 +98,7 @@ def test_a_kill_before_the_stamp_is_written_never_leaves_another_sources_maps(
 def test_a_takeover_that_was_killed_is_no_model_of_both(
     corpus: made.Corpus, study: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.stages.predict import shard
+    from faultscape.verbs.predict import shard
 
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")

@@ -10,8 +10,8 @@ import faultscape as fs
 import loopback
 import made
 from faultscape.errors import CorpusError, LabellingError, ModelError, StudyError
-from faultscape.stages.given_options import group_options
 from faultscape.study.parts import read_manifest
+from faultscape.verbs.given_options import group_options
 from refusals import refused
 
 ROOMS = ("predictions", "truth", "pairs", "measures/statistics")

@@ -17,10 +17,10 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.corpus.photos import read_parent, read_photo
-from faultscape.stages import graph
-from faultscape.stages.artefacts.sets import SETS
-from faultscape.stages.snapshot import Snapshot
-from faultscape.stages.stress.blends.blended_labels import ANOMALIES
+from faultscape.reading.snapshot import Snapshot
+from faultscape.verbs import graph
+from faultscape.verbs.stress.artefact import SETS
+from faultscape.verbs.stress.blends.blended_labels import ANOMALIES
 from made import states
 from made_blends import SMALL, blended, corpus_with_void, few_objects, maps_of, rows, squares, study_of
 from refusals import refused, refused_line
@@ -325,7 +325,7 @@ def test_a_study_that_was_moved_reads_its_objects_where_it_lies(study: str, tmp_
 def test_a_line_that_was_killed_before_its_labels_were_made_is_not_called_done(
     study: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.stages.stress import blend as stage
+    from faultscape.verbs.stress import blend_set as stage
 
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

@@ -13,10 +13,10 @@ import faultscape as fs
 import lying_depth
 import made
 from faultscape.cli import main
-from faultscape.stages.graph import nodes
-from faultscape.stages.snapshot import Snapshot
+from faultscape.reading.snapshot import Snapshot
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.stress_sets import read_stress
+from faultscape.verbs.graph import nodes
 from made import states
 from made_blends import squares
 from refusals import refused, refused_line

@@ -15,13 +15,13 @@ import made
 from faultscape.corpus.photos import read_photo
 from faultscape.corpus.stress.recipes import recipe_of
 from faultscape.maps import class_answers, runs
-from faultscape.stages.stress.pixels import write_png
 from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus, stress_shards
 from faultscape.study.tables.logs import read_failures
 from faultscape.study.tables.selections import read_selection
 from faultscape.study.tables.stress_sets import labels_folder
+from faultscape.verbs.stress.pixels import write_png
 from made import states
 from refusals import refused
 
@@ -116,7 +116,7 @@ def test_a_folder_called_as_a_corruption_or_a_class_is_no_part_of_a_line(
 def test_a_set_that_was_not_finished_is_neither_measured_nor_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.stages.stress import corrupt
+    from faultscape.verbs.stress import corruption_set as corrupt
 
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -177,7 +177,7 @@ def test_numbers_of_a_set_that_is_outdated_say_so(tmp_path: Path, capsys: pytest
 def test_sets_and_images_that_are_made_of_each_other_are_no_endless_work(tmp_path: Path) -> None:
     from dataclasses import replace
 
-    from faultscape.stages.made_sets import follow, labels_of_set
+    from faultscape.reading.made_sets import follow, labels_of_set
 
     study = study_of(tmp_path, "a", "b")
     contrast(study)

@@ -12,10 +12,10 @@ import pytest
 
 import faultscape as fs
 from faultscape.errors import ModelError, OptionError
-from faultscape.stages.graph import nodes
-from faultscape.stages.snapshot import Snapshot
+from faultscape.reading.snapshot import Snapshot
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus
+from faultscape.verbs.graph import nodes
 from made_training import FEW, FEW_WORDS, NAMES, NETWORK, ONE, VOID, Trained, doubt_of, image_of
 from refusals import refused, told
 
@@ -277,7 +277,7 @@ def test_a_network_that_starts_from_one_with_a_void_class_has_channels_of_its_ow
 def test_the_covariance_is_of_training_images_and_of_what_is_learnt_on_them(
     trained: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.stages.train import train_network
+    from faultscape.verbs.train import train_network
 
     held: list[tuple[tuple[int, ...], np.ndarray]] = []
 
@@ -339,10 +339,10 @@ def test_a_network_learns_from_several_sets(trained: Trained) -> None:
 
 
 def test_weights_of_classes_are_by_median_frequency(trained: Trained) -> None:
-    from faultscape.stages.train.examples import class_weights, find_examples
-    from faultscape.stages.withheld import find_withheld
+    from faultscape.reading.withheld import find_withheld
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.stress_sets import read_stress
+    from faultscape.verbs.train.examples import class_weights, find_examples
 
     root = Path(trained.study)
     settings = read_settings(root)

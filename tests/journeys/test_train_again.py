@@ -78,8 +78,8 @@ def test_a_backbone_whose_code_changed_is_trained_anew(trained: Trained) -> None
 
 
 def state_of(study: str, name: str) -> tuple[str, tuple[str, ...], str]:
-    from faultscape.stages import graph
-    from faultscape.stages.snapshot import Snapshot
+    from faultscape.reading.snapshot import Snapshot
+    from faultscape.verbs import graph
 
     (node,) = (
         node
@@ -128,7 +128,7 @@ def test_status_says_when_a_network_was_trained_on_something_else_and_how_to_go_
                 raise KeyboardInterrupt
             yield step
 
-    monkeypatch.setattr("faultscape.stages.train.train_network.train", killed)
+    monkeypatch.setattr("faultscape.verbs.train.train_network.train", killed)
     with pytest.raises(KeyboardInterrupt):
         fs.train(study, "new", backbone=own, schedules=FEW)
     state, _, line = state_of(study, "new")
@@ -139,7 +139,7 @@ def test_status_says_when_a_network_was_trained_on_something_else_and_how_to_go_
 def test_a_killed_run_has_its_own_log_and_the_network_keeps_its_own(
     trained: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.stages.train import train_network
+    from faultscape.verbs.train import train_network
 
     study, own = trained.study, trained.own
     made = fs.train(study, "one", backbone=own, schedules=ONE)

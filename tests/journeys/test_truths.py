@@ -16,10 +16,11 @@ import made
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import ModelError, StudyError
-from faultscape.stages import evidence, graph
-from faultscape.stages.snapshot import Snapshot
+from faultscape.reading import evidence
+from faultscape.reading.snapshot import Snapshot
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_corpus
+from faultscape.verbs import graph
 from refusals import refused, refused_line
 
 

@@ -13,8 +13,8 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import CorpusError, OptionError
-from faultscape.stages.evidence import accuracies
-from faultscape.stages.snapshot import Snapshot
+from faultscape.reading.evidence import accuracies
+from faultscape.reading.snapshot import Snapshot
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_corpus

@@ -13,13 +13,13 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.errors import LabellingError, OptionError, StudyError
-from faultscape.stages.report import write
-from faultscape.stages.snapshot import Snapshot
+from faultscape.reading.snapshot import Snapshot
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import read_ids
+from faultscape.verbs.report import write
 from refusals import refused
 from undoing import bytes_of, chosen, digest, finished
 
@@ -92,7 +92,7 @@ def test_what_is_not_tried_out_is_read_off_the_graph(
     finished(study, corpus)
     before, settings = digest(study), read_settings(Path(study))
     monkeypatch.setattr(
-        "faultscape.stages.label.removal.read_settings",
+        "faultscape.verbs.label.removal.read_settings",
         lambda _: settings.model_copy(update={"store": "s3://bucket/study"}),
     )
     # labels in a store are never written for a dry run

@@ -18,11 +18,11 @@ import made
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError, ModelError, OptionError, SelectionError, counted
-from faultscape.stages.artefacts import selection as selection_artefact
-from faultscape.stages.change_result import Changed
-from faultscape.stages.snapshot import Snapshot
+from faultscape.reading.snapshot import Snapshot
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_corpus
+from faultscape.verbs.select import artefact as selection_artefact
+from faultscape.verbs.status.change_result import Changed
 from refusals import refused, refused_line, refused_text
 from undoing import FEW, bytes_of, chosen, finished, follow, kept, states, tried_first
 

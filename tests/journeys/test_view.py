@@ -23,13 +23,13 @@ import faultscape as fs
 import made
 import made_answers
 import made_view
-from faultscape.stages.view.library import Library
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.schema import TRAINING
 from faultscape.study.answers.tags import Tag, Tags
 from faultscape.study.tables.corpus import read_corpus
+from faultscape.verbs.view.library import Library
 from refusals import refused_line
 
 pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
@@ -546,7 +546,7 @@ def test_a_study_that_changed_is_said_to_and_is_read_again_when_asked(
     root = made.collected(corpus, tmp_path / "study", 8)
     library = Library(root)
     pages = made_view.client(root, library)
-    monkeypatch.setattr("faultscape.stages.view.library._SECONDS", 0.0)
+    monkeypatch.setattr("faultscape.verbs.view.library._SECONDS", 0.0)
     assert "The study changed" not in pages.get("/").text
     Answers(root).discard([(corpus.ids[2], "blurred")], "test")
     assert "The study changed since it was read" in pages.get("/").text
@@ -569,7 +569,7 @@ def test_what_people_say_to_a_server_that_still_runs_is_noticed(
     """
     corpus = made.corpus(tmp_path / "corpus", images=4, models=1)
     root = made.collected(corpus, tmp_path / "study", 8)
-    monkeypatch.setattr("faultscape.stages.view.library._SECONDS", 0.0)
+    monkeypatch.setattr("faultscape.verbs.view.library._SECONDS", 0.0)
     with closing(Database(root, stay_open=True)) as served:
         Answers(root, served).discard([(corpus.ids[0], "blurred")], "test")
         library = Library(root)
@@ -702,7 +702,7 @@ def test_a_defect_is_one_line_in_the_terminal_and_no_traceback(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("by 0")
 
-    monkeypatch.setattr("faultscape.stages.view.facts.agreements", broken)
+    monkeypatch.setattr("faultscape.verbs.view.facts.agreements", broken)
     answer = pages.get("/image/4")
     assert answer.status_code == 500
     assert "this is a bug in Faultscape" in answer.text

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from faultscape.labelling.catalogue import FORMATS, BundleFormat, PairFormat, TaskFormat, find_format
-from faultscape.stages.label.crowd.result import Consensus, SessionsExported
-from faultscape.stages.label.mask_export import steps_of
-from faultscape.stages.label.result import Asked, Exported, returned_to, steps_text
 from faultscape.terminal_lines import wrapped
+from faultscape.verbs.label.crowd.result import Consensus, SessionsExported
+from faultscape.verbs.label.mask_export import steps_of
+from faultscape.verbs.label.result import Asked, Exported, returned_to, steps_text
 
 THEN = "faultscape label import a-study-with-a-rather-long-name to-label --truth second-annotator"
 

@@ -17,10 +17,10 @@ from faultscape.errors import CorpusError, LabellingError, OptionError
 from faultscape.formats.label_tools.named_ids import id_of
 from faultscape.maps import runs
 from faultscape.nouns import Classes
-from faultscape.stages.label import tool_files
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.logs import read_failures
 from faultscape.study.tables.selections import read_selection
+from faultscape.verbs.label import tool_files
 from refusals import refused, refused_line
 
 
@@ -56,7 +56,7 @@ def test_a_kill_between_a_part_and_its_manifest_loses_no_label(
     more = masks(corpus, tmp_path / "more", 3, 4)
     with monkeypatch.context() as patch:
         patch.setattr(
-            "faultscape.stages.label.masks.write_manifest",
+            "faultscape.verbs.label.masks.write_manifest",
             lambda *_: (_ for _ in ()).throw(KeyboardInterrupt),
         )
         with pytest.raises(KeyboardInterrupt):

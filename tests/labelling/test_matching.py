@@ -21,10 +21,10 @@ from faultscape.formats import labelme
 from faultscape.formats.label_tools.tool_labels import DrawnImage
 from faultscape.labelling.catalogue import BundleFormat, find_format
 from faultscape.maps import runs
-from faultscape.stages.label.exchange import import_masks
-from faultscape.stages.serve.pages.masks import _source
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
+from faultscape.verbs.label.exchange import import_masks
+from faultscape.verbs.serve.pages.masks import _source
 from refusals import refused
 
 HEIGHT, WIDTH = 6, 8

@@ -15,7 +15,7 @@ from scipy.stats import spearmanr
 
 from faultscape.labelling.people.pair_choice import pair_priorities, score_posterior
 from faultscape.labelling.people.pair_order import FEWEST_MODELS, PairOrder
-from faultscape.stages.serve.assignment import Assignment
+from faultscape.verbs.serve.assignment import Assignment
 
 MODELS = [f"m{k}" for k in range(8)]
 ITEMS = {f"{a}-{b}-{k}": (a, b) for a, b in combinations(MODELS, 2) for k in range(3)}

@@ -14,12 +14,13 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.stages import agreement, agreement_sample, pairs
-from faultscape.stages.count import _jobs, shard
-from faultscape.stages.pairs import wanted
-from faultscape.stages.worker_calls import to_json
+from faultscape.reading import pairs
+from faultscape.reading.pairs import wanted
+from faultscape.reading.worker_calls import to_json
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import corpus as study_corpus
+from faultscape.verbs.compare import agreement, agreement_sample
+from faultscape.verbs.compare.count import _jobs, shard
 
 SHARD, SHARDS, MODELS = 3, 10, 3
 NETWORK = Path(fs.__file__).parent / "prediction" / "networks" / "mobile.onnx"

@@ -24,9 +24,9 @@ from faultscape.labelling.catalogue import FORMATS
 from faultscape.metrics.catalogue import CONCORDANCES
 from faultscape.metrics.definitions import PRESETS, Definitions, define
 from faultscape.selection.catalogue import GOALS, NAMES
-from faultscape.stages.stress.options import PRESETS as BLEND_PRESETS
 from faultscape.stressors.catalogue import PRESETS as CORRUPTION_PRESETS
 from faultscape.stressors.holdout import HOLDOUT_PRESETS
+from faultscape.verbs.stress.options import PRESETS as BLEND_PRESETS
 from refusals import refused
 
 TYPES = {name: get_args(kind) for name, kind in vars(choices).items() if get_origin(kind) is Literal}

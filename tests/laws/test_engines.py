@@ -330,7 +330,7 @@ def test_a_users_mistake_in_a_worker_is_the_same_mistake_here(tmp_path: Path) ->
         for n in range(2)
     ]
     with refused(StudyError, "is not a study"):
-        list(engine.run("faultscape.stages.count:shard", calls, engine="processes", workers=2))
+        list(engine.run("faultscape.verbs.compare.count:shard", calls, engine="processes", workers=2))
 
 
 def test_images_of_a_batch_never_cross_a_shard(expected: dict[str, bytes]) -> None:

@@ -368,7 +368,7 @@ def test_processes_and_killed_workers_write_the_same_bytes(
     line.end(line.start(tmp_path / "study", "processes", FATAL=str(marks)))
     killed = sorted(mark.name.removeprefix("faultscape.") for mark in marks.iterdir())
     assert [name for name in killed if "predict" in name] == [
-        f"stages.predict.shard-{place}" for place in (18, 6)
+        f"verbs.predict.shard-{place}" for place in (18, 6)
     ]
     assert len(killed) == 2 + 3  # compare, select and measure have a call for each of 12 shards
     assert made.bytes_under(tmp_path / "study", *COVERED) == expected

@@ -100,8 +100,8 @@ def test_an_image_that_kills_is_a_failure_of_measure_and_an_error_of_compare(
 def test_candidates_of_shards_merged_in_any_order_are_the_slots_of_one_pass(
     keep: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from faultscape.reading.pairs import read_block
     from faultscape.selection import duel
-    from faultscape.stages.pairs import read_block
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.corpus import read_corpus, shards
     from faultscape.study.tables.pool import read_pool

@@ -12,11 +12,11 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.stages import fill
-from faultscape.stages.label import mask_files, masks
-from faultscape.stages.measure import measure
+from faultscape.reading import fill
 from faultscape.study import parts
 from faultscape.study.tables import label_maps
+from faultscape.verbs.label import mask_files, masks
+from faultscape.verbs.measure import work as measure
 
 SHARDS = 8
 

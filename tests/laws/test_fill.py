@@ -17,17 +17,18 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.errors import StudyError
-from faultscape.stages import count, fill
-from faultscape.stages.worker_calls import task
+from faultscape.reading import fill
+from faultscape.reading.worker_calls import task
 from faultscape.study.receipts import Receipts, checksums
 from faultscape.study.tables.logs import Timing
+from faultscape.verbs.compare import count
 from refusals import refused
 
 SHARD = 2
 KILLED = """
 import os, signal, sys
 import faultscape as fs
-from faultscape.stages import count
+from faultscape.verbs.compare import count
 count.write_manifest = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 fs.compare(sys.argv[1], engine="local")
 """

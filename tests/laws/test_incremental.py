@@ -16,12 +16,12 @@ import faultscape as fs
 import made
 from faultscape.comparison.sparse_counts import DIAGONAL, unpack_cells
 from faultscape.errors import SelectionError
-from faultscape.stages.given_options import group_options
 from faultscape.study.parts import read_manifest
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import read_corpus, shards
 from faultscape.study.tables.pairs import PairPart, folder, read_counts
+from faultscape.verbs.given_options import group_options
 from refusals import refused
 
 

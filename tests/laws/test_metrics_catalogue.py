@@ -29,7 +29,7 @@ from faultscape.metrics.scores.detection import detection
 from faultscape.metrics.scores.region_overlap import region_shares
 from faultscape.metrics.summary import Summary, of_images, summarise
 from faultscape.reporting.measure import document
-from faultscape.stages.measure.scores import model_scores as scores
+from faultscape.verbs.measure.scores import model_scores as scores
 from refusals import refused
 
 C = 3

@@ -22,11 +22,11 @@ from faultscape.prediction import catalogue
 from faultscape.prediction.batches import Batch
 from faultscape.prediction.catalogue import SOURCES
 from faultscape.prediction.source import OpenModel
-from faultscape.stages.classifier_answers import read_predictions
-from faultscape.stages.given_options import group_options
+from faultscape.reading.answers import read_predictions
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import read_failures
 from faultscape.testing import check_source
+from faultscape.verbs.given_options import group_options
 from refusals import refused
 
 IMAGES = 5

@@ -26,14 +26,14 @@ from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.duel_standings import rank_accuracies, to_json
 from faultscape.selection.catalogue import ADAPTIVE
 from faultscape.selection.classifier_duels import class_duels
-from faultscape.stages.collect.shards import grouped
-from faultscape.stages.given_options import group_options
-from faultscape.stages.measure.image_order import ranks_of
-from faultscape.stages.measure.jobs import Source
-from faultscape.stages.measure.sets import DataSet
-from faultscape.stages.select.ties import tell_ties
 from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.ties import count_tied, equal_to_zero, tie_order, tie_ranks
+from faultscape.verbs.collect.shards import grouped
+from faultscape.verbs.given_options import group_options
+from faultscape.verbs.measure.image_order import ranks_of
+from faultscape.verbs.measure.jobs import Source
+from faultscape.verbs.measure.sets import DataSet
+from faultscape.verbs.select.ties import tell_ties
 
 IMAGES = 36
 NAMES = ("cat", "dog", "car", "boat", "tree")

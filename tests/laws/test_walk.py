@@ -38,15 +38,15 @@ import made_answers
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError
 from faultscape.ranking.duel_standings import from_json
+from faultscape.reading.snapshot import Snapshot
 from faultscape.reporting.competition.standing_tables import recommended
-from faultscape.stages import more_images
-from faultscape.stages.artefacts.selection import is_replaced, is_stale
-from faultscape.stages.given_options import group_options
-from faultscape.stages.snapshot import Snapshot
 from faultscape.standings import FEW, could_be_best
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import read_corpus
+from faultscape.verbs.given_options import group_options
+from faultscape.verbs.select.artefact import is_replaced, is_stale
+from faultscape.verbs.status import more_images
 
 STEPS = 30
 WALKS = int(os.environ.get("FAULTSCAPE_WALKS", "10"))

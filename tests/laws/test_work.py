@@ -10,13 +10,13 @@ import pytest
 import faultscape as fs
 import made
 import made_answers
-from faultscape.stages.collect import settings
-from faultscape.stages.label import masks, questions
-from faultscape.stages.measure import sets
-from faultscape.stages.measure.measure import of_other_images
 from faultscape.study import parts
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import Image
+from faultscape.verbs.collect import settings
+from faultscape.verbs.label import masks, questions
+from faultscape.verbs.measure import sets
+from faultscape.verbs.measure.work import of_other_images
 
 
 class Counted(str):

@@ -82,7 +82,7 @@ def test_slots_matrices_and_scores_equal_the_reference(
 
 
 def test_the_known_figures_of_this_data_are_reached(study: str) -> None:
-    from faultscape.stages.evidence import accuracies
+    from faultscape.reading.evidence import accuracies
     from faultscape.study.tables.selections import read_selection
 
     slots, _ = read_selection(Path(study), "miou")

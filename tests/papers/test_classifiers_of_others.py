@@ -13,7 +13,7 @@ import pytest
 
 import faultscape as fs
 from faultscape.nouns import KEPT_OUT
-from faultscape.stages.classifier_answers import read_label_sets, read_predictions
+from faultscape.reading.answers import read_label_sets, read_predictions
 from faultscape.study.settings import read_settings
 
 

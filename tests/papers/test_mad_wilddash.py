@@ -26,11 +26,11 @@ pytest.importorskip("fastapi")
 
 from starlette.testclient import TestClient
 
-from faultscape.stages.rank.live import standings_now
-from faultscape.stages.serve.campaign import Campaign
-from faultscape.stages.serve.gate import Gate, server_key
-from faultscape.stages.serve.options import CampaignRules, ServeOptions
-from faultscape.stages.serve.serve import app_of
+from faultscape.verbs.rank.live import standings_now
+from faultscape.verbs.serve.campaign import Campaign
+from faultscape.verbs.serve.gate import Gate, server_key
+from faultscape.verbs.serve.options import CampaignRules, ServeOptions
+from faultscape.verbs.serve.server import app_of
 
 HERE = "http://127.0.0.1"
 

@@ -16,7 +16,7 @@ import made
 from faultscape.recipes import over_under
 from faultscape.reporting.measure.leaders import standings
 from faultscape.reporting.measure.views import disagreements
-from faultscape.stages.given_options import group_options
+from faultscape.verbs.given_options import group_options
 
 MODELS = ("fcn", "unet-drop", "pixel")
 

@@ -15,10 +15,10 @@ import faultscape as fs
 import made
 from faultscape.errors import ClassesError, FaultscapeError, ModelError, StudyError
 from faultscape.prediction.sources import tables
-from faultscape.stages.classifier_answers import read_predictions
-from faultscape.stages.given_options import group_options
+from faultscape.reading.answers import read_predictions
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import read_failures
+from faultscape.verbs.given_options import group_options
 from refusals import refused
 
 NAN = float("nan")

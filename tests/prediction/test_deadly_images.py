@@ -20,12 +20,12 @@ from faultscape.prediction.inputs import Inputs
 from faultscape.prediction.networks import OpenNetwork
 from faultscape.prediction.source import Part
 from faultscape.prediction.sources.network import Answer
-from faultscape.stages.predict.work import DEADLY, fill
 from faultscape.study.settings import read_settings
 from faultscape.study.spool import Spool
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, read_corpus, shards
 from faultscape.study.tables.logs import read_failures
+from faultscape.verbs.predict.work import DEADLY, fill
 
 FUNCTION = """
 import os, signal

@@ -17,7 +17,7 @@ from faultscape.errors import ClassesError, ModelError, OptionError
 from faultscape.prediction.catalogue import open_model
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.sources.onnx import OnnxNetwork
-from faultscape.stages.given_options import group_options
+from faultscape.verbs.given_options import group_options
 from refusals import refused
 
 
@@ -185,7 +185,7 @@ def test_a_study_with_networks_keeps_their_own_channels_and_maps_them_by_name(tm
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=2))
     fs.predict(study, {"named": tmp_path / "named.onnx", "plain": tmp_path / "plain.onnx"})
     fs.compare(study, engine="local")
-    from faultscape.stages.pairs import read_block
+    from faultscape.reading.pairs import read_block
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.corpus import read_corpus, shards
 

@@ -20,13 +20,13 @@ from faultscape.maps import runs
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.sources import torch_network
 from faultscape.prediction.sources.onnx import OnnxNetwork
-from faultscape.stages.measure.scores.kept import KeptScores
 from faultscape.study.parts import read_manifest
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables import outputs as kept
 from faultscape.study.tables.corpus import read_corpus, shards
 from faultscape.study.tables.logs import read_failures
+from faultscape.verbs.measure.scores.kept import KeptScores
 
 WEIGHTS = np.random.default_rng(4).normal(size=(5, 3)).astype(np.float32)
 

@@ -24,11 +24,11 @@ from faultscape.errors import ModelError
 from faultscape.maps import runs
 from faultscape.prediction.source import Opening, Part
 from faultscape.prediction.sources import programs
-from faultscape.stages.predict.work import fill
 from faultscape.study.settings import read_settings
 from faultscape.study.spool import Spool
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus
+from faultscape.verbs.predict.work import fill
 from refusals import refused
 
 PROGRAM = """

@@ -27,11 +27,11 @@ from faultscape.errors import ModelError, RefusedError
 from faultscape.formats.npy import read_npy
 from faultscape.prediction.submissions import isolation
 from faultscape.prediction.submissions.answers import Answers, Shown
-from faultscape.stages.pixel_counts import counting_of
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import outputs
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import read_failures
+from faultscape.verbs.predict.pixel_counts import counting_of
 from refusals import refused
 
 SHAPE = (4, 6)

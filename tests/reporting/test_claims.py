@@ -20,8 +20,8 @@ from faultscape.reporting.competition.standing_tables import (
     ranking_rows,
     verdict,
 )
-from faultscape.stages.rank.result import Ranked
 from faultscape.standings import Benchmark, ModelRanking, OtherSelection, Standings, is_open
+from faultscape.verbs.rank.result import Ranked
 
 MODELS = ("a", "b", "c")
 

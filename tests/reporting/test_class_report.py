@@ -324,7 +324,7 @@ def test_the_filters_show_only_what_fits_and_nothing_is_wider_than_a_phone(
 def test_a_hierarchy_that_is_gone_or_was_never_there_leaves_out_the_ways_and_nothing_else(
     tmp_path: Path,
 ) -> None:
-    from faultscape.stages.report import classes as page
+    from faultscape.verbs.report import classes as page
 
     names = fs.classes.resolve("voc")  # without WordNet ids
     parents = tmp_path / "above.csv"

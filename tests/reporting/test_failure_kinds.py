@@ -37,9 +37,9 @@ def page_of(study: str, selection: str) -> str:
 
 
 def state(study: str, selection: str) -> tuple[str, tuple[str, ...]]:
-    from faultscape.stages import graph
-    from faultscape.stages.artefacts.report import REPORT
-    from faultscape.stages.snapshot import Snapshot
+    from faultscape.reading.snapshot import Snapshot
+    from faultscape.verbs import graph
+    from faultscape.verbs.report.artefact import REPORT
 
     found = graph.node(Snapshot(Path(study)), REPORT, selection)
     return found.state, found.why

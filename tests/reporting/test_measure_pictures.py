@@ -18,8 +18,8 @@ import faultscape as fs
 import made
 from faultscape.nouns import Classes
 from faultscape.reporting.measure import region_pictures
-from faultscape.stages.measure import pictures as measure_pictures
-from faultscape.stages.measure.pictures import worst_images
+from faultscape.verbs.measure import pictures as measure_pictures
+from faultscape.verbs.measure.pictures import worst_images
 from made_document import Page
 
 ONE = Classes(("sky", "pole"), (0, 1), ((0, 0, 250), (250, 0, 0)))

@@ -17,12 +17,12 @@ from scipy import ndimage
 import faultscape as fs
 import made
 from faultscape.nouns import Classes, Predictions
+from faultscape.reading.choices import digests
 from faultscape.reporting.competition import model_sections
 from faultscape.reporting.competition.model_sections import LEAST, Tally
-from faultscape.stages.choice_evidence import digests
-from faultscape.stages.report import sections as stage
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.tables.selections import read_selection
+from faultscape.verbs.report import sections as stage
 from made_card import card, without_sets
 from made_page import Page
 

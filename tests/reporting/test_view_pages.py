@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import made_view
-from faultscape.stages.view.library import Library
-from faultscape.stages.view.pages import router
+from faultscape.verbs.view.library import Library
+from faultscape.verbs.view.pages import router
 
 uvicorn = pytest.importorskip("uvicorn", reason="no uvicorn: the extra app is not installed")
 PAGES = (

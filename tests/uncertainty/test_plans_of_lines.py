@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 import faultscape as fs
-from faultscape.stages.train.options import TrainOptions
 from faultscape.uncertainty.training.presets import preset_named
+from faultscape.verbs.train.options import TrainOptions
 
 CITYSCAPES = 2975  # images
 
 
 def plan_of(preset: str, images: int = CITYSCAPES, classes: int = 19, **words):
-    from faultscape.stages.train.network import _plan
+    from faultscape.verbs.train.network import _plan
 
     return _plan(TrainOptions("study", "net", preset=preset, **words), preset_named(preset), classes, images)
 
@@ -51,10 +51,10 @@ def test_the_code_of_s3_trains_batch_ensembles_on_ade20k_for_half_of_the_epochs(
 def wanted(tmp_path: Path, **words):
     from transformers import ViTConfig, ViTModel
 
-    from faultscape.stages.train.network import want
-    from faultscape.stages.withheld import find_withheld
+    from faultscape.reading.withheld import find_withheld
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.stress_sets import read_stress
+    from faultscape.verbs.train.network import want
     from made_training import make_study
 
     if not (tmp_path / "vit").exists():

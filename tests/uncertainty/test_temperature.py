@@ -9,9 +9,9 @@ import pytest
 
 import faultscape as fs
 from faultscape.errors import MetricError
-from faultscape.stages.fit.fit_temperature import ece_of
 from faultscape.uncertainty import temperature
 from faultscape.uncertainty.temperature import surprise
+from faultscape.verbs.fit.fit_temperature import ece_of
 
 
 def made(

@@ -20,8 +20,8 @@ from PIL import Image
 import faultscape as fs
 from faultscape.cli import main
 from faultscape.errors import CorpusError, StudyError
-from faultscape.stages.given_options import group_options
 from faultscape.study.tables.web_pictures import read_pictures
+from faultscape.verbs.given_options import group_options
 from refusals import refused
 from serving import Reply, Server, picture, serving
 

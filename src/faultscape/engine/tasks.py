@@ -5,7 +5,7 @@ Conventions: a worker's message about a call is a JSON object: ``tick`` (items d
 and, at its end, one of ``result``, ``error`` (the name of the exception, with ``text``), ``died``, or
 ``lost`` if its worker was gone before it began. Deaths are counted by call: the ledger gives up after five in
 a row without progress. That leaves room to find the item that kills workers: two deaths on a batch, and two
-on each item that it begins (study/watch.py, stages/predict/work.py).
+on each item that it begins (study/watch.py, verbs/predict/work.py).
 """
 
 from __future__ import annotations

@@ -1,0 +1,134 @@
+"""How many images of a selection are labelled, and which questions a selection of classifiers asks.
+
+Conventions: an image counts as labelled when the selection has no open question about it: for label maps a
+map; for classifiers a label, or answers that decide for both models of a pair, or for all models of a draw.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from faultscape.classes.imagenet1k import imagenet_classes
+from faultscape.errors import FaultscapeError, counted
+from faultscape.labelling.answers import majority
+from faultscape.nouns import PairSlot, Slots
+from faultscape.reading import evidence
+from faultscape.reading.answers import read_label_sets, read_predictions
+from faultscape.reading.choices import answered, counting
+from faultscape.study.answers.labels import Answers
+from faultscape.study.parts import read_manifest
+from faultscape.study.settings import Settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import part_name, shards_of
+
+
+class LabelCount(NamedTuple):
+    """How many images are labelled, how many in part, and whether everything left was asked once and remained
+    undecided.
+    """
+
+    labelled: int
+    partly: int
+    undecided: bool
+
+
+def question_glosses(settings: Settings) -> dict[str, str]:
+    """Return the description of each class, if known."""
+    if not settings.classes.wnids:
+        return settings.glosses
+    found = imagenet_classes()
+    of = dict(zip(found.wnids, found.glosses, strict=True))
+    return {
+        name: of[wnid]
+        for name, wnid in zip(settings.classes.names, settings.classes.wnids, strict=True)
+        if wnid in of
+    }
+
+
+def questions(root: Path, settings: Settings, slots: Slots, truth: str) -> dict[tuple[str, str], bool]:
+    """Return {(image, class): whether the image has a label} of everything a selection of classifiers asks,
+    in its order; for draws, of the models that the study still has.
+    """
+    wanted: dict[tuple[str, str], None] = {}
+    pairs = [row for row in slots.chosen if isinstance(row, PairSlot)]
+    for row in pairs:
+        wanted |= dict.fromkeys([(row.image, row.label_a), (row.image, row.label_b)])
+    if not pairs:
+        known = [model for model in slots.models if model in settings.models]
+        found = read_predictions(root, settings, known, list(slots.images))
+        for k, image in enumerate(found.images):
+            labels = dict.fromkeys(place for place in found.labels[:, k].tolist() if place >= 0)
+            wanted |= dict.fromkeys((image, found.classes.names[place]) for place in labels)
+    sets = dict(zip(slots.images, read_label_sets(root, settings, truth, slots.images), strict=True))
+    return {question: sets[question[0]] is not None for question in wanted}
+
+
+def _chosen_on(root: Path, settings: Settings, slots: Slots, truth: str) -> tuple[set[str], set[str]]:
+    """Return the images with choices between the two models of every duel, and those with choices for
+    some.
+    """
+    if not (said := answered(counting(root, truth, settings.models)[0])):
+        return set(), set()
+    asked: dict[str, set[frozenset[str]]] = {}
+    for row in slots.duels:
+        asked.setdefault(row.image, set()).add(frozenset((row.defender, row.attacker)))
+    have = {image: sum((image, pair) in said for pair in pairs) for image, pairs in asked.items()}
+    return {i for i, pairs in asked.items() if have[i] == len(pairs)}, {
+        i for i, pairs in asked.items() if 0 < have[i] < len(pairs)
+    }
+
+
+def count_labels(root: Path, settings: Settings, slots: Slots, truth: str) -> LabelCount:
+    """Count the images of a selection, as it counts now, that have labels of a truth."""
+    if not settings.classifies:
+        folder, shard_of = label_maps.truth(root, truth), shards_of(root, slots.images)
+        parts, wanted = read_manifest(folder), set(shard_of)
+        numbers = {s for s in shard_of.values() if part_name(s) in parts}
+        labelled = {
+            id_ for s in sorted(numbers) for id_ in label_maps.read_ids(folder, s, parts[part_name(s)])
+        } & wanted
+        whole, partly = _chosen_on(root, settings, slots, truth)
+        return LabelCount(len(labelled | whole), len(partly - labelled), False)
+    try:
+        asked = questions(root, settings, slots, truth)
+    except FaultscapeError:  # predictions must be made again first, as the predict command says
+        return LabelCount(0, 0, False)
+    verdicts = majority(Answers(root).answers(truth))
+    decided = {
+        question for question, has_label in asked.items() if has_label or verdicts.get(question) is not None
+    }
+    some = {image for image, _ in decided}
+    lacking = {image for image, _ in asked.keys() - decided}
+    open_ = [question for question in asked if question not in decided and question not in verdicts]
+    return LabelCount(len(set(slots.images) - lacking), len(some & lacking), bool(lacking) and not open_)
+
+
+def labelled_already(root: Path, settings: Settings, slots: Slots, truth: str) -> int:
+    """Return how many images of a selection that is being made have labels of a truth, none if the study has
+    no such truth.
+    """
+    return count_labels(root, settings, slots, truth).labelled if truth in evidence.truths(root) else 0
+
+
+def tell_waiting(root: Path, settings: Settings, name: str, truth: str | None, *, learns: bool) -> None:
+    """Print how many images of a selection still need a label while more are drawn; adaptive draws learn from
+    one ``truth`` (evidence.find_truth).
+    """
+    now = evidence.current(root, name, Answers(root).discarded())
+    counts = [
+        count_labels(root, settings, now, t)
+        for t in evidence.truths(root)
+        if not learns or t == evidence.find_truth(root, truth)
+    ]
+    waiting = (
+        0
+        if any(count.undecided for count in counts)
+        else len(now.images) - max((count.labelled for count in counts), default=0)
+    )
+    if waiting:
+        what = "; the new draws cannot learn from them" if learns else ""
+        print(
+            f"note: {counted(waiting, 'earlier draw')} still {'needs' if waiting == 1 else 'need'} a"
+            f" label{what}"
+        )

@@ -1,1 +1,0 @@
-"""What `collect` does to a study."""

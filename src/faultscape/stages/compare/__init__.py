@@ -1,1 +1,0 @@
-"""What `compare` does to a study."""

@@ -1,1 +1,0 @@
-"""Fit a method to a model of the study."""

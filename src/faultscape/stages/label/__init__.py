@@ -1,1 +1,0 @@
-"""What `label` does to a study."""

@@ -1,1 +1,0 @@
-"""What `measure` does to a study."""

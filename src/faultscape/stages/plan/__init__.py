@@ -1,1 +1,0 @@
-"""What `plan` does to a study."""

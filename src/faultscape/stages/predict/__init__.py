@@ -1,1 +1,0 @@
-"""What `predict` does to a study."""

@@ -1,1 +1,0 @@
-"""What `rank` does to a study."""

@@ -1,1 +1,0 @@
-"""What `reliability` does to a study."""

@@ -1,1 +1,0 @@
-"""What `report` does to a study."""

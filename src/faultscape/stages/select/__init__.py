@@ -1,1 +1,0 @@
-"""What `select` does to a study."""

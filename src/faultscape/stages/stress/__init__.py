@@ -1,1 +1,0 @@
-"""What `stress` does to a study."""

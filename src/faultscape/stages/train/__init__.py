@@ -1,1 +1,0 @@
-"""Train a network on a study's labels."""

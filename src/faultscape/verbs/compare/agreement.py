@@ -1,0 +1,116 @@
+"""How far the models of a study agree before any label, stored in STUDY/agreement.json.
+
+Conventions: compare, select and report read it. It describes the pool, and is recomputed when models, maps,
+classes or the pool change.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.comparison import agreement_words
+from faultscape.comparison.agreement import mean_agreement
+from faultscape.nouns import Agreement, Pairs
+from faultscape.reading.answers import read_predictions
+from faultscape.reading.pairs import corpus_key, read_block, read_manifests
+from faultscape.study.folder import put
+from faultscape.study.lock import writing
+from faultscape.study.parts import key_of
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables.corpus import each_shard, pool
+from faultscape.study.tables.pool import read_pool
+from faultscape.verbs.compare import agreement_sample
+
+FILE = "agreement.json"
+_RULES = 3  # raised when what is computed changes
+
+
+def agreement(root: Path, settings: Settings, *, keep: bool = True) -> Agreement | None:
+    """Return how far a study's models agree, from its file while that is fresh; ``keep`` writes it. None
+    without a pool; StudyError if pairs are missing.
+    """
+    key = key_of(_RULES, corpus_key(root, settings, list(settings.models)))
+    try:
+        held = json.loads((root / FILE).read_text(encoding="utf-8"))
+        if held["key"] == key:
+            return _of_json(held)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        pass  # missing or damaged: it can be computed again from the study
+    found = _found(root, settings)
+    if found is None:
+        return None
+    held = {"key": key, **_to_json(found)}
+    if keep:
+        put(root / FILE, json.dumps(held, ensure_ascii=False, indent=1).encode())
+    return _of_json(held)
+
+
+def warning_lines(found: Agreement | None) -> list[str]:
+    """Return the warnings as lines to print."""
+    return [f"warning: {words}" for words in found.warnings] if found is not None else []
+
+
+def tell_warnings(root: Path) -> None:
+    """Print warnings about the models of a study that no other process is writing to."""
+    with writing(root):
+        found = agreement(root, read_settings(root))
+    for line in warning_lines(found):
+        print(line)
+
+
+def _found(root: Path, settings: Settings) -> Agreement | None:
+    """Compute the agreement from the answers, or the counts, of the pool."""
+    models, drawn = tuple(settings.models), read_pool(root)
+    if not len(drawn.ids):
+        return None
+    seen = np.ones(len(settings.class_list), bool)
+    if settings.classifies:
+        said = read_predictions(root, settings, models, drawn.ids, top=False)
+        found, misplaced = mean_agreement(said), agreement_sample.misplaced_classifiers(said)
+    else:
+        rows = (pool(images) for _, images in each_shard(root))
+        held = read_manifests(root, settings)
+        seen = np.zeros(len(settings.class_list), bool)
+        blocks = (read_block(root, settings, images, models, held=held) for images in rows if images)
+        found = mean_agreement(_noting(blocks, seen))
+        misplaced = agreement_sample.misplaced_maps(root, settings, models, drawn)
+    words = agreement_words.warnings(found, misplaced, settings.class_list)
+    words += agreement_words.unseen_words(settings.class_list.names, seen.tolist(), len(drawn.ids))
+    return replace(found, warnings=tuple(words))
+
+
+def _noting(blocks: Iterable[Pairs], seen: np.ndarray) -> Iterator[Pairs]:
+    """Yield blocks of counts, and note in ``seen`` (C,) which classes any map of any model has."""
+    for block in blocks:
+        seen |= block.totals[..., :-1].any((0, 1))
+        yield block
+
+
+def _to_json(found: Agreement) -> dict[str, Any]:
+    mean = [[None if np.isnan(v) else float(f"{v:.12g}") for v in row] for row in found.mean.tolist()]
+    numbers = {"mean": mean, "images": found.images.tolist(), "alike": found.alike.tolist()}
+    return {
+        "models": list(found.models),
+        "concordance": found.concordance,
+        **numbers,
+        "warnings": list(found.warnings),
+    }
+
+
+def _of_json(held: dict[str, Any]) -> Agreement:
+    mean = np.array([[np.nan if v is None else v for v in row] for row in held["mean"]], float)
+    images, alike = (np.array(held[name], np.int64) for name in ("images", "alike"))
+    return Agreement(
+        tuple(held["models"]),
+        str(held["concordance"]),
+        mean,
+        images,
+        alike,
+        tuple(map(str, held["warnings"])),
+    )

@@ -1,0 +1,97 @@
+"""The predictions of a study's models on a sample of its pool, small enough to search for misplaced models.
+
+Conventions: as in comparison.misplaced: (J, N, H, W) places in corpus order, NONE where a model has no
+prediction, where runs of consecutive images start, and the images' ids. Label maps are sampled at ``GRID``,
+whatever their shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.classes.class_lists import allowed, table
+from faultscape.comparison.candidate_orders import NONE
+from faultscape.comparison.misplacement import LOST, Finding, find_misplaced
+from faultscape.nouns import Predictions
+from faultscape.reading.stored_maps import StoredMaps
+from faultscape.study.settings import Settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.pool import Pool
+
+GRID = (56, 42)  # width, height
+_MAPS, _RUN, _FAR = 128, 32, 1024
+_ANSWERS, _LONG_RUN = 1 << 14, 1 << 10
+_MODELS = 8  # models that a misplaced one is compared with in a longer sample
+
+
+def misplaced_classifiers(said: Predictions) -> list[Finding]:
+    """Return which classifiers are misplaced, and how."""
+    places = _sample(len(said.images), _ANSWERS, _LONG_RUN)
+    labels = said.labels[:, np.concatenate(places)]
+    answers = np.where(labels < 0, NONE, labels).astype(np.uint16)[:, :, None, None]
+    return find_misplaced(
+        answers, _starts(places), keys=[said.images[k] for k in np.concatenate(places).tolist()]
+    )
+
+
+def misplaced_maps(root: Path, settings: Settings, models: Sequence[str], pool: Pool) -> list[Finding]:
+    """Return which models of label maps are misplaced, and how; for one that disagrees with all others, more
+    images are searched for an order farther off.
+    """
+    places = _sample(len(pool.ids), _MAPS, _RUN)
+    found = find_misplaced(*_read(root, settings, models, pool, places))
+    lost = [f for f in found if f.kind in LOST]
+    if lost and len(places) > 1:
+        away = {f.model for f in lost}
+        some: list[int] = [*away, *[m for m in range(len(models)) if m not in away][:_MODELS]]
+        far = find_misplaced(
+            *_read(root, settings, [models[m] for m in some], pool, [np.arange(min(len(pool.ids), _FAR))])
+        )
+        better = {some[f.model]: replace(f, model=some[f.model]) for f in far if f.kind not in LOST}
+        found = [better.get(f.model, f) if f in lost else f for f in found]
+    return found
+
+
+def _sample(number: int, most: int, run: int) -> list[np.ndarray]:
+    """Return the places of all images, or of ``most`` of them in runs spread evenly.
+
+    >>> [part.tolist() for part in _sample(10, 4, 2)]
+    [[0, 1], [8, 9]]
+    """
+    if number <= most:
+        return [np.arange(number)]
+    return [
+        np.arange(start, start + run)
+        for start in np.linspace(0, number - run, most // run).astype(int).tolist()
+    ]
+
+
+def _starts(places: list[np.ndarray]) -> list[int]:
+    return np.cumsum([0, *map(len, places[:-1])]).tolist()
+
+
+def _read(
+    root: Path, settings: Settings, models: Sequence[str], pool: Pool, places: list[np.ndarray]
+) -> tuple[np.ndarray, list[int], list[str]]:
+    """Return the maps of some models of some images, where runs start, and the images' ids."""
+    classes, wanted = settings.class_list, np.concatenate(places).tolist()
+    ids = pool.names(wanted)
+    answers = np.full((len(models), len(wanted), GRID[1], GRID[0]), NONE, np.uint16)
+    for shard, rows in groupby(enumerate(wanted), key=lambda row: int(pool.shards[row[1]])):
+        held = list(rows)
+        for j, name in enumerate(models):
+            labels = settings.models[name].labels
+            maps = StoredMaps(
+                label_maps.predictions(root, name), shard, table(classes, labels), allowed(classes, labels)
+            )
+            for k, place in held:
+                drawn = maps.read(ids[place], GRID)
+                if drawn is not None:
+                    answers[j, k] = drawn
+    answers[answers >= len(classes)] = NONE
+    return answers, _starts(places), [ids[place] for place in wanted]

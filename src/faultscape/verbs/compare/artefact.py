@@ -1,0 +1,47 @@
+"""The counts of every pair of models, one part per shard and model; classifiers need none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from faultscape.reading.artefact import Artefact
+from faultscape.reading.snapshot import Snapshot
+
+
+def _instances(snapshot: Snapshot) -> Sequence[str]:
+    return [""] if len(snapshot.models) >= 2 and not snapshot.settings.classifies else []
+
+
+def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str]:
+    now = _made_from_now(snapshot, "")
+    held = {
+        f"{model} {part}": entry.key
+        for model, parts in snapshot.stored_pairs.items()
+        for part, entry in parts.items()
+    }
+    # parts of truths and of former models do not matter
+    return {part: key for part, key in held.items() if part in now}
+
+
+def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
+    return {f"{part.name} {part.part}": part.key for part in snapshot.wanted_pairs}
+
+
+def _describe(snapshot: Snapshot, _name: str) -> str:
+    held, now = _made_from(snapshot, ""), _made_from_now(snapshot, "")
+    return f"{sum(held.get(part) == key for part, key in now.items())} of {len(now)} parts"
+
+
+PAIRS = Artefact(
+    name="pairs",
+    verb="compare",
+    inputs=("maps",),
+    options=(),
+    reasons={},
+    instances=_instances,
+    made_from=_made_from,
+    made_from_now=_made_from_now,
+    describe=_describe,
+    line=lambda snapshot, _: f"faultscape compare {snapshot.place}",
+    in_parts=True,
+)

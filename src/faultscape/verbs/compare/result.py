@@ -1,0 +1,49 @@
+"""What `compare` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from faultscape.errors import counted
+from faultscape.nouns import Agreement
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What `compare` counted, and how far the models agree: None after a partial run, or without a pool."""
+
+    study: str
+    models: int  # how many models
+    pairs: int  # how many pairs of models, J (J - 1) / 2
+    truths: tuple[str, ...]  # names of the truths that each model is also compared with
+    shards_counted: int  # shards with missing counts
+    parts_made: int  # counts added to the study, one a shard and pair; 0 when none was missing
+    classifies: bool = False  # whether the models are classifiers; nothing is counted for them
+    agreement: Agreement | None = None  # how far models agree; None with --shard, or without a pool
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            [self._counted(), *(_agreement_lines(self.agreement) if self.agreement is not None else [])]
+        )
+
+    def _counted(self) -> str:
+        if self.classifies:
+            return (
+                f"{self.study}: {counted(self.pairs, 'pair')} of {self.models} classifiers; nothing to "
+                "count: their answers are compared directly"
+            )
+        truths = f", each also against truth {', '.join(self.truths)}" if self.truths else ""
+        made = (
+            f"; {counted(self.parts_made, 'part')} counted in {counted(self.shards_counted, 'shard')}"
+            if self.parts_made
+            else ""
+        )
+        return f"{self.study}: {counted(self.pairs, 'pair')} of {self.models} models{truths}{made}"
+
+
+def _agreement_lines(agreement: Agreement) -> list[str]:
+    """Return the table of mean agreement and the warnings."""
+    from faultscape.comparison.agreement import table_text
+    from faultscape.verbs.compare.agreement import warning_lines
+
+    return [table_text(agreement), *warning_lines(agreement)]

@@ -1,0 +1,43 @@
+"""Compare the models of a study: count the missing pairs, and measure how far the models agree."""
+
+from __future__ import annotations
+
+from faultscape.errors import ModelError
+from faultscape.study.array_jobs import share
+from faultscape.study.folder import existing
+from faultscape.study.lock import changing, writing
+from faultscape.study.settings import read_settings
+from faultscape.study.tables.label_maps import truths
+from faultscape.study.tables.logs import log
+from faultscape.verbs.compare.agreement import agreement
+from faultscape.verbs.compare.count import count
+from faultscape.verbs.compare.options import CompareOptions
+from faultscape.verbs.compare.result import Compared
+
+
+def compare_study(asked: CompareOptions) -> Compared:
+    """Count what is missing or stale for every pair; for classifiers, nothing is counted.
+
+    Errors: ModelError for fewer than two models, StudyError if maps are outdated.
+    """
+    root, mine = existing(asked.study), share(asked.shard)
+    with writing(root, array="compare" if asked.shard else ""):
+        settings = read_settings(root)
+        j = len(settings.models)
+        if j < 2:
+            have = ", ".join(settings.models) or "none"
+            raise ModelError(
+                f"comparing needs two models; the study has {have}; add more with `faultscape predict"
+                f" {asked.study} NAME=SOURCE`"
+            )
+        pairs = j * (j - 1) // 2
+        if settings.classifies:
+            return Compared(
+                asked.study, j, pairs, (), 0, 0, classifies=True, agreement=agreement(root, settings)
+            )
+        known = truths(root)
+        shards, parts = count(root, known, engine=asked.engine, workers=asked.workers, mine=mine)
+        with changing(root):
+            log(root, "compare", engine=asked.engine, shard=asked.shard)
+        agreed = None if asked.shard else agreement(root, settings)
+    return Compared(asked.study, j, pairs, tuple(known), shards, parts, agreement=agreed)

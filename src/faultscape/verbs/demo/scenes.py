@@ -1,0 +1,153 @@
+"""Draw the scenes that `demo` collects: images with their truth, and other masks that show the usual sizes of
+classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+import cv2
+import numpy as np
+
+from faultscape.comparison.concordance import accuracies
+from faultscape.comparison.counts import count
+from faultscape.errors import StudyError
+from faultscape.formats.label_maps import read_map
+from faultscape.formats.pictures import read_rgb
+from faultscape.maps import runs
+from faultscape.nouns import Classes, Definition
+from faultscape.progress import Tick
+from faultscape.reading import fill
+from faultscape.reading.worker_calls import task
+from faultscape.reporting.stress_page import Cell, Row, stress_page
+from faultscape.scenes import street as drawing
+from faultscape.stressors.blend_plans import plan_blend
+from faultscape.stressors.blend_steps.catalogue import BlendPreset
+from faultscape.stressors.catalogue import CORRUPTIONS
+from faultscape.stressors.composition import blend
+from faultscape.stressors.corruption import corrupt
+from faultscape.stressors.objects.drawn import drawn_cutouts
+from faultscape.study.folder import put
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import read_corpus, shard_sizes
+
+
+@dataclass(frozen=True)
+class DrawJob:
+    """The scenes first..last - 1, or their ``training`` counterparts, which are only stored as masks."""
+
+    folder: str
+    first: int
+    last: int
+    training: bool
+
+
+_SHOWN, _BLENDED = (1, 3, 5), 6  # severities, and scenes with objects, on the contact sheet
+
+
+def draw_scenes(folder: Path, number: int, training: int, engine: str, *, begin: int = 0) -> None:
+    """Draw the missing scenes of the demo, numbered from ``begin``, and the masks of ``training`` others."""
+    for name in ("images", "truth", "training"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    jobs = [
+        DrawJob(str(folder), first, min(first + 25, end), training=only_mask)
+        for only_mask, start, end in ((False, begin, begin + number), (True, 0, training))
+        for first in range(start, end, 25)
+    ]
+    for _ in fill.do(
+        "faultscape.verbs.demo.scenes:draw",
+        jobs,
+        type(None),
+        title="draw",
+        items=number + training,
+        engine=engine,
+    ):
+        pass
+
+
+@task(DrawJob)
+def draw(job: DrawJob, tick: Tick) -> None:
+    """Draw the missing scenes of a job."""
+    folder, training = Path(job.folder), job.training
+    for index in range(job.first, job.last):
+        name = f"scene-{index:04d}.png"
+        target = folder / ("training" if training else "images") / name
+        if not target.exists():
+            scene = drawing.training_scene(index) if training else drawing.corpus_scene(index)
+            if not training:
+                put(folder / "truth" / name, cv2.imencode(".png", scene.truth)[1].tobytes())
+            pixels = scene.truth if training else cv2.cvtColor(scene.image, cv2.COLOR_RGB2BGR)
+            put(target, cv2.imencode(".png", pixels, [cv2.IMWRITE_PNG_COMPRESSION, 1])[1].tobytes())
+        tick(1)
+
+
+def mean_scores(root: Path, truth: Path, models: Sequence[str], definition: Definition) -> dict[str, float]:
+    """Return {model: its mean concordance with the drawn truth of all images}; the study takes in none of
+    it.
+    """
+    ids = [image.id for image in read_corpus(root)]
+    maps = {}
+    for model in models:
+        stored = label_maps.read_maps(label_maps.predictions(root, model), 0)
+        maps[model] = [runs.decode(stored[id_]) for id_ in ids]
+    truths = [read_map(str(truth / f"{id_}.png")) for id_ in ids]
+    pairs = count(maps, classes=len(drawing.CLASSES), truth=truths)
+    scores = accuracies(pairs, definition["concordance"], over=definition["over"])
+    return dict(zip(models, scores.mean(axis=1).tolist(), strict=True))
+
+
+def draw_stress(folder: Path, page: Path, study: str) -> int:
+    """Write a contact sheet of what `stress` would make from the drawn scenes in a folder: corruptions of
+    one, objects blended into others; return how many images are on it.
+    """
+    files = sorted((folder / "images").glob("*.png"))[: 1 + _BLENDED]
+    scene = read_rgb(files[0])
+    rows = [
+        Row(
+            each.title,
+            each.family,
+            tuple(Cell(f"severity {severity}", corrupt(scene, each.name, severity)) for severity in _SHOWN),
+        )
+        for each in CORRUPTIONS[:15]
+    ]
+    cutouts = drawn_cutouts()
+    for preset in get_args(BlendPreset)[:2]:
+        cells = []
+        for file in files[1:]:
+            base, void = (
+                read_rgb(file),
+                ~np.isin(read_map(str(folder / "truth" / file.name)), [id_ for id_, _, _ in drawing.CLASSES]),
+            )
+            plan = plan_blend((base.shape[0], base.shape[1]), cutouts, preset, seed=0, key=file.stem)
+            made = blend(base, plan.placed(cutouts), plan, void)
+            cells.append(Cell(plan.objects[0].name, made.image, made.labels))
+        rows.append(Row(preset, "objects drawn by code, with their labels", tuple(cells)))
+    put(page, stress_page(study, rows).encode("utf-8", "xmlcharrefreplace"))
+    return sum(len(row.cells) for row in rows)
+
+
+def refuse_other_folders(root: Path, scenes: int) -> None:
+    """Raise StudyError for a folder in which a demo of so many scenes cannot be made or resumed."""
+    if root.is_file():
+        raise StudyError(f"{root} is a file; give a folder")
+    if root.exists() and any(root.iterdir()) and not (root / "demo").is_dir():
+        raise StudyError(f"{root} exists and was not made by the demo; give another folder")
+    if scenes < 2:
+        raise StudyError(f"the demo needs at least 2 scenes; got {scenes}")
+    drawn = len([*(root / "demo" / "images").glob("*.png")])
+    collected = (root / "corpus.parquet").exists()
+    held = max(drawn, sum(shard_sizes(root).values()) if collected else 0)
+    if held > scenes or (collected and held != scenes):
+        raise StudyError(f"{root} has a demo of {held} scenes; give another folder for {scenes} scenes")
+
+
+def scene_classes() -> Classes:
+    """Return the classes of the drawn scenes."""
+    return Classes(
+        tuple(name for _, name, _ in drawing.CLASSES),
+        tuple(id_ for id_, _, _ in drawing.CLASSES),
+        tuple(colour for _, _, colour in drawing.CLASSES),
+    )

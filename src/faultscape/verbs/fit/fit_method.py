@@ -1,0 +1,406 @@
+"""Fit a method that scores a network's doubt: draw embeddings of training images, search on request, fit, and
+write one file, with which `predict --scorer METHOD` scores.
+
+Conventions: STUDY/methods/MODEL/NAME.safetensors is the complete method; NAME is the method's name, followed
+by the option and value of a sweep. The file records the network (a digest) and images that it was fitted to.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import MetricError, ModelError, OptionError, StudyError
+from faultscape.metrics.scorers import plain_name
+from faultscape.nouns import JsonObject
+from faultscape.prediction import devices
+from faultscape.progress import progress
+from faultscape.reading import evidence
+from faultscape.reading.image_truths import find_judged, with_labels
+from faultscape.reading.labelled_images import LabelledImages, find_labelled
+from faultscape.reading.snapshot import Snapshot
+from faultscape.study.folder import existing
+from faultscape.study.lock import writing
+from faultscape.study.parts import key_of
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables.logs import log, replace_failures
+from faultscape.study.tables.stress_sets import read_stress
+from faultscape.uncertainty.catalogue import Value
+from faultscape.uncertainty.method_files import ENDING, MethodAbout
+from faultscape.uncertainty.methods.catalogue import TUNED, Method, method_named
+from faultscape.uncertainty.methods.embeddings import Embeddings
+from faultscape.uncertainty.methods.flow_density import FlowDensity
+from faultscape.uncertainty.methods.flow_fit import FlowPlan, TrainedFlow, train_flow
+from faultscape.uncertainty.methods.layers import before_activation, check_layers, grid_layers, penultimate
+from faultscape.uncertainty.methods.logistic import logistic_weights
+from faultscape.uncertainty.methods.method import Fitted, write
+from faultscape.verbs.collect.unread_images import UnreadImages
+from faultscape.verbs.fit.artefact import inputs_of
+from faultscape.verbs.fit.fitted_before import fitted_before, named_methods
+from faultscape.verbs.fit.layer_search import AnomalousImages, outer_layers
+from faultscape.verbs.fit.open_model import OpenedModel, known_source, open_model
+from faultscape.verbs.fit.options import FitOptions
+from faultscape.verbs.fit.result import FittedMethod, FittedMethods, Tried
+from faultscape.verbs.fit.samples import LOGITS, draw_samples, meaning_of
+from faultscape.verbs.given_options import given_options
+
+_CANDIDATES = 8  # most layers to try
+_KEY = 16  # digits of a key in the name of a checkpoint folder
+_SHOWN = 128  # side of the image used to find layers
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """Everything that fitting a method needs: the open model, samples by layer, and the class of each
+    channel.
+    """
+
+    root: Path
+    name: str
+    called: str
+    method: Method
+    model: OpenedModel
+    samples: Mapping[str, Embeddings]
+    channels: np.ndarray
+    key: str
+    seed: int
+    sets: tuple[str, ...]
+    provenance: JsonObject
+    unread: tuple[UnreadImages, ...]
+    flows: dict[str, TrainedFlow] = field(default_factory=dict)  # {key: flow} already trained
+
+
+def fit_method(options: FitOptions) -> FittedMethods:
+    """Fit a method to a model of the study. Errors: OptionError, ModelError, MetricError and StudyError for
+    an unknown model, layer or option, or if there is nothing to fit to.
+    """
+    root, method = existing(options.study), method_named(options.method)
+    settings = read_settings(root)
+    if settings.classifies:
+        raise OptionError("fit is for segmentation studies; this is a study of classifiers")
+    told = options.told(method)
+    method.check(told)
+    layers = _layers_given(method, options)
+    options.check_search(method)
+    source = known_source(root, settings, options.model, options.source)  # before searching for labels
+    rows = _training_images(root, settings, options) if method.learns else None
+    anomalous = (
+        AnomalousImages(root, settings, options.validation, options.truth) if options.validation else None
+    )
+    model = open_model(root, settings, options.model, options.device or "", layers, options.source)
+    if method.taps == "none" and model.inference.network.marginal:
+        raise ModelError(
+            f"{options.model}: has sums of masks instead of logits, which method {method.name} needs; "
+            "fit a method that uses features, such as knn"
+        )
+    meaning = meaning_of(model, settings, read_stress(root))
+    candidates = _candidates(method, model, layers, options)
+    sets = tuple(sorted({image.set for image, _ in rows.rows})) if rows is not None else ()
+    provenance = _provenance(root, options, sets, source)
+    held = settings.models.get(options.model)
+    words = held.options.get("scorer", []) if held else []
+    beside = tuple(map(plain_name, words))
+    if (before := fitted_before(root, options, method, model, provenance)) is not None:
+        print(
+            f"note: {', '.join(one.name for one in before.methods)}: fitted before, and nothing has changed"
+            " since"
+        )
+        return replace(before, beside=beside)
+    with devices.fixed_threads(model.threads):
+        samples, images = dict[str, Embeddings](), 0
+        unread = [] if anomalous is None else [anomalous.unread]
+        if rows is not None:
+            if meaning.withheld:
+                print(
+                    f"note: patches with pixels of {', '.join(meaning.withheld)} are left out:"
+                    f" {options.model} does not know these classes, or a holdout withholds them"
+                )
+            wanted = [LOGITS] if method.taps == "none" else candidates
+            samples, images, unread_here = draw_samples(
+                model, settings, rows, meaning, wanted, options.images, options.keep_embeddings, options.seed
+            )
+            unread.append(unread_here)
+        drawn = rows.key() if rows is not None else ""
+        key = key_of(
+            model.digest,
+            drawn,
+            options.images,
+            options.keep_embeddings,
+            options.seed,
+            meaning.places.tolist(),
+        )
+        work = _Work(
+            root=root,
+            name=options.model,
+            called=options.as_ or options.method,
+            method=method,
+            model=model,
+            samples=samples,
+            channels=meaning.channels,
+            key=key,
+            seed=options.seed,
+            sets=sets,
+            provenance=provenance,
+            unread=tuple(unread),
+        )
+        base = {**method.options, **told}
+        layers, searched = tuple(candidates), dict[str, list[Tried]]()
+        if options.select_layer and candidates:
+            assert anomalous is not None  # check_search
+            searched["layer"] = _search_layers(work, candidates, base, anomalous)
+            layers = (searched["layer"][0].candidate,)
+        return replace(_made(work, layers, base, options, searched, images, anomalous), beside=beside)
+
+
+def _provenance(root: Path, options: FitOptions, sets: tuple[str, ...], source: str) -> JsonObject:
+    """Return how a method was fitted, as recorded for `status` to detect that it is stale, with the source of
+    a model that `train` did not make.
+    """
+    snapshot = Snapshot(root)
+    truth = evidence.choose_truth(root, options.truth) if sets else ""
+    given = given_options(
+        options,
+        but=("study", "method", "model", "source", "device", "data", "method_options", "per_class", "pixels"),
+    )
+    given = {**given, **given_options(options.data), **given_options(options.method_options)}
+    return {
+        "inputs": dict(
+            inputs_of(snapshot, options.method, options.model, sets, truth, options.validation or "", source)
+        ),
+        "arguments": given,
+        "truth": truth,
+        **({"source": source} if options.source else {}),
+    }
+
+
+def _layers_given(method: Method, options: FitOptions) -> tuple[str, ...]:
+    """Return the given layers, to tap or to choose from; OptionError if the method taps none, or only one."""
+    layers = tuple(options.layer)
+    if method.taps == "none" and (layers or options.select_layer):
+        raise OptionError(f"method {method.name} uses only logits; leave --layer and --select-layer out")
+    if method.taps == "one" and len(layers) > 1 and not options.select_layer:
+        raise OptionError(
+            f"method {method.name} uses one layer; got {', '.join(layers)}; add --select-layer to choose "
+            "the best of them"
+        )
+    return layers
+
+
+def _training_images(root: Path, settings: Settings, options: FitOptions) -> LabelledImages:
+    rows = find_labelled(root, settings, options.truth, options.set_, "train", "set")
+    if not len(rows):
+        where = (
+            f"no image of {', '.join(options.set_)} has labels"
+            if options.set_
+            else "no image of role train has labels"
+        )
+        raise StudyError(
+            f"nothing to fit to: {where}; collect some with --role train, or name a labelled set with --set"
+        )
+    judged = find_judged(root, {image.id: image for image, _ in rows.rows}, "")
+    if shown := sorted(
+        {
+            image.set
+            for image, _ in rows.rows
+            if with_labels(root, {image.id: judged[image.id]})[image.id].anomaly is not None
+        }
+    ):
+        raise OptionError(
+            f"{', '.join(shown)}: has anomaly labels, and a method must not learn what unknown objects "
+            "look like; name other sets with --set"
+        )
+    if tested := rows.roles.count("test"):
+        print(
+            f"note: {tested} of {len(rows)} training images have role test; judge the method on other images"
+        )
+    return rows
+
+
+def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], options: FitOptions) -> list[str]:
+    """Return the layers to draw embeddings of: the given ones; with --select-layer the outermost that give a
+    grid; else the input of the last layer, or the last layer before an activation.
+    """
+    if method.taps == "none":
+        return []
+    network, name = model.inference.network, model.inference.name
+    module: Any = getattr(network, "module", None)
+    listed = module if hasattr(module, "named_modules") else None
+    if layers:
+        if listed is not None:
+            check_layers(listed, layers, name)
+        return list(layers)
+    if listed is None:
+        raise OptionError(f"{name}: its layers cannot be listed; name the one to tap with --layer")
+    view = model.inference.prepare(
+        np.random.default_rng(0).integers(0, 256, (_SHOWN, _SHOWN, 3), np.uint8), (_SHOWN, _SHOWN)
+    ).views[0]
+    block = model.inference.pieces(view)[0][0]
+    shown, size = (lambda: network.run(block[None], ())), (block.shape[1], block.shape[2])
+    if options.select_layer:
+        return outer_layers(grid_layers(listed, shown, size), _CANDIDATES)
+    return [before_activation(listed, shown, size) if method.signed else penultimate(listed)]
+
+
+def _fit(
+    work: _Work, layers: Sequence[str], options: Mapping[str, Value], weights: np.ndarray | None = None
+) -> tuple[Fitted, dict[str, object]]:
+    """Return the method fitted to samples of layers, and statistics of the fit."""
+    if work.method.name != "flow":
+        samples = [work.samples[layer] for layer in layers or [LOGITS]] if work.method.learns else []
+        return work.method.build.fit(layers, samples, options, work.channels), {}
+    chosen: Any = {key: options[key] for key in ("steps", "rate", "batch", "blocks", "width", "depth")}
+    plan = FlowPlan(**chosen, seed=work.seed)
+    flows, numbers = list[TrainedFlow](), dict[str, object]()
+    device = work.model.inference.network.device
+    for layer in layers:
+        key = key_of(work.key, layer, vars(plan))
+        if key not in work.flows:
+            folder = work.root / "methods" / work.name / f".flow-{work.called}-{key[:_KEY]}"
+            with progress(f"flow of {layer}", plan.steps) as tick:
+                on = device if device.startswith("cuda") else "cpu"
+                work.flows[key] = train_flow(work.samples[layer].values, plan, folder, key, on, tick)
+        flows.append(work.flows[key])
+        numbers[layer] = {
+            "nll": [flows[-1].learnt, flows[-1].chosen, flows[-1].tested],
+            "step": flows[-1].step,
+        }
+    return FlowDensity.of(layers, options, flows, weights), numbers
+
+
+def _search_layers(
+    work: _Work, candidates: Sequence[str], base: Mapping[str, Value], anomalous: AnomalousImages
+) -> list[Tried]:
+    """Return how well the method detects unknown objects at each layer, the best first."""
+    methods: dict[str, Fitted] = {}
+    for layer in candidates:
+        try:
+            methods[layer] = _fit(work, [layer], base)[0]
+        except (ModelError, MetricError) as error:
+            print(f"note: {layer} is left out: {error}")
+    if not methods:
+        raise OptionError(
+            f"method {work.method.name} cannot be fitted to any of these layers; name another with --layer"
+        )
+    return anomalous.judge(work.model, work.method.name, methods)
+
+
+def _search_options(
+    work: _Work,
+    layers: Sequence[str],
+    given: Mapping[str, Value],
+    keys: Sequence[str],
+    anomalous: AnomalousImages,
+) -> tuple[dict[str, Value], dict[str, list[Tried]]]:
+    """Return the options of a method, with the searched ones set one after another to their best values, and
+    what was tried.
+    """
+    own, searched = dict(given), dict[str, list[Tried]]()
+    for key in keys:
+        fitting = [
+            value
+            for value in work.method.search[key]
+            if key != "k" or int(value) <= min(len(work.samples[layer]) for layer in layers)
+        ]
+        if not fitting:
+            few = min(len(work.samples[layer]) for layer in layers)
+            raise MetricError(
+                f"{few} training embeddings are fewer than every {key} tried; keep more, or give --{key}"
+            )
+        methods = {
+            f"{key} {value:g}": _joined(work, layers, {**own, key: value}, anomalous)[0] for value in fitting
+        }
+        searched[key] = anomalous.judge(work.model, work.method.name, methods)
+        own[key] = next(value for value in fitting if f"{key} {value:g}" == searched[key][0].candidate)
+    return own, searched
+
+
+def _joined(
+    work: _Work, layers: Sequence[str], options: Mapping[str, Value], anomalous: AnomalousImages | None
+) -> tuple[Fitted, dict[str, object]]:
+    """Return the method fitted to samples of layers, joined by a logistic regression on request, and
+    statistics of the fit.
+    """
+    weights = None
+    if options.get("join") == "logistic":
+        assert anomalous is not None  # check_search
+        alone = {layer: _fit(work, [layer], options)[0] for layer in layers}
+        weights = logistic_weights(*anomalous.pixels(work.model, alone))
+    return _fit(work, layers, options, weights)
+
+
+def _made(
+    work: _Work,
+    layers: Sequence[str],
+    base: Mapping[str, Value],
+    options: FitOptions,
+    of_layers: Mapping[str, list[Tried]],
+    images: int,
+    anomalous: AnomalousImages | None,
+) -> FittedMethods:
+    made, searched = [], dict(of_layers)
+    named = named_methods(options, work.method)
+    for name, swept in named:
+        own, tried = {**base, **swept}, dict[str, list[Tried]]()
+        if anomalous is not None:
+            own, tried = _search_options(work, layers, own, options.searches(work.method), anomalous)
+        mine = {
+            **of_layers,
+            **{key if len(named) == 1 else f"{name}, {key}": rows for key, rows in tried.items()},
+        }
+        searched |= mine
+        found, numbers = _joined(work, layers, own, anomalous)
+        flags = (TUNED,) if mine or own.get("join") == "logistic" else ()
+        tables = {
+            what: [[one.candidate, one.average_precision, one.fpr95] for one in rows]
+            for what, rows in mine.items()
+        }
+        unreadable = {image: why for one in work.unread for image, why in one.reasons.items()}
+        more = {
+            "images": images,
+            "embeddings": max((len(one) for one in work.samples.values()), default=0),
+            **({"unreadable": unreadable} if unreadable else {}),
+            "searches": tables,
+            "key": work.key,
+            "fit": numbers,
+        }
+        path = work.root / "methods" / work.name / f"{name}{ENDING}"
+        about = MethodAbout(
+            method=options.method,
+            options=own,
+            layers=tuple(layers),
+            network=work.model.digest,
+            flags=flags,
+            sets=work.sets,
+            validation=options.validation or "",
+            shown=work.model.shown,
+            provenance=work.provenance,
+            more=more,
+        )
+        write(path, about, found.tensors())
+        made.append(FittedMethod(name, tuple(layers), own, flags))
+    of_this_name = (  # left by a stopped run whose options then changed
+        f".flow-{work.called}-{'[0-9a-f]' * _KEY}"
+    )
+    for left in (work.root / "methods" / work.name).glob(of_this_name):
+        shutil.rmtree(left, ignore_errors=True)
+    of_fit = f"{work.called}/{work.name}"
+    with writing(work.root):
+        replace_failures(
+            work.root, "fit", of_fit, [row for one in work.unread for row in one.failures("fit", of_fit)]
+        )
+        log(work.root, "fit", model=work.name, method=options.method)
+    drawn = max((len(one) for one in work.samples.values()), default=0)
+    return FittedMethods(
+        options.study,
+        options.model,
+        work.model.source,
+        tuple(made),
+        images,
+        drawn,
+        {what: tuple(tried) for what, tried in searched.items()},
+    )

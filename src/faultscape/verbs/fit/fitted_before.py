@@ -1,0 +1,67 @@
+"""Name the methods that `fit` makes, and detect whether the same ones were fitted before, so that nothing
+needs to be done.
+
+Conventions: a method's file records the network, images, labels and arguments it was made from; if all are
+unchanged, the same command would write the same file.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from faultscape.errors import ModelError
+from faultscape.nouns import JsonObject
+from faultscape.prediction import stamps
+from faultscape.prediction.doubt_methods.beside_network import built
+from faultscape.study.tables.corpus import read_corpus
+from faultscape.uncertainty.catalogue import Value
+from faultscape.uncertainty.method_files import ENDING, read_about
+from faultscape.uncertainty.methods.catalogue import Method
+from faultscape.verbs.fit.open_model import OpenedModel
+from faultscape.verbs.fit.options import FitOptions
+from faultscape.verbs.fit.result import FittedMethod, FittedMethods, Tried
+
+
+def fitted_before(
+    root: Path, options: FitOptions, method: Method, model: OpenedModel, provenance: JsonObject
+) -> FittedMethods | None:
+    """Return the methods that the same command fitted before to the same network, images and labels; None if
+    any of these changed, or if an image that could not be read is back.
+    """
+    made, searches, about = [], dict[str, tuple[Tried, ...]](), None
+    for name, _ in named_methods(options, method):
+        path = root / "methods" / options.model / f"{name}{ENDING}"
+        try:
+            about = read_about(path)
+            built(path)
+        except ModelError:  # missing or damaged
+            return None
+        said = json.dumps([about.provenance, about.network, about.shown], sort_keys=True)
+        if said != json.dumps([provenance, model.digest, model.shown], sort_keys=True):
+            return None
+        more: Any = about.more
+        if (unread := more.get("unreadable")) and stamps.again(read_corpus(root), [*unread.items()]):
+            return None
+        made.append(FittedMethod(name, about.layers, about.options, about.flags))
+        searches |= {what: tuple(Tried(*row) for row in rows) for what, rows in more["searches"].items()}
+    assert about is not None
+    more = about.more
+    return FittedMethods(
+        options.study, options.model, model.source, tuple(made), more["images"], more["embeddings"], searches
+    )
+
+
+def named_methods(options: FitOptions, method: Method) -> list[tuple[str, dict[str, Value]]]:
+    """Return the name of each method to fit, with its swept option."""
+    key, values = options.swept(method)
+    swept = [(f"{options.method}-{key.replace('_', '-')}-{_shown(value)}", {key: value}) for value in values]
+    return swept or [(options.as_ or options.method, {})]
+
+
+def _shown(value: Value) -> str:
+    """Return a value as written in a method's name."""
+    return (
+        f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value).lower()
+    )

@@ -1,0 +1,191 @@
+"""Search for the layers and option values that detect unknown objects best on a validation set (Blum et al.
+2021, Tables 4 to 9).
+
+Conventions: candidates are judged by the average precision over all pixels, at the working size, on images
+with anomaly labels. Classes that the study withholds are never used in a search, because the study evaluates
+on them: their pixels are void (`reading.image_truths`). A method chosen in this way has seen unknown objects
+(flag ``tuned-with-ood``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.errors import ModelError, OptionError, StudyError, closest, counted
+from faultscape.metrics.scorers import offset_of, rounded, scorer_named
+from faultscape.metrics.scores.histogram import Histogram16, detection_from_histogram, histogram16
+from faultscape.prediction.inference import Inference
+from faultscape.progress import progress
+from faultscape.reading import evidence
+from faultscape.reading.image_truths import Judge, find_judged, with_labels
+from faultscape.reading.labelled_images import role_of
+from faultscape.stressors.holdout import hold_out
+from faultscape.study.settings import Settings
+from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.study.tables.stress_sets import read_stress
+from faultscape.uncertainty.methods.method import Fitted
+from faultscape.verbs.collect.unread_images import UnreadImages
+from faultscape.verbs.fit.open_model import OpenedModel
+from faultscape.verbs.fit.result import Tried
+
+
+class AnomalousImages:
+    """Images of a set with anomaly labels, for a search."""
+
+    def __init__(self, root: Path, settings: Settings, name: str, truth: str | None = None) -> None:
+        images = {image.id: image for image in read_corpus(root)}
+        known = list(dict.fromkeys(image.set for image in images.values()))
+        if name not in known:
+            raise OptionError(
+                f"--validation {name!r}: the study has no such set; it has"
+                f" {', '.join(known)}.{closest(name, known)}"
+            )
+        judged = with_labels(root, find_judged(root, images, _truth(root, truth)))
+        self.images = [
+            image for image in images.values() if image.set == name and judged[image.id].anomaly is not None
+        ]
+        if not self.images:
+            raise StudyError(
+                f"no image of {name} has anomaly labels, which a search needs; blend objects into "
+                "validation images (`faultscape stress blend`), or collect a data set with such labels. "
+                "Classes withheld by a holdout cannot be used: the study is judged by them"
+            )
+        if tested := sum(role_of(image, images) == "test" for image in self.images):
+            print(
+                f"note: {tested} of {counted(len(self.images), 'image')} to search with have role test "
+                "or were made from such images; judge the method on other images"
+            )
+        holdouts = read_stress(root).holdouts
+        self._settings, self._judge = settings, Judge(root, settings, judged, holdouts)
+        self._withheld = {
+            place: name for words in holdouts.values() for place, name in _named(settings, words)
+        }
+
+        self.unread = UnreadImages("validation image", len(self.images))
+
+    def judge(self, model: OpenedModel, method: str, candidates: Mapping[str, Fitted]) -> list[Tried]:
+        """Return how well each candidate of a method detects the anomalies, the best first, without
+        candidates that give NaN or infinity.
+        """
+        inference, scorer = (
+            Inference(model.inference.network, model.inference.way, methods=candidates),
+            scorer_named(method),
+        )
+        channels = model.inference.network.channels or len(self._settings.class_list)
+        found: dict[str, tuple[float, Histogram16]] = {}
+        lost: set[str] = set()
+        with progress("search", len(self.images)) as tick:
+            for image in self.images:
+                scores = self._scores(inference, image)
+                if not scores:
+                    continue
+                anomaly = self._anomaly(image, next(iter(scores.values())).shape)
+                for name in [
+                    name
+                    for name, score in scores.items()
+                    if name not in lost and not np.isfinite(score).all()
+                ]:
+                    print(f"note: {name} is left out: it gave NaN or infinity for {image.id}")
+                    lost.add(name)
+                for name, score in scores.items():
+                    if name in lost:
+                        continue
+                    offset = found[name][0] if name in found else offset_of(scorer, [score])
+                    counts = histogram16(rounded(scorer, score, channels, offset), anomaly, where=image.id)
+                    found[name] = (offset, found[name][1] + counts if name in found else counts)
+                tick(1)
+        self.unread.tell()
+        tried = []
+        for name, (_, histogram) in found.items():
+            if name not in lost:
+                said = detection_from_histogram(histogram)
+                tried.append(Tried(name, said.average_precision, said.fpr95))
+        if lost and not tried:
+            raise ModelError(
+                f"method {method}: every candidate gave NaN or infinity for an image to search with; choose"
+                " another layer"
+            )
+        if not tried or np.isnan(tried[0].average_precision):
+            raise StudyError(
+                f"the {counted(len(self.images), 'image')} to search with have no anomalous pixel"
+            )
+        # ties keep the order of trial
+        return sorted(tried, key=lambda one: -one.average_precision)
+
+    def pixels(
+        self, model: OpenedModel, methods: Mapping[str, Fitted], most: int = 2000
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the scores (n, methods) of up to ``most`` anomalous pixels of each image and as many others,
+        spread evenly, and (n,), which are anomalous.
+        """
+        inference = Inference(model.inference.network, model.inference.way, methods=methods)
+        rows, anomalous = [], []
+        for image in self.images:
+            scores = self._scores(inference, image)
+            if not scores:
+                continue
+            stacked = np.stack([score.ravel() for score in scores.values()], axis=1)
+            truth = self._anomaly(image, next(iter(scores.values())).shape)
+            for value in (0, 1):
+                at = np.flatnonzero(truth.ravel() == value)
+                at = at[np.linspace(0, len(at) - 1, min(most, len(at))).astype(int)] if len(at) else at
+                rows.append(stacked[at])
+                anomalous.append(np.full(len(at), bool(value)))
+        self.unread.tell()
+        return np.concatenate(rows), np.concatenate(anomalous)
+
+    def _scores(self, inference: Inference, image: Image) -> dict[str, np.ndarray]:
+        """Return the score (H, W) of an image by each method of a network; {} if the image cannot be read."""
+        if (photo := self.unread.read(image)) is None:
+            return {}
+        size = self._settings.working_size or (photo.shape[1], photo.shape[0])
+        (answer,) = inference.run([inference.prepare(photo, size)])
+        if isinstance(answer, str):
+            raise ModelError(f"{image.id}: {answer}")
+        return {name: method.score(answer.values[name], size) for name, method in inference.methods.items()}
+
+    def _anomaly(self, image: Image, shape: tuple[int, ...]) -> np.ndarray:
+        """Return the anomaly labels (H, W) of an image; StudyError if the anomalies of a collected image are
+        pixels of a class that a holdout withholds.
+        """
+        (view,) = self._judge.views(image.id, (shape[1], shape[0]))
+        assert view.anomaly is not None
+        if view.semantic is not None and not image.parent:
+            shown = np.unique(view.semantic[view.anomaly == 1]).tolist()
+            if lost := [self._withheld[place] for place in shown if place in self._withheld]:
+                raise StudyError(
+                    f"{image.id}: its anomalies are pixels of {', '.join(lost)}, withheld by a holdout "
+                    "of this study: the study is judged by them, so they cannot be used in a search"
+                )
+        return view.anomaly
+
+
+def _truth(root: Path, asked: str | None) -> str:
+    """Return the truth whose labels show withheld classes; '' if the study has none."""
+    return evidence.choose_truth(root, asked) if asked or evidence.truths(root) else ""
+
+
+def _named(settings: Settings, words: Sequence[str]) -> list[tuple[int, str]]:
+    """Return (place, name) of the classes that a holdout withholds."""
+    names = settings.class_list.names
+    withheld = hold_out(settings.class_list, list(words)).is_withheld[:-1]
+    return [(place, name) for place, name in enumerate(names) if withheld[place]]
+
+
+def outer_layers(names: Sequence[str], most: int) -> list[str]:
+    """Return up to ``most`` names of layers, in order: the outermost, spread evenly, including the last.
+
+    >>> outer_layers(["a", "a.x", "a.y", "b", "b.x", "c"], 3)
+    ['a', 'b', 'c']
+    >>> outer_layers(["a", "b", "c", "d", "e"], 3)
+    ['a', 'c', 'e']
+    """
+    depths = sorted(name.count(".") for name in names)
+    deepest = depths[min(most, len(names)) - 1]
+    outer = [name for name in names if name.count(".") <= deepest or name == names[-1]]
+    if len(outer) <= most:
+        return outer
+    return [outer[round(k * (len(outer) - 1) / (most - 1))] for k in range(most)]

@@ -1,0 +1,102 @@
+"""Truths that are merged from the masks of several annotators (`label consensus`).
+
+Conventions: the labels of an annotator are a truth called TRUTH-PERSON, as `label import` names them. If
+there are several for truth `labels` and no `labels`, they are to be merged into it; a merged truth is merged
+again if their labels changed, or those of another annotator were imported.
+"""
+
+from __future__ import annotations
+
+from faultscape.reading.artefact import Again, Artefact
+from faultscape.reading.evidence import LABELS
+from faultscape.reading.snapshot import Snapshot
+from faultscape.study.parts import read_manifest
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.consensus import Joined, read_joined
+from faultscape.terminal_lines import option_words
+
+
+def annotators(snapshot: Snapshot, truth: str) -> list[str]:
+    """Return the truths of annotators who labelled for a truth, and have a label of an image of the study."""
+    named = [name for name in label_maps.truths(snapshot.root) if name.startswith(f"{truth}-")]
+    return [name for name in named if _labels_something(snapshot, name)]
+
+
+def _labels_something(snapshot: Snapshot, truth: str) -> bool:
+    folder = label_maps.truth(snapshot.root, truth)
+    parts = read_manifest(folder).items()
+    return any(
+        not snapshot.ids.isdisjoint(label_maps.read_ids(folder, int(number), part)) for number, part in parts
+    )
+
+
+def _instances(snapshot: Snapshot) -> list[str]:
+    if snapshot.settings.classifies:  # answers are merged by majority when they are read
+        return []
+    merged = [name for name in read_joined(snapshot.root) if name in snapshot.truths]
+    wanted = LABELS not in snapshot.truths and len(annotators(snapshot, LABELS)) > 1
+    return [*merged, *([LABELS] if wanted else [])]
+
+
+def _held(snapshot: Snapshot, truth: str) -> Joined | None:
+    return read_joined(snapshot.root).get(truth) if truth in snapshot.truths else None
+
+
+def _made_from(snapshot: Snapshot, truth: str) -> dict[str, str] | None:
+    held = _held(snapshot, truth)
+    return None if held is None else dict(held.inputs)
+
+
+def _made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
+    held = _held(snapshot, truth)
+    if held is None:
+        return {}
+    now = {name: snapshot.truth_key(name) for name in _of(snapshot, truth)}
+    if len(now) < 2:  # nothing is left to merge
+        return dict(held.inputs)
+    return now
+
+
+def _of(snapshot: Snapshot, truth: str) -> list[str]:
+    """Return the truths to merge: those that were merged and are still there, and those of new annotators."""
+    there, held = annotators(snapshot, truth), _held(snapshot, truth)
+    if held is None:
+        return there
+    kept = [name for name in held.of if name in snapshot.truths]
+    return [*kept, *(name for name in there if name not in (*held.of, *held.others))]
+
+
+def again(snapshot: Snapshot, truth: str) -> Again:
+    """Return how to merge a truth again, or for the first time: then an image with the mask of one annotator
+    counts as well, so that no label is wasted.
+    """
+    held, own_name = _held(snapshot, truth), (None if truth == LABELS else truth)
+    if held is not None:
+        tie, least = (held.tie if held.tie != "void" else None), (held.least if held.least != 2 else None)
+        return Again({"of": _of(snapshot, truth), "truth": own_name, "tie": tie, "least": least})
+    tie = None if snapshot.settings.class_list.void else "skill"
+    return Again({"of": _of(snapshot, truth), "truth": own_name, "tie": tie, "least": 1})
+
+
+def _line(snapshot: Snapshot, truth: str) -> str:
+    options = again(snapshot, truth).options
+    return " ".join([f"faultscape label consensus {snapshot.place}", *option_words(options)])
+
+
+def _describe(snapshot: Snapshot, truth: str) -> str:
+    return f"{truth}: merged from {', '.join(_of(snapshot, truth))}"
+
+
+JOINED = Artefact(
+    name="joined labels",
+    verb="label",
+    inputs=("corpus",),
+    options=("of", "truth", "tie", "least"),
+    reasons={},
+    instances=_instances,
+    made_from=_made_from,
+    made_from_now=_made_from_now,
+    describe=_describe,
+    line=_line,
+    again=again,
+)

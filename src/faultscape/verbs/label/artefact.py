@@ -1,0 +1,185 @@
+"""What people make: the labels of a selection's images, answers to questions about classes, of one truth, and
+discards, the images that they rejected, for the whole study.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from faultscape.classes.class_lists import table
+from faultscape.errors import counted
+from faultscape.maps import runs
+from faultscape.reading.artefact import Artefact, provenance_of
+from faultscape.reading.evidence import LABELS
+from faultscape.reading.snapshot import Snapshot
+from faultscape.study.answers.labels import Answers
+from faultscape.study.parts import key_of, read_manifest
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import part_name, shards_of
+from faultscape.study.tables.selections import MAIN
+from faultscape.study.tables.selections import path as path_of
+from faultscape.terminal_lines import option_words
+from faultscape.verbs.select.artefact import in_order, is_replaced, is_stale
+from faultscape.verbs.select.artefact import key as key_of_selection
+
+
+def is_short(snapshot: Snapshot, name: str, truth: str = "") -> bool:
+    """Whether a selection has too few labels to rank: none, or, for draws for all models, fewer than half,
+    because labels made for another selection reveal little about them.
+    """
+    number, have = len(snapshot.current(name).images), snapshot.label_count(name, truth).labelled
+    return have == 0 or (bool(snapshot.selections[name][0].draws) and 2 * have < number)
+
+
+def are_void(snapshot: Snapshot, name: str, truth: str) -> bool:
+    """Whether the labels of a selection's images are maps that are void everywhere, which show nothing about
+    any model.
+    """
+    if snapshot.settings.classifies:
+        return False
+    classes, folder, void = snapshot.settings.class_list, label_maps.truth(snapshot.root, truth), 0
+    places, parts = table(classes), read_manifest(folder)
+    shard_of = shards_of(snapshot.root, snapshot.current(name).images)
+    for number in sorted(set(shard_of.values())):
+        part = parts.get(part_name(number))
+        codes = label_maps.read_maps(folder, number, part) if part else {}
+        mine = [code for image, code in codes.items() if image in shard_of]
+        if any((places[runs.labels(code)] != len(classes)).any() for code in mine):
+            return False
+        void += len(mine)
+    count = snapshot.label_count(name, truth)
+    return void == count.labelled + count.partly  # on images without a map, people chose between models
+
+
+def is_silent(snapshot: Snapshot, name: str, truth: str) -> bool:
+    """Whether no answer under a truth shows anything about a selection's models."""
+    count = snapshot.label_count(name, truth)
+    return not count.labelled + count.partly or are_void(snapshot, name, truth)
+
+
+def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
+    return {} if snapshot.label_count(name).labelled == len(snapshot.current(name).images) else None
+
+
+def key(snapshot: Snapshot, truth: str) -> str:
+    """Return a digest of all labels of a truth and of the answers that count with it, or '' if there is no
+    such truth.
+    """
+    return snapshot.truth_key(truth) if truth in snapshot.truths else ""
+
+
+def _describe(snapshot: Snapshot, name: str) -> str:
+    count, number = snapshot.label_count(name), len(snapshot.current(name).images)
+    partly = f", {count.partly} partly" if count.partly else ""
+    marks = snapshot.second_round.words(snapshot.current(name).images)
+    return (
+        f"{name}: {count.labelled} of {counted(number, 'image')} labelled{partly} (truth {snapshot.truth})"
+        f"{f'; {marks}' if marks else ''}"
+    )
+
+
+def export_target(name: str, *, classifies: bool, again: bool = False, answers: int = 0) -> str:
+    """Return where a suggested `label export` of a selection writes: a folder, which may serve several
+    selections, or a file of questions. One that is filled in is never overwritten, so the name of the next
+    one has the number of ``answers`` so far.
+
+    >>> export_target("order", classifies=False), export_target("order", classifies=True)
+    ('to-label/', 'questions-order.csv')
+    >>> export_target("main", classifies=True, again=True, answers=24)
+    'questions-again-24.csv'
+    """
+    if not classifies:
+        return "to-label/"
+    which = [] if name == MAIN else [name]
+    number = [str(answers)] if answers else []
+    words = ["questions", *which, *(["again"] if again else []), *number]
+    return shlex.quote("-".join(words) + ".csv")
+
+
+def _line(snapshot: Snapshot, name: str) -> str:
+    if is_stale(snapshot, name) or is_replaced(snapshot, name):
+        return ""
+    undecided = snapshot.label_count(name).undecided
+    classifies = snapshot.settings.classifies
+    answers = len(Answers(snapshot.root).answers(snapshot.truth)) if classifies else 0
+    target = export_target(name, classifies=classifies, again=undecided, answers=answers)
+    options = {
+        "format": "csv" if classifies else "png",
+        "selection": None if name == MAIN else name,
+        "truth": None if snapshot.truth == LABELS else snapshot.truth,
+        "again": undecided or None,
+    }
+    return " ".join([f"faultscape label export {snapshot.place} {target}", *option_words(options)])
+
+
+def _waits(snapshot: Snapshot, name: str) -> bool:
+    """Whether other commands come first: where there are enough labels for a first ranking of what was
+    chosen, and for duels, wherever images drawn for all models say which is better.
+    """
+    slots = snapshot.selections[name][0]
+    drawn = any(other.draws for other, _ in snapshot.selections.values())
+    return (drawn and not slots.draws) or not (is_short(snapshot, name) or _has_grown(snapshot, name))
+
+
+def _has_grown(snapshot: Snapshot, name: str) -> bool:
+    """Whether a selection has other images than when it was ranked."""
+    path = path_of(snapshot.root, name, "json", stem="standings")
+    held = provenance_of(snapshot.document(path))
+    return held is not None and held["inputs"].get("selection") != key_of_selection(snapshot, name)
+
+
+LABELS_OF_SELECTION = Artefact(
+    name="labels",
+    verb="label",
+    inputs=("selection", "answers", "discards"),
+    options=("truth",),
+    reasons={},
+    instances=in_order,
+    made_from=_made_from,
+    made_from_now=lambda _snapshot, _name: {},
+    describe=_describe,
+    line=_line,
+    waits=_waits,
+)
+
+
+def discards_key(snapshot: Snapshot, selection: str | None) -> str:
+    """Return a digest of which images of a selection, or of the study, are discarded; the reasons do not
+    matter.
+    """
+    images = set(snapshot.discarded)
+    if selection is not None:
+        images &= {row.image for row in snapshot.selections[selection][0].rows}
+    return key_of(sorted(images))
+
+
+def _describe_answers(snapshot: Snapshot, truth: str) -> str:
+    return f"answers of truth {truth} ({key(snapshot, truth)[:8]})"
+
+
+ANSWERS = Artefact(
+    name="answers",
+    verb="label",
+    inputs=("corpus",),
+    options=(),
+    reasons={},
+    instances=lambda snapshot: snapshot.truths if snapshot.settings.classifies else [],
+    made_from=lambda _snapshot, _name: {},
+    made_from_now=lambda _snapshot, _name: {},
+    describe=_describe_answers,
+    line=lambda _snapshot, _name: "",
+)
+DISCARDS = Artefact(
+    name="discards",
+    verb="label",
+    inputs=("corpus",),
+    options=(),
+    reasons={},
+    instances=lambda snapshot: [""] if snapshot.discarded else [],
+    made_from=lambda _snapshot, _name: {},
+    made_from_now=lambda _snapshot, _name: {},
+    describe=lambda snapshot, _name: (
+        f"{counted(len(snapshot.discarded), 'image is', 'images are')} discarded"
+    ),
+    line=lambda _snapshot, _name: "",
+)

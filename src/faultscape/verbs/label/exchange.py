@@ -1,0 +1,237 @@
+"""Export labels to people and import them: masks for label maps, or questions about classes, by the study's
+task.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from faultscape.corpus.id_lists import is_id_list
+from faultscape.errors import LabellingError, OptionError, closest
+from faultscape.formats.label_tools import cvat_issues
+from faultscape.labelling import discards
+from faultscape.labelling.catalogue import (
+    FORMATS,
+    BundleFormat,
+    Format,
+    MaskFormat,
+    PairFormat,
+    QuestionFormat,
+    TaskFormat,
+    find_format,
+)
+from faultscape.labelling.format_calls import recognises
+from faultscape.reading import evidence
+from faultscape.reading.snapshot import Snapshot
+from faultscape.study.folder import existing
+from faultscape.study.settings import read_settings
+from faultscape.study.store import is_address
+from faultscape.verbs import graph
+from faultscape.verbs.label import (
+    answer_lines,
+    issues,
+    mask_export,
+    masks,
+    pair_tasks,
+    question_tasks,
+    questions,
+)
+from faultscape.verbs.label.crowd import session_export, session_import
+from faultscape.verbs.label.crowd.result import SessionsExported, SessionsImported
+from faultscape.verbs.label.image_labels import export_done
+from faultscape.verbs.label.options import ExportOptions, ImportOptions
+from faultscape.verbs.label.result import (
+    Answered,
+    AnswersTaken,
+    Asked,
+    ChecksTaken,
+    ChoicesTaken,
+    Exported,
+    Imported,
+    MasksWritten,
+)
+from faultscape.verbs.select.artefact import SELECTION, successor
+
+_EXPECTED = {
+    True: (
+        "a CSV file of labels (image, label) or of answers (image, class, annotator, answer), or a folder of"
+        " these"
+    ),
+    False: (
+        "a folder of masks or LabelMe files with the images' names, or a CSV file of discards (image, reason)"
+    ),
+}
+
+
+def export_labels(study: str, options: ExportOptions) -> Exported | Asked | SessionsExported | MasksWritten:
+    """Write what needs labels to a folder or a file; LabellingError for an unknown truth, OptionError for
+    options that do not fit the study.
+    """
+    root = existing(study)
+    settings = read_settings(root)
+    classifies = settings.classifies
+    form = find_format(options.format, settings.task)
+    if classifies and options.prefill is not None:
+        raise OptionError("--prefill applies to masks only; questions about classes are never pre-filled")
+    if options.done:
+        if classifies:
+            raise OptionError(
+                "--done writes masks; answers about classes: `faultscape label answers STUDY OUT.jsonl`"
+            )
+        return export_done(root, options, form)
+    known = evidence.truths(root)
+    if options.truth is None:
+        options = replace(options, truth=evidence.choose_truth(root) if known else evidence.LABELS)
+    if (truth := options.truth) is not None and truth not in (*known, evidence.LABELS):
+        have = (
+            f"available: {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
+        )
+        raise LabellingError(
+            f"there is no truth {truth!r}; {have} Remove --truth to write all images without a label"
+        )
+    _check_fresh(root, study, options)
+    if isinstance(form, QuestionFormat):
+        if options.sessions.people:
+            raise OptionError(
+                "--annotators applies to masks only; share questions with `label serve`, or give everyone"
+                " the same file"
+            )
+        return questions.export(root, study, options, form)
+    if isinstance(form, TaskFormat):
+        return question_tasks.export(root, study, options, form)
+    if options.again:
+        raise OptionError(
+            "--again applies to questions about classes; to redraw a mask, import the new one, which"
+            " replaces the first"
+        )
+    out = Path(options.out)
+    if out.suffix.lower() == ".csv" and not out.is_dir():
+        raise OptionError(
+            f"{options.out}: images and masks (--format png or labelme) need a folder, for example"
+            f" {out.with_suffix('')}; question tables are for classifiers"
+        )
+    if isinstance(form, PairFormat):
+        if options.prefill is not None or options.outlines or options.sessions.people:
+            raise OptionError(
+                f"--prefill, --outlines and --annotators apply to masks only; {form.name} asks which of two"
+                " maps is better"
+            )
+        return pair_tasks.export(root, study, options, form)
+    if options.sessions.people:
+        return session_export.export(root, study, options, form)
+    return mask_export.export(root, study, options, form)
+
+
+def _check_fresh(root: Path, study: str, options: ExportOptions) -> None:
+    """Raise LabellingError for a stale selection, unless its images are wanted anyway."""
+    snapshot = Snapshot(root, study)
+    if options.anyway or options.selection not in snapshot.selections:
+        return
+    node = graph.node(snapshot, SELECTION, options.selection)
+    if node.state == "stale":
+        how = (
+            f"run `{node.line}` first"
+            if node.line
+            else f"label {successor(snapshot, options.selection)} instead"
+        )
+        raise LabellingError(
+            f"selection {options.selection!r} is stale: {', '.join(node.why)}; {how}, or add --anyway to"
+            " label it as it is"
+        )
+
+
+def import_labels(
+    study: str, options: ImportOptions
+) -> Imported | Answered | AnswersTaken | ChoicesTaken | ChecksTaken | SessionsImported:
+    """Import labels from a folder or a file; LabellingError for a source that cannot contain labels for this
+    study.
+    """
+    root, source = existing(study), options.source
+    if source.lower().endswith(answer_lines.ENDING) and Path(source).is_file():
+        _refuse_pattern(options)
+        return answer_lines.read_answers(study, source)
+    settings = read_settings(root)
+    classifies, form = settings.classifies, find_format(options.format, settings.task)
+    file, column = questions.part_of(source) if classifies else (source, "")
+    if not Path(file).exists():
+        more = (
+            "; labels are read from local folders only; copy them to this machine first"
+            if is_address(source)
+            else ""
+        )
+        raise LabellingError(f"{file}: no such file or folder{more}")
+    if (Path(source) / "study.toml").is_file():
+        raise LabellingError(f"{source}: is a study, not labels; give {_EXPECTED[classifies]}")
+    if not classifies and Path(source).is_file() and discards.is_table(source):
+        _refuse_pattern(options)
+        if options.labels is not None or options.format is not None:
+            flag = "labels" if options.labels is not None else "format"
+            raise OptionError(f"--{flag} applies to labels; {source} holds discards, so leave it out")
+        return masks.import_discards(root, options)
+    if not classifies and Path(source).is_file() and is_id_list(source):
+        raise LabellingError(
+            f"{source}: is a table, but the labels of this study are label maps; give {_EXPECTED[False]}"
+        )
+    if taken := _of_tool(root, Path(file), options, form if options.format else None, classifies=classifies):
+        return taken
+    if isinstance(form, MaskFormat | BundleFormat):
+        if (Path(source) / session_export.FILE).is_file():
+            return session_import.import_(root, options, form if options.format else None)
+        return masks.import_(root, options, form if options.format else None)
+    if not isinstance(form, QuestionFormat):
+        raise LabellingError(f"{source}: contains no {form.title} file")
+    _refuse_pattern(options)
+    if options.labels is not None:
+        raise OptionError("--labels applies to mask files only; in a CSV file classes have names")
+    return questions.import_(root, file, column, options.truth, form)
+
+
+def _of_tool(
+    root: Path, path: Path, options: ImportOptions, form: Format | None, *, classifies: bool
+) -> ChoicesTaken | ChecksTaken | Answered | None:
+    """Import choices, answers or issues from a tool's file, or from a folder of such files; None if the
+    source is neither.
+    """
+    there = (
+        [path]
+        if path.is_file()
+        else sorted(p for p in path.iterdir() if p.is_file() and p.suffix.lower() == ".json")
+    )
+    if (
+        form is None
+        and not classifies
+        and (found := next((file for file in there if cvat_issues.recognise(file)), None))
+    ):
+        _refuse_pattern(options)
+        return issues.import_(root, options, found)
+    for entry in [form] if form else FORMATS:
+        if not isinstance(entry, PairFormat | TaskFormat) or (entry.task == "classification") != classifies:
+            continue
+        if not (files := [file for file in there if recognises(entry, file)]):
+            continue
+        _refuse_pattern(options)
+        if isinstance(entry, PairFormat):
+            return pair_tasks.import_(root, options, entry, files)
+        return question_tasks.import_(root, options, entry, files)
+    return None
+
+
+def _refuse_pattern(options: ImportOptions) -> None:
+    """Raise OptionError if a pattern is given, for a file that names images by their ids."""
+    if options.pattern is not None:
+        raise OptionError(
+            f"--pattern applies to names of masks, and of images in files of masks; {options.source} names"
+            " images by their ids, so leave it out"
+        )
+
+
+def import_masks(root: Path, source: Path, truth: str, called: str) -> Imported:
+    """Import the masks of one person from a file or a folder as that person's truth, whatever annotator the
+    file names. Messages show ``called`` instead of the path ``source``; errors as for `import_labels`.
+
+    The person who draws learns nothing about models; problems with single labels are listed in failures.csv,
+    which the page shows.
+    """
+    options = ImportOptions(str(source), truth, of_one=True, called=called)
+    return replace(masks.import_(root, options, None), first="", copies=())

@@ -1,0 +1,96 @@
+"""Check whether a labelling tool will accept a file, before anyone uploads it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from faultscape.corpus.sources import IMAGE_ENDINGS
+from faultscape.errors import LabellingError, OptionError
+from faultscape.formats.guard import read_bytes
+from faultscape.formats.label_tools.named_masks import MOST_BYTES
+from faultscape.formats.label_tools.studio.tasks import CONFIG
+from faultscape.labelling.catalogue import FORMATS, Format, MaskFormat, QuestionFormat, find_format
+from faultscape.labelling.format_calls import check_file, recognises
+from faultscape.verbs.label.result import Checked
+
+
+def check(file: str, format: str | None) -> Checked:
+    """Return what a tool would reject in a file or folder; LabellingError if its format is unknown or it
+    cannot be read.
+    """
+    path = Path(file)
+    if not path.exists():
+        raise LabellingError(f"{file}: no such file or folder")
+    form = _recognised(path) if format is None else _named(format)
+    if isinstance(form, MaskFormat):
+        return Checked(file, form.title, tuple(check_file(form, path)))
+    there = [one for one in _files(path) if recognises(form, one)] or [path]
+    return Checked(file, form.title, tuple(problem for one in there for problem in check_file(form, one)))
+
+
+def _named(name: str) -> Format:
+    """Return the format of a name; OptionError for a format that cannot be checked."""
+    form = find_format(name, next((entry.task for entry in FORMATS if entry.name == name), "segmentation"))
+    if isinstance(form, QuestionFormat) or form.check is None:
+        raise OptionError(f"--format {name}: this format cannot be checked; use {', '.join(_names())}")
+    return form
+
+
+def _names() -> list[str]:
+    return [entry.name for entry in FORMATS if not isinstance(entry, QuestionFormat) and entry.check]
+
+
+def _recognised(path: Path) -> Format:
+    """Return the format of a file, or of the files in a folder."""
+    there = _files(path)
+    known = [form for form in FORMATS if not isinstance(form, QuestionFormat) and form.check]
+    for form in sorted(known, key=lambda form: isinstance(form, MaskFormat)):
+        # these formats also claim damaged JSON
+        mine = [file for file in there if recognises(form, file)]
+        if mine and isinstance(form, MaskFormat) and all(map(_fault_of_json, mine)):
+            return _of_place(mine[0])
+        if mine:
+            return form
+    raise LabellingError(
+        f"{path}: not recognised as a labelling tool's format ({', '.join(_names())}); name the format with"
+        " --format"
+    )
+
+
+def _fault_of_json(file: Path) -> str:
+    """Return why a file is not JSON, or ''."""
+    try:
+        json.loads(read_bytes(file, LabellingError, limit=MOST_BYTES))
+    except (ValueError, RecursionError, MemoryError) as error:
+        return " ".join(str(error).split())[:200] or "it does not fit into memory"
+    except LabellingError:  # cannot be opened, or is too large: the format's own check says so
+        return ""
+    return ""
+
+
+def _of_place(file: Path) -> Format:
+    """Return the format of a damaged file, judged by its name or the files next to it; LabellingError if they
+    do not show it.
+    """
+    name = file.stem.lower()
+    beside = {one.name for one in _files(file.parent)}
+    if CONFIG in beside:
+        asked = (word for word in ("pairs", "questions") if name.startswith(word))
+        form = "-".join(["label-studio", *asked])
+    elif "panoptic" in name:
+        form = "coco-panoptic"
+    elif "instances" in name:
+        form = "coco"
+    elif any(f"{file.stem}{ending}" in beside for ending in IMAGE_ENDINGS):
+        form = "labelme"
+    else:
+        raise LabellingError(
+            f"{file}: is not valid JSON ({_fault_of_json(file)}); if you know its format, name it with"
+            " --format"
+        )
+    return _named(form)
+
+
+def _files(path: Path) -> list[Path]:
+    return [path] if path.is_file() else sorted(p for p in path.iterdir() if p.is_file())

@@ -1,0 +1,200 @@
+"""Write images and masks for a drawing tool."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.corpus.photos import read_photo
+from faultscape.errors import ImageError, LabellingError, OptionError
+from faultscape.formats import png
+from faultscape.formats.label_tools.tool_labels import DrawnImage
+from faultscape.labelling.catalogue import FORMATS, BundleFormat, MaskFormat
+from faultscape.labelling.format_calls import places_of, prepared_files, write_bundle, write_label
+from faultscape.progress import progress
+from faultscape.reading import evidence
+from faultscape.reading.evidence import current
+from faultscape.study.answers.labels import Answers
+from faultscape.study.folder import make_folder, put
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.verbs.label.mask_files import readers
+from faultscape.verbs.label.model_copies import map_at_photo_size
+from faultscape.verbs.label.options import ExportOptions
+from faultscape.verbs.label.result import Exported, import_line, returned_to, steps_text
+from faultscape.verbs.label.tool_files import bundles, read_bundles
+
+
+def export(root: Path, study: str, options: ExportOptions, form: MaskFormat | BundleFormat) -> Exported:
+    """Write the images of a selection that have no label yet, upright and in full size, and what the tool
+    needs to know about the classes.
+    """
+    settings, folder, truth, prefill = (
+        read_settings(root),
+        Path(options.out),
+        options.truth or evidence.LABELS,
+        options.prefill,
+    )
+    refuse_odd(settings, options, form)
+    chosen, todo = to_label(root, options.selection, truth)
+    returned = form.returned if isinstance(form, BundleFormat) else ""
+    then = import_line(study, returned_to(options.out, returned), truth, options.format)
+    written = Exported(
+        options.out,
+        len(todo),
+        form.name,
+        prefill or "",
+        len(chosen) - len(todo),
+        then,
+        steps_text(steps_of(form, prefill), options.out, returned),
+    )
+    if not todo:
+        return written
+    work = Export(root, study, settings, folder, form, options)
+    with progress("export", len(todo)) as tick:
+        work.images(todo, tick)
+    return replace(written, differing=work.differing(todo) if options.outlines else None)
+
+
+def steps_of(form: MaskFormat | BundleFormat, prefill: str | None) -> str:
+    """Return what to do with what was written, filled in with the maps of a model or not."""
+    filled = form.says_prefilled if prefill and isinstance(form, BundleFormat) else ""
+    return filled or form.says
+
+
+def refuse_odd(settings: Settings, options: ExportOptions, form: MaskFormat | BundleFormat) -> None:
+    """Raise OptionError for export options that do not fit the study or the format."""
+    prefill = options.prefill
+    if prefill is not None and prefill not in settings.models:
+        raise OptionError(f"--prefill {prefill!r}: no such model; available: {', '.join(settings.models)}")
+    if options.outlines and not (form.outlines and prefill):
+        known = ", ".join(
+            entry.name for entry in FORMATS if isinstance(entry, MaskFormat | BundleFormat) and entry.outlines
+        )
+        raise OptionError(f"--outlines needs --prefill and a format with polygons ({known})")
+
+
+def to_label(root: Path, selection: str, truth: str) -> tuple[list[Image], list[Image]]:
+    """Return the images of a selection that count now, and those of them without a label in a truth."""
+    slots = current(root, selection, Answers(root).discarded())
+    by_id = {image.id: image for image in read_corpus(root)}
+    chosen = [by_id[id_] for id_ in slots.images if id_ in by_id]
+    labelled = {
+        n: label_maps.read_maps(label_maps.truth(root, truth), n) for n in {image.shard for image in chosen}
+    }
+    return chosen, [image for image in chosen if image.id not in labelled[image.shard]]
+
+
+@dataclass
+class Export:
+    """Writes images, and labels filled in by a model, for one tool."""
+
+    root: Path
+    study: str
+    settings: Settings
+    folder: Path
+    form: MaskFormat | BundleFormat
+    options: ExportOptions
+
+    def images(self, images: Sequence[Image], tick: Callable[[int], object]) -> None:
+        """Write images with their labels, and what the tool needs to know about the classes."""
+        form = self.form
+        for image in images:
+            self.photo(image)
+            tick(0 if isinstance(form, BundleFormat) else 1)
+            if isinstance(form, MaskFormat):
+                self.label(image, form)
+        if isinstance(form, BundleFormat):
+            self.bundle(images, form, tick)
+            return
+        if form.listed:
+            make_folder(self.folder / "labels")
+        for path, data in prepared_files(form, self.folder, self.settings.class_list).items():
+            put(path, data)
+
+    def photo(self, image: Image) -> None:
+        """Write one image, unless it exists; ImageError if it cannot be read."""
+        where = places_of(self.form, self.folder, image.id)[0]
+        if where.exists():
+            return
+        try:
+            rgb, _ = read_photo(image)
+        except ImageError as error:
+            if not str(error).endswith(os.strerror(errno.ENOENT)):
+                raise
+            found_again = f"`faultscape collect {shlex.quote(self.study)} NEWFOLDER`"
+            raise ImageError(
+                f"{error}; if images were moved, run {found_again}, then repeat this command"
+            ) from None
+        put(where, png.encode_pixels(rgb))
+
+    def label(self, image: Image, form: MaskFormat) -> None:
+        """Write one label, unless it exists."""
+        where, target = places_of(form, self.folder, image.id)
+        if not target.exists():
+            size = (image.width, image.height)
+            data = write_label(
+                form,
+                target,
+                where,
+                size,
+                self.filled(image),
+                self.settings.class_list,
+                outlines=self.options.outlines,
+            )
+            if data is not None:
+                put(target, data)
+
+    def bundle(self, images: Sequence[Image], form: BundleFormat, tick: Callable[[int], object]) -> None:
+        """Write the files of all images; LabellingError if one exists with other contents, which may be
+        someone's work.
+        """
+
+        def drawn() -> Iterator[DrawnImage]:
+            for image in images:
+                photo = places_of(form, self.folder, image.id)[0].relative_to(self.folder).as_posix()
+                yield DrawnImage(image.id, photo, (image.width, image.height), self.filled(image))
+                tick(1)
+
+        for path, data in write_bundle(
+            form, self.folder, drawn(), self.settings.class_list, outlines=self.options.outlines
+        ):
+            if path.exists() and path.read_bytes() != data:
+                raise LabellingError(
+                    f"{path}: already exists with other contents and is never overwritten; give another"
+                    " folder"
+                )
+            put(path, data)
+
+    def filled(self, image: Image) -> np.ndarray | None:
+        """Return a model's map of one image in the study's ids, at the image's size; None if nothing is
+        filled in, or the model has no map.
+        """
+        model = self.options.prefill
+        if model is None:
+            return None
+        code = label_maps.read_maps(label_maps.predictions(self.root, model), image.shard).get(image.id)
+        return None if code is None else map_at_photo_size(code, self.settings, model, image)
+
+    def differing(self, images: Sequence[Image]) -> tuple[int, int]:
+        """Return how many pixels of the written outlines differ from their maps, and of how many."""
+        by_id, classes = {image.id: image for image in images}, self.settings.class_list
+        if isinstance(self.form, BundleFormat):
+            read = read_bundles(bundles(self.folder, [self.form]), by_id, classes).readers.get("", {})
+        else:
+            read = readers(self.folder, by_id, None, [self.form], classes).readers
+        off = pixels = 0
+        for id_, reader in read.items():
+            filled = self.filled(by_id[id_])
+            if filled is not None:
+                off += int((reader(Counter()) != filled).sum())
+                pixels += filled.size
+        return off, pixels

@@ -1,0 +1,353 @@
+"""Import labels for label maps: masks, files of labelling tools, and discards.
+
+Conventions: masks and images are in folders; a label has the size of its image.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.classes.mapping import of_file, pairs_of
+from faultscape.corpus.sources import jpegs_instead
+from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
+from faultscape.labelling import discards
+from faultscape.labelling.catalogue import FORMATS, BundleFormat, MaskFormat
+from faultscape.maps import runs
+from faultscape.progress import progress
+from faultscape.reading import evidence, fill
+from faultscape.reading.evidence import tell_discards
+from faultscape.reading.unusual_truth import unusual
+from faultscape.study.answers.labels import Answers
+from faultscape.study.folder import refuse_twin
+from faultscape.study.lock import writing
+from faultscape.study.parts import Part, read_manifest, write_manifest
+from faultscape.study.settings import Settings, keep_reading, read_settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
+from faultscape.study.tables.label_maps import StoredMap
+from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
+from faultscape.verbs.label.mask_files import MaskRules, Reader, inner_folder, readers
+from faultscape.verbs.label.model_copies import Copies
+from faultscape.verbs.label.options import ImportOptions
+from faultscape.verbs.label.result import Imported
+from faultscape.verbs.label.tool_files import bundles, read_bundles, truth_of
+
+
+class NothingThereError(LabellingError):
+    """A folder contains no label: no one has started."""
+
+
+def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat | None) -> Imported:
+    """Import labels of one format, or of every built-in format, from a folder or a tool's file, and the
+    folder's discard.csv. If a tool records who drew, each person's labels become a truth of their own.
+    """
+    source, truth = options.source, options.truth
+    path = inner_folder(Path(source)) if Path(source).is_dir() and not options.pattern else Path(source)
+    formats = [form] if form else FORMATS
+    with writing(root):
+        settings = read_settings(root)
+        classes, images = settings.class_list, read_corpus(root)
+        if truth in settings.models:
+            raise OptionError(f"{truth!r} is the name of a model; choose another name with --truth NAME")
+        by_id = {image.id: image for image in images}
+        meaning: dict[str, str] | None = None  # of masks
+        table = path / "discard.csv"
+        listed = _discards(table, by_id) if table.is_file() else []
+        thrown = without_taken_back(root, listed, options.named(str(table)))
+        found = bundles(path, [entry for entry in formats if isinstance(entry, BundleFormat)])
+        if found and options.labels is not None:
+            print("note: --labels has no effect on files of labelling tools, which name their classes")
+        if found:
+            tool = read_bundles(found, by_id, classes, options.pattern)
+            by_person = (
+                {"": {k: v for mine in tool.readers.values() for k, v in mine.items()}}
+                if options.of_one
+                else tool.readers
+            )
+            labels, empty, titles = (
+                {who: mine for who, mine in by_person.items() if mine},
+                tool.empty,
+                " and ".join(tool.formats),
+            )
+        elif path.is_dir():
+            masks = [
+                entry for entry in formats if isinstance(entry, MaskFormat) and (form or not entry.same_as)
+            ]
+            there = readers(
+                Path(source), by_id, options.pattern, masks, classes, _rules(root, settings, options)
+            )
+            mine, empty, meaning = there.readers, there.empty, there.labels
+            labels, titles = ({"": mine} if mine else {}), form.title if form else ""
+        else:
+            known = ", ".join(entry.name for entry in FORMATS if isinstance(entry, BundleFormat))
+            raise LabellingError(
+                f"{source}: is neither a file of a known labelling tool ({known}) nor a folder of masks"
+            )
+        if empty:
+            kinds = (
+                f"{titles} files in which no area is drawn"
+                if titles
+                else "LabelMe files in which no area is drawn, or the images themselves"
+            )
+            what = (
+                counted(empty, "image is", "images are") if found else counted(empty, "file is", "files are")
+            )
+            print(f"{what} not labelled yet: {'no area is drawn on them' if found else kinds}")
+        if not labels and not listed and not empty:
+            raise NothingThereError(options.named(_why_nothing(path, form, options.pattern)))
+        say_both({id_ for mine in labels.values() for id_ in mine} & dict(thrown).keys())
+        names = {who: truth_of(truth, who) for who in labels} or {"": truth}
+        if len(set(names.values())) < len(names):
+            raise LabellingError(
+                f"{source}: two annotators would share the truth"
+                f" {next(n for n in names.values() if list(names.values()).count(n) > 1)!r}; rename one of"
+                " them in the tool"
+            )
+        for name in names.values():
+            refuse_twin(name, evidence.truths(root), "truth")
+            if name in settings.models:
+                raise OptionError(f"{name!r} is the name of a model; choose another name with --truth NAME")
+        copies = {name: Copies(root, settings, len(labels.get(who, {}))) for who, name in names.items()}
+        kept = {
+            name: keep_labels(root, name, labels.get(who, {}), images, options.named, copies[name].look)
+            for who, name in names.items()
+        }
+        if meaning is not None and kept[truth].read:
+            keep_reading(root, truth, meaning)
+        discarded = Answers(root).discard(thrown, options.named(source)) if thrown else 0
+        for who, name in names.items():
+            earlier = [
+                f
+                for f in read_failures(root)
+                if (f.stage, f.name) == ("label", name) and f.image not in labels.get(who, {})
+            ]
+            replace_failures(root, "label", name, earlier + kept[name].failures)
+        log_import(root, options.named(source), truth=truth)
+    failures = [failure for one in kept.values() for failure in one.failures]
+    new, replaced, unchanged = (
+        sum(getattr(one, of) for one in kept.values()) for of in ("new", "replaced", "unchanged")
+    )
+    if failures and not new and not replaced and not unchanged and not discarded:
+        raise LabellingError(f"no label could be used; the first: {failures[0].reason}")
+    if line := _left_out(kept.values()):
+        print(line)
+    tell_discards(root, {image for image, _ in thrown})
+    for name, one in kept.items():
+        if one.replaced:
+            print(
+                f"{counted(one.replaced, 'image')} already had another label in truth {name!r}; it is"
+                f" replaced, and kept in truth/{name}/removed"
+            )
+    several = tuple((name, one.read) for name, one in kept.items()) if len(kept) > 1 else ()
+    first = failures[0].reason if failures else ""
+    same = tuple(
+        f"{f'truth {name}: ' if several else ''}{said}"
+        for name, one in copies.items()
+        if (said := one.said())
+    )
+    return Imported(
+        truth if several else next(iter(kept)),
+        new,
+        replaced,
+        discarded,
+        len(failures),
+        several,
+        first,
+        same,
+        unchanged,
+        tuple(
+            line
+            for name, one in kept.items()
+            # it decodes every map, and says what models predict, which people who draw do not learn
+            if (one.new or one.replaced) and options.called is None
+            for line in unusual(root, settings, name)
+        ),
+    )
+
+
+def import_discards(root: Path, options: ImportOptions) -> Imported:
+    """Import a table of discards alone; what was taken back is discarded again."""
+    with writing(root):
+        thrown = _discards(Path(options.source), {image.id for image in read_corpus(root)})
+        number = Answers(root).discard(thrown, options.source)
+        log_import(root, options.source)
+    tell_discards(root, {image for image, _ in thrown})
+    return Imported("", 0, 0, number, 0)
+
+
+def _discards(table: Path, images: Collection[str]) -> list[tuple[str, str]]:
+    """Return (image, reason) of a table; LabellingError for an image that the study does not have."""
+    thrown = discards.read(table)
+    if unknown := [id_ for id_, _ in thrown if id_ not in images]:
+        raise LabellingError(
+            f"{table}: {unknown[0]!r} is not an image of the study; ids are paths without extension"
+        )
+    return thrown
+
+
+def without_taken_back(root: Path, listed: Sequence[tuple[str, str]], table: str) -> list[tuple[str, str]]:
+    """Return the discards of a folder's table without those that were taken back since they were imported,
+    and say so: anyone who imports a folder again wants its labels, not to undo what was decided since.
+    """
+    gone = Answers(root).taken_back_discards() if listed else set[tuple[str, str]]()
+    if stay := [image for image, why in listed if (image, why) in gone]:
+        line = shlex.join(["faultscape", "label", "import", str(root), table])
+        print(
+            f"{counted(len(stay), 'discard was', 'discards were')} taken back and"
+            f" {'stays' if len(stay) == 1 else 'stay'} so, the first: {stay[0]}; to discard again: `{line}`"
+        )
+    return [row for row in listed if row not in gone]
+
+
+def _rules(root: Path, settings: Settings, options: ImportOptions) -> MaskRules:
+    """Return what the values of masks mean: as the options say, and as earlier masks of the truth were read;
+    those that were all taken back do not count.
+    """
+    before = settings.truths.get(options.truth) if options.truth in evidence.truths(root) else None
+    line = ["faultscape", "label", "remove", str(root), "--all", "--truth", options.truth]
+    shows_void = partial(_shows_void, root, settings, options.truth) if before is not None else lambda: False
+    if options.called is not None:
+        by_organiser = "faultscape label import STUDY FILE --truth"
+        return MaskRules(
+            of_file(options.labels, settings.class_list, None),
+            None if before is None else before.labels,
+            "send masks with the same values, or ask the organiser, who can import them under another name"
+            f" with: {by_organiser} NAME",
+            shows_void,
+            sent=True,
+            by_organiser=f"{by_organiser} {shlex.quote(options.truth)}",
+        )
+    return MaskRules(
+        of_file(options.labels, settings.class_list, None),
+        None if before is None else before.labels,
+        f"import them under another name (--truth NAME), or take back the earlier ones with"
+        f" `{shlex.join(line)}` and import all in one folder",
+        shows_void,
+        shared=pairs_of(options.labels or "") if options.of_one else {},
+    )
+
+
+def _shows_void(root: Path, settings: Settings, truth: str) -> bool:
+    """Whether the labels of a truth hold several classes and void."""
+    folder, classes = label_maps.truth(root, truth), settings.class_list
+    held = set[int]()
+    for name, part in read_manifest(folder).items():
+        for code in label_maps.read_maps(folder, int(name), part).values():
+            held.update(runs.labels(code).tolist())
+    return len(held & {*classes.ids}) > 1 and bool(held & {*classes.void})
+
+
+class Kept:
+    """How many labels of one truth are new, replaced by different ones, and the same as before, and what
+    could not be used; how many shapes of each kind were left out because they have no area, and on how many
+    images.
+    """
+
+    def __init__(self) -> None:
+        self.new = self.replaced = self.unchanged = 0
+        self.left_out, self.left_out_on = Counter[str](), 0
+        self.failures: list[Failure] = []
+
+    @property
+    def read(self) -> int:
+        """How many labels could be read."""
+        return self.new + self.replaced + self.unchanged
+
+
+def _why_nothing(path: Path, form: MaskFormat | BundleFormat | None, pattern: str | None) -> str:
+    """Return why a folder contains no label: masks saved as JPEG, none drawn yet, names that do not match the
+    pattern, or other files.
+    """
+    masks = path / "labels" if (path / "labels").is_dir() else path
+    if why := jpegs_instead(masks, "masks"):
+        return f"{masks}: {why}"
+    images = path / "images"
+    if masks is not path and images.is_dir() and not any(masks.iterdir()):
+        return f"{masks}: is empty; first draw a mask for each image in {images}, with the image's name"
+    if pattern:
+        return f"{path}: no file of a label matches the pattern {pattern!r}"
+    kinds = "neither masks, nor LabelMe files, nor" if form is None else f"neither {form.title} files nor"
+    return f"{path}: contains {kinds} a discard.csv for images of this study"
+
+
+def keep_labels(
+    root: Path,
+    truth: str,
+    read: Mapping[str, Reader],
+    images: list[Image],
+    named: Callable[[str], str] = str,
+    look: Callable[[Image, np.ndarray], None] | None = None,
+) -> Kept:
+    """Store the labels of one truth, image by image, and call ``look`` on each if it is given. Files that
+    cannot be read are left out and counted, under the names they are ``named``.
+    """
+    where, out = label_maps.truth(root, truth), Kept()
+    stored = read_manifest(where)
+
+    def enter(made: list[tuple[int, Part, list[StoredMap]]]) -> None:
+        label_maps.keep_taken_back(where, {number: other for number, _, other in made}, "semantic")
+        write_manifest(where, read_manifest(where) | {part_name(number): part for number, part, _ in made})
+
+    with fill.Entry(enter) as entry, progress("import", len(read)) as tick:
+        for number, rows in shards(images).items():
+            mine = [image for image in rows if image.id in read]
+            if not mine:
+                continue
+            held = {m.id: m for m in label_maps.read_stored(where, number, stored)}
+            other, fresh = list[StoredMap](), 0
+            for image in mine:
+                left_out = Counter[str]()
+                try:
+                    label_map = read[image.id](left_out)
+                except (LabelMapError, LabellingError) as error:
+                    out.failures.append(Failure("label", truth, image.id, named(str(error))))
+                    tick(1)
+                    continue
+                if look is not None:
+                    look(image, label_map)
+                tick(1)
+                out.left_out += left_out
+                out.left_out_on += bool(left_out)
+                now, before = StoredMap(image.id, runs.encode(label_map)), held.get(image.id)
+                if before is not None:
+                    same = before.runs == now.runs or np.array_equal(runs.decode(before.runs), label_map)
+                    if same:  # in other bytes too: 8 bits wide and 16
+                        out.unchanged += 1
+                        continue
+                    other.append(before)
+                fresh += before is None
+                held[image.id] = now
+            out.new, out.replaced = out.new + fresh, out.replaced + len(other)
+            if fresh or other:
+                maps = [held[id_] for id_ in sorted(held)]
+                entry.add(
+                    (number, Part(label_maps.put_maps(where, number, maps), len(maps), "semantic"), other)
+                )
+                entry.if_due()
+    return out
+
+
+def _left_out(kept: Collection[Kept]) -> str:
+    """Return how many shapes were left out of the labels of an import, '' if none was."""
+    kinds = sum((one.left_out for one in kept), Counter[str]())
+    if not kinds:
+        return ""
+    shapes = counted(kinds.total(), "shape")
+    on = counted(sum(one.left_out_on for one in kept), "image")
+    each = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
+    return f"{shapes} without an area on {on} {'is' if kinds.total() == 1 else 'are'} left out: {each}"
+
+
+def say_both(images: Collection[str]) -> None:
+    """Report which images one import both labels and discards, and what counts."""
+    if images:
+        print(
+            f"{counted(len(images), 'image has', 'images have')} both a label and a discard: the discard"
+            f" counts, so no selection uses the image, and the label is kept; the first: {min(images)}"
+        )

@@ -1,0 +1,45 @@
+"""The people who answer questions about a study: invite them, give them new links, forget them."""
+
+from __future__ import annotations
+
+from faultscape.errors import LabellingError
+from faultscape.study.answers.annotators import ANNOTATOR, ORGANISER, Annotators
+from faultscape.study.answers.withdrawal import take_back_all
+from faultscape.study.folder import existing
+from faultscape.study.lock import writing
+from faultscape.study.tables.logs import log
+from faultscape.verbs.label.result import Forgotten, Invited
+
+LONGEST_NAME = 80
+
+
+def invite_person(study: str, name: str, *, organiser: bool) -> Invited:
+    """Return a new annotator and the token of their link, or a new token for an existing annotator;
+    LabellingError for an invalid name.
+    """
+    root, name = existing(study), " ".join(name.split())
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise LabellingError(f"a name must have 1 to {LONGEST_NAME} characters")
+    with writing(root):
+        people = Annotators(root)
+        known = next((one for one in people.everybody() if one.name == name), None)
+        if known is not None:
+            token = people.new_token(known.pseudonym, ORGANISER if organiser else known.role)
+            return Invited(name, known.pseudonym, token, again=True)
+        made, token = people.invite(name, ORGANISER if organiser else ANNOTATOR)
+        log(root, "label invite", pseudonym=made.pseudonym)
+    return Invited(name, made.pseudonym, token)
+
+
+def forget_person(study: str, name: str, *, answers: bool) -> Forgotten:
+    """Forget who a person is, and take back their answers on request; LabellingError if there is no such
+    person.
+    """
+    root = existing(study)
+    with writing(root):
+        people = Annotators(root)
+        found = people.find(name)
+        back = take_back_all(root, found.pseudonym, "label forget") if answers else None
+        people.delete(found.pseudonym)
+        log(root, "label forget", pseudonym=found.pseudonym)
+    return Forgotten(found.pseudonym, back)

@@ -1,0 +1,162 @@
+"""Take back labels, answers or discards: nothing is deleted, and nothing taken back counts until it is
+imported again.
+
+Conventions: an answer or a discard is taken back by adding a row to answers.sqlite; a label moves from the
+part that counts to one in truth/NAME/removed. An image discarded because too many people were unsure is no
+longer discarded once their answers are taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from faultscape.classes.names import class_place
+from faultscape.corpus.named_ids import named_ids
+from faultscape.errors import LabellingError, OptionError, counted
+from faultscape.labelling import answers as said
+from faultscape.reading.evidence import choose_truth
+from faultscape.reading.fill import Entry
+from faultscape.study.answers.labels import Answers
+from faultscape.study.folder import existing
+from faultscape.study.parts import Part, read_manifest, write_manifest
+from faultscape.study.settings import read_settings
+from faultscape.study.tables import label_maps, selections
+from faultscape.study.tables.corpus import part_name, read_ids
+from faultscape.study.tables.label_maps import StoredMap
+from faultscape.study.tables.removed_images import read_removed
+from faultscape.verbs.label.options import RemoveOptions
+from faultscape.verbs.status.change_result import Changed
+from faultscape.verbs.status.consequences import change, followers
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What to take back: labels and answers of these ``images``, or their discards; answers only about these
+    classes and by these people, or all if none are named.
+    """
+
+    images: frozenset[str]
+    truth: str
+    classes: frozenset[str]
+    by: frozenset[str]
+    discards: bool
+
+    @property
+    def answers_alone(self) -> bool:
+        """Whether an option applies that only answers have."""
+        return bool(self.classes or self.by)
+
+
+def remove_labels(study: str, options: RemoveOptions) -> Changed:
+    """Take back labels of a study, or report what that would make stale. Errors: OptionError if the options
+    do not say which, LabellingError if there are none.
+    """
+    root = existing(study)
+    wanted = _wanted(root, options)
+    if options.dry_run and read_settings(root).store and not wanted.discards:
+        # a dry run writes no parts to a store
+        return followers(
+            root, study, f"labels would be removed from truth {wanted.truth!r}", "labels", "labels changed"
+        )
+    about = {"images": sorted(wanted.images), "truth": wanted.truth, "discards": wanted.discards}
+    return change(
+        root,
+        study,
+        lambda where: _taken_back(where, wanted),
+        "label remove",
+        dry_run=options.dry_run,
+        **about,
+    )
+
+
+def _wanted(root: Path, options: RemoveOptions) -> _Wanted:
+    settings = read_settings(root)
+    if (bool(options.images) + (options.selection is not None) + options.all_) != 1:
+        raise OptionError("give one of: ids of images, --selection NAME, or --all")
+    if (options.class_ or options.by) and not settings.classifies:
+        raise OptionError(
+            "--class and --by apply to answers about classes; the labels of this study are label maps"
+        )
+    if options.discards and (options.class_ or options.by or options.truth is not None):
+        raise OptionError(
+            "--discards cannot be combined with --truth, --class or --by: discards apply to the whole study"
+        )
+    known = read_ids(root) | {image.id for image in read_removed(root)}
+    images = known if options.all_ else named_ids(options.images, known)
+    if options.selection is not None:
+        images = {row.image for row in selections.read_selection(root, options.selection)[0].rows}
+    names = settings.class_list.names
+    classes = frozenset(names[class_place(word, settings.class_list, "--class")] for word in options.class_)
+    truth = "" if options.discards else choose_truth(root, options.truth)
+    return _Wanted(frozenset(images), truth, classes, frozenset(options.by), options.discards)
+
+
+def _taken_back(root: Path, wanted: _Wanted) -> str:
+    held = Answers(root)
+    if wanted.discards:
+        if not (number := held.keep(sorted(wanted.images))):
+            raise LabellingError(f"none of {counted(len(wanted.images), 'image')} is discarded")
+        return f"{counted(number, 'image is', 'images are')} no longer discarded"
+    labels = 0 if wanted.answers_alone else _labels_back(root, wanted.truth, wanted.images)
+    before = held.answers(wanted.truth)
+    mine = [
+        row[:3]
+        for row in before
+        if row[0] in wanted.images and _fits(row[1], wanted.classes) and _fits(row[2], wanted.by)
+    ]
+    if not labels and not mine:
+        raise LabellingError(
+            f"nothing to take back: none of {counted(len(wanted.images), 'image')} has such a label or answer"
+            f" in truth {wanted.truth!r}"
+        )
+    gone, discarded = set(mine), held.discarded()
+    after = said.difficult(row for row in before if row[:3] not in gone)
+    again = held.keep(  # before taking answers back: a rerun after a kill needs them to find these
+        image
+        for image, why in said.difficult(before).items()
+        if discarded.get(image) == why and image not in after
+    )
+    answers = held.take_back(mine, "label remove", wanted.truth)
+    words = [counted(labels, "label")] if labels else []
+    words += [counted(answers, "answer")] if answers else []
+    more = f"; {counted(again, 'image is', 'images are')} no longer discarded" if again else ""
+    kept = f" (kept in truth/{wanted.truth}/removed)" if labels else ""
+    return f"{' and '.join(words)} removed from truth {wanted.truth!r}{kept}{more}"
+
+
+def _fits(word: str, words: Collection[str]) -> bool:
+    return not words or word in words
+
+
+def _labels_back(root: Path, truth: str, images: Collection[str]) -> int:
+    """Move labels from the parts that count to those that are kept, and return how many; at every moment a
+    label is in at least one of the two.
+    """
+    where, number, wanted = label_maps.truth(root, truth), 0, set(images)
+    stay = read_manifest(where)
+    before = dict(stay)
+
+    def keep(taken: list[tuple[str, int, list[StoredMap]]]) -> None:
+        for key in {key for key, _, _ in taken}:
+            label_maps.keep_taken_back(where, {shard: rows for of, shard, rows in taken if of == key}, key)
+
+    with Entry(keep) as kept:
+        for name, part in before.items():
+            shard = int(name)
+            gone = wanted & set(label_maps.read_ids(where, shard, part))
+            if not gone:
+                continue
+            rows = label_maps.read_stored(where, shard, before)
+            back = [row for row in rows if row.id in gone]
+            kept.add((part.key, shard, back))
+            kept.if_due()
+            rest = [row for row in rows if row.id not in gone]
+            del stay[part_name(shard)]
+            if rest:
+                stay[name] = Part(label_maps.put_maps(where, shard, rest), len(rest), part.key)
+            number += len(back)
+    if number:
+        write_manifest(where, stay)
+    return number

@@ -1,0 +1,210 @@
+"""Labels of many images in one file of a labelling tool: which belong to which image, and to whom.
+
+Conventions: the label of an image is read when it is needed; a reader returns (H, W) ids of the study's class
+list, at the image's size, counts the shapes without an area in the Counter it is given, and raises
+LabelMapError or LabellingError. If a tool records who drew, each
+person's labels become a truth of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.corpus.id_lists import without_ending
+from faultscape.corpus.matches import fit
+from faultscape.corpus.sources import Found, id_pattern
+from faultscape.errors import CorpusError, LabellingError, LabelMapError, counted
+from faultscape.formats.label_tools.tool_labels import ToolLabel
+from faultscape.formats.labelme import wrong_size
+from faultscape.labelling.catalogue import BundleFormat
+from faultscape.labelling.format_calls import plain_errors
+from faultscape.nouns import Classes
+from faultscape.study.tables.corpus import Image
+from faultscape.verbs.label.mask_files import Reader
+
+_PHOTOS = "images/"
+_MOST_FILES = 1000  # most files of a folder to open
+
+
+@dataclass
+class ToolFiles:
+    """The contents of tool files: {annotator, or '': {image id: reader of its label}}, and how many images
+    have no drawing yet.
+    """
+
+    readers: dict[str, dict[str, Reader]] = field(default_factory=dict)
+    empty: int = 0
+    formats: list[str] = field(default_factory=list)
+
+
+def bundles(source: Path, formats: Sequence[BundleFormat]) -> list[tuple[Path, BundleFormat]]:
+    """Return the tool files that a source is, or that are in its folder, each with its format."""
+    there = [source] if source.is_file() else sorted(p for p in source.iterdir() if p.is_file())[:_MOST_FILES]
+    found = []
+    for path in there:
+        for form in formats:
+            with plain_errors(form, path):
+                if form.recognise(path):
+                    found.append((path, form))
+                    break
+    return found
+
+
+def read_bundles(
+    found: Sequence[tuple[Path, BundleFormat]],
+    images: Mapping[str, Image],
+    classes: Classes,
+    pattern: str | None = None,
+) -> ToolFiles:
+    """Return the labels in tool files for the study's images; images that match none are reported. A
+    ``pattern`` says how the names of images in the tool become ids, as for names of files.
+
+    LabellingError for a file that cannot be read, or that has no image of the study.
+    """
+    out = ToolFiles()
+    for path, form in found:
+        with plain_errors(form, path):
+            labels = list(form.read(path))
+        out.formats += [form.title] if form.title not in out.formats else []
+        for annotator, mine in _by_annotator(labels).items():
+            try:
+                fitting = _fitting(path, mine, images, pattern)
+            except CorpusError as error:
+                raise LabellingError(str(error)) from None
+            readers = out.readers.setdefault(annotator, {})
+            for id_, label in fitting.items():
+                if label.drawn:
+                    readers[id_] = partial(_ids, form, label, images[id_], classes)
+                else:
+                    out.empty += 1
+    return out
+
+
+def truth_of(truth: str, annotator: str) -> str:
+    """Return the name of the truth of one annotator's labels.
+
+    >>> truth_of("labels", ""), truth_of("labels", "ann@example.org")
+    ('labels', 'labels-ann-example.org')
+    """
+    return (
+        f"{truth}-{re.sub(r'[^A-Za-z0-9_.-]+', '-', annotator).strip('-.') or 'somebody'}"
+        if annotator
+        else truth
+    )
+
+
+def _by_annotator(labels: Iterable[ToolLabel]) -> dict[str, list[ToolLabel]]:
+    found: dict[str, list[ToolLabel]] = {}
+    for label in labels:
+        found.setdefault(label.annotator, []).append(label)
+    return found
+
+
+def _named_by(path: Path, labels: Sequence[ToolLabel], pattern: str) -> list[ToolLabel]:
+    """Return the labels whose names match a pattern, named by the ids that it makes of them; the others are
+    counted and reported. CorpusError if none matches.
+    """
+    matcher = id_pattern(pattern)
+    named, rest = list[ToolLabel](), list[str]()
+    for label in labels:
+        ways = (label.image, label.image.removeprefix(_PHOTOS))
+        found = next((m for way in ways if (m := matcher.fullmatch(way))), None)
+        if found:
+            named.append(replace(label, image=found["id"]))
+        else:
+            rest.append(label.image)
+    if not named:
+        raise CorpusError(f"{path}: no image name matches the pattern {pattern!r}; the first is {rest[0]!r}")
+    if rest:
+        print(
+            f"{path}: {counted(len(rest), 'image name does', 'image names do')} not match the pattern and"
+            f" {'is' if len(rest) == 1 else 'are'} skipped; the first: {rest[0]}"
+        )
+    return named
+
+
+def _fitting(
+    path: Path, labels: Sequence[ToolLabel], images: Mapping[str, Image], pattern: str | None
+) -> dict[str, ToolLabel]:
+    """Return {image id: label}; of several labels of one image by one person the last counts, and the number
+    is reported. LabellingError if a name means two images.
+    """
+    if pattern:
+        labels = _named_by(path, labels, pattern)
+    ids = [label.image if pattern else without_ending(label.image) for label in labels]
+    exact: dict[str, int] = {}
+    for k, id_ in enumerate(_whole_names(path, [label.image for label in labels], images)):
+        if id_:
+            exact.setdefault(id_, k)
+    if len(exact) == len(labels):
+        fitting = exact
+    else:
+        last = {id_: k for k, id_ in enumerate(ids)}
+        place_of = {f"{path}: {labels[k].image}": k for k in last.values()}
+        found = [Found(ids[k], name) for name, k in place_of.items()]
+        of_images = [image.id for image in images.values() if not image.parent]
+        matched = fit(str(path), found, of_images, pattern=pattern)
+        fitting = {id_: place_of[name] for id_, name in matched.items()}
+        if twice := len(labels) - len(last):
+            print(
+                f"{path}: {counted(twice, 'label is', 'labels are')} replaced by a later one of the same"
+                " image"
+            )
+        used = {*fitting.values()}
+        if rest := sorted(name for name, k in last.items() if k not in used):
+            print(
+                f"{path}: {counted(len(rest), 'image is', 'images are')} not in the study and skipped; the"
+                f" first: {rest[0]}"
+            )
+    return {id_: labels[k] for id_, k in fitting.items()}
+
+
+def _whole_names(path: Path, names: Sequence[str], images: Mapping[str, Image]) -> list[str]:
+    """Return the image that each name means as a whole, as it is or as `label export` writes it (in images/),
+    '' for none. Where both mean images, all names of a file are read in the one way in which each of them
+    means another image; LabellingError if there is no such way, or both are.
+    """
+    plain = [_held(name, images) for name in names]
+    exported = [_held(name.removeprefix(_PHOTOS), images) for name in names]
+    both = [k for k in range(len(names)) if plain[k] and exported[k] and plain[k] != exported[k]]
+    if not both:
+        return [one or other for one, other in zip(plain, exported, strict=True)]
+    fits = [all(way) and len(set(way)) == len(way) for way in (plain, exported)]
+    if fits[0] == fits[1]:
+        k = both[0]
+        raise LabellingError(
+            f"{path}: {names[k][:200]!r} may be image {plain[k]!r} or, as `label export` names it,"
+            f" {exported[k]!r}; rename one of the two images in the study"
+        )
+    return plain if fits[0] else exported
+
+
+def _held(name: str, images: Mapping[str, Image]) -> str:
+    return next((way for way in (name, without_ending(name)) if way in images), "")
+
+
+def _ids(
+    form: BundleFormat, label: ToolLabel, image: Image, classes: Classes, left_out: Counter[str]
+) -> np.ndarray:
+    """Return the ids of one label, at the image's size and of the class list; LabelMapError or LabellingError
+    otherwise.
+    """
+    photo = (image.width, image.height)
+    if label.size != photo:
+        raise LabelMapError(f"{label.where}: {wrong_size(label.size, photo)}")
+    with plain_errors(form, label.where):
+        ids = label.read(classes)
+    if ids.shape[::-1] != photo:
+        raise LabelMapError(f"{label.where}: {wrong_size(ids.shape[::-1], photo)}")
+    known = {*classes.ids, *classes.void}
+    if odd := [int(v) for v in np.unique(ids) if int(v) not in known]:
+        raise LabellingError(f"{label.where}: format {form.name}: {odd[0]} is not an id of the class list")
+    left_out.update(label.without_area)
+    return ids

@@ -1,0 +1,198 @@
+"""What `measure` wrote into the study: measures/measure.json, against one truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from faultscape import plug
+from faultscape.nouns import JsonObject
+from faultscape.reading import evidence
+from faultscape.reading.artefact import (
+    METHOD,
+    Again,
+    Artefact,
+    Provenance,
+    arguments_of,
+    gone_file,
+    provenance_of,
+)
+from faultscape.reading.snapshot import Snapshot
+from faultscape.study.parts import key_of, read_manifest
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import part_name, stress_shards
+from faultscape.terminal_lines import option_words
+from faultscape.verbs.label import artefact as labels
+
+METHOD_NUMBER = 3  # raised when a metric or an interval is computed differently
+
+
+def made_from_now(snapshot: Snapshot, truth: str, metrics: Sequence[str] = ()) -> dict[str, str]:
+    """Return what measures of all models against a truth are made from, with your own ``metrics``
+    (file.py:NAME).
+    """
+    folders = {
+        model: label_maps.predictions(snapshot.root, model) / "confidence" for model in snapshot.models
+    }
+    aside = {part_name(shard) for shard in stress_shards(snapshot.root)}
+    held = {
+        model: sorted(
+            (name, part.sha256)
+            for name, part in read_manifest(folder).items()
+            if name[: len(part_name(0))] not in aside
+        )
+        for model, folder in folders.items()
+    }
+    kept = {model: parts for model, parts in held.items() if parts}
+    chosen = (
+        evidence.measured_by_choice(snapshot.root, truth, snapshot.drawn, snapshot.discarded)
+        if truth in snapshot.truths
+        else 0
+    )
+    return {
+        "maps": snapshot.drawn_from(snapshot.models),
+        **({"confidence": key_of(kept)} if kept else {}),
+        "models": ",".join(snapshot.models),
+        "labels": labels.key(snapshot, truth),
+        # images decide the order of sums and of the bootstrap, and the page shows some
+        "photos": (snapshot.photos_key()),
+        **({"colours": key_of(colours)} if (colours := snapshot.settings.classes.colours) else {}),
+        **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
+        **(
+            {"names": key_of(snapshot.settings.classes.names)}
+            if snapshot.settings.classes.first_names
+            else {}
+        ),
+        **({"metrics": key_of([(source, plug.digest(source)) for source in metrics])} if metrics else {}),
+        **({"chosen": str(chosen)} if chosen else {}),
+        METHOD: str(METHOD_NUMBER),
+    }
+
+
+def _provenance(snapshot: Snapshot) -> Provenance | None:
+    return provenance_of(snapshot.document(snapshot.root / "measures" / "measure.json"))
+
+
+def _truth(snapshot: Snapshot) -> str:
+    return str((_provenance(snapshot) or {}).get("truth", ""))
+
+
+def _instances(snapshot: Snapshot) -> list[str]:
+    """A table of several data sets does not count as the study's own."""
+    path = snapshot.root / "measures" / "measure.json"
+    held = snapshot.document(path)
+    return [""] if path.exists() and (held is None or "datasets" not in held) else []
+
+
+def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str]:
+    held = _provenance(snapshot)
+    return {"file": "damaged"} if held is None else {str(k): str(v) for k, v in held["inputs"].items()}
+
+
+def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
+    if _provenance(snapshot) is None:
+        return {}
+    metrics = arguments(snapshot).get("metric")
+    return made_from_now(
+        snapshot, _truth(snapshot), [str(one) for one in metrics] if isinstance(metrics, list) else ()
+    )
+
+
+def arguments(snapshot: Snapshot) -> JsonObject:
+    """Return the options that were given when this was made, without defaults."""
+    return arguments_of(_provenance(snapshot))
+
+
+def again(snapshot: Snapshot, _name: str = "") -> Again:
+    """Return how to remake the measures: with their own truth, so that they wait for it if it is missing."""
+    truth = _truth(snapshot)
+    given = {**({"truth": truth} if truth not in ("", labels.LABELS) else {}), **arguments(snapshot)}
+    if truth and truth not in snapshot.truths:
+        line = f"`faultscape label import {snapshot.place} SOURCE --truth {truth}`"
+        return Again(
+            given,
+            (),
+            f"truth {truth} no longer has labels; import some with {line}, or measure against another"
+            " --truth",
+        )
+    return Again(given, (), gone_file(given, ("metric",), "measure"))
+
+
+def _line(snapshot: Snapshot, _name: str) -> str:
+    truth = _truth(snapshot)
+    if truth and truth not in snapshot.truths:
+        return ""  # nothing is left to measure against
+    return " ".join([f"faultscape measure {snapshot.place}", *option_words(again(snapshot).options)])
+
+
+MEASURES = Artefact(
+    name="measures",
+    verb="measure",
+    inputs=("maps", "labels"),
+    options=(
+        "truth",
+        "metric",
+        "preset",
+        "skip",
+        "resamples",
+        "seed",
+        "worst",
+        "anomaly",
+        "confidence",
+        "doubt",
+        "probabilities",
+        "images",
+        "pattern",
+        "ignore",
+        "labels",
+        "background",
+        "score_scale",
+        "resize_maps",
+        "regions",
+        "divisor",
+        "connectivity",
+        "void",
+        "absent",
+        "all_unknown",
+        "scale",
+        "match",
+        "per",
+        "over",
+        "pooling",
+        "fpr_rule",
+        "curve",
+        "fpr_limit",
+        "alarm",
+        "covered",
+        "track",
+        "tolerance",
+        "band",
+        "bins",
+        "window",
+        "certain",
+        "accurate",
+        "boundaries",
+    ),
+    reasons={
+        "maps": "images, predictions or classes changed",
+        "models": "models were added, renamed or removed",
+        "confidence": "confidence changed",
+        "photos": "image files changed",
+        "colours": "colours of classes changed",
+        "labels": "the truth changed",
+        "groups": "groups of images changed",
+        "names": "classes were renamed",
+        "chosen": "selections now cover other measured images",
+        "metrics": "the file of a metric changed",
+        METHOD: "an earlier version made them",
+        "file": "measures/measure.json cannot be read",
+    },
+    instances=_instances,
+    made_from=_made_from,
+    made_from_now=_made_from_now,
+    describe=lambda snapshot, _: (
+        f"against {_truth(snapshot)}" if _truth(snapshot) else "measures/measure.json"
+    ),
+    line=_line,
+    again=again,
+    method=METHOD_NUMBER,
+)

@@ -1,0 +1,378 @@
+"""Run `measure`: find its data sets, compute their statistics and scores, and write the results.
+
+Conventions: results that are up to date are not recomputed. The output folder, or the study if one is
+measured, stays locked meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from faultscape import __version__, plug
+from faultscape.errors import MetricError, OptionError
+from faultscape.metrics.definitions import Definitions, define
+from faultscape.metrics.overlaps.region_counts import WHOLE
+from faultscape.reading import evidence, fill
+from faultscape.reading.snapshot import Snapshot
+from faultscape.reporting.measure import document as measure_document
+from faultscape.study.array_jobs import Share, share
+from faultscape.study.folder import make_folder, put
+from faultscape.study.json_text import read_object
+from faultscape.study.lock import changing, writing
+from faultscape.study.parts import Part, read_manifest, there, write_manifest
+from faultscape.study.tables import measures
+from faultscape.study.tables.corpus import part_name
+from faultscape.study.tables.logs import Failure, log, replace_failures
+from faultscape.study.tables.per_image import ModelRows, put_per_image
+from faultscape.verbs.measure import gather, idle_options, lists, notes, pictures
+from faultscape.verbs.measure.artefact import made_from_now
+from faultscape.verbs.measure.gather import MeasuredSet
+from faultscape.verbs.measure.jobs import MeasuredPart
+from faultscape.verbs.measure.options import WORST, MeasureOptions
+from faultscape.verbs.measure.scores import jobs as score_jobs
+from faultscape.verbs.measure.sets import SCORES, DataSet, SetPart, inputs, shard_jobs
+from faultscape.verbs.measure.shard import asked_metrics, of_maps, own_metrics
+
+COUNTS = ("both", "truth_pixels", "predicted_pixels", *WHOLE)  # per class, in per_image.parquet
+
+
+def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Document]:
+    """Measure what the options ask for, and return (output folder, document of measure.json); for a share of
+    an array, a summary of the work done instead of the document.
+    """
+    definitions, mine = define(options.preset, **options.choices.given), share(options.running.shard)
+    options = replace(options, metric=tuple(plug.absolute(word) for word in options.metric))
+    needs = [metric.needs for _, metric in asked_metrics(options.metric) if not metric.of_scores]
+    if definitions.regions == "given" and any("given" not in of for of in needs):
+        raise OptionError(
+            "--metric needs maps of classes, and --regions given means maps of region ids; leave one of "
+            "them out"
+        )
+    if options.part.given and options.output is None and options.inputs.source is None:
+        raise OptionError("--set and --holdout select a part of a study; give the study")
+    study, array = lists.study_of(options.inputs), "measure" if options.running.shard else ""
+    with writing(study, array=array) if study else nullcontext():
+        # locked before the first read, so that the numbers describe a fixed state
+        # separate from the measures of all collected images
+        of_part = "measures-sets" if options.part.given else "measures"
+        out = Path(options.output) if options.output else study / of_part if study else Path("measured")
+        sets = _data_sets(options, definitions, _parts_before(out) if options.part.given else [])
+        _refuse_idle_metrics(options.metric, sets)
+        if out.exists() and not out.is_dir():
+            raise OptionError(f"--output {out}: is a file; name a folder")
+        make_folder(out)
+        with nullcontext() if study else writing(out, array=array):
+            make = _make_share if array else _make_document
+            return str(out), make(study or out, out, sets, definitions, options, mine)
+
+
+def _parts_before(out: Path) -> list[SetPart]:
+    """Return the parts of the study that earlier commands measured into the same folder: results accumulate,
+    for example one edition after the other.
+    """
+    file = out / "measure.json"
+    try:
+        provenance = read_object(file.read_bytes()).get("provenance")
+        parts = provenance.get("parts", []) if isinstance(provenance, dict) else None
+        return [(_word(set_), _word(holdout)) for set_, holdout in cast("list[list[object]]", parts)]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, TypeError):
+        print(
+            f"note: {file} cannot be read, so results of earlier runs are left out; measure those sets again"
+        )
+        return []
+
+
+def _word(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a name; got {value!r}")
+    return value
+
+
+def _refuse_idle_metrics(words: tuple[str, ...], sets: Sequence[DataSet]) -> None:
+    """Raise OptionError for requested metrics whose input, maps or a kind of scores, is not measured here."""
+    sources = [source for data in sets for source in data.models.values()]
+    for _, metric in asked_metrics(words):
+        if not metric.of_scores and not any(source.has_maps for source in sources):
+            raise OptionError(
+                "--metric needs label maps of classes, and only scores were given; give NAME=FOLDER of "
+                "maps, or leave it out"
+            )
+        if metric.of_scores and not any(kind in metric.needs for source in sources for kind in source.scores):
+            kinds = " or ".join(f"--{kind}" for kind in SCORES if kind in metric.needs)
+            raise OptionError(
+                f"--metric {metric.name} needs scores, and none were given; give {kinds} NAME=FOLDER, or "
+                "leave it out"
+            )
+
+
+def _make_share(
+    held: Path,
+    out: Path,
+    sets: Sequence[DataSet],
+    definitions: Definitions,
+    options: MeasureOptions,
+    mine: Share,
+) -> measure_document.Document:
+    """Make the statistics of a share of the shards and models, and return a summary of the work done."""
+    made = [make_statistics(held, out, data, definitions, options, mine) for data in sets]
+    with changing(held):
+        log(held, "measure", source=options.inputs.source, output=str(out), shard=options.running.shard)
+    jobs, failures = (sum(column) for column in zip(*made, strict=True))
+    return cast(
+        "measure_document.Document", {"shard": options.running.shard, "jobs": jobs, "failures": failures}
+    )
+
+
+def _tell_replaced(file: Path, data: bytes) -> None:
+    """Print that a different measurement in the folder is replaced; print nothing if it is the same."""
+    if file.exists() and file.read_bytes() != data:
+        day = datetime.fromtimestamp(file.stat().st_mtime, UTC).date()
+        print(f"note: replaces the measurement of {day} in {file.parent}; --output FOLDER keeps both")
+
+
+def _make_document(
+    held: Path,
+    out: Path,
+    sets: Sequence[DataSet],
+    definitions: Definitions,
+    options: MeasureOptions,
+    mine: Share,
+) -> measure_document.Document:
+    """Make all missing statistics, write the document, the table and the page, and return the document."""
+    found = {}
+    for data in sets:
+        make_statistics(held, out, data, definitions, options, mine)
+        found[data.name] = _summarise(out, data, definitions, options)
+    document = _document(sets, found, definitions, options)
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    data = text.encode("utf-8", "surrogateescape")
+    if held == out:  # not a study, which is expected to be measured again
+        _tell_replaced(out / "measure.json", data)
+    put(out / "measure.json", data)
+    metrics = sorted({metric for one in found.values() for of in one.images.values() for metric in of})
+    put_per_image(out / "per_image.parquet", _per_image(out, sets, found), metrics, COUNTS)
+    page = pictures.page(out, sets, found, document, definitions, options.worst)
+    put(out / "report.html", page.encode("utf-8", "xmlcharrefreplace"))
+    log(held, "measure", source=options.inputs.source, output=str(out))
+    return document
+
+
+def make_statistics(
+    held: Path, out: Path, data: DataSet, definitions: Definitions, options: MeasureOptions, mine: Share
+) -> tuple[int, int]:
+    """Make the missing or stale statistics for a share of a data set's shards and models; return (number
+    made, failures so far).
+    """
+    reading, running = options.reading, options.running
+    where = {name: measures.folder(out, data.name, name) for name in data.models}
+    done = {name: there(folder) for name, folder in where.items()}
+
+    def key_there(name: str, shard: int) -> str | None:
+        return part.key if (part := done[name].get(part_name(shard))) else None
+
+    own = of_maps(options.metric)
+    todo = [
+        job
+        for job in shard_jobs(out, data, definitions, reading, own, done=key_there)
+        if mine.has(job.number)
+    ]
+    task, items = (
+        "faultscape.verbs.measure.shard:measure_shard",
+        sum(len(job.images.ids) * len(job.models) for job in todo),
+    )
+
+    def enter(results: list[tuple[int, dict[str, MeasuredPart]]]) -> None:
+        new: dict[str, dict[str, Part]] = {}
+        for number, made in results:
+            for name, of in made.items():
+                new.setdefault(name, {})[part_name(todo[number].number)] = Part(
+                    of.sha256, of.rows, of.key, of.failures
+                )
+        with changing(held):
+            for name, parts in new.items():
+                write_manifest(where[name], read_manifest(where[name]) | parts)
+
+    with fill.Entry(enter) as entry:
+        done_now = fill.do(
+            task,
+            todo,
+            dict[str, MeasuredPart],
+            title=f"measure {data.name}",
+            items=items,
+            engine=running.engine,
+            workers=running.workers,
+            ticked=entry.if_due,
+        )
+        for result in done_now:
+            entry.add(result)
+            entry.if_due()
+    of_scores = [word for word in options.metric if word not in own]
+    scored = score_jobs.make(
+        out, data, definitions, reading, of_scores, mine=mine, engine=running.engine, workers=running.workers
+    )
+    return len(todo) + scored, sum(
+        len(part.failures) for folder in where.values() for part in read_manifest(folder).values()
+    )
+
+
+def _data_sets(
+    options: MeasureOptions, definitions: Definitions, earlier: Sequence[SetPart]
+) -> list[DataSet]:
+    """Return the data sets to measure, and print notes about them and about options without effect."""
+    remarks: list[str] = []
+    what, files, reading, intervals = options.inputs, options.files, options.reading, options.intervals
+    if what.datasets:
+        sets = lists.of_list(Path(what.datasets), files, definitions.regions, remarks.append)
+    else:
+        words = (
+            what.source,
+            what.models,
+            options.scores,
+            what.classes,
+            what.truth,
+            files,
+            definitions.regions,
+        )
+        sets = lists.of_words(*words, remarks.append, options.part, earlier)
+    asked: dict[str, Any] = dict(options.choices.given)
+    asked |= {
+        "ignore": files.ignore,
+        "labels": files.labels,
+        "background": files.background,
+        "divisor": reading.divisor,
+        "score_scale": reading.score_scale,
+    }
+    asked |= {
+        "classes": what.classes,
+        "resize_maps": reading.resize_maps,
+        "no_boundaries": not reading.boundaries,
+    }
+    asked |= {"images": files.images, "pattern": files.pattern, "preset": options.preset}
+    asked |= {"worst": options.worst if options.worst != WORST else None}
+    asked["seed"] = intervals.seed if intervals.seed and intervals.resamples else None
+    if intervals.seed and not intervals.resamples:
+        remarks.append("note: --seed has no effect: --resamples 0 draws nothing")
+    for line in dict.fromkeys([*remarks, *idle_options.idle(asked, sets, definitions)]):
+        print(line)
+    return sets
+
+
+def _summarise(out: Path, data: DataSet, definitions: Definitions, options: MeasureOptions) -> MeasuredSet:
+    """Return the numbers of one data set from its finished statistics and scores; MetricError if images
+    cannot be measured and --skip is not given.
+    """
+    where = {name: measures.folder(out, data.name, name) for name in data.models}
+    for (
+        name,
+        source,
+    ) in data.models.items():  # drop shards that no longer exist, and maps of a name that now has only scores
+        parts = read_manifest(where[name])
+        if gone := set(parts) - {part_name(shard) for shard in data.shards if source.has_maps}:
+            write_manifest(where[name], {k: v for k, v in parts.items() if k not in gone})
+    failures = {
+        name: [f for part in read_manifest(where[name]).values() for f in part.failures]
+        for name in data.models
+    }
+    of_labels = of_maps(options.metric)
+    scored = score_jobs.scores(
+        out, data, definitions, options.reading, [word for word in options.metric if word not in of_labels]
+    )
+    for (
+        name,
+        found,
+    ) in scored.failures.items():  # an image counts as one failure, whichever of its files is wrong
+        failures[name] += of_other_images(found, failures[name])
+    of_truth = notes.of_truth(failures)
+    own = {name: of_other_images(found, [*of_truth.items()]) for name, found in failures.items()}
+    wrong: dict[str, str] = {}
+    for name, found in {"": [*of_truth.items()], **own}.items():
+        part = f"{data.name}/{name}" if name else data.name
+        replace_failures(out, "measure", part, [Failure("measure", part, *failure) for failure in found])
+        of = f" ({name})" if name and len(failures) > 1 else ""
+        for image, why in found:
+            if why not in notes.MISSING:
+                wrong.setdefault(image, f"{image}{of}: {why}")
+    if wrong and not options.skip:
+        more = f" ({len(wrong)} images in all, see {out / 'failures.csv'})" if len(wrong) > 1 else ""
+        raise MetricError(
+            f"{next(iter(wrong.values()))}{more}; fix the file, or leave such images out with --skip"
+        )
+    chosen = _chosen(data.study, data.truth.name) if data.study and not data.part[0] else 0
+    return gather.gather(
+        out,
+        data,
+        definitions,
+        scored,
+        failures,
+        chosen=chosen,
+        metrics=list(own_metrics(options.metric).values()),
+        **asdict(options.intervals),
+    )
+
+
+def of_other_images(
+    failures: Sequence[tuple[str, str]], known: Sequence[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """Return the failures, (image, reason), whose images are not among the ``known`` failures.
+
+    >>> of_other_images([("a", "no score"), ("b", "no score")], [("a", "no map")])
+    [('b', 'no score')]
+    """
+    failed = {image for image, _ in known}
+    return [failure for failure in failures if failure[0] not in failed]
+
+
+def _chosen(study: Path, truth: str) -> int:
+    snapshot = Snapshot(study)
+    return evidence.measured_by_choice(study, truth, snapshot.drawn, snapshot.discarded)
+
+
+def _document(
+    sets: Sequence[DataSet],
+    found: Mapping[str, MeasuredSet],
+    definitions: Definitions,
+    options: MeasureOptions,
+) -> measure_document.Document:
+    """Return the document of measure.json."""
+    plain = {name: one.document for name, one in found.items()}
+    document = cast(
+        "measure_document.Document",
+        (
+            {"datasets": plain}
+            if options.inputs.datasets or options.part.given
+            else {**next(iter(plain.values()))}
+        ),
+    )
+    provenance = {
+        "faultscape": __version__,
+        "definitions": measure_document.recorded(definitions),
+        **asdict(options.intervals),
+    }
+    provenance |= {name: value for name, value in asdict(options.reading).items() if value is not None}
+    if len(sets) == 1 and sets[0].study and not options.inputs.datasets and not options.part.given:
+        truth = sets[0].name
+        made_from = made_from_now(Snapshot(sets[0].study), truth, options.metric)
+        provenance |= {"truth": truth, "inputs": made_from, "arguments": options.arguments}
+    else:
+        provenance |= {"inputs": {data.name: inputs(data) for data in sets}}
+    if options.part.given:
+        earlier = [data.name for data in sets if data.earlier]
+        provenance |= {"parts": [list(data.part) for data in sets], "earlier": earlier}
+    document["provenance"] = provenance
+    return document
+
+
+def _per_image(out: Path, sets: Sequence[DataSet], found: Mapping[str, MeasuredSet]) -> Iterator[ModelRows]:
+    """Yield the rows model by model; the counts of all models at once would not fit in memory."""
+    for data in sets:
+        for name, values in found[data.name].images.items():
+            counts = measures.Statistics(measures.folder(out, data.name, name), data.ids, only=COUNTS)
+            yield ModelRows(data.name, name, data.ids, values, counts)

@@ -1,0 +1,171 @@
+"""The plan: plan.json, how many labels each question needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from faultscape import plug
+from faultscape.nouns import JsonObject, Slots
+from faultscape.reading.artefact import METHOD, Again, Artefact, Provenance, arguments_of, provenance_of
+from faultscape.reading.evidence import find_truth
+from faultscape.reading.snapshot import Snapshot
+from faultscape.study.parts import key_of
+from faultscape.study.tables.selections import MAIN
+from faultscape.terminal_lines import option_words
+from faultscape.verbs.label import artefact as labels
+from faultscape.verbs.rank import artefact as standings
+from faultscape.verbs.rank.open_selections import open_selections
+from faultscape.verbs.select import artefact as selection
+
+METHOD_NUMBER = 4  # raised when forecasts are computed differently
+
+
+def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
+    """Return what a plan is made from: the predictions of all models, what was chosen and discarded, the
+    labels of a truth ('' if there were none, and any that count would be used), what standings leave open,
+    and what its own duels depend on.
+    """
+    left = {
+        name: open_ for name in snapshot.selections if (open_ := standings.open_questions(snapshot, name))
+    }
+    return {
+        "maps": snapshot.drawn_from(snapshot.models),
+        "selections": key_of({name: selection.key(snapshot, name) for name in snapshot.selections}),
+        "discards": labels.discards_key(snapshot, None),
+        "labels": labels.key(snapshot, truth or find_truth(snapshot.root)),
+        "models": ",".join(snapshot.models),
+        "photos": snapshot.photos_key(),  # they break ties in draws
+        **({"files": key_of(files)} if (files := _own_files(snapshot)) else {}),
+        **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
+        **({"open": key_of(left)} if left else {}),
+        **_of_own_duels(snapshot),
+        METHOD: str(METHOD_NUMBER),
+    }
+
+
+def _own_files(snapshot: Snapshot) -> dict[str, str]:
+    """Return digests of your own files that selections use as selector or concordance."""
+    named = [
+        str(slots.definition.get(key, ""))
+        for slots, _ in snapshot.selections.values()
+        for key in ("selector", "concordance")
+    ]
+    return {name: plug.digest(name) for name in sorted(set(named)) if plug.is_own(name)}
+
+
+def holds_duels(slots: Slots, models: Sequence[str]) -> bool:
+    """Whether a selection, as it counts now, has duels between these models, which a plan then describes;
+    otherwise the plan computes its own.
+    """
+    return slots.models == tuple(models) and bool(slots.chosen) and not slots.draws
+
+
+def _of_own_duels(snapshot: Snapshot) -> dict[str, str]:
+    """Return what else the duels of a plan of classifiers depend on: which classes are excluded, and the
+    positions of classes in WordNet.
+    """
+    settings, classes = snapshot.settings, snapshot.settings.classes
+    if not settings.classifies or (
+        MAIN in snapshot.selections and holds_duels(snapshot.current(MAIN), snapshot.models)
+    ):
+        return {}
+    others = [
+        first for name, first in classes.first_name_of.items() if settings.only and name not in settings.only
+    ]
+    return {"classes": key_of(others, classes.wnids)} if others or classes.wnids else {}
+
+
+def _provenance(snapshot: Snapshot) -> Provenance | None:
+    return provenance_of(snapshot.document(snapshot.root / "plan.json"))
+
+
+def arguments(snapshot: Snapshot) -> JsonObject:
+    """Return the options that were given when this was made, without defaults."""
+    return arguments_of(_provenance(snapshot))
+
+
+def again(snapshot: Snapshot, _name: str = "") -> Again:
+    """Return how to remake the plan: without a selection that is gone, and with the truth that counts if its
+    own is gone.
+    """
+    given, left_out = dict(arguments(snapshot)), list[str]()
+    name, truth = (
+        given.get("selection"),
+        str(given.pop("truth", "") or (_provenance(snapshot) or {}).get("truth", "")),
+    )
+    if truth not in snapshot.truths:
+        left_out += (
+            [f"truth {truth} no longer has labels and is left out"]
+            if truth not in ("", labels.LABELS)
+            else []
+        )
+        truth = snapshot.truth if snapshot.truths else ""
+    if truth not in ("", labels.LABELS):
+        given = {"truth": truth, **given}
+    if name is not None and not (snapshot.truths and _can_say(snapshot, str(name))):
+        del given["selection"]
+        why = "no longer shows how models differ" if name in snapshot.selections else "is gone"
+        left_out.append(
+            f"selection {name} {why if snapshot.truths else 'no longer has labels'} and is left out"
+        )
+    return Again(given, tuple(left_out))
+
+
+def _can_say(snapshot: Snapshot, name: str) -> bool:
+    """Whether a selection that a plan should use exists, and can be a random draw from the current pool."""
+    if name not in snapshot.selections or not standings.is_by_chance(snapshot, name):
+        return False
+    return not (selection.is_stale(snapshot, name) and selection.is_superseded(snapshot, name))
+
+
+def _line(snapshot: Snapshot, _name: str) -> str:
+    """A plan from a selection that must be redrawn waits for that."""
+    options = again(snapshot).options
+    name = options.get("selection")
+    if name is not None and selection.is_stale(snapshot, str(name)):
+        return ""
+    return " ".join([f"faultscape plan {snapshot.place}", *option_words(options)])
+
+
+def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str] | None:
+    if not (snapshot.root / "plan.json").exists():
+        return None
+    held = _provenance(snapshot)
+    return {"file": "damaged"} if held is None else {str(k): str(v) for k, v in held["inputs"].items()}
+
+
+def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
+    held = _provenance(snapshot)
+    return {} if held is None else made_from_now(snapshot, str(held.get("truth", "labels")))
+
+
+PLAN = Artefact(
+    name="plan",
+    verb="plan",
+    inputs=("maps", "selection", "labels", "discards", "standings"),
+    options=("cost", "wage", "within", "selection", "truth", "goal", "seed"),
+    reasons={
+        "maps": "images or predictions changed",
+        "selections": "a selection was made or extended",
+        "discards": "images were discarded",
+        "groups": "groups of images changed",
+        "labels": "labels changed",
+        "classes": "the classes asked about, or their WordNet ids, changed",
+        "open": "standings are out of date, settled a question, or left one open",
+        "models": "models were added, renamed or removed",
+        "photos": "image files changed",
+        "files": "the file of a selector or of a concordance changed, or is gone",
+        METHOD: "an earlier version made it",
+        "file": "plan.json cannot be read",
+    },
+    instances=lambda snapshot: (
+        [""] if (snapshot.root / "plan.json").exists() or open_selections(snapshot) else []
+    ),
+    made_from=_made_from,
+    made_from_now=_made_from_now,
+    describe=lambda _snapshot, _name: "plan.json",
+    line=_line,
+    again=again,
+    waits=lambda snapshot, _name: not open_selections(snapshot),
+    method=METHOD_NUMBER,
+)

@@ -1,0 +1,138 @@
+"""plan.json: how many labels each question needs, with hours and money, and what to do next."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from faultscape import __version__
+from faultscape.errors import ModelError, SelectionError
+from faultscape.ranking.standings_json import written
+from faultscape.reading import evidence
+from faultscape.reading.costs import read_costs
+from faultscape.reading.snapshot import Snapshot
+from faultscape.selection.catalogue import check_goal
+from faultscape.study.folder import existing, put
+from faultscape.study.lock import writing
+from faultscape.study.settings import read_settings
+from faultscape.study.tables.logs import log
+from faultscape.verbs.compare.count import count
+from faultscape.verbs.plan import advice, facts
+from faultscape.verbs.plan.artefact import made_from_now
+from faultscape.verbs.plan.forecast import label_numbers, pair_numbers
+from faultscape.verbs.plan.options import PlanOptions
+from faultscape.verbs.plan.prices import idle_costs, price, priced_duel
+from faultscape.verbs.plan.result import LabelPlan
+from faultscape.verbs.rank.artefact import open_questions
+
+
+def make_plan(study: str, options: PlanOptions) -> LabelPlan:
+    """Plan a study, write its plan.json, and return its content."""
+    root = existing(study)
+    asked, goal = options.goal, options.goal or "order"
+    check_goal(goal)
+    costs, engine, workers = read_costs(options.cost), options.engine, options.workers
+    within, wage = float(options.within), None if options.wage is None else float(options.wage)
+    with writing(root):
+        settings = read_settings(root)
+        models = tuple(settings.models)
+        if len(models) < 2:
+            raise ModelError(
+                f"a plan needs two models; the study has {', '.join(models) or 'none'}; add more with"
+                " `faultscape predict`"
+            )
+        known = evidence.truths(root)
+        named = options.truth is not None or options.selection is not None
+        truth = evidence.choose_truth(root, options.truth) if known or named else evidence.LABELS
+        if known and not settings.classifies:
+            count(root, known, engine=engine)
+        used, notes = facts.measured(root, settings, models, options.selection, truth, asked)
+        looked = facts.look(root, settings, models, used, engine=engine, workers=workers)
+        try:
+            duels = facts.deep(facts.duels(root, settings, models, engine=engine, workers=workers))
+        except SelectionError as error:
+            duels, notes = (
+                [],
+                ([*notes, f"there are no duels: {error}"] if (looked.differ > 0).any() else notes),
+            )
+        drawn = facts.drawn(root, settings, models, used, truth, goal)
+        questions, near = label_numbers(models, looked, used, settings.task, within / 100, options.seed)
+        pairs = pair_numbers(models, looked, used, settings.task, drawn.selector, options.seed)
+        unit = "question" if settings.classifies else "mask"
+        for row in (row for rows in questions.values() for row in rows.values()):
+            price(row, row.pop("units"), costs[unit], wage)
+        recommended = advice.advice(questions, looked.pools, drawn, asked or drawn.goal or goal)
+        if (
+            recommended
+            and recommended["verb"] == "rank"
+            and _left_open(root, drawn.name, recommended["question"])
+        ):
+            recommended = advice.further(recommended, looked.pools[drawn.selector], drawn)
+        if recommended and recommended["verb"] == "select" and truth in known:
+            new, labelled = facts.labelled_already(
+                root, settings, models, recommended, truth, engine=engine, workers=workers
+            )
+            if labelled:
+                recommended["new"] = new
+                recommended["labelled"] = labelled
+        plan = LabelPlan(
+            models=models,
+            task=settings.task,
+            images=looked.images,
+            labels={
+                "used": used.labels if used else 0,
+                "selection": used.selection if used else None,
+                "selector": used.selector if used else None,
+                "temperature": drawn.temperature if used else None,
+            },
+            questions=questions,
+            duels=tuple(priced_duel(row, settings.classifies, costs, wage) for row in duels),
+            costs={
+                "mask": costs["mask"],
+                "choice": costs["choice"],
+                "question": costs["question"],
+                "wage": wage,
+            },
+            recommended=recommended,
+            pairs=tuple(pairs),
+            notes=(
+                *near,
+                *idle_costs(options.cost, settings.task),
+                *notes,
+                *facts.groups_told(root),
+                *advice.reservations(drawn, settings.task, asked),
+            ),
+            provenance={
+                "faultscape": __version__,
+                "truth": truth if known or named else "",
+                "within": within,
+                "seed": options.seed,
+                "inputs": made_from_now(Snapshot(root), truth if known or named else ""),
+                "arguments": options.arguments,
+            },
+            study=study,
+        )
+        document = {
+            name: written(getattr(plan, name)) for name in plan.__dataclass_fields__ if name != "study"
+        }
+        put(
+            root / "plan.json",
+            (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode(),
+        )
+        log(
+            root,
+            "plan",
+            cost=costs,
+            wage=wage,
+            within=within,
+            selection=options.selection,
+            truth=truth,
+            seed=options.seed,
+        )
+    return plan
+
+
+def _left_open(root: Path, selection: str, question: str) -> bool:
+    """Whether the standings of a selection use all its labels and leave a question open."""
+    snapshot = Snapshot(root)
+    return selection in snapshot.selections and question in open_questions(snapshot, selection)

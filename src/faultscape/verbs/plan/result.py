@@ -1,0 +1,132 @@
+"""The result of `plan`: the content of plan.json, and how it is printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NotRequired, Required, TypeAlias, TypedDict
+
+from faultscape.nouns import JsonObject
+
+
+class LabelsUsed(TypedDict):
+    """Which labels a plan is made from, and the selection that drew them."""
+
+    used: int
+    selection: str | None
+    selector: str | None
+    temperature: float | None
+
+
+class Needed(TypedDict, total=False):
+    """How many labels a question needs with one selector, the range, hours and money, or ``why`` no number
+    answers it; ``units`` of work are priced but not written.
+    """
+
+    labels: Required[int | None]
+    low: int | None
+    high: int | None
+    predictable: bool | None
+    units: float | None
+    why: str | None
+    hours: float | None
+    money: float | None
+
+
+class PairNeeded(TypedDict):
+    """How many labels tell two models apart, the likely range, and whether it spans at most a factor of
+    ten.
+    """
+
+    models: list[str]
+    labels: int
+    low: int
+    high: int
+    predictable: bool
+
+
+class DuelRow(TypedDict, total=False):
+    """The work for duels with a given number of images per cell."""
+
+    per_cell: Required[int]
+    bound: int
+    slots: int
+    images: int
+    questions: int
+    hours: float | None
+    money: float | None
+    choice_hours: float
+
+
+class Costs(TypedDict):
+    """Seconds for each kind of work, and the cost of an hour."""
+
+    mask: float
+    choice: float
+    question: float
+    wage: float | None
+
+
+class Recommended(TypedDict):
+    """What to do next: a command of ``verb``, and why; ``instead`` is set if the numbers clearly favour
+    another selector; ``labelled`` of the ``new`` images that it draws have labels already, if some have.
+    """
+
+    verb: Literal["rank", "label", "select"]
+    question: str
+    selection: str
+    selector: str
+    temperature: float | None
+    goal: str | None
+    budget: int | None
+    round: int | None
+    begun: bool
+    why: str
+    instead: str | None
+    new: NotRequired[int]
+    labelled: NotRequired[int]
+
+
+class PlanProvenance(TypedDict, total=False):
+    """What a plan was made from, and with which options."""
+
+    faultscape: str
+    truth: str
+    within: float
+    seed: int
+    inputs: dict[str, str]
+    arguments: JsonObject
+
+
+Questions: TypeAlias = dict[str, dict[str, Needed]]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelPlan:
+    """How many labels each question needs with each selector, and the work for duels (the content of
+    plan.json).
+
+    ``questions`` is {question: {selector: {labels, low, high, predictable, hours, money, why}}}: low to high
+    is the likely range, ``predictable`` says whether it spans at most a factor of ten, and if no number of
+    labels answers the question, all are None except ``why``. ``duels`` has one row per number of images per
+    cell, {per_cell, bound, slots, images, hours, ...}. ``pairs`` has one row for each two models that differ,
+    {models, labels, low, high, predictable}, with the recommended selector. ``labels`` says which labels were
+    used so far. ``recommended`` says what to do next; None if there is nothing to recommend.
+    """
+
+    models: tuple[str, ...]  # names, in the order of the study
+    task: str  # ``segmentation`` or ``classification``
+    images: int  # images of the pool that all models predicted, near-duplicates once
+    labels: LabelsUsed
+    questions: Questions
+    duels: tuple[DuelRow, ...]
+    costs: Costs  # seconds of each kind of work, and money for an hour, or None
+    recommended: Recommended | None = None
+    pairs: tuple[PairNeeded, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences that are printed below the tables
+    provenance: PlanProvenance = field(default_factory=PlanProvenance)
+    study: str = "STUDY"  # its path; not in plan.json, because a folder may be moved
+
+    def __repr__(self) -> str:
+        from faultscape.verbs.plan import words
+
+        return words.text(self)

@@ -1,0 +1,232 @@
+"""Print a plan: tables that fit 80 columns, and the next command.
+
+Conventions: takes the plan as written to plan.json and the name of the study, returns text. Times below two
+hours are in minutes.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from faultscape.errors import counted
+from faultscape.ranking.planning.label_needs import PREDICTABLE
+from faultscape.selection.catalogue import find_selector
+from faultscape.terminal_lines import wrapped
+from faultscape.verbs.given_options import number_word
+from faultscape.verbs.label.artefact import export_target
+from faultscape.verbs.plan.advice import WIDE
+from faultscape.verbs.plan.result import Costs, LabelPlan, LabelsUsed, Needed
+
+QUESTIONS = {
+    "best": "Which model is best, with 95 % confidence",
+    "order": "The order of all models, with 95 % confidence",
+    "scores": "The score of each model, within {within:g} of 100 points, with 95 % confidence",
+}
+HELD = {  # docs/benchmarks/plan.md
+    "classification": "On held-out data sets, ranges contained the number really needed in 7 to 9 of 10 "
+    "cases.",
+    "segmentation": "On held-out data sets, ranges contained the number really needed in 7 to 8 of 10 cases.",
+}
+INDEPENDENT = "Numbers assume independent images and apply to this pool."
+
+
+def text(found: LabelPlan) -> str:
+    """Return the plan as text."""
+    lines = wrapped(_head(found))
+    rows = [row for name in QUESTIONS for row in found.questions[name].values()]
+    if all(row["labels"] is None for row in rows):
+        lines += ["", *wrapped(f"No number of labels answers these questions: {rows[0]['why']}.")]
+    else:
+        lines += [
+            *wrapped(f"{HELD[found.task]} {INDEPENDENT}"),
+            *wrapped(_cost(found.costs, classes=_classifies(found))),
+        ]
+        lines += [line for name in QUESTIONS for line in ("", *_question(found, name))]
+    if found.duels:
+        lines += ["", *_duels(found)]
+    lines += [line for note in found.notes for line in ("", *wrapped(f"Note: {note}"))]
+    return "\n".join([*lines, *(["", *_next(found)] if found.recommended else [])])
+
+
+def _classifies(found: LabelPlan) -> bool:
+    return found.task == "classification"
+
+
+def duration(hours: float) -> str:
+    """Return a time in readable units.
+
+    >>> [duration(h) for h in (0.0, 0.01, 0.83, 1.99, 21, 301.5)]
+    ['0 s', '36 s', '50 min', '119 min', '21.0 h', '302 h']
+    """
+    if hours < 2:
+        return f"{60 * hours:.0f} min" if hours >= 1 / 30 else f"{3600 * hours:.0f} s"
+    return f"{hours:.1f} h" if hours < 100 else f"{hours:,.0f} h"
+
+
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    """Return the lines of a table with the first column left-aligned and all others right-aligned.
+
+    >>> table(("by", "labels", "work"), [("vma", "7", "2 h"), ("mad", "none", "")])
+    ['  by   labels  work', '  vma       7   2 h', '  mad    none']
+    """
+    wide = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    return [
+        "  "
+        + "  ".join(
+            cell.rjust(w) if k else cell.ljust(w) for k, (cell, w) in enumerate(zip(row, wide, strict=True))
+        ).rstrip()
+        for row in [head, *rows]
+    ]
+
+
+def command(found: LabelPlan) -> str:
+    """Return the complete recommended command, ready to paste."""
+    advice, truth = found.recommended, found.provenance["truth"]
+    assert advice is not None
+    place, name, selector = shlex.quote(found.study), advice["selection"], advice["selector"]
+    other = "" if truth in ("", "labels") else f" --truth {shlex.quote(truth)}"
+    if advice["verb"] == "rank":
+        return f"faultscape rank {place} --selection {name}{other}"
+    if advice["verb"] == "label":
+        return (
+            f"faultscape label export {place} {export_target(name, classifies=_classifies(found))}"
+            f" --format {'csv' if _classifies(found) else 'png'} --selection {name}{other}"
+        )
+    if goal := advice["goal"]:
+        as_ = "" if name == goal else f" --as {name}"
+        learns = other if goal != "order" and found.labels["used"] else ""
+        if advice["round"] and advice["begun"]:
+            return f"faultscape select {place} --as {name}{learns} --more {advice['round']}"
+        if advice["round"]:
+            return f"faultscape select {place}{as_} --goal {goal}{learns}"
+        return f"faultscape select {place}{as_} --goal {goal}{learns} --budget {advice['budget']}"
+    as_ = "" if name == selector else f" --as {name}"
+    warm = "" if advice["temperature"] is None else f" --temperature {number_word(advice['temperature'])}"
+    learning = find_selector(selector).learns_of("classification" if _classifies(found) else "segmentation")
+    learns = other if learning and found.labels["used"] else ""
+    return f"faultscape select {place}{as_} --selector {selector}{warm}{learns} --budget {advice['budget']}"
+
+
+def _head(found: LabelPlan) -> str:
+    used = found.labels["used"]
+    known = "a rough forecast from the predictions alone"
+    if used:
+        known = (
+            f"from the predictions and {used:,} label{'s' * (used != 1)} of selection"
+            f" {found.labels['selection']}"
+        )
+    return (
+        f"Labels needed to compare {len(found.models)} models on {counted(found.images, 'image')}, {known}."
+    )
+
+
+def _cost(costs: Costs, *, classes: bool) -> str:
+    one = duration(costs["question" if classes else "mask"] / 3600)
+    what = (
+        f"A question takes {one}, and an image one for each class that a model names"
+        if classes
+        else f"A label map takes {one}"
+    )
+    return what + ("." if costs["wage"] is None else f"; an hour costs {costs['wage']:g}.")
+
+
+def _question(found: LabelPlan, name: str) -> list[str]:
+    """Return the lines of one question: one line per selector, or why it has no number."""
+    rows, proved = found.questions[name], found.questions.get(f"{name}_proved")
+    title = QUESTIONS[name].format(within=found.provenance["within"])
+    whys = list(dict.fromkeys(row["why"] for row in rows.values() if row["labels"] is None))
+    if name == "order" and rows == found.questions["best"]:
+        return [title, "  the same numbers"]
+    money = found.costs["wage"] is not None
+    head = ("drawn by", "labels", *(("range",) if proved else ()), "work", *(("money",) if money else ()))
+    cells = []
+    for selector, row in rows.items():
+        own: tuple[str, ...] = ("none", *(("",) if proved else ()), "", *(("",) if money else ()))
+        if row["labels"] is not None and not row["predictable"]:
+            own = ("?", *((_range(row),) if proved else ()), "", *(("",) if money else ()))
+        elif row["labels"] is not None:
+            own = (f"{row['labels']:,}", *((_range(row),) if proved else ()), duration(row["hours"] or 0))
+            own = (*own, f"{row['money']:,.0f}") if money else own
+        tested = proved[selector]["labels"] if proved and proved[selector]["predictable"] else None
+        cells.append(
+            (
+                _called(selector, found.labels),
+                *own,
+                *(("" if tested is None else f"{tested:,}",) if proved else ()),
+            )
+        )
+    lines = table((*head, *(("significant with",) if proved else ())), cells)
+    said = [f"none: {why}" for why in whys]
+    if any(row["predictable"] is False for row in rows.values()):
+        used = found.labels["used"]
+        before = f"from {counted(used, 'label')}" if used else "before any label"
+        said.append(f"?: cannot be predicted {before}: the range spans more than a factor of {PREDICTABLE}")
+    advised = found.recommended
+    if rows != found.questions[advised["question"] if advised else "best"]:
+        # for that question, the recommendation already says it
+        said += [more] if (more := fewer(rows, advised["selector"] if advised else None)) else []
+    return [title, *lines, *(line for text in said for line in wrapped(text, "  "))]
+
+
+def fewer(rows: dict[str, Needed], selector: str | None) -> str:
+    """Return a sentence if another selector needs at most half as many labels as the recommended one, else
+    ''.
+
+    >>> fewer({"random": {"labels": 40}, "mad": {"labels": 90}}, "mad")
+    'random needs at most half as many labels as mad: 40 instead of 90'
+    """
+    known = {name: row["labels"] for name, row in rows.items() if row["labels"] is not None}
+    if selector not in known:
+        return ""
+    best = min(known, key=lambda name: known[name])
+    if WIDE * known[best] > known[selector]:
+        return ""
+    return (
+        f"{best} needs at most half as many labels as {selector}: {known[best]:,} instead of "
+        f"{known[selector]:,}"
+    )
+
+
+def _range(row: Needed) -> str:
+    low, high = row["low"] or 0, row["high"] or 0
+    return f"{low:,} to {high:,}" if low < high else f"{low:,}"
+
+
+def _called(selector: str, labels: LabelsUsed) -> str:
+    if not find_selector(selector).duels:
+        return selector
+    return f"{selector}, temperature {labels['temperature'] if labels['selector'] == selector else 1.0:g}"
+
+
+def _duels(found: LabelPlan) -> list[str]:
+    """Return the lines about the work for duels."""
+    pairs, money = _classifies(found), found.costs["wage"] is not None
+    head = (f"images a {'pair' if pairs else 'cell'}", "at most", "slots", "distinct images", "work")
+    head = (*head, *(("money",) if money else ()), *(() if pairs else ("or choices only",)))
+    rows = [
+        (
+            *(f"{row[key]:,}" for key in ("per_cell", "bound", "slots", "images")),
+            duration(row["hours"] or 0),
+            *((f"{row['money']:,.0f}",) if money else ()),
+            *(() if pairs else (duration(row["choice_hours"]),)),
+        )
+        for row in found.duels
+    ]
+    bound = "J(J-1)/2 k" if pairs else "J(J-1)|Y|K"
+    return [
+        f"Duels, which show where models fail: at most {bound} slots",
+        *table(head, [(r[0].rjust(13), *r[1:]) for r in rows]),
+    ]
+
+
+def _next(found: LabelPlan) -> list[str]:
+    advice = found.recommended
+    assert advice is not None
+    lines = ["Recommended:", f"  {command(found)}", *wrapped(advice["why"], "  ")]
+    if "new" in advice and "labelled" in advice:
+        new, labelled = advice["new"], advice["labelled"]
+        are = "is" if labelled == 1 else "are"
+        lines += wrapped(
+            f"{labelled:,} of the {counted(new, 'image')} that it adds {are} labelled already.", "  "
+        )
+    return lines + (wrapped(advice["instead"], "  ") if advice["instead"] else [])

@@ -1,0 +1,266 @@
+"""Rename and remove models of a study. Valid maps, counts and statistics are kept under the new names;
+nothing is counted again.
+
+Conventions: renames are ``{old: new}``, removals are names. The change is first noted in ``.change.json``,
+with the counts and selections that were valid before. Every step is idempotent: repeating the command
+finishes a change that was killed, and nothing else writes until then (study.lock). Labels, answers, logs and
+checkpoints (models/NAME) are kept; selections drawn with a removed model stay unchanged.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from faultscape.comparison import sparse_counts
+from faultscape.errors import ModelError, StudyError, closest
+from faultscape.nouns import Slots
+from faultscape.reading import evidence
+from faultscape.reading.pairs import corpus_key, wanted
+from faultscape.study.answers.choices import Choices
+from faultscape.study.folder import check_name, put, refuse_twin
+from faultscape.study.lock import CHANGE, Asked, ChangeNote, Right, noted, unfinished
+from faultscape.study.part_folders import made, move, remove
+from faultscape.study.parts import Part, read_manifest, there, write_manifest
+from faultscape.study.settings import Settings, change_models, read_settings
+from faultscape.study.tables import logs, selections
+from faultscape.study.tables import pairs as pair_table
+from faultscape.study.tables.corpus import shard_sizes
+from faultscape.study.tables.pairs import PairPart
+
+# below reliability, one file per model: what was drawn or counted before
+_KEPT = ("pictures", "components")
+
+
+def change(
+    root: Path, renamed: Mapping[str, str], removed: Collection[str], *, line: str, models: Mapping[str, str]
+) -> None:
+    """Rename and remove models of a study that is locked for writing, or finish an interrupted change.
+
+    ``line`` is the command that repeats the request, ``models`` what else it asks for: rerun after a kill, it
+    finds the change done. Errors: ModelError for names that are unknown or taken; StudyError while another
+    change is unfinished.
+    """
+    asked: Asked = {"rename": dict(renamed), "remove": sorted(removed), "models": dict(models)}
+    note: ChangeNote | None = noted(root)
+    if other := unfinished(root):
+        if note is None or note["asked"] != asked:
+            raise StudyError(f"a change of models was interrupted in {root}; finish it first: {other}")
+    elif note is None or note["asked"] != asked:
+        settings = read_settings(root)
+        _check(root, settings, renamed, removed)
+        names = {name: renamed.get(name, name) for name in settings.models if name not in removed}
+        right: Right = {
+            "pairs": _right_pairs(root, settings, names),
+            "selections": _right_selections(root, settings, names),
+        }
+        note = {"line": line, "asked": asked, "done": False, "names": names, "right": right}
+        put(root / CHANGE, json.dumps(note, ensure_ascii=False).encode())
+    if not note["done"]:
+        _apply(root, renamed, removed, note)
+        put(root / CHANGE, json.dumps(note | {"done": True, "right": {}}, ensure_ascii=False).encode())
+
+
+def forget(root: Path) -> None:
+    """Delete the note of a change once everything its command asked for is done."""
+    if not unfinished(root):
+        (root / CHANGE).unlink(missing_ok=True)
+
+
+def withdraw(root: Path, names: Collection[str]) -> None:
+    """Remove models that were just added and had nothing usable; their rows in failures.csv stay."""
+    change_models(root, {name: name for name in read_settings(root).models if name not in names})
+    for name in names:
+        for folder in _folders(root, name):
+            remove(root, folder)
+
+
+def _check(root: Path, settings: Settings, renamed: Mapping[str, str], removed: Collection[str]) -> None:
+    """Raise ModelError unless the old names exist and the new ones are free."""
+    known, truths = list(settings.models), {evidence.LABELS, *evidence.truths(root)}
+    words = f"it has {', '.join(known)}" if known else "it has none"
+    for name in (*renamed, *removed):
+        check_name(name)
+        if name not in known and not (
+            name in removed and (_folders(root, name) or logs.failures_of_model(root, name))
+        ):
+            # remains of a model that was removed from study.toml by hand, or never added
+            raise ModelError(f"the study has no model {name!r}; {words}.{closest(name, known)}")
+    for ensemble, about in settings.models.items():
+        members = about.source.partition(":")[2].split(",") if about.kind == "ensemble" else ()
+        if ensemble not in removed and (member := next((name for name in members if name in removed), None)):
+            raise ModelError(f"{member} is a member of {ensemble}; remove {ensemble} too, or first")
+    for old, new in renamed.items():
+        check_name(new)
+        refuse_twin(new, [name for name in known if name != old and name not in removed])
+        if old in removed:
+            raise ModelError(f"{old!r} cannot be both renamed and removed; give one of the two")
+        if new in known:
+            raise ModelError(
+                f"--rename {old}={new}: the study has a model {new!r} already; choose another name"
+            )
+        if list(renamed.values()).count(new) > 1:
+            raise ModelError(f"two models would be named {new!r}; give each its own name")
+        if new in truths:
+            raise ModelError(
+                f"--rename {old}={new}: {new!r} is the name of a truth of this study; choose another name"
+            )
+        if _folders(root, new):
+            raise ModelError(
+                f"--rename {old}={new}: there are files of an earlier model {new!r}; choose another name, or"
+                f" --remove {new} first"
+            )
+        for name in selections.names(root):
+            if new in selections.read_selection(root, name)[0].models:
+                raise ModelError(
+                    f"--rename {old}={new}: selection {name!r} was drawn with another {new!r}; choose another"
+                    " name"
+                )
+
+
+def _folders(root: Path, name: str) -> list[Path]:
+    """Return the folders that hold parts of a model."""
+    folders = [
+        path for room in ("predictions", "pairs") for path in made(root, room) if path == root / room / name
+    ]
+    folders += dict.fromkeys(path.parent for path in made(root, "reliability") if path.parent.name == name)
+    return folders + [path for path in made(root, "measures") if path.name == name]
+
+
+def _right_pairs(root: Path, settings: Settings, names: Mapping[str, str]) -> dict[str, dict[str, list[str]]]:
+    """Return the partners of each currently valid pair part that involves a changing model, by the model's
+    new name.
+    """
+    right: dict[str, dict[str, list[str]]] = {}
+    held = {name: there(pair_table.folder(root, name)) for name in names}
+    for part in wanted(root, settings, sorted(shard_sizes(root)), []):
+        entry = held.get(part.name, {}).get(part.part)
+        if (
+            entry is not None
+            and entry.key == part.key
+            and any(names.get(other) != other for other in part.others)
+        ):
+            right.setdefault(names[part.name], {})[part.part] = list(part.others)
+    return right
+
+
+def _right_selections(root: Path, settings: Settings, names: Mapping[str, str]) -> list[str]:
+    """Return the selections that were drawn from the current images and predictions and keep all their
+    models.
+    """
+    found = {name: selections.read_selection(root, name) for name in selections.names(root)}
+    return [
+        name
+        for name, (slots, drawn_from) in found.items()
+        if all(m in names for m in slots.models) and drawn_from == corpus_key(root, settings, slots.models)
+    ]
+
+
+def _apply(root: Path, renamed: Mapping[str, str], removed: Collection[str], note: ChangeNote) -> None:
+    """Do every step; a step that was already done changes nothing."""
+    for name in removed:
+        for folder in (root / "predictions" / name, root / "pairs" / name, *_folders(root, name)):
+            remove(root, folder)
+        if not (root / "models" / name).exists():  # those of a network trained here stay with it
+            remove(root, root / "methods" / name)
+        for kept in _KEPT:
+            (root / "reliability" / kept / f"{name}.json").unlink(missing_ok=True)
+    for old, new in renamed.items():
+        for kept in _KEPT:
+            with suppress(FileNotFoundError):
+                (root / "reliability" / kept / f"{old}.json").replace(
+                    root / "reliability" / kept / f"{new}.json"
+                )
+        for folder in dict.fromkeys(
+            (
+                root / "predictions" / old,
+                root / "pairs" / old,
+                *_folders(root, old),
+                root / "models" / old,
+                root / "methods" / old,
+            )
+        ):
+            move(root, folder, folder.with_name(new))
+    change_models(root, note["names"])
+    settings = read_settings(root)
+    _pairs(root, settings, note["right"]["pairs"], renamed, removed)
+    for name in selections.names(root):
+        _selection(root, settings, name, renamed, right=name in note["right"]["selections"])
+    Choices(root).rename(renamed)
+    logs.rename_rows(root, {**renamed, **dict.fromkeys(removed)})
+    logs.log(
+        root, "predict", **{key: said for key, said in note["asked"].items() if said and key != "models"}
+    )
+
+
+def _pairs(
+    root: Path,
+    settings: Settings,
+    right: Mapping[str, Mapping[str, list[str]]],
+    renamed: Mapping[str, str],
+    removed: Collection[str],
+) -> None:
+    """Give the counts that were valid their new keys, without the removed models."""
+    todo: dict[str, list[PairPart]] = {}
+    for part in wanted(root, settings, sorted(shard_sizes(root)), []) if right else ():
+        before = right.get(part.name, {}).get(part.part)
+        if before is not None and part.others == tuple(
+            renamed.get(name, name) for name in before if name not in removed
+        ):
+            todo.setdefault(part.name, []).append(part)
+    for name, parts in todo.items():
+        folder = pair_table.folder(root, name)
+        manifest = read_manifest(folder)
+        entries: dict[str, Part] = {}
+        for part in parts:
+            if (entry := manifest.get(part.part)) is None or entry.key == part.key:
+                continue
+            gone = [place for place, other in enumerate(right[name][part.part]) if other in removed]
+            sha = (
+                _repacked(folder, part, entry, gone, len(right[name][part.part]), settings)
+                if gone
+                else entry.sha256
+            )
+            entries[part.part] = replace(entry, sha256=sha, key=part.key)
+        write_manifest(folder, manifest | entries)
+
+
+def _repacked(
+    folder: Path, part: PairPart, entry: Part, gone: list[int], partners: int, settings: Settings
+) -> str:
+    """Write a part without the partners that left and return its checksum."""
+    ids, column = pair_table.read_counts(folder, part, entry)
+    n = len(settings.class_list) + 1
+    return pair_table.put_counts(
+        folder, part, ids, [sparse_counts.without(code, gone, partners, n) for code in column.to_pylist()]
+    )
+
+
+def _selection(root: Path, settings: Settings, name: str, renamed: Mapping[str, str], *, right: bool) -> None:
+    """Rename the models of a selection."""
+    slots, drawn_from = selections.read_selection(root, name)
+    if not any(model in renamed for model in slots.models):
+        return
+    models = tuple(renamed.get(model, model) for model in slots.models)
+    named = ("defender", "attacker", "model_a", "model_b")
+    rows = tuple(
+        replace(
+            row,
+            **{
+                key: renamed.get(value, value)
+                for key in named
+                if (value := getattr(row, key, None)) is not None
+            },
+        )
+        for row in slots.rows
+    )
+    define = slots.definition.copy()
+    if held := define.get("temperatures"):
+        define["temperatures"] = {
+            renamed.get(model, model): temperature for model, temperature in held.items()
+        }
+    key = corpus_key(root, settings, models) if right else drawn_from
+    selections.write_selection(root, Slots(models, define, rows), key, name)

@@ -1,0 +1,314 @@
+"""Predict: store what each model says about every image of a study, and rename or remove models.
+
+Conventions: finished shards are not repeated. Errors are raised before a model is added to the study; a model
+with nothing usable is not added.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from faultscape import engine as engines
+from faultscape.arguments import Source
+from faultscape.errors import FaultscapeError, ModelError, OptionError, RefusedError, counted
+from faultscape.prediction import catalogue, devices
+from faultscape.prediction import options as model_options
+from faultscape.prediction.batches import NO_LABEL, NO_MAP, NO_ROW
+from faultscape.reading import evidence
+from faultscape.reading.fill import fill
+from faultscape.study import settings as toml
+from faultscape.study.array_jobs import Share, share
+from faultscape.study.folder import check_name, existing, refuse_twin
+from faultscape.study.lock import changing, writing
+from faultscape.study.parts import read_manifest
+from faultscape.study.store import is_address
+from faultscape.study.tables import label_maps, outputs, pixel_counts
+from faultscape.study.tables.corpus import shard_sizes
+from faultscape.study.tables.logs import Timing, log, read_failures
+from faultscape.verbs.predict import changed_models, changes, shard
+from faultscape.verbs.predict.job import Job, Made
+from faultscape.verbs.predict.options import PredictOptions
+from faultscape.verbs.predict.pixel_counts import CountParts
+from faultscape.verbs.predict.plan import Plan, plan, refuse_truths, shards_of_sets
+from faultscape.verbs.predict.result import Predicted
+from faultscape.verbs.predict.statistics import Statistics
+from faultscape.verbs.predict.takeover import Takeover, is_other, keeping, kept_text
+
+_TASK = "faultscape.verbs.predict.shard:shard"
+
+
+def predict_models(options: PredictOptions) -> Predicted:
+    """Run `predict` with its options; ModelError, OptionError or StudyError if that is impossible."""
+    root = existing(options.study)
+    renamed, removed = changes.asked(options.rename, options.remove)
+    mine, task = share(options.shard), toml.read_settings(root).task
+    given = named(options.models, task) if options.models or not (renamed or removed) else {}
+    _check_options(options, task)
+    _check_sources(root, given)
+    refuse_truths(root, given)
+    with writing(root, array="predict" if options.shard else "", change=bool(renamed or removed)):
+        if renamed or removed:
+            changes.change(options, root, renamed, removed, given)
+        shards_of_sets(root, options.sets)  # an unknown set is refused before anything is opened
+        before, settings = toml.read_settings(root), toml.read_settings(root)
+        fresh = [name for name in given if name not in settings.models]
+        against = evidence.choose_truth(root, options.truth) if options.measure else ""
+        plans = _plans(root, before, settings, given, options, against)
+        catalogue.release()
+        takeover = Takeover(root, plans)
+        with changing(root):
+            takeover.begin()
+        try:
+            resized = _run(root, settings, plans, mine, options, against, takeover)
+        except FaultscapeError as error:
+            refused = isinstance(error, RefusedError)
+            if nothing := [
+                name
+                for name in fresh
+                if not options.shard
+                and (not shard.begun(root, name) or (refused and plans[name].source.whole))
+            ]:
+                with changing(root):  # otherwise the other models could not be ranked
+                    changed_models.withdraw(root, nothing)
+            raise keeping(root, before, sorted(takeover.waiting), error) from None
+        finally:
+            catalogue.release_tables()
+        with changing(root):
+            counts = {name: shard.settle(root, name, sorted(shard_sizes(root))) for name in given}
+            empty = [
+                name
+                for name, (maps, _) in counts.items()
+                if (maps == 0 and not (options.sets and pixel_counts.dropped(root, name)))
+                or name in takeover.refused
+            ]
+            unusable = bool(given) and not options.shard and len(empty) == len(counts)
+            if unusable:  # a model without predictions would make selections stale
+                changed_models.withdraw(root, fresh)
+            if given:
+                log(
+                    root,
+                    "predict",
+                    models={n: str(s) for n, s in given.items()},
+                    engine=options.engine,
+                    shard=options.shard,
+                    **({"set": options.sets} if options.sets else {}),
+                )
+            if not options.shard:
+                changed_models.forget(root)
+    for name, parts in resized.items():
+        _print_resized(name, parts)
+    what = "map" if task == "segmentation" else "answer"
+    if takeover.refused:
+        why = "; ".join(
+            f"no {what} of {name}={given[name]} could be used: {why}"
+            for name, why in takeover.refused.items()
+        )
+        raise ModelError(f"{why}{kept_text(root, before, sorted(takeover.refused))}")
+    if unusable:
+        raise ModelError(_unusable_text(root, given, fresh, what))
+    dropped = {name: pixel_counts.dropped(root, name) for name in given} if options.measure else {}
+    return Predicted(options.study, counts, renamed, tuple(removed), f"{what}s", dropped)
+
+
+def _check_sources(root: Path, given: Mapping[str, str]) -> None:
+    """Raise ModelError for a source of unknown kind; the message names what a model with a different source
+    keeps.
+    """
+    settings = toml.read_settings(root)
+    for name, source in given.items():
+        try:
+            catalogue.source_of(name, source, settings.task)
+        except FaultscapeError as error:
+            other = [name] if is_other(settings.models.get(name), source) else []
+            raise keeping(root, settings, other, error) from None
+
+
+def _plans(
+    root: Path,
+    before: toml.Settings,
+    settings: toml.Settings,
+    given: Mapping[str, str],
+    options: PredictOptions,
+    against: str,
+) -> dict[str, Plan]:
+    """Return the plan of each model; an error in opening or trying one also says what that model keeps."""
+    plans: dict[str, Plan] = {}
+    for name, place in given.items():
+        refuse_twin(name, before.models)
+        try:
+            plans[name] = plan(root, settings, name, place, options, against)
+        except FaultscapeError as error:
+            kept_at = catalogue.source_of(name, place, settings.task).kept_as(place)
+            other = [name] if is_other(before.models.get(name), kept_at) else []
+            raise keeping(root, before, other, error) from None
+    return plans
+
+
+def named(models: Sequence[Source], task: str = "segmentation") -> dict[str, str]:
+    """Return {name: source} of NAME=SOURCE arguments and dicts; ModelError for a wrong or repeated name, with
+    examples for the task.
+
+    >>> named(["unet=maps/unet", {"fcn": "fcn.onnx"}])
+    {'unet': 'maps/unet', 'fcn': 'fcn.onnx'}
+    """
+    out: dict[str, str] = {}
+    example = (
+        "unet=maps/unet or unet=unet.onnx"
+        if task == "segmentation"
+        else "resnet=resnet.csv, resnet=all.csv:resnet50 or resnet=resnet.onnx"
+    )
+    for word in models:
+        if isinstance(word, Mapping):
+            items = [(str(k), os.fspath(v)) for k, v in word.items()]
+        else:
+            name, equals, source = str(word).partition("=")
+            if not equals or not source:
+                raise ModelError(f"{word!r} is not NAME=SOURCE, for example {example}")
+            items = [(name, source)]
+        for name, source in items:
+            if is_address(source):
+                what = "maps" if task == "segmentation" else "tables"
+                raise ModelError(
+                    f"{name}={source}: {what} and networks are read from local folders; copy it here first"
+                )
+            if check_name(name) in out:
+                raise ModelError(f"two models are named {name!r}; give each its own name")
+            refuse_twin(name, out)
+            out[name] = source
+    if not out:
+        raise ModelError(f"no model given; give NAME=SOURCE, for example {example}")
+    return out
+
+
+def _check_options(options: PredictOptions, task: str) -> None:
+    """Raise OptionError for options that apply to no model, or to no study of this task."""
+    model_options.check(options.of_models)
+    devices.check(options.device)
+    engines.check(options.engine, options.workers)
+    if task != "segmentation" and options.measure:
+        raise OptionError(
+            "--measure is for label maps; for the accuracy of classifiers run `faultscape rank`"
+        )
+    if task != "segmentation" and options.scorer:
+        raise OptionError(
+            "--scorer is for label maps; to keep the probabilities of classifiers give --keep probabilities"
+        )
+    if task == "segmentation" and "crop" in options.of_models:
+        raise OptionError("--crop is for classifiers; use --window to show an image in parts")
+
+
+def _run(
+    root: Path,
+    settings: toml.Settings,
+    plans: Mapping[str, Plan],
+    mine: Share,
+    options: PredictOptions,
+    against: str,
+    takeover: Takeover,
+) -> dict[str, list[Made]]:
+    """Run all jobs of this command and enter their results; return the parts of each model."""
+    statistics = Statistics(root, settings, against) if against else None
+    counts = CountParts(root, settings, against) if against else None
+    beside = {name: set(outputs.kinds(root, name)) for name in plans}
+    of_models: dict[str, list[Made]] = {}
+
+    def enter(made: list[tuple[Job, Made]]) -> list[Timing]:
+        rows: list[Timing] = []
+        for name in dict.fromkeys(job.name for job, _ in made):
+            mine = [(job, part) for job, part in made if job.name == name]
+            if not takeover.admits(name, mine):
+                continue
+            rows += shard.enter(root, name, mine, beside[name], statistics, counts)
+            of_models.setdefault(name, []).extend(part for _, part in mine)
+        return rows
+
+    def run(jobs: list[Job], engine: str, **how: Any) -> None:
+        if jobs:
+            fill(
+                root,
+                _TASK,
+                jobs,
+                Made,
+                enter,
+                parts=lambda job, made: shard.files_of(root, job, made, statistics),
+                title=shard.TITLE,
+                items=sum(job.images for job in jobs),
+                engine=engine,
+                mine=mine,
+                group=lambda job: job.name,
+                together=set(takeover.waiting),
+                **how,
+            )
+
+    jobs = [(planned, job) for planned in plans.values() for job in planned.jobs if mine.has(job.number)]
+    run([job for planned, job in jobs if planned.source.here], "local")
+    away = [job for planned, job in jobs if not planned.source.here]
+    runtimes = {planned.runtime for planned, _ in jobs} - {""}
+    gpus = max((devices.count(runtime) for runtime in runtimes), default=0) if options.device != "cpu" else 0
+    workers, cores = options.workers or gpus or None, engines.cores()
+    at_once = {"local": 1, "processes": min(workers or cores, max(1, len(away)))}.get(options.engine, cores)
+    away = [replace(job, lanes=max(1, cores // at_once)) for job in away]
+    on_gpu = int(bool(gpus) or options.device.startswith("cuda"))
+    first, then = _in_order(root, away, counts)
+    run(first, options.engine, workers=workers, apart=bool(runtimes), gpus=on_gpu)
+    ready = [job for job in then if counts is None or counts.parents(job.number) <= _stored(root, job.name)]
+    if (waiting := len(then) - len(ready)) and options.sets:
+        print(
+            f"{counted(waiting, 'shard')} of made images {'waits' if waiting == 1 else 'wait'} for maps of"
+            " the images they were made from: name that set with --set too"
+        )
+    elif waiting:
+        print(
+            f"{counted(waiting, 'shard')} of made images {'waits' if waiting == 1 else 'wait'} for maps "
+            "that other jobs are making (of the images they were made from); run the same line again "
+            "later"
+        )
+    run(ready, options.engine, workers=workers, apart=bool(runtimes), gpus=on_gpu)
+    return of_models
+
+
+def _in_order(root: Path, jobs: list[Job], counts: CountParts | None) -> tuple[list[Job], list[Job]]:
+    """Return the jobs that can begin, and those for made images whose maps are compared with maps that do not
+    exist yet.
+    """
+    if counts is None:
+        return jobs, []
+    stored = {
+        name: _stored(root, name) - {job.number for job in jobs if job.name == name}
+        for name in {job.name for job in jobs}
+    }
+    later = [job for job in jobs if not counts.parents(job.number) <= stored[job.name]]
+    return [job for job in jobs if job not in later], later
+
+
+def _stored(root: Path, name: str) -> set[int]:
+    """Return the shards for which a model has maps."""
+    return {int(part) for part in read_manifest(label_maps.predictions(root, name))}
+
+
+def _unusable_text(root: Path, given: Mapping[str, str], fresh: list[str], what: str) -> str:
+    """Return why nothing could be used, and that the ``fresh`` models were not added: the reason for the
+    first image with a prediction, and how many reasons failures.csv holds.
+    """
+    rows = [row for row in read_failures(root) if row.stage == "predict" and row.name in given]
+    first = next(
+        (row for row in rows if row.reason not in (NO_MAP, NO_ROW, NO_LABEL)), rows[0] if rows else None
+    )
+    why = f"; {first.image}: {first.reason}; {counted(len(rows), 'reason')} in failures.csv" if first else ""
+    gone = f", so {', '.join(fresh)} {'was' if len(fresh) == 1 else 'were'} not added" if fresh else ""
+    return f"no {what} could be used{gone}{why}"
+
+
+def _print_resized(name: str, parts: list[Made]) -> None:
+    """Report how many of the maps just read differ in size from their image."""
+    if number := sum(part.resized for part in parts):
+        w, h, width, height = next(part.example for part in parts if part.resized)
+        of = sum(part.rows for part in parts)
+        print(
+            f"note: {name}: {number:,} of {of:,} maps differ in size from their images ({w} x {h} for "
+            f"{width} x {height}); they are resized to the working size, by nearest neighbour"
+        )

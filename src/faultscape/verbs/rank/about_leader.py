@@ -1,0 +1,64 @@
+"""What standings say about the leading model beyond its rank: where it fails, and who leads by the labels of
+other truths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import TypedDict, cast
+
+import numpy as np
+
+from faultscape.nouns import Definition
+from faultscape.reading import evidence
+from faultscape.reading.voices import EVERYBODY, Voices
+from faultscape.reporting.competition.standing_tables import recommended
+from faultscape.standings import Failing, OtherTruth, Standings
+from faultscape.study.answers.labels import Answers
+from faultscape.study.settings import read_settings
+from faultscape.study.tables.corpus import read_corpus, tie_keys
+from faultscape.ties import DECIMALS, tie_order
+from faultscape.verbs.rank.worst_class import failing
+
+
+class AboutLeader(TypedDict):
+    """Fields of `Standings`."""
+
+    failing: Failing | None
+    by_truth: dict[str, OtherTruth]
+
+
+def about_leader(
+    root: Path, standings: Standings, truth: str, images: Collection[str], voices: Voices = EVERYBODY
+) -> AboutLeader:
+    """Return where the first model of the recommended ranking fails on the labelled ones of some images, and
+    which model leads by the labels of other truths; only answers of ``voices`` count.
+    """
+    order = standings.rankings[name].order if (name := recommended(standings)) else []
+    if not order:
+        return {"failing": None, "by_truth": {}}
+    models, define = standings.models, cast("Definition", standings.definitions)
+    discarded = Answers(root).discarded()
+    chosen = set(images)
+    scores = {}
+    for other in evidence.truths(root):
+        labelled, values = evidence.scores(root, models, other, define, discarded, voices)
+        known = np.asarray(~np.isnan(values).any(0))
+        scores[other] = {
+            image: values[:, k] for k, image in enumerate(labelled) if image in chosen and known[k]
+        }
+    there = [image for image in read_corpus(root) if image.id in chosen and image.id not in discarded]
+    keys = tie_keys(root, [image.id for image in there])
+    there = [there[k] for k in tie_order(keys, ids=[image.id for image in there]).tolist()]
+    by_truth = {}
+    for other, held in scores.items():
+        both = [image.id for image in there if image.id in held and image.id in scores.get(truth, {})]
+        if other != truth and both:
+            means = np.round(np.mean([held[image] for image in both], axis=0), DECIMALS)
+            by_truth[other] = OtherTruth(models[int(np.argmax(means))], len(both))
+    mine = [image for image in there if image.id in scores.get(truth, {})]
+    return {
+        "failing": failing(root, read_settings(root), order[0], truth, mine, voices),
+        "by_truth": by_truth,
+    }

@@ -1,0 +1,39 @@
+"""Current standings of a study that is open for answers: computed, but not written."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+from faultscape.errors import StudyError
+from faultscape.ranking.catalogue import find_ranking
+from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.voices import EVERYBODY, Voices
+from faultscape.standings import Standings
+from faultscape.verbs.rank.about_leader import about_leader
+from faultscape.verbs.rank.artefact import again
+from faultscape.verbs.rank.options import RankOptions
+from faultscape.verbs.rank.standings import standings_of
+
+_ELSEWHERE = ("selection", "truth", "against", "benchmark", "where", "output", "engine", "weight_annotators")
+
+
+def standings_now(root: Path, selection: str, truth: str, voices: Voices = EVERYBODY) -> Standings:
+    """Return the standings of a selection by a truth as `rank` would write them now, with the options of its
+    last run, from the answers of ``voices`` alone, and without a benchmark or other selections;
+    RankingError if nothing can be ranked yet.
+    """
+    snapshot = Snapshot(root)
+    given = again(snapshot, selection, truth).options if selection in snapshot.selections else {}
+    known = {f.name for f in fields(RankOptions)} - set(_ELSEWHERE)
+    kept = {name: tuple(held) if isinstance(held, list) else held for name, held in given.items()}
+    options = replace(
+        RankOptions(selection=selection, truth=truth, weight_annotators=voices.weighted),
+        **{name: held for name, held in kept.items() if name in known},
+    )
+    extra = [find_ranking(source) for source in options.ranking]
+    found, images, _ = standings_of(root, truth, None, options, extra, voices.without)
+    try:
+        return replace(found, **about_leader(root, found, truth, images, voices))
+    except StudyError:  # masks came that `rank` would count first, which takes longer than a page may
+        return found

@@ -1,0 +1,65 @@
+"""Which drawn selections leave open which model is best, although every image is labelled and ranked."""
+
+from __future__ import annotations
+
+from faultscape.reading.artefact import arguments_of
+from faultscape.reading.snapshot import Snapshot
+from faultscape.standings import FEW, Standings, could_be_best
+from faultscape.study.tables import selections
+from faultscape.verbs.label import artefact as labels
+from faultscape.verbs.rank import artefact as standings
+from faultscape.verbs.select import artefact as selection
+
+
+def open_selections(snapshot: Snapshot) -> list[str]:
+    """Return the selections of images drawn for all current models whose labels, all of them in and ranked,
+    do not decide which model is best, while the pool has more images.
+    """
+    return [name for name in snapshot.selections if _is_open(snapshot, name)]
+
+
+def _is_open(snapshot: Snapshot, name: str) -> bool:
+    slots = snapshot.selections[name][0]
+    if not slots.draws or selection.is_replaced(snapshot, name) or selection.is_stale(snapshot, name):
+        return False
+    if labels.LABELS_OF_SELECTION.made_from(snapshot, name) is None or not standings.are_done(snapshot, name):
+        return False
+    if _has_no_intervals(snapshot, name):
+        return False
+    return not _is_decided(snapshot, name) and left(snapshot, name) > 0
+
+
+def _has_no_intervals(snapshot: Snapshot, name: str) -> bool:
+    """Whether a selection was ranked with `--resamples 0`: then no label decides anything."""
+    return arguments_of(standings.provenance(snapshot, name)).get("resamples") == 0
+
+
+def _is_decided(snapshot: Snapshot, name: str) -> bool:
+    """Whether standings have one best model of the pool: then only more images could tell more."""
+    held = standings_now(snapshot, name)
+    if held is None or held.labels.get("used", 0) < FEW:
+        return False
+    return len(candidates(held)) == 1
+
+
+def standings_now(snapshot: Snapshot, name: str) -> Standings | None:
+    """Return the standings of a selection as they are stored, or None."""
+    from faultscape.ranking.duel_standings import from_json
+
+    document = snapshot.document(selections.path(snapshot.root, name, "json", stem="standings"))
+    return from_json(document) if document is not None else None
+
+
+def left(snapshot: Snapshot, name: str) -> int:
+    """Return how many images the draws have not taken yet; a draw records the size of its pool."""
+    rows = snapshot.selections[name][0].draws
+    return rows[0].pool - len(rows) if rows else 0
+
+
+def candidates(held: Standings) -> list[str]:
+    """Return the models that could be the best by the recommended ranking."""
+    # rankings load scipy
+    from faultscape.reporting.competition.standing_tables import recommended
+
+    found = held.rankings.get(recommended(held))
+    return [] if found is None else could_be_best(found)

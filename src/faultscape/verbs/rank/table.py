@@ -1,0 +1,114 @@
+"""Write standings.json of one selection from the existing labels, compared with other selections."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+from faultscape.errors import OptionError, RankingError
+from faultscape.ranking import catalogue
+from faultscape.ranking.agreement import compare_selections
+from faultscape.ranking.drawn.rankings import check_population
+from faultscape.ranking.standings_json import to_json
+from faultscape.reading import evidence
+from faultscape.reading.second_round import second_round
+from faultscape.reading.voices import Voices
+from faultscape.study.folder import existing, local, put
+from faultscape.study.lock import writing
+from faultscape.study.settings import read_settings
+from faultscape.study.tables import label_maps, selections
+from faultscape.study.tables.logs import log
+from faultscape.verbs.compare.count import count
+from faultscape.verbs.rank.about_leader import about_leader
+from faultscape.verbs.rank.benchmark import read_benchmark
+from faultscape.verbs.rank.options import RankOptions
+from faultscape.verbs.rank.result import Ranked
+from faultscape.verbs.rank.standings import standings_of
+
+
+def make_standings(study: str, options: RankOptions) -> Ranked:
+    """Rank the models of a selection, write its standings, and return them."""
+    root = existing(study)
+    classifies, selection = read_settings(root).classifies, options.selection
+    if (options.epsilon if classifies else options.laplace) is not None:
+        raise OptionError(
+            f"--{'epsilon' if classifies else 'laplace'} does not apply to"
+            f" {'classifiers' if classifies else 'label maps'}"
+        )
+    truth = evidence.choose_truth(root, options.truth)
+    slots, _ = selections.read_selection(root, selection)
+    by_chance = catalogue.chosen_by(slots.rows) == catalogue.CHANCE
+    check_population(options.population, by_chance, shlex.quote(study), where=bool(options.where))
+    target = _target(root, options)
+    for other in options.against:
+        if other == selection:
+            raise RankingError(f"--against {other} is the selection being ranked; name another")
+        selections.read_selection(root, other)
+    extra = [catalogue.find_ranking(source) for source in options.ranking]
+    fits = None if slots.draws else "counts" if classifies else "ratios"
+    catalogue.refuse_misfits(extra, fits)
+    closed = read_benchmark(options.benchmark) if options.benchmark else None
+    options = options.in_any_folder()
+    with writing(root):
+        if not classifies:
+            count(root, evidence.truths(root), engine=options.engine)
+        standings, images, outside = standings_of(root, truth, closed, options, extra)
+        compared = {}
+        notes = list(standings.notes)
+        for other in options.against:
+            theirs, other_images, _ = standings_of(root, truth, None, options.of_other(other))
+            compared[other] = compare_selections(standings, theirs, images, other_images)
+            missing = theirs.labels["missing"]
+            notes.append(
+                f"against {other}: {len(other_images) - missing} of its {len(other_images)} chosen images are"
+                " labelled"
+            )
+        more = about_leader(root, standings, truth, images, Voices(weighted=options.weight_annotators))
+        standings = replace(standings, against=compared, notes=tuple(notes), **more)
+        if target is not None:
+            put(
+                target,
+                (
+                    json.dumps(to_json(standings), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+                ).encode(),
+            )
+        part = {"where": list(options.where)} if options.where else {}
+        log(root, "rank", selection=selection, truth=truth, **options.recorded(classifies=classifies), **part)
+    # what lies outside, and marks, are no part of the standings: they do not become stale with them
+    said = [outside, _marks_note(root, truth, images, shlex.quote(study))]
+    return Ranked.of(replace(standings, notes=(*standings.notes, *filter(None, said))))
+
+
+def _marks_note(root: Path, truth: str, images: Collection[str], place: str) -> str:
+    """Return a note on open marks on the masks of ranked images, in a truth or, for a consensus, in those of
+    its annotators; '' without any. ``place`` is how a command names the study.
+    """
+    truths = [name for name in label_maps.truths(root) if name == truth or name.startswith(f"{truth}-")]
+    marks = second_round(root).words(images, truths)
+    where = f"the Check masks page of `faultscape label serve {place}`"
+    return f"{marks} of this selection: discuss and resolve them on {where}" if marks else ""
+
+
+def _target(root: Path, options: RankOptions) -> Path | None:
+    """Return the file to write standings to; standings of a part (--where) go to the file that is named, or
+    to none.
+    """
+    if not options.where:
+        return selections.path(root, options.selection, "json", stem="standings")
+    if not options.output:
+        return None
+    target = local(options.output, "standings of --where")
+    if target.is_dir() or not target.absolute().parent.is_dir():
+        raise OptionError(
+            f"--output {options.output}: {'is a folder' if target.is_dir() else 'its folder is not there'};"
+            " name the file to write"
+        )
+    if target.resolve().parent == root.resolve() and re.fullmatch(r"standings(-.*)?\.json", target.name):
+        raise OptionError(
+            f"--output {options.output}: holds the standings of whole selections; name another file"
+        )
+    return target

@@ -1,0 +1,162 @@
+"""The card that `reliability` wrote into the study: reliability/reliability.json."""
+
+from __future__ import annotations
+
+import json
+
+from faultscape.errors import counted
+from faultscape.nouns import JsonObject
+from faultscape.reading.artefact import (
+    METHOD,
+    Again,
+    Artefact,
+    Provenance,
+    arguments_of,
+    gone_file,
+    provenance_of,
+)
+from faultscape.reading.snapshot import Snapshot
+from faultscape.study.part_folders import made
+from faultscape.study.parts import key_of, read_manifest
+from faultscape.study.tables import label_maps
+from faultscape.terminal_lines import option_words
+from faultscape.verbs.label import artefact as labels
+
+METHOD_NUMBER = 3  # raised when a number of the card is computed differently
+_FOLDER = "reliability"
+
+
+def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
+    """Return what a card of all models would be made from: their maps and counts, labels, and the sets that
+    it evaluates.
+    """
+    root, settings = snapshot.root, snapshot.settings
+    maps = {
+        model: (
+            sorted((name, part.sha256) for name, part in parts.items()),
+            label_maps.stamps_of(label_maps.predictions(root, model)),
+        )
+        for model, parts in snapshot.stored_maps.items()
+    }
+    counts = {
+        folder.relative_to(root).as_posix(): sorted(
+            (name, part.sha256) for name, part in read_manifest(folder).items()
+        )
+        for folder in made(root, _FOLDER)
+    }
+    anomaly = sorted(
+        (name, part.sha256) for name, part in read_manifest(label_maps.truth(root, "anomaly")).items()
+    )
+    sets = json.loads(snapshot.stress.model_dump_json())
+    return {
+        "models": key_of({name: about.model_dump() for name, about in snapshot.settings.models.items()}),
+        "maps": key_of({name: held for name, (held, _) in maps.items()}),
+        "networks": key_of(
+            {
+                name: {part: stamp.rpartition(":")[0] for part, stamp in stamps.items()}
+                for name, (_, stamps) in maps.items()
+            }
+        ),
+        "counts": key_of(sorted(counts.items())),
+        **({"labels": labels.key(snapshot, truth)} if truth in snapshot.truths else {}),
+        "anomaly": key_of(anomaly),
+        "sets": key_of(sets["sets"], sets["holdouts"], sorted(snapshot.set_keys.items())),
+        **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
+        "size": settings.size,
+        "classes": key_of(settings.classes.counted),
+        METHOD: str(METHOD_NUMBER),
+    }
+
+
+def read_card(snapshot: Snapshot) -> JsonObject | None:
+    """Return the card of a study, or None if it has none that can be read."""
+    return snapshot.document(snapshot.root / _FOLDER / "reliability.json")
+
+
+def are_done(snapshot: Snapshot) -> bool:
+    """Whether the card is made from the current contents of the study."""
+    return _made_from(snapshot, "") == _made_from_now(snapshot, "")
+
+
+def card_key(snapshot: Snapshot) -> str:
+    """Return a digest of the card's numbers and of whether it is out of date, or '' without a card."""
+    card = read_card(snapshot)
+    return "" if card is None else key_of(card.get("models"), card.get("cells"), are_done(snapshot))
+
+
+def _provenance(snapshot: Snapshot) -> Provenance | None:
+    return provenance_of(read_card(snapshot))
+
+
+def _truth(snapshot: Snapshot) -> str:
+    return str((_provenance(snapshot) or {}).get("truth", ""))
+
+
+def _instances(snapshot: Snapshot) -> list[str]:
+    return [""] if (snapshot.root / _FOLDER / "reliability.json").exists() else []
+
+
+def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str]:
+    held = _provenance(snapshot)
+    return {"file": "damaged"} if held is None else {str(k): str(v) for k, v in held["inputs"].items()}
+
+
+def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
+    return {} if _provenance(snapshot) is None else made_from_now(snapshot, _truth(snapshot))
+
+
+def again(snapshot: Snapshot, _name: str = "") -> Again:
+    """Return how to remake the card: with its recorded options."""
+    given = arguments_of(_provenance(snapshot))
+    gone = [name for name in _listed(given.get("models")) if name not in snapshot.settings.models]
+    left = {name: value for name, value in given.items() if name != "models" or not gone}
+    said = (f"{', '.join(gone)} is no longer a model, so all models are evaluated",) if gone else ()
+    return Again(left, said, gone_file(given, ("misclassified",), "judge"))
+
+
+def _listed(value: object) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else []
+
+
+def _line(snapshot: Snapshot, _name: str) -> str:
+    return " ".join([f"faultscape reliability {snapshot.place}", *option_words(again(snapshot).options)])
+
+
+RELIABILITY = Artefact(
+    name="reliability",
+    verb="reliability",
+    inputs=("maps", "sets", "labels"),
+    options=(
+        "models",
+        "truth",
+        "natural",
+        "misclassified",
+        "reference",
+        "preset",
+        "track",
+        "worst",
+        "resamples",
+        "seed",
+    ),
+    reasons={
+        "models": "models changed",
+        "maps": "maps changed",
+        "networks": "networks changed",
+        "counts": "counts were added",
+        "labels": "labels changed",
+        "anomaly": "labels of anomaly changed",
+        "sets": "made sets changed",
+        "groups": "groups changed",
+        "size": "the working size changed",
+        "classes": "classes changed",
+        METHOD: "an earlier version made it",
+    },
+    instances=_instances,
+    made_from=_made_from,
+    made_from_now=_made_from_now,
+    describe=lambda snapshot, _: f"the card of {counted(len(snapshot.models), 'model')}",
+    line=_line,
+    again=again,
+    waits=lambda _snapshot, _name: True,
+    method=METHOD_NUMBER,
+)

@@ -1,0 +1,511 @@
+"""Run `reliability`: find its models and conditions, count, compute the numbers, and write the card.
+
+Conventions: existing counts are reused. An empty cell comes with the command that fills it.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from faultscape import __version__
+from faultscape import engine as engines
+from faultscape.errors import ModelError, OptionError, RefusedError, StudyError, closest, counted
+from faultscape.metrics.intervals.units import LEAST, MANY, draw_units, units_of
+from faultscape.metrics.scorers import SUBMITTED, scorer_named
+from faultscape.prediction import catalogue
+from faultscape.prediction.sources import ensembles
+from faultscape.reading import evidence
+from faultscape.reading.fitted_words import fitted_again, methods_of_model, unknown_methods
+from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.trained_models import flags_of, training_of
+from faultscape.reporting.reliability.document import (
+    TRAINED_WITH_OOD,
+    Card,
+    CardCondition,
+    CardGap,
+    CardModel,
+)
+from faultscape.reporting.reliability.leaderboard import leaderboard_page
+from faultscape.reporting.reliability.page import Facts, card_page
+from faultscape.reporting.reliability.questions import listed
+from faultscape.reporting.reliability.tables import write_tables
+from faultscape.reporting.reliability.words import claims_text
+from faultscape.study.folder import existing, make_folder, put
+from faultscape.study.lock import writing
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables.logs import log
+from faultscape.study.tables.pixel_counts import MAPS
+from faultscape.study.tables.timings import frame_times
+from faultscape.verbs.given_options import given_options
+from faultscape.verbs.reliability import card as cards
+from faultscape.verbs.reliability.artefact import made_from_now
+from faultscape.verbs.reliability.claims import compare_claims, read_claims, refuse_unknown_sets
+from faultscape.verbs.reliability.components import METRIC, judge_components
+from faultscape.verbs.reliability.conditions import (
+    Condition,
+    LabelledStudy,
+    Units,
+    find_conditions,
+    in_distribution,
+    read_labelled_study,
+    units_of_images,
+)
+from faultscape.verbs.reliability.counts import ModelCounts, fill_counts, line_that_counts
+from faultscape.verbs.reliability.finders import finders
+from faultscape.verbs.reliability.guards import fill_cheat, guards
+from faultscape.verbs.reliability.numbers import ModelNumbers
+from faultscape.verbs.reliability.options import ReliabilityOptions
+from faultscape.verbs.reliability.pictures import Frames
+from faultscape.verbs.reliability.presets import preset_numbers
+from faultscape.verbs.reliability.seen_images import told_beforehand, told_of_methods
+
+
+def check(options: ReliabilityOptions) -> None:
+    """Raise StudyError, ModelError or OptionError for options that do not fit the study; called before a
+    submission runs for hours.
+    """
+    root, coming = existing(options.study), [options.submission.name] if options.submission.source else []
+    settings = _settings(root, options)
+    names = (
+        _models(settings, [name for name in options.models if name not in coming])
+        if settings.models or not coming
+        else []
+    )
+    _refuse_reference(options.reference, [*(settings.models if coming else names), *coming])
+    _refuse_output(root, options.output)
+    if taken := next(
+        (name for name in coming if name in settings.models and settings.models[name].kind != "submission"),
+        None,
+    ):
+        raise OptionError(
+            f"--submission-name {taken}: is already a model of the study, "
+            f"{settings.models[taken].source}; choose another name"
+        )
+    _asked(root, settings, options)
+
+
+def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
+    """Judge the models of a study, write the card, and return (output folder, document). StudyError,
+    ModelError or OptionError if that is impossible; RefusedError if a submission does not meet its claims.
+    """
+    root = existing(options.study)
+    _refuse_output(root, options.output)
+    with writing(root):
+        settings = _settings(root, options)
+        names = _models(
+            settings,
+            options.models
+            and (*options.models, *([options.submission.name] if options.submission.source else [])),
+        )
+        _refuse_reference(options.reference, names)
+        study, conditions, notes = _asked(root, settings, options)
+        counts = fill_counts(study, names, options)
+        fill_cheat(study, conditions, options)
+        units = units_of_images(study.images, conditions)
+        draws = draw_units(
+            units_of(units.count),
+            options.resamples,
+            options.seed,
+            leave_out=bool(options.resamples) and units.count <= MANY,
+        )
+        models = [ModelNumbers(root, counts[name], len(settings.class_list), units, draws) for name in names]
+        reference = options.reference or names[0]
+        found = cards.judge(study, models, conditions, reference)
+        kept = [
+            cards.judge(study, models, in_distribution(conditions, holdout), reference, holdout)
+            for holdout in study.withheld
+        ]
+        found.evidence.update(judge_components(study, found, models, conditions, options))
+        document = _document(study, conditions, notes, counts, models, units, found, kept, options)
+        frames = Frames(study).facts(document, found, models, conditions, options.worst)
+        out = Path(options.output) if options.output else root / "reliability"
+        _write(out, document, frames)
+        log(root, "reliability", output=str(out))
+    mine = next((one for one in document["models"] if one["name"] == options.submission.name), None)
+    if options.submission.claims and mine and (refused := claims_text(mine, accepted=False)):
+        raise RefusedError(
+            f"{options.submission.name} does not meet its claims: it {'; '.join(refused)}; the card is "
+            f"in {out}"
+        )
+    return str(out), document
+
+
+def _settings(root: Path, options: ReliabilityOptions) -> Settings:
+    engines.check(options.engine, options.workers)
+    settings = read_settings(root)
+    if settings.classifies:
+        raise StudyError(f"{root} is a study of classifiers; reliability is for label maps")
+    return settings
+
+
+def _asked(
+    root: Path, settings: Settings, options: ReliabilityOptions
+) -> tuple[LabelledStudy, list[Condition], list[str]]:
+    """Return the study with its labels, the conditions to judge, and notes on what is left out."""
+    truth = evidence.choose_truth(root, options.truth) if options.truth or evidence.truths(root) else ""
+    study = read_labelled_study(root, settings, truth)
+    conditions, notes = find_conditions(study, options.natural, options.misclassified)
+    refuse_unknown_sets(read_claims(options.submission.claims or []), conditions)
+    return study, conditions, [*notes, *study.notes]
+
+
+def _document(
+    study: LabelledStudy,
+    conditions: Sequence[Condition],
+    notes: Sequence[str],
+    counts: Mapping[str, ModelCounts],
+    models: Sequence[ModelNumbers],
+    units: Units,
+    found: cards.Judgement,
+    kept: Sequence[cards.Judgement],
+    options: ReliabilityOptions,
+) -> Card:
+    """Return the document of the card; ``kept`` are the numbers in distribution, one per holdout."""
+    settings, names = study.settings, [model.name for model in models]
+    others, of_preset = (
+        preset_numbers(options.preset, found, models, conditions) if options.preset else ({}, [])
+    )
+    sooner, of_finders = finders(study, models, conditions, units)
+    document: Card = {
+        "study": study.root.resolve().name,
+        "truth": study.truth,
+        "reference": options.reference or names[0],
+        "models": [
+            _model(study, name, list(counts[name].scorers.values()), conditions, found) for name in names
+        ],
+        "conditions": [
+            _condition(condition, cards.anomalous_share(found, condition.name), study)
+            for condition in conditions
+        ],
+        "cells": [
+            cell
+            for of in (found, *kept)
+            for cell in cards.cells(of, units, models, in_distribution(conditions, of.holdout))
+        ],
+        "objects": cards.objects(found),
+        "paired": [
+            row
+            for of in (found, *kept)
+            for row in cards.differences(study, of, units, models, in_distribution(conditions, of.holdout))
+        ],
+        "gaps": _gaps(options.study, study, counts, conditions),
+        "guards": guards(study, found, units, conditions),
+        "finders": sooner,
+        "ranking": cards.ranking_without_labels(
+            found,
+            next(iter(kept), found),
+            names,
+            next((c.name for c in conditions if c.kind == "clean"), ""),
+        ),
+        "times": [
+            {
+                "model": times.name,
+                "device": times.device,
+                "frames": times.frames,
+                "batch": times.batch,
+                "model_ms": list(times.model),
+                "scored_ms": list(times.scored),
+                "whole_ms": list(times.whole),
+            }
+            for times in frame_times(study.root)
+            if times.name in names
+        ],
+        "units": {
+            "drawn": "groups" if units.grouped else "images",
+            "count": units.count,
+            "of_one": units.of_one,
+        },
+        "notes": [
+            *notes,
+            *_few_units(units, options.study),
+            *_unanswered(study, models, conditions),
+            *told_beforehand(study, names, conditions),
+            *_idle(found, options),
+            *of_preset,
+            *of_finders,
+            *_constant(found),
+            *_undeclared(settings, names),
+            *told_of_methods(study, names, conditions),
+            *_fitted_again(study, names),
+        ],
+        "provenance": {
+            "faultscape": __version__,
+            "truth": study.truth,
+            "inputs": made_from_now(Snapshot(study.root), study.truth),
+            "arguments": {
+                **given_options(options, but=("study", "output", "engine", "workers", "submission")),
+                **given_options(options.submission),
+            },
+        },
+    }
+    return document | {"presets": {options.preset: others}} if options.preset else document
+
+
+def _write(out: Path, document: Card, frames: Facts) -> None:
+    """Write the document, its tables and its pages; delete the leaderboard of an earlier run if there is none
+    now.
+    """
+    page, board = card_page(document, frames), leaderboard_page(document)
+    make_folder(out)
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    put(out / "reliability.json", f"{text}\n".encode("utf-8", "surrogateescape"))
+    write_tables(out, document)
+    put(out / "report.html", page.encode("utf-8", "xmlcharrefreplace"))
+    if board:
+        put(out / "leaderboard.html", board.encode("utf-8", "xmlcharrefreplace"))
+    else:
+        (out / "leaderboard.html").unlink(missing_ok=True)
+
+
+def _refuse_output(root: Path, output: str | None) -> None:
+    """Raise OptionError for the study itself, or any folder in it other than reliability."""
+    where = Path(output).resolve() if output else root / "reliability"
+    if where == root.resolve() or (
+        root.resolve() in where.parents and where.relative_to(root.resolve()).parts[0] != "reliability"
+    ):
+        raise OptionError(
+            f"--output {output}: is inside the study; give a folder outside it, or leave it out to use "
+            f"{root / 'reliability'}"
+        )
+
+
+def _refuse_reference(reference: str | None, names: list[str]) -> None:
+    if reference and reference not in names:
+        raise OptionError(
+            f"--reference {reference}: is not one of the models "
+            f"{', '.join(names)}.{closest(reference, names)}"
+        )
+
+
+def _models(settings: Settings, asked: Sequence[str]) -> list[str]:
+    known = list(settings.models)
+    if not known:
+        raise ModelError("the study has no model; add one with `faultscape predict STUDY NAME=SOURCE`")
+    if unknown := next((name for name in asked if name not in known), None):
+        raise ModelError(
+            f"--models {unknown}: the study has no such model; it has"
+            f" {', '.join(known)}.{closest(unknown, known)}"
+        )
+    return list(dict.fromkeys(asked)) or known
+
+
+def _model(
+    study: LabelledStudy,
+    name: str,
+    scorers: list[str],
+    conditions: Sequence[Condition],
+    found: cards.Judgement,
+) -> CardModel:
+    about = study.settings.models[name]
+    members = ensembles.names_of(about.source) if about.kind == "ensemble" else []
+    of_members = {
+        flag
+        for one in members
+        if one in study.settings.models
+        for flag in flags_of(training_of(study.settings.models[one]))
+    }
+    model: CardModel = {
+        "name": name,
+        "kind": about.kind,
+        "members": members,
+        "flags": sorted(of_members),
+        "scorers": scorers,
+    }
+    if methods := methods_of_model(study.root, study.settings, name):
+        model["methods"] = [
+            {
+                "scorer": scorer,
+                "layers": list(one.layers),
+                "options": one.options,
+                "flags": list(one.flags),
+                "validation": one.validation,
+            }
+            for scorer, one in methods.items()
+            if scorer in scorers
+        ]
+    if (training := training_of(about)) is not None:
+        model |= {"training": training, "flags": flags_of(training)}
+    if about.kind == "submission":
+        declared, claims = about.options.get("ood_data", ""), read_claims(about.options.get("claims", []))
+        compared = compare_claims(name, claims, conditions, found)
+        model["flags"] = [
+            *([f"{TRAINED_WITH_OOD} (declared)"] if declared.lower() not in ("", "none") else []),
+            *(["claims not confirmed"] if not all(claim["accepted"] for claim in compared) else []),
+        ]
+        model |= {
+            "declared": declared,
+            "publication": about.options.get("publication", ""),
+            "hidden": about.options.get("hidden", []),
+            "open": about.options.get("open", []),
+            "claims": compared,
+        }
+    return model
+
+
+def _fitted_again(study: LabelledStudy, models: Sequence[str]) -> list[str]:
+    """Return notes about methods that were fitted again since they scored, and about methods whose files are
+    missing.
+    """
+    out = []
+    for model in models:
+        if again := fitted_again(study.root, study.settings, model):
+            out.append(
+                f"{model}: {', '.join(again)} was fitted again since these scores were made; run "
+                "`faultscape predict` again to update them"
+            )
+        if unknown := unknown_methods(study.root, study.settings, model):
+            out.append(
+                f"{model}: the file of {', '.join(unknown)} is missing, so it is unknown whether it was "
+                "tuned with unknown objects"
+            )
+    return out
+
+
+def _few_units(units: Units, study: str) -> list[str]:
+    """Return a note if there are too few units for intervals, with what to do."""
+    if units.count >= LEAST:
+        return []
+    if not units.grouped:
+        return [f"{counted(units.count, 'image')}: intervals need at least {LEAST}"]
+    groups = counted(units.count, "group")
+    line = f"`faultscape collect {shlex.quote(study)} --block N`"
+    why = f"intervals resample whole groups, need at least {LEAST}, and the images are of {groups}"
+    return [f"{why}: {line} cuts groups into runs of N consecutive images"]
+
+
+def _unanswered(
+    study: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
+) -> list[str]:
+    """Return a note for each model that lacks images whose shards were counted."""
+    out = []
+    asked = list(dict.fromkeys(id_ for c in conditions if c.kind != "misclassified" for id_ in c.images))
+    for model in models:
+        if missing := model.unanswered([study.images[id_] for id_ in asked]):
+            what = "answered" if study.settings.models[model.name].kind == "submission" else "mapped"
+            out.append(
+                f"{model.name}: {missing:,} of {len(asked):,} images were not {what} and are left out of "
+                "its numbers; see failures.csv"
+            )
+    return out
+
+
+def _idle(found: cards.Judgement, options: ReliabilityOptions) -> list[str]:
+    """Return notes about options without effect, and why."""
+    out, metrics = [], {(model, metric) for model, _, _, metric in found.evidence}
+    if options.track and not any(metric == METRIC for _, metric in metrics):
+        out.append(
+            f"--track {options.track} has no effect: component F1 needs stored doubt, which `predict "
+            "--scorer` keeps without --measure"
+        )
+    if (
+        options.reference
+        and (options.reference, "corruption_error") not in metrics
+        and any(m == "relative_drop" for _, m in metrics)
+    ):
+        out.append(
+            f"--reference {options.reference}: it was not evaluated on corrupted sets, so there are no "
+            "relative errors"
+        )
+    return out
+
+
+def _constant(found: cards.Judgement) -> list[str]:
+    """Return notes about scorers that are constant on a condition."""
+    return [
+        f"{model}: {scorer} is constant on {', '.join(where[:4])}{', ...' if len(where) > 4 else ''}, so "
+        "it cannot rank pixels"
+        for (model, scorer), where in found.constant.items()
+    ]
+
+
+def _undeclared(settings: Settings, names: Sequence[str]) -> list[str]:
+    """Return notes about submissions that do not declare their training data."""
+    silent = [
+        n
+        for n in names
+        if settings.models[n].kind == "submission" and not settings.models[n].options.get("ood_data")
+    ]
+    return [
+        f"{name} does not declare whether it was trained with unknown objects; give --ood-data none, or "
+        "their source"
+        for name in silent
+    ]
+
+
+def _condition(condition: Condition, share: float | None, study: LabelledStudy) -> CardCondition:
+    withheld = study.withheld.get(condition.holdout)
+    classes = (
+        [] if withheld is None else [study.settings.class_list.names[k] for k in np.flatnonzero(withheld)]
+    )
+    held: CardCondition = {
+        "name": condition.name,
+        "kind": condition.kind,
+        "images": len(condition.images),
+        "sets": list(condition.sets),
+        "holdout": condition.holdout,
+        "corruption": condition.corruption,
+        "severity": condition.severity,
+        "of": condition.of,
+        "edition": condition.edition,
+        "withheld": classes,
+    }
+    said = {key: value for key, value in held.items() if value not in ("", 0, []) or key == "images"}
+    return cast("CardCondition", said | ({"anomalous": share} if share is not None else {}))
+
+
+def _gaps(
+    called: str, study: LabelledStudy, counts_of: Mapping[str, ModelCounts], conditions: Sequence[Condition]
+) -> list[CardGap]:
+    """Return what each model lacks, with the command that makes it; ``called`` is the study's name in
+    commands.
+    """
+    settings, images, out = study.settings, study.images, list[CardGap]()
+    made = (
+        word for counts in counts_of.values() for word in counts.scorers.values() if word != SUBMITTED.name
+    )
+    everywhere = list(dict.fromkeys(made))
+    for name, counts in counts_of.items():
+        lost = {word: set(counts.lacking[kind]) for kind, word in {MAPS: "", **counts.scorers}.items()}
+        shards_of = {c.name: {images[id_].shard for id_ in c.images} for c in conditions}
+        words = [word for word, shards in lost.items() if any(shards & of for of in shards_of.values())]
+        if words:
+            late = set[int]().union(*lost.values())
+            why = (
+                f"{listed([word or 'maps' for word in words])}"
+                f" {'was' if len(words) == 1 and words[0] else 'were'} not counted"
+            )
+            where = [condition for condition, of in shards_of.items() if of & late]
+            if settings.models[name].kind == "folder":
+                why += (
+                    "; its folder needs a map of each made image, by the id of the image (for example"
+                    " SET/ID.png)"
+                )
+            out.append(
+                {
+                    "model": name,
+                    "scorers": words,
+                    "conditions": where,
+                    "why": why,
+                    "line": line_that_counts(called, settings, name, study.truth, *words),
+                }
+            )
+        absent = [word for word in everywhere if word not in counts.scorers.values()]
+        able = [word for word in absent if scorer_named(word).needs in ("nothing", "probabilities")]
+        if (
+            able
+            and settings.models[name].kind != "submission"
+            and catalogue.kind_named(settings.models[name].kind).sees_images
+        ):
+            why = f"{listed(able)} {'was' if len(able) == 1 else 'were'} not counted, unlike for other models"
+            line = line_that_counts(called, settings, name, study.truth, *able)
+            out.append({"model": name, "scorers": able, "conditions": [], "why": why, "line": line})
+        if absent and settings.models[name].kind in ("folder", "program", "own", "table"):
+            why = "it gives label maps, and scorers need logits"
+            out.append({"model": name, "scorers": [], "conditions": [], "why": why, "line": ""})
+    return out

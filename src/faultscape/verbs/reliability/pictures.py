@@ -1,0 +1,195 @@
+"""Draw the frames that the card shows: for each model and anomaly set, the best and worst by average
+precision, with the model's answers.
+
+Conventions: the scorer is that of the model's own row. Frames of equal average precision are ordered by the
+digests of their images, never by name. All images together take about 6 MB; the extremes of each model and
+set come first, and frames that no longer fit are counted. The images of a model that cannot be run are left
+out, with a note.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import FaultscapeError
+from faultscape.reading.image_truths import Judge
+from faultscape.reporting.anomaly_frames import (
+    Frame,
+    FrameCard,
+    FramePicture,
+    Ring,
+    choose_frames,
+    draw_frame,
+    fit_cards,
+)
+from faultscape.reporting.competition.gallery import Room
+from faultscape.reporting.reliability.document import Card
+from faultscape.reporting.reliability.page import Facts
+from faultscape.reporting.reliability.tables import main_scorer
+from faultscape.reporting.reliability.views import scorer_title
+from faultscape.study.parts import key_of
+from faultscape.ties import tie_ranks
+from faultscape.verbs.reliability.answers import Answer, answers_of
+from faultscape.verbs.reliability.card import Judgement
+from faultscape.verbs.reliability.conditions import Condition, LabelledStudy
+from faultscape.verbs.reliability.kept_by_key import KeptByKey
+from faultscape.verbs.reliability.numbers import ModelNumbers
+
+_VERSION = 1  # of the drawing: a new number redraws all images
+ROOM = 6_000_000  # characters of embedded images
+_MANY_CLASSES = 40  # with more, there is no colour legend
+_DRAWN = ("objects", "missed", "rings", "pictures", "width", "height")  # fields of a card that are drawn
+
+
+@dataclass(frozen=True, eq=False)
+class _Chosen:
+    """A frame to show: its rank among the best or worst, its card without images, its holdout, the shares of
+    known pixels, and the key of its images.
+    """
+
+    rank: int
+    card: FrameCard
+    holdout: str
+    shares: np.ndarray
+    key: str
+
+
+class Frames:
+    """Draws the frames of a study's models."""
+
+    def __init__(self, study: LabelledStudy) -> None:
+        self._root, self._settings, self._images = study.root, study.settings, study.images
+        self._judge = Judge(study.root, study.settings, study.judged, study.stress.holdouts)
+
+    def facts(
+        self,
+        card: Card,
+        found: Judgement,
+        models: Sequence[ModelNumbers],
+        conditions: Sequence[Condition],
+        many: int,
+    ) -> Facts:
+        """Return what the page shows of the ``many`` best and worst frames of each model and set; nothing for
+        0.
+        """
+        drawn: list[tuple[int, FrameCard]] = []
+        notes: list[str] = []
+        for model in models if many else ():
+            frames, problem = self._of_model(card, found, model, conditions, many)
+            drawn += frames
+            if problem:
+                notes.append(
+                    f"{model.name}: images of frames are missing, because the model cannot be run: {problem}"
+                )
+        order = {id(frame): k for k, (_, frame) in enumerate(drawn)}
+        kept, left_out = fit_cards((frame for _, frame in sorted(drawn, key=lambda row: row[0])), Room(ROOM))
+        kept.sort(key=lambda frame: order[id(frame)])
+        return Facts(kept, left_out, notes, self._colours() if kept else ())
+
+    def _of_model(
+        self, card: Card, found: Judgement, model: ModelNumbers, conditions: Sequence[Condition], many: int
+    ) -> tuple[list[tuple[int, FrameCard]], str]:
+        """Return (rank, frame) of a model, set by set, and why some are missing, or ''."""
+        word = main_scorer(card, model.name)
+        folder = next((folder for folder, other in model.scorers.items() if other == word), "")
+        if not folder:
+            return [], ""
+        kept = KeptByKey[dict[str, Any]](self._root, "pictures", model.name)
+        chosen: list[_Chosen] = []
+        drawn: dict[int, FrameCard] = {}
+        for condition in conditions:
+            images = found.images.get((model.name, word, condition.name), ())
+            if not condition.with_anomalies or not images:
+                continue
+            numbers = model.frames(folder, condition, images)
+            ranks = dict(
+                zip(
+                    images,
+                    tie_ranks([self._images[i].key for i in images], ids=list(images)).tolist(),
+                    strict=True,
+                )
+            )
+            shares = hashlib.sha256(numbers.shares.tobytes()).hexdigest()
+            for kind, rank, id_ in choose_frames(numbers.average_precision, ranks, many):
+                card_ = FrameCard(
+                    condition.name,
+                    model.name,
+                    scorer_title(word),
+                    id_,
+                    kind,
+                    numbers.average_precision[id_],
+                    numbers.anomalous[id_],
+                )
+                image = self._images[id_]
+                counted = model.counts_key(folder, image.shard)
+                key = key_of(
+                    _VERSION,
+                    counted,
+                    word,
+                    image.key,
+                    condition.holdout,
+                    shares,
+                    self._settings.classes.colours,
+                )
+                if (before := _with_pictures(card_, kept.find(key))) is not None:
+                    drawn[len(chosen)] = before
+                chosen.append(_Chosen(rank, card_, condition.holdout, numbers.shares, key))
+        wanted, problem = dict.fromkeys(one.card.image for k, one in enumerate(chosen) if k not in drawn), ""
+        try:
+            for id_, said in answers_of(
+                self._root, self._settings, model.name, word, [self._images[i] for i in wanted]
+            ):
+                for k, one in enumerate(chosen):
+                    if (
+                        one.card.image == id_
+                        and k not in drawn
+                        and (made := self._draw(one, said)) is not None
+                    ):
+                        drawn[k] = made
+                        whole = asdict(made)
+                        kept.add(one.key, {name: whole[name] for name in _DRAWN})
+        except FaultscapeError as error:
+            problem = str(error)
+        kept.write()
+        return [(chosen[k].rank, drawn[k]) for k in sorted(drawn)], problem
+
+    def _draw(self, one: _Chosen, said: Answer) -> FrameCard | None:
+        """Return a frame's card with its images; None if its labels are gone."""
+        size = said.score.shape[1], said.score.shape[0]
+        for view in self._judge.views(one.card.image, size):
+            if view.holdout == one.holdout and view.anomaly is not None:
+                classes = self._settings.class_list
+                frame = Frame(
+                    view.anomaly, said.score, one.shares, said.photo, said.prediction, view.semantic, classes
+                )
+                return draw_frame(one.card, frame)
+        return None
+
+    def _colours(self) -> list[tuple[str, str]]:
+        """Return (class, CSS colour) for the legend of predictions; nothing with very many classes."""
+        classes = self._settings.class_list
+        if len(classes) > _MANY_CLASSES:
+            return []
+        return [
+            (name, "#{:02x}{:02x}{:02x}".format(*c))
+            for name, c in zip(classes.names, classes.colours, strict=True)
+        ]
+
+
+def _with_pictures(card: FrameCard, held: dict[str, Any] | None) -> FrameCard | None:
+    """Return a card with the images that were drawn for it before; None without any."""
+    if held is None:
+        return None
+    try:
+        rings, pictures = (
+            tuple(kind(**one) for one in held[of])
+            for kind, of in ((Ring, "rings"), (FramePicture, "pictures"))
+        )
+        return replace(card, **{**held, "rings": rings, "pictures": pictures})
+    except (TypeError, KeyError):
+        return None

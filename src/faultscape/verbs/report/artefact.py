@@ -1,0 +1,260 @@
+"""The report of a selection: report.html, or report-NAME.html; its head records what it was made from."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+from faultscape.corpus.parquet_rows import row_of
+from faultscape.nouns import JsonObject
+from faultscape.reading.artefact import (
+    METHOD,
+    Again,
+    Artefact,
+    Provenance,
+    arguments_of,
+    files_key,
+    gone_file,
+)
+from faultscape.reading.evidence import find_truth
+from faultscape.reading.pairs import missing, wanted
+from faultscape.reading.snapshot import Snapshot
+from faultscape.study.parts import key_of
+from faultscape.study.store import is_address
+from faultscape.study.tables import selections
+from faultscape.study.tables.corpus import read_columns
+from faultscape.terminal_lines import option_words
+from faultscape.verbs.label import artefact as labels
+from faultscape.verbs.rank import artefact as standings
+from faultscape.verbs.rank.open_selections import open_selections
+from faultscape.verbs.reliability import artefact as reliability
+from faultscape.verbs.select import artefact as selection
+
+METHOD_NUMBER = 6  # raised when the page changes
+META = "faultscape-made-from"
+_HEAD = 65536  # bytes at the beginning that contain the note
+_OF_DUELS = (
+    ("reference_images", "--reference-images", "images chosen for a class"),
+    ("better", "--better", "duels of label maps"),
+)
+
+
+def made_from_now(snapshot: Snapshot, name: str, truth: str, references: str | None = None) -> dict[str, str]:
+    """Return what the report of a selection is made from: the selection as it counts now, its labels, the
+    standings of all selections, and a folder of ``references``.
+    """
+    slots = snapshot.selections[name][0]
+    hierarchy = slots.definition.get("hierarchy")
+    return {
+        "models": ",".join(snapshot.models),
+        "selection": selection.key(snapshot, name),
+        "labels": labels.key(snapshot, truth),
+        # for maps, the page shows what each constraint chooses
+        "discards": labels.discards_key(snapshot, None if slots.duels else name),
+        "photos": snapshot.photos_key({row.image for row in slots.rows}),
+        **({"hierarchy": files_key(hierarchy)} if hierarchy else {}),
+        "maps": snapshot.drawn_from(snapshot.models),  # all: the page shows how far each pair agrees
+        "failures": str(snapshot.failures),
+        **(
+            {"names": key_of(snapshot.settings.classes.names)}
+            if snapshot.settings.classes.first_names
+            else {}
+        ),
+        **({"colours": key_of(colours)} if (colours := snapshot.settings.classes.colours) else {}),
+        **{
+            f"standings of {other}": _of_standings(snapshot, other)
+            for other in snapshot.selections
+            if standings.key(snapshot, other)
+        },
+        **({"card": card} if (card := reliability.card_key(snapshot)) else {}),
+        **_of_tags(snapshot, {row.image for row in slots.rows}),
+        **({"references": files_key(references)} if references else {}),
+        METHOD: str(METHOD_NUMBER),
+    }
+
+
+def _of_tags(snapshot: Snapshot, images: set[str]) -> dict[str, str]:
+    """Return a digest of what a page shows about kinds of failure, empty if none of its images has a tag;
+    their intervals resample whole groups.
+    """
+    if not (tags := snapshot.tags_key(images)):
+        return {}
+    return {
+        "tags": key_of(
+            tags, sorted((image, group) for image, group in snapshot.groups.items() if image in images)
+        )
+    }
+
+
+def unshown_images(snapshot: Snapshot, name: str) -> dict[str, str]:
+    """Return {id: file} of the images of a selection whose files are missing, or which never had one ('');
+    files in a store are not checked.
+    """
+    wanted = sorted(set(snapshot.current(name).images))
+    rows = (
+        read_columns(snapshot.root, ["id", "source"], filters=[("id", "in", wanted)]).to_pylist()
+        if wanted
+        else []
+    )
+    sources = {row["id"]: os.fsdecode(row["source"]) for row in rows}
+    files = {
+        id_: (row_of(source) or (source, 0))[0] for id_, source in sources.items() if not is_address(source)
+    }
+    return {id_: files[id_] for id_ in wanted if id_ in files and not os.path.isfile(files[id_])}
+
+
+def images_key(unshown: Collection[str]) -> dict[str, str]:
+    """Return a digest of what a page shows about missing images, empty if there are none."""
+    return {"images": key_of(list(unshown))} if unshown else {}
+
+
+def uncompared_key(snapshot: Snapshot, name: str, truth: str) -> dict[str, str]:
+    """Return a digest of what a page shows about labels that have not been compared with the models yet,
+    empty if there are none.
+    """
+    if snapshot.settings.classifies or truth not in snapshot.truths:
+        return {}
+    models, parts = (
+        snapshot.selections[name][0].models,
+        wanted(snapshot.root, snapshot.settings, sorted(snapshot.shard_sizes), [truth]),
+    )
+    return (
+        {"compared": "not yet"}
+        if missing(snapshot.root, [p for p in parts if p.truth and p.name in models])
+        else {}
+    )
+
+
+def _of_standings(snapshot: Snapshot, selection_: str) -> str:
+    """Return a digest of standings, and of whether they are done, which the page shows."""
+    return key_of(standings.key(snapshot, selection_), standings.are_done(snapshot, selection_))
+
+
+def truth_shown(snapshot: Snapshot, name: str) -> str:
+    """Return the truth whose labels a page shows: the one used for ranking, else the one that counts, or
+    ''.
+    """
+    ranked = str((standings.provenance(snapshot, name) or {}).get("truth", ""))
+    return ranked if ranked in snapshot.truths else find_truth(snapshot.root)
+
+
+def note(made_from: dict[str, str], arguments: JsonObject) -> str:
+    """Return the note in a page's head that records what it was made from."""
+    return json.dumps({"inputs": made_from, "arguments": arguments}, ensure_ascii=True)
+
+
+def read_note(path: Path) -> Provenance | None:
+    """Return what a page records about how it was made, or None."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD).decode("utf-8", "replace")
+    if (found := re.search(rf'<meta name="{META}" content="([^"]*)">', head)) is None:
+        return None
+    try:
+        held = json.loads(html.unescape(found[1]))
+        return held if isinstance(held["inputs"], dict) else None
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def page(snapshot: Snapshot, name: str) -> Path:
+    """Return the path of a selection's report."""
+    return selections.path(snapshot.root, name, "html", stem="report")
+
+
+def _instances(snapshot: Snapshot) -> list[str]:
+    """Return the selections whose pages are due, and those that have a page. Every ranked selection is due,
+    except replaced ones; if none is ranked, main is, or without it the first.
+    """
+    names = selection.in_order(snapshot)
+    due = [
+        name
+        for name in names
+        if standings.provenance(snapshot, name) is not None and not selection.is_replaced(snapshot, name)
+    ]
+    if not due:
+        due = [selections.MAIN if selections.MAIN in names or not names else names[0]]
+    return [name for name in names if name in due or page(snapshot, name).exists()] or due
+
+
+def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
+    path = page(snapshot, name)
+    if name not in snapshot.selections or not path.exists():
+        return None
+    return {str(k): str(v) for k, v in (read_note(path) or {"inputs": {}})["inputs"].items()}
+
+
+def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
+    if name not in snapshot.selections:
+        return {}
+    references = arguments(snapshot, name).get("reference_images")
+    now = made_from_now(snapshot, name, truth_shown(snapshot, name), str(references) if references else None)
+    held = _made_from(snapshot, name) or {}
+    if "images" in held:  # check for missing files only if the page could not show some
+        now |= images_key(unshown_images(snapshot, name))
+    return now | (uncompared_key(snapshot, name, truth_shown(snapshot, name)) if "compared" in held else {})
+
+
+def arguments(snapshot: Snapshot, name: str) -> JsonObject:
+    """Return the options that were given when a page was made, without defaults."""
+    return arguments_of(read_note(page(snapshot, name)) if page(snapshot, name).exists() else None)
+
+
+def again(snapshot: Snapshot, name: str) -> Again:
+    """Return how to remake a page: without options for duels if its selection now has draws."""
+    given, left_out = dict(arguments(snapshot, name)), list[str]()
+    if (
+        name in snapshot.selections
+        and snapshot.selections[name][0].draws
+        and not snapshot.settings.classifies
+    ):
+        left_out = [
+            f"{option} is left out: it needs {what}"
+            for key, option, what in _OF_DUELS
+            if given.pop(key, None)
+        ]
+    return Again(given, tuple(left_out), gone_file(given, ("reference_images",), "report"))
+
+
+def _line(snapshot: Snapshot, name: str) -> str:
+    if name not in snapshot.selections or not standings.are_done(snapshot, name):
+        return ""
+    options = {"selection": None if name == selections.MAIN else name, **again(snapshot, name).options}
+    return " ".join([f"faultscape report {snapshot.place}", *option_words(options)])
+
+
+REPORT = Artefact(
+    name="report",
+    verb="report",
+    inputs=("selection", "labels", "discards", "standings"),
+    options=("bands", "better", "reference_images", "thumbnail"),
+    reasons={
+        "selection": "the selection was extended or replaced",
+        "labels": "labels changed",
+        "discards": "images were discarded",
+        "models": "models were added, renamed or removed",
+        "maps": "images or predictions changed",
+        "photos": "images that it shows changed",
+        "hierarchy": "the hierarchy of classes changed, or is gone",
+        "compared": "labels were compared with the models since",
+        "failures": "failures.csv changed",
+        "card": "the reliability card changed",
+        "tags": "tags of its images changed",
+        "names": "classes were renamed",
+        "colours": "colours of classes changed",
+        "references": "the folder of reference images changed, or is gone",
+        "images": "missing image files are back, or others are gone",
+        METHOD: "an earlier version made it",
+    },
+    instances=_instances,
+    made_from=_made_from,
+    made_from_now=_made_from_now,
+    describe=lambda snapshot, name: page(snapshot, name).name,
+    line=_line,
+    again=again,
+    waits=lambda snapshot, _name: bool(open_selections(snapshot)),
+    method=METHOD_NUMBER,
+)

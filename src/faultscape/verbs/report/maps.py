@@ -1,0 +1,236 @@
+"""Gather the facts of a page about label maps: duels between them, or images drawn for all of them.
+
+Conventions: ``common`` is what every page shows. Images share one ``Room``; those that do not fit are
+counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.classes.class_lists import table
+from faultscape.corpus.photos import read_photo, read_source
+from faultscape.errors import ImageError, StudyError
+from faultscape.maps import runs
+from faultscape.nouns import Pairs, Slots
+from faultscape.progress import progress
+from faultscape.reading.pairs import corpus_key, read_block, read_manifests
+from faultscape.reporting.competition import constraints, gallery, outcomes, references
+from faultscape.reporting.competition.constraints import Drawn
+from faultscape.reporting.competition.gallery import Card, Room, fit, map_uri, photo_uri
+from faultscape.reporting.competition.page import DrawFacts, DuelFacts, Facts
+from faultscape.reporting.competition.references import EACH
+from faultscape.selection.definitions import may_duel
+from faultscape.selection.quartiles import from_json
+from faultscape.study.answers.labels import Answers
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image, pool, read_corpus, shards
+from faultscape.study.tables.selections import read_selection
+from faultscape.ties import tie_ranks, tie_seed
+from faultscape.verbs.report.constraint_pictures import pair_pictures
+from faultscape.verbs.report.options import ReportOptions
+from faultscape.verbs.report.sections import sections_of_maps
+
+_DRAWN = 100  # images of a draw on one page
+
+
+def duel_facts(root: Path, drawn: Slots, common: Facts, options: ReportOptions, better: float) -> DuelFacts:
+    """Return the facts of a page of duels."""
+    settings, images, slots = read_settings(root), read_corpus(root), common.slots
+    labelled, values = common.labelled, common.values
+    of_slots = outcomes.slot_values(slots.models, slots.duels, labelled, values)
+    which = [outcomes.case(d, a, common.bands[0], better) for d, a in of_slots.tolist()]
+    by_id = {image.id: image for image in images}
+    sizes = {id_: (by_id[id_].width, by_id[id_].height) for id_ in slots.images if id_ in by_id}
+    cards = gallery.cards(slots.duels, of_slots, which, _by_model(common), sizes)
+    room = gallery.Room()
+
+    def chosen_for(name: str) -> list[tuple[str, str]]:
+        rows = sorted((r for r in slots.duels if r.class_ == name), key=lambda r: (r.concordance, r.step))
+        first = {row.image: row for row in reversed(rows)}
+        return [
+            (r.image, f"{r.defender}, {r.attacker}")
+            for r in sorted(first.values(), key=lambda r: (r.concordance, r.step))
+        ]
+
+    found = references.find(options.reference_images, settings.class_list) if options.reference_images else {}
+    shown = pictured(found, chosen_for, by_id, room)
+    _pictures(root, settings, slots.models, cards, by_id, common.truth, options.thumbnail, room)
+    compared, why = _constraints(
+        root, settings, drawn, slots, pool(images), common.selection, Answers(root).discarded()
+    )
+    more: dict[str, Any] = {"references": shown, "pictures_left_out": room.left_out}
+    more["sections"] = sections_of_maps(root, settings, common, by_id)
+    return DuelFacts(
+        **(vars(common) | more),
+        better=better,
+        cards=cards,
+        slot_values=of_slots,
+        compared=compared,
+        why_not_compared=why,
+        pair_pictures=pair_pictures(root, settings, common, compared, by_id, options.thumbnail),
+    )
+
+
+def draw_facts(root: Path, common: Facts, options: ReportOptions) -> DrawFacts:
+    """Return the facts of a page of images drawn for all models at once."""
+    settings, slots = read_settings(root), common.slots
+    by_id, by_model = {image.id: image for image in read_corpus(root)}, _by_model(common)
+    cards = []
+    for id_ in slots.images[:_DRAWN]:
+        width, height = (by_id[id_].width, by_id[id_].height) if id_ in by_id else (4, 3)
+        cards.append(gallery.Card(id_, width, height, [], by_model.get(id_, {}), id_ in by_model))
+    room = gallery.Room()
+    _pictures(root, settings, slots.models, cards, by_id, common.truth, options.thumbnail, room)
+    more: dict[str, Any] = {"pictures_left_out": room.left_out}
+    more["sections"] = sections_of_maps(root, settings, common, by_id)
+    return DrawFacts(
+        **(vars(common) | more),
+        classifies=False,
+        cards=cards,
+        images_left_out=max(len(slots.images) - _DRAWN, 0),
+    )
+
+
+def _by_model(common: Facts) -> dict[str, dict[str, float | None]]:
+    """Return {image: {model: value}} of the labelled images."""
+    return {
+        image: {
+            m: None if np.isnan(v) else float(v)
+            for m, v in zip(common.slots.models, common.values[:, k], strict=True)
+        }
+        for k, image in enumerate(common.labelled)
+    }
+
+
+def pictured(
+    beside: dict[str, list[Path]],
+    chosen_for: Callable[[str], list[tuple[str, str]]],
+    by_id: dict[str, Image],
+    room: Room,
+    longest: int = 200,
+) -> list[tuple[str, list[tuple[str, str]], list[tuple[str, str]]]]:
+    """Return (class, [(caption, image) of chosen images], [(name, image) of benchmark images]) for each class
+    in a folder of benchmark images.
+
+    ``chosen_for`` returns the (image, caption) pairs chosen for a class, the most informative first.
+    """
+
+    def small(source: str | Path) -> str:
+        try:
+            rgb = read_source(source)
+        except ImageError:
+            return ""
+        return room.take(photo_uri(rgb, fit(rgb.shape[1], rgb.shape[0], longest)))
+
+    out = []
+    for name, files in beside.items():
+        mine = [row for row in chosen_for(name) if row[0] in by_id and by_id[row[0]].source][:EACH]
+        ours = [(caption, small(by_id[image].source)) for image, caption in mine]
+        out.append((name, ours, [(path.name, small(path)) for path in files]))
+    return out
+
+
+def _pictures(
+    root: Path,
+    settings: Settings,
+    models: Sequence[str],
+    cards: list[Card],
+    by_id: dict[str, Image],
+    truth: str,
+    longest: int,
+    room: Room,
+) -> None:
+    """Add images to every card: first the image, truth and shown duel of all cards, then the other models'
+    maps while they fit.
+    """
+    classes = settings.class_list
+    tables = {m: table(classes, settings.models[m].labels) for m in models if m in settings.models}
+    held: dict[tuple[str, int], dict[str, bytes]] = {}
+
+    def drawn(card: Card, folder: Path, places: np.ndarray) -> str:
+        key = (str(folder), by_id[card.image].shard)
+        if key not in held:
+            wanted = {c.image for c in cards}
+            held[key] = {k: v for k, v in label_maps.read_maps(folder, key[1]).items() if k in wanted}
+        code = held[key].get(card.image)
+        if code is None:
+            return ""
+        return map_uri(runs.decode(code, places), classes, fit(card.width, card.height, longest))
+
+    known = [card for card in cards if card.image in by_id]
+    with progress("pictures", 2 * len(known)) as tick:
+        for card in known:
+            try:
+                card.photo = room.take(
+                    photo_uri(read_photo(by_id[card.image])[0], fit(card.width, card.height, longest))
+                )
+            except ImageError:
+                card.photo = ""
+            if truth:
+                card.truth = room.take(drawn(card, label_maps.truth(root, truth), table(classes)))
+            for model in (card.duels[0].slot.defender, card.duels[0].slot.attacker) if card.duels else ():
+                if model in tables:
+                    card.maps[model] = room.take(
+                        drawn(card, label_maps.predictions(root, model), tables[model])
+                    )
+            tick(1)
+        for card in known:
+            for model in tables:
+                if model not in card.maps:
+                    before = room.left_out
+                    card.maps[model] = room.take(
+                        drawn(card, label_maps.predictions(root, model), tables[model])
+                    )
+                    card.left_out += room.left_out - before
+            tick(1)
+
+
+def _constraints(
+    root: Path,
+    settings: Settings,
+    drawn: Slots,
+    slots: Slots,
+    images: list[Image],
+    selection: str,
+    discarded: Collection[str],
+) -> tuple[list[Drawn], str]:
+    """Return what each constraint chooses from the stored counts, or nothing and the reason."""
+    define, classes = drawn.definition, settings.class_list
+    if not may_duel(define):
+        return [], f"it was drawn by {define['selector']}, not by a discrepancy competition"
+    if any(m not in settings.models for m in drawn.models):
+        return [], "one of its models is no longer in the study"
+    if read_selection(root, selection)[1] != corpus_key(root, settings, drawn.models):
+        return [], "images or predictions changed since it was drawn"
+    scale = from_json({"classes": define["scale"]}, classes, "the selection") if define.get("scale") else None
+    place = {image.id: k for k, image in enumerate(images)}
+    first: dict[str, int] = {}
+    families = np.array(
+        [
+            k if define["keep_duplicates"] else first.setdefault(i.near_duplicate_of, k)
+            for k, i in enumerate(images)
+        ],
+        np.int64,
+    )
+
+    ids = [image.id for image in images]
+    ranks = tie_ranks([image.key for image in images], tie_seed(define), ids)
+
+    def blocks() -> Iterator[tuple[Pairs, np.ndarray]]:
+        held = read_manifests(root, settings)
+        for rows in shards(images).values():
+            yield (
+                read_block(root, settings, rows, drawn.models, held=held),
+                np.array([place[image.id] for image in rows]),
+            )
+
+    try:
+        return constraints.compare(slots, classes, ids, ranks, families, blocks, scale, discarded), ""
+    except StudyError as error:
+        return [], f"the counts of the pairs cannot be read: {error}"

@@ -1,0 +1,250 @@
+"""Run `report`: gather what the page shows, and write it as one HTML file.
+
+Conventions: the page shows what is available: without labels only the selection, without standings the
+outcomes. Stale standings are shown with a warning.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.errors import OptionError, StudyError, counted
+from faultscape.nouns import Agreement, Draw, JsonObject, PairSlot, Slots
+from faultscape.ranking.duel_standings import from_json
+from faultscape.reading import choices as choice_evidence
+from faultscape.reading import evidence
+from faultscape.reading.label_counts import LabelCount
+from faultscape.reading.snapshot import Snapshot
+from faultscape.reporting.competition import outcomes, page
+from faultscape.reporting.competition.failure_kinds import FailureKinds, failure_kinds
+from faultscape.reporting.competition.standing_tables import listed
+from faultscape.standings import Standings
+from faultscape.study.answers.labels import Answers
+from faultscape.study.folder import existing, put
+from faultscape.study.lock import writing
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import selections
+from faultscape.study.tables.logs import log, read_failures
+from faultscape.study.tables.pool import read_pool
+from faultscape.study.tables.timings import frame_times
+from faultscape.terminal_lines import option_words
+from faultscape.verbs import graph
+from faultscape.verbs.compare.agreement import agreement
+from faultscape.verbs.given_options import given_options
+from faultscape.verbs.rank.artefact import STANDINGS
+from faultscape.verbs.report import classes, maps
+from faultscape.verbs.report.artefact import (
+    images_key,
+    made_from_now,
+    note,
+    truth_shown,
+    uncompared_key,
+    unshown_images,
+)
+from faultscape.verbs.report.options import ReportOptions
+
+
+def write_report(study: str, options: ReportOptions) -> tuple[str, int, int]:
+    """Write the report of a selection, and return its path, its size in bytes, and its number of chosen
+    images.
+    """
+    root, selection = existing(study), options.selection
+    better = outcomes.BETTER if options.better is None else options.better
+    bands = outcomes.check(outcomes.BANDS if options.bands is None else options.bands, better)
+    if options.reference_images:
+        options = replace(options, reference_images=os.path.abspath(options.reference_images))
+    target = (
+        Path(options.output) if options.output else selections.path(root, selection, "html", stem="report")
+    )
+    if target.is_dir():
+        raise OptionError(f"--output {options.output}: is a folder; name the file to write")
+    with writing(root):  # from the first read on: the page must record exactly what it shows
+        drawn = selections.read_selection(root, selection)[0]
+        classifies, kind = read_settings(root).classifies, type(drawn.rows[0]) if drawn.rows else None
+        _refuse_idle(options, classifies=classifies, draws=kind is Draw)
+        common = _facts(root, options, drawn, () if classifies else bands)
+        if classifies:
+            facts = classes.class_facts(root, common, options, pairs=kind is PairSlot)
+        elif kind is Draw:
+            facts = maps.draw_facts(root, common, options)
+        else:
+            facts = maps.duel_facts(root, drawn, common, options, better)
+        data = page.page(facts).encode("utf-8", "xmlcharrefreplace")
+        put(target, data)
+        log(root, "report", selection=selection, output=str(target))
+    return str(target), len(data), len(facts.slots.images)
+
+
+def _refuse_idle(options: ReportOptions, *, classifies: bool, draws: bool) -> None:
+    """Raise OptionError for options without effect on this page."""
+    if options.reference_images and draws and not classifies:
+        raise OptionError(
+            "--reference-images are shown next to images chosen for a class; selection "
+            f"{options.selection!r} was drawn for all classes at once"
+        )
+    if options.bands is not None and classifies:
+        raise OptionError(
+            "--bands need values of label maps; answers of classifiers are right or wrong. Leave it out"
+        )
+    if options.better is not None and (classifies or draws):
+        why = (
+            "answers of classifiers are right or wrong"
+            if classifies
+            else f"selection {options.selection!r} was drawn for all models at once"
+        )
+        raise OptionError(f"--better needs duels of label maps; {why}. Leave it out")
+
+
+def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float, ...]) -> page.Facts:
+    """Return what every kind of page shows; ``bands`` are those of the values of label maps."""
+    selection = options.selection
+    discarded = Answers(root).discarded()
+    slots = evidence.current(root, selection, discarded)
+    settings = read_settings(root)
+    snapshot = Snapshot(root)
+    of_standings, standings, remarks = (
+        graph.node(snapshot, STANDINGS, selection),
+        _standings(root, selection),
+        [],
+    )
+    if standings is not None and of_standings.state == "stale":
+        again = " Run `faultscape rank` again." if of_standings.line else ""
+        why = ", ".join(
+            reason for reason in of_standings.why if reason != of_standings.in_the_way
+        )  # that reason concerns only the person who remakes them
+        remarks.append(f"These standings are out of date: {why}.{again}")
+    others, selectors, stale = {}, {}, dict[str, str]()
+    for name in selections.names(root):
+        table = standings if name == selection else _standings(root, name)
+        if table is not None:
+            others[name] = table
+            selectors[name] = str(selections.read_selection(root, name)[0].definition.get("selector", ""))
+            if (made := graph.node(snapshot, STANDINGS, name)).state == "stale":
+                stale[name] = ", ".join(made.why)
+    truth = truth_shown(snapshot, selection)
+    uncompared = dict[str, str]()
+    images: list[str] = []
+    values = np.zeros((len(slots.models), 0))
+    if left := [m for m in drawn.models if m not in settings.models and m not in slots.models]:
+        remarks.append(f"{listed(left)} left the study: the other models are shown.")
+    gone = [m for m in slots.models if m not in settings.models]
+    if gone:
+        remarks.append(f"{gone[0]} is no longer in the study: its answers and outcomes are not shown.")
+    elif truth:
+        try:
+            images, values = evidence.scores(root, slots.models, truth, slots.definition, discarded)
+        except StudyError:
+            uncompared = uncompared_key(snapshot, selection, truth)
+            remarks.append(
+                "The labels have not been compared with the models yet, so outcomes are left out. Run "
+                "`faultscape rank`."
+            )
+    unshown = unshown_images(snapshot, selection)
+    if missing := [image for image, file in unshown.items() if file]:
+        remarks.append(_missing_text(missing, len(set(slots.images)), str(root), options))
+        print(f"note: {remarks[-1]}")
+    mine = set(slots.images)
+    inside = [k for k, image in enumerate(images) if image in mine]
+    edges = outcomes.telling_bands(values[:, inside], bands) if bands and options.bands is None else ()
+    bands = edges or bands
+    count = snapshot.label_count(selection, truth) if truth else LabelCount(0, 0, False)
+    kinds = _kinds(snapshot, slots, truth, [images[k] for k in inside], values[:, inside], bands)
+    return page.Facts(
+        study=root.resolve().name,
+        selection=selection,
+        slots=slots,
+        classes=settings.class_list,
+        pool=len(read_pool(root).ids),
+        state=of_standings.state,
+        standings=standings,
+        truth=truth,
+        labelled=[images[k] for k in inside],
+        whole=count.labelled,
+        partly=count.partly,
+        values=values[:, inside],
+        others=others,
+        selectors=selectors,
+        stale=stale,
+        discarded=len({row.image for row in drawn.rows} & set(discarded)),
+        failures=len(read_failures(root)),
+        remarks=tuple(remarks),
+        agreement=_agreement(root, settings),
+        bands=bands,
+        bands_of_values=bool(edges),
+        kinds=kinds,
+        made_from=note(
+            made_from_now(snapshot, selection, truth, options.reference_images)
+            | images_key(unshown)
+            | uncompared,
+            given_options(options, but=("selection", "output")),
+        ),
+        times=tuple(row for row in frame_times(root) if row.name in slots.models),
+    )
+
+
+def _kinds(
+    snapshot: Snapshot,
+    slots: Slots,
+    truth: str,
+    images: list[str],
+    values: np.ndarray,
+    bands: tuple[float, ...],
+) -> FailureKinds | None:
+    """Return the statistics of the chosen images' tags, by the models' values on labelled ``images``, or by
+    people's choices if no image has a map.
+    """
+    if not snapshot.tags:
+        return None
+    by_choice = not images and not snapshot.settings.classifies and bool(truth)
+    if by_choice:
+        discarded = Answers(snapshot.root).discarded()
+        shares = choice_evidence.shares(
+            choice_evidence.counting(snapshot.root, truth, slots.models, discarded)[0]
+        )
+        images = sorted({image for image, _, _ in shares} & set(slots.images))
+        values = choice_evidence.image_values(shares, images, slots.models)
+    fails = bands[0] if bands and not by_choice else 0.5
+    found = failure_kinds(snapshot.tags, slots.images, slots.models, images, values, fails, snapshot.groups)
+    return None if found is None else replace(found, by_choice=by_choice and bool(images))
+
+
+def _missing_text(missing: Sequence[str], images: int, study: str, options: ReportOptions) -> str:
+    """Return which images a page cannot show, and what to do if they were moved."""
+    name = None if options.selection == selections.MAIN else options.selection
+    given: JsonObject = {"selection": name, **given_options(options, but=("selection",))}
+    again = " ".join(["report", shlex.quote(study), *option_words(given)])
+    return (
+        f"{len(missing)} of {counted(images, 'image')} {'is' if len(missing) == 1 else 'are'} no longer "
+        f"where they were collected (first: {missing[0]}), so the page cannot show them. If they were "
+        f"moved, run `faultscape collect {shlex.quote(study)} NEWFOLDER`, then `faultscape {again}` "
+        "again."
+    )
+
+
+def _agreement(root: Path, settings: Settings) -> Agreement | None:
+    """Return how far the study's models agree; None if that needs `compare` to run first."""
+    try:
+        return agreement(root, settings, keep=False) if len(settings.models) > 1 else None
+    except StudyError:
+        return None
+
+
+def _standings(root: Path, selection: str) -> Standings | None:
+    """Return the standings of a selection, or None; StudyError if they are damaged."""
+    path = selections.path(root, selection, "json", stem="standings")
+    if not path.exists():
+        return None
+    of = "" if selection == selections.MAIN else f" --selection {selection}"
+    try:
+        return from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise StudyError(
+            f"{path} is damaged ({error}); write it again with `faultscape rank {root}{of}`"
+        ) from None

@@ -1,0 +1,268 @@
+"""Choose the images of a selection: find its selector, check that the options apply to it, and run it."""
+
+from __future__ import annotations
+
+import io
+import sys
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+
+from faultscape.errors import OptionError, SelectionError, closest, counted
+from faultscape.nouns import Slots
+from faultscape.reading import evidence
+from faultscape.reading.label_counts import labelled_already
+from faultscape.reading.snapshot import Snapshot
+from faultscape.selection.catalogue import Selector, Task, chosen_for, find_selector
+from faultscape.study.folder import existing, refuse_twin
+from faultscape.study.settings import read_settings
+from faultscape.study.tables import selections
+from faultscape.verbs.compare import agreement
+from faultscape.verbs.graph import next_line, node, nodes
+from faultscape.verbs.label.artefact import LABELS_OF_SELECTION
+from faultscape.verbs.rank.artefact import STANDINGS
+from faultscape.verbs.select import replacement
+from faultscape.verbs.select.artefact import SELECTION, line_again
+from faultscape.verbs.select.chosen_images import chosen_images
+from faultscape.verbs.select.chosen_result import ChosenImages, Selected
+from faultscape.verbs.select.draws import draw
+from faultscape.verbs.select.duels import duels
+from faultscape.verbs.select.options import SelectOptions
+from faultscape.verbs.select.options import given as given_by
+from faultscape.verbs.select.pairs import pairs
+from faultscape.verbs.status.change_result import Changed, stale_lines
+from faultscape.verbs.status.consequences import became_stale, change
+from faultscape.verbs.status.more_images import few_note
+
+
+def choose(asked: SelectOptions) -> Selected | Changed | ChosenImages:
+    """Make, extend, replace or remove a selection, or list its images. OptionError for options that do not
+    apply, SelectionError if nothing can be chosen.
+    """
+    root = existing(asked.study)
+    asked = asked.in_any_folder()
+    if asked.printing.list_ and (asked.dry_run or asked.remove is not None):
+        raise OptionError(
+            "--list prints the images of an existing selection; leave out --remove or --dry-run"
+        )
+    if asked.printing.list_:
+        with redirect_stdout(sys.stderr):  # so that the list can be piped
+            name, _ = _made(root, asked)
+        return chosen_images(asked.study, name)
+    if asked.remove is not None:
+        others = {"as": asked.as_, "selector": asked.selector, "replace": asked.replace or None}
+        replacement.refuse_other_options(
+            [*(key for key, value in others.items() if value is not None), *given_by(asked)]
+        )
+        return replacement.remove(root, asked.study, asked.remove, dry_run=asked.dry_run)
+    if asked.dry_run and asked.replace:
+        _refuse_more(asked)
+        return change(root, asked.study, lambda copy: _words_of_choosing(copy, asked), "select", dry_run=True)
+    if asked.dry_run:
+        return change(root, asked.study, lambda copy: _words_of_adding(copy, asked), "select", dry_run=True)
+    held = _images_of_all(root)
+    name, slots = _made(root, asked)
+    snapshot = Snapshot(root, asked.study, skip_damaged=True)  # what was made is told in any case
+    if name == selections.MAIN and name not in held:
+        print("".join(f"{note}\n" for note in _stale_notes(snapshot)), end="")
+    if name in held and not asked.replace and (added := _added(slots, held[name])):
+        print(f"{_added_text(snapshot, added, 'added')}")
+    return _selected(snapshot, name, slots)
+
+
+def _images_of_all(root: Path) -> dict[str, frozenset[str]]:
+    """Return {name: its images} of the selections that can be read."""
+    snapshot = Snapshot(root, skip_damaged=True)
+    return {name: frozenset(slots.images) for name, (slots, _) in snapshot.selections.items()}
+
+
+def _added(slots: Slots, held: frozenset[str]) -> Slots | None:
+    """Return a selection with the rows of those images alone that it did not hold before; None if there are
+    none.
+    """
+    rows = tuple(row for row in slots.chosen if row.image not in held)
+    return replace(slots, rows=rows) if rows else None
+
+
+def _added_text(snapshot: Snapshot, added: Slots, how: str) -> str:
+    """Return how many images a selection gains, and how many of them are labelled already.
+
+    ``how`` is "added", or what it would be.
+    """
+    number = len(added.images)
+    labelled = labelled_already(snapshot.root, snapshot.settings, added, snapshot.truth)
+    return f"{counted(number, 'image')} {how}, {labelled or 'none'} of them labelled already"
+
+
+def _words_of_adding(root: Path, asked: SelectOptions) -> str:
+    """Make or extend a selection in a dry run, and return its printed output and how many images it gains."""
+    held = _images_of_all(root)
+    with redirect_stdout(io.StringIO()) as said:
+        name, slots = _choose(root, _here(asked))
+    before = held.get(name, frozenset())
+    if (added := _added(slots, before)) is None:
+        words = f"no image would be added to its {len(before):,}"
+    else:
+        more = f"would be added to its {len(before):,}" if name in held else "would be chosen"
+        words = _added_text(Snapshot(root), added, more)
+    return f"{name}: {words}\n{said.getvalue()}".rstrip()
+
+
+def _stale_notes(snapshot: Snapshot) -> list[str]:
+    """Return a note on each stale selection beside a new main: who added a model may have meant that one."""
+    found = (node(snapshot, SELECTION, name) for name in snapshot.selections if name != selections.MAIN)
+    return [
+        (
+            f"note: main is a new selection; selection {stale.name} is stale ({', '.join(stale.why)}):"
+            f" `{stale.line}` draws it again, and its labels count"
+        )
+        for stale in found
+        if stale.state == "stale" and stale.line
+    ]
+
+
+def _selected(snapshot: Snapshot, name: str, slots: Slots) -> Selected:
+    """Return a selection with how many of its images have labels, and what to run next for it."""
+    found = [node(snapshot, artefact, name) for artefact in (LABELS_OF_SELECTION, STANDINGS)]
+    return Selected(
+        slots.models,
+        slots.definition,
+        slots.rows,
+        slots.tied,
+        slots.moved,
+        name,
+        snapshot.label_count(name).labelled,
+        next_line(found),
+    )
+
+
+def _made(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
+    """Make, extend or replace a selection, report what becomes stale, and return (name, selection)."""
+    if not asked.replace:
+        return _choose(root, asked)
+    _refuse_more(asked)
+    before = nodes(Snapshot(root, asked.study))
+    name, slots = _choose(root, asked)
+    print("\n".join(stale_lines(became_stale(before, nodes(Snapshot(root, asked.study))))))
+    return name, slots
+
+
+def _refuse_more(asked: SelectOptions) -> None:
+    if "more" in given_by(asked):
+        raise OptionError("--more adds to a selection, and --replace starts over; give --budget instead")
+
+
+def _words_of_choosing(root: Path, asked: SelectOptions) -> str:
+    """Make a selection in a dry run, and return its printed output."""
+    with redirect_stdout(io.StringIO()) as said:
+        _, slots = _choose(root, _here(asked))
+    return f"{said.getvalue()}{slots!r}"
+
+
+def _here(asked: SelectOptions) -> SelectOptions:
+    """Return the options for a dry run: a cluster cannot see it, and all engines choose the same."""
+    return replace(asked, engine="processes") if asked.engine.startswith("ray") else asked
+
+
+def _choose(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
+    """Make or extend a selection, report problems with the models, and return (name, selection)."""
+    given, goal = given_by(asked), asked.goal
+    _refuse_unsaid_selector(root, asked)
+    named = _name_of(root, asked)
+    selector = find_selector(named)
+    task: Task = read_settings(root).task
+    draws = (
+        not selector.duels
+        or asked.sampling.temperature is not None
+        or (not asked.replace and _drew(root, asked.as_))
+    )
+    if not draws and (odd := next((key for key in ("budget", "more") if key in given), "")):
+        raise OptionError(
+            f"--{odd} is for selectors that draw for all models at once; --selector mad takes the top "
+            f"images of each pair, --{'top' if task == 'classification' else 'per-class'} of them. Give "
+            "--temperature 1 to draw by MAD, or another --selector"
+        )
+    takes = selector.takes(task, goal=goal is not None) if draws else selector.duels[task]
+    if odd := next((key for key in given if key not in takes), None):
+        words = ", ".join(f"--{key.replace('_', '-')}" for key in takes)
+        raise OptionError(
+            f"--{odd.replace('_', '-')} does not apply to {_words(selector, task, draws=draws)}; available"
+            f" options: {words}"
+        )
+    if asked.truth is not None:
+        _check_truth(root, asked.truth)
+    name = asked.as_ if asked.as_ is not None else goal or (selector.name if draws else selections.MAIN)
+    refuse_twin(name, selections.names(root), "selection")
+    if draws:
+        slots = draw(
+            root,
+            name,
+            named,
+            given,
+            engine=asked.engine,
+            workers=asked.workers,
+            anew=asked.replace,
+            rehearsed=asked.dry_run,
+        )
+    elif task == "classification":
+        slots = pairs(root, name, given, anew=asked.replace)
+    else:
+        slots = duels(root, name, asked)
+    if note := few_note(slots, root):
+        print(note)
+    agreement.tell_warnings(root)
+    return name, slots
+
+
+def _name_of(root: Path, asked: SelectOptions) -> str:
+    """Return the requested selector, that of the goal, or that of the existing selection; mad by default."""
+    if asked.goal is not None:
+        return chosen_for(asked.goal, asked.selector)
+    if asked.selector is not None:
+        return asked.selector
+    if asked.as_ is not None and not asked.replace and asked.as_ in selections.names(root):
+        return str(selections.read_selection(root, asked.as_)[0].definition["selector"])
+    return "mad"
+
+
+def _refuse_unsaid_selector(root: Path, asked: SelectOptions) -> None:
+    """Raise SelectionError if a selection is to be redrawn and nothing names the selector: duels, or
+    unintended draws, would replace it.
+    """
+    name = selections.MAIN if asked.as_ is None else asked.as_
+    said = asked.selector is not None or asked.goal is not None or asked.sampling.temperature is not None
+    if asked.replace and not said and _drew(root, name):
+        raise SelectionError(
+            f"selection {name!r} was drawn for all models at once, and --replace starts over; name the "
+            f"selector: as before with `{line_again(Snapshot(root, asked.study), name)}`, or give "
+            "another --selector (mad for duels)"
+        )
+
+
+def _drew(root: Path, name: str | None) -> bool:
+    """Whether the selection exists and drew images for all models at once."""
+    if name is None or name not in selections.names(root):
+        return False
+    define = selections.read_selection(root, name)[0].definition
+    return "temperature" in define or not find_selector(define["selector"]).duels
+
+
+def _words(selector: Selector, task: Task, *, draws: bool) -> str:
+    """Return how messages name a selection to which an option does not apply."""
+    if draws:
+        return f"--selector {selector.name}" + (" --temperature" if selector.duels else "")
+    return "duels of classifiers" if task == "classification" else "duels of segmentation models"
+
+
+def _check_truth(root: Path, truth: str) -> None:
+    """Raise SelectionError for a truth that the study does not have; its labels may come later."""
+    known = evidence.truths(root)
+    if truth not in (*known, evidence.LABELS):
+        have = (
+            f"available: {', '.join(known)}.{closest(truth, known)}"
+            if known
+            else "the study has no labels yet."
+        )
+        raise SelectionError(
+            f"there is no truth {truth!r}; {have} Leave --truth out to learn from {evidence.LABELS}"
+        )

@@ -1,0 +1,60 @@
+"""The chosen images of a selection: where each is, for how many duels it was chosen, and why.
+
+Conventions: the selection as it counts now, without discarded images and with their spares.
+"""
+
+from __future__ import annotations
+
+from faultscape.errors import counted
+from faultscape.nouns import Draw, PairSlot, Row, Slots
+from faultscape.reading.evidence import current
+from faultscape.study.answers.labels import Answers
+from faultscape.study.folder import existing
+from faultscape.study.tables.corpus import read_corpus
+from faultscape.verbs.select.chosen_result import ChosenImage, ChosenImages
+
+_SAID = 3  # number of reasons to name
+
+
+def chosen_images(study: str, name: str) -> ChosenImages:
+    """Return the images of a selection that should be labelled; SelectionError if there is none of this
+    name.
+    """
+    root = existing(study)
+    slots = current(root, name, Answers(root).discarded())
+    places = {image.id: image.source for image in read_corpus(root)}
+    held: dict[str, list[Row]] = {}
+    for row in slots.chosen:
+        held.setdefault(row.image, []).append(row)
+    return ChosenImages(
+        study,
+        name,
+        tuple(
+            ChosenImage(
+                image, places.get(image, ""), 0 if slots.draws else len(rows), why_chosen(slots, rows)
+            )
+            for image, rows in held.items()
+        ),
+    )
+
+
+def why_chosen(slots: Slots, rows: list[Row]) -> str:
+    """Return why an image was chosen, from its rows in the selection.
+
+    >>> why_chosen(Slots(("a", "b"), {"selector": "vma"}, ()), [Draw("vma", 1, 1, "p", 0.5, 0.1, 9)])
+    'drawn by vma'
+    """
+    if isinstance(rows[0], Draw):
+        return f"drawn by {slots.definition['selector']}"
+    reasons = list(dict.fromkeys(_reason(row) for row in rows))
+    more = len(reasons) - _SAID
+    return "; ".join(reasons[:_SAID]) + (f"; and {counted(more, 'other')}" if more > 0 else "")
+
+
+def _reason(row: Row) -> str:
+    if isinstance(row, PairSlot):
+        return f"{row.model_a} says {row.label_a}, {row.model_b} says {row.label_b}"
+    if isinstance(row, Draw):
+        return f"drawn by {row.selector}"
+    of = f" on {row.class_}" if row.class_ else ""
+    return f"{row.defender} and {row.attacker} differ{of}"

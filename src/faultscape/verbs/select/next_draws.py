@@ -1,0 +1,306 @@
+"""The next draws of a selection that draws for all models at once: which groups of near-duplicates come next,
+and which member of each people are asked to label.
+
+Conventions: as in ``reading.drawing_pool``; nothing is written. An image without a prediction of every model
+is in no pool.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from faultscape import plug
+from faultscape.comparison.distance_definitions import DistanceDefinition, define_distances
+from faultscape.errors import FixedSelectionError, OptionError, SelectionError
+from faultscape.metrics.catalogue import CONCORDANCES
+from faultscape.nouns import Definition, Draw
+from faultscape.ranking.drawn.estimates import vote_weights
+from faultscape.ranking.drawn.stand_ins import shift_note, shifts_to_expect
+from faultscape.reading import evidence
+from faultscape.reading.drawing_pool import Facts, gather, read_drawing_pool
+from faultscape.selection import draws, information, model_picker, proposals
+from faultscape.selection.catalogue import find_selector
+from faultscape.selection.definitions import STREAM, WEIGHED, learns, stream, weighs_votes, weights_as_defined
+from faultscape.selection.selector_weights import DrawOptions, fitted_sharpness
+from faultscape.study.answers.labels import Answers
+from faultscape.study.settings import Settings, read_settings
+from faultscape.ties import RULE, count_tied
+from faultscape.verbs.compare.count import count
+from faultscape.verbs.select.group_members import claims
+
+if TYPE_CHECKING:
+    from faultscape.study.tables.pool import Pool
+
+
+def definition(
+    name: str, selector: str, settings: Settings, given: Mapping[str, object], was: Definition | None
+) -> Definition:
+    """Return the definition of a selection; OptionError for options that do not fit, SelectionError if it
+    differs from that of the existing selection.
+    """
+    kind = find_selector(selector)
+    if settings.task not in kind.tasks:
+        raise OptionError(
+            model_picker.ONLY_CLASSES
+            if kind.learns == "queries"
+            else f"selector {kind.name!r} is for {' and '.join(kind.tasks)}, not for {settings.task}"
+        )
+    defaults: dict[str, Any] = (
+        {"seed": 0, "keep_duplicates": False, "ties": RULE}
+        | ({"goal": given["goal"]} if "goal" in given else {})
+        | ({} if settings.classifies else {"concordance": "miou", "over": "union"})
+    )
+    if kind.learns == "votes" and settings.classifies:
+        defaults |= WEIGHED
+    if kind.chance:
+        defaults |= STREAM
+    defaults |= kind.defaults
+    asked = {key: given[key] for key in (*defaults, "temperature") if key in given}
+    if not settings.classifies:
+        plug.find("concordance", str(asked.get("concordance", "miou")), CONCORDANCES)
+    about: DistanceDefinition | dict[str, str] = {}
+    apart = "discrepancy" in kind.needs and (kind.duels or was is None or "distances" in was)
+    if apart and settings.classifies:
+        # a label is right or wrong, so the distance is 0-1 here (docs/benchmarks/labels.md)
+        about = define_distances(settings.class_list, given, was, "01")[0]
+    if was is None:
+        define = cast("Definition", {"selector": selector, **defaults, **asked, **about})
+        if own := plug.digest(str(define.get("concordance", ""))):
+            define["concordance_file"] = own
+        if own := plug.digest(selector):
+            define["selector_file"] = own
+        return define
+    fixed = "its definition is fixed: use --as NAME for another, or --replace to redraw it"
+    if was["selector"] != selector:
+        raise FixedSelectionError(
+            f"selection {name!r} was drawn by {was['selector']}, not by {selector}; {fixed}"
+        )
+    if was.get("selector_file", "") != plug.digest(selector):
+        raise FixedSelectionError(
+            f"selection {name!r} was drawn by {selector}, which has changed since; {fixed}"
+        )
+    for key, value in asked.items():
+        if was.get(key) != value:
+            raise FixedSelectionError(
+                f"selection {name!r} was drawn with {key} {was.get(key)}, not {value}; {fixed}"
+            )
+    if was.get("distances", about.get("distances")) != about.get("distances"):
+        raise FixedSelectionError(
+            f"selection {name!r} was drawn with other distances between classes; {fixed}"
+        )
+    return cast("Definition", {**was, **about})
+
+
+@dataclass(frozen=True)
+class NextDraws:
+    """The next ``rows`` of a selection, how many of them ties decided, and notes to print."""
+
+    rows: tuple[Draw, ...]
+    tied: int
+    notes: tuple[str, ...]
+
+
+def next_draws(
+    root: Path,
+    settings: Settings,
+    models: tuple[str, ...],
+    name: str,
+    define: Definition,
+    given: Mapping[str, object],
+    held: Sequence[Draw],
+    number: int,
+    *,
+    engine: str,
+    workers: int | None,
+) -> NextDraws:
+    """Return up to ``number`` draws that follow those ``held`` by selection ``name``; the ``sharpness`` of an
+    informed selector is added to its definition ``define``. SelectionError if nothing is left to draw.
+    """
+    pool = read_drawing_pool(root, define)[0]
+    known = _known(root, models, define, given, len(held), engine)
+    kind = find_selector(define["selector"])
+    claimed = claims(root, settings, models, name, _truth_asked(given), pool)
+    needs = [*kind.needs, *(("labels",) if weighs_votes(define) and "trust" in known else ())]
+    if kind.chance and (claimed > 0).any():  # to say how far the images taken shift scores
+        needs = [*dict.fromkeys([*needs, "expected"])]
+    facts = gather(root, settings, models, define, needs, known.get("trust"), engine=engine, workers=workers)
+    if weighs_votes(define) and "trust" in known:
+        facts["trust"] = known["trust"]
+    if kind.informed:
+        define.setdefault("sharpness", fitted_sharpness(facts))
+        facts["belief"] = _belief(define, facts, known, pool)
+    notes = []
+    if left_out := int((~facts["complete"]).sum()):
+        notes.append(
+            f"{left_out} of {len(pool.ids)} images cannot be drawn: some model has no prediction for them"
+            " (failures.csv)"
+        )
+    place = {id_: k for k, id_ in enumerate(pool.ids.to_pylist())} if held else {}
+    taken = np.array([place[row.image] for row in held], np.intp)
+    found = _drawn(define, facts, number, taken, pool, known, len(settings.classes.names))
+    if alike := int(found.drawable.sum()) - found.pool:
+        are = "image is not drawn, because it nearly equals another"
+        are = are if alike == 1 else "images are not drawn, because they nearly equal others"
+        notes.append(f"near-duplicates: {alike:,} of {int(found.drawable.sum()):,} {are}")
+    images = draws.members(found.images, pool.families, claimed, found.drawable)
+    names, round_ = pool.names(images), max((row.round for row in held), default=0) + 1
+    rows = tuple(
+        Draw(
+            kind.name,
+            round_,
+            len(taken) + step,
+            names[k],
+            round(float(score), 12),
+            float(f"{chance:.12g}"),
+            found.pool,
+        )
+        for step, (k, score, chance) in enumerate(
+            zip(images.tolist(), found.scores.tolist(), found.chances.tolist(), strict=True), 1
+        )
+    )
+    if kind.chance and "expected" in facts:
+        probability = np.array([row.probability for row in (*held, *rows)])
+        first = _representatives(pool, found.drawable)
+        own = np.concatenate([taken, images])
+        expected = shifts_to_expect(
+            facts["expected"][:, own], facts["expected"][:, first[own]], probability, found.pool
+        )
+        moved = int((own != first[own]).sum())
+        notes += [note] if (note := shift_note(models, [expected], moved, len(own))) else []
+    return NextDraws(rows, found.tied, tuple(notes))
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """The M images that come next, each the first of its near-duplicates, with their scores and chances, the
+    size of the pool, which images (I,) could be drawn for themselves, and how many draws ties decided.
+    """
+
+    images: np.ndarray
+    scores: np.ndarray
+    chances: np.ndarray
+    pool: int
+    drawable: np.ndarray
+    tied: int = 0
+
+
+def _drawn(
+    define: Definition,
+    facts: Facts,
+    number: int,
+    taken: np.ndarray,
+    pool: Pool,
+    known: dict[str, Any],
+    classes: int,
+) -> _Drawn:
+    """Return the images that come next, whichever members of their groups are labelled."""
+    selector = find_selector(define["selector"])
+    if selector.chance:
+        weight = weights_as_defined(define, facts)
+        found = draws.draw(weight, number, seed=stream(define), taken=taken, families=pool.families)
+        return _Drawn(found.images, weight[found.images], found.probability, found.pool, weight > 0)
+    assert selector.prefer is not None
+    inside = facts["complete"] & draws.representatives(pool.families, facts["complete"])
+    facts |= {"belief": known["belief"]} if "belief" in known else {}
+    told: DrawOptions = {"classes": classes}
+    if "epsilon" in define:
+        told["epsilon"] = define["epsilon"]
+    preference = np.where(inside, selector.prefer(facts, told), -np.inf)
+    score = np.full(len(inside), known["belief"].max()) if selector.learns == "queries" else preference.copy()
+    preference[np.isin(pool.families, pool.families[taken])] = -np.inf
+    images = proposals.top(preference, min(number, int(np.isfinite(preference).sum())))
+    size = int(inside.sum())
+    if not len(images):
+        raise SelectionError(f"no images are left to draw: all {size} are drawn")
+    chances = np.full(len(images), np.nan)
+    return _Drawn(images, score[images], chances, size, facts["complete"], count_tied(preference, images))
+
+
+def _representatives(pool: Pool, drawable: np.ndarray) -> np.ndarray:
+    """Return (I,) the first drawable image of each image's family; the image itself if there is none."""
+    out = np.arange(len(drawable))
+    first = np.flatnonzero(draws.representatives(pool.families, drawable))
+    order = np.argsort(pool.families[first])
+    families = pool.families[first][order]
+    at = np.searchsorted(families, pool.families)
+    there = at < len(families)
+    there[there] = families[at[there]] == pool.families[there]
+    out[there] = first[order][at[there]]
+    return out
+
+
+def _belief(define: Definition, facts: Facts, known: dict[str, Any], pool: Pool) -> np.ndarray:
+    """Return the belief (J,) that each model is the best, given the labels so far; uniform if there is
+    nothing to learn from.
+    """
+    said = facts["labels"] if "labels" in facts else facts["agreement"]
+    if "labelled" not in known:
+        return np.full(len(said), 1 / len(said))
+    images, scores = known["labelled"]
+    if "labels" in facts:
+        return information.belief_of_labels(scores > 0, define["sharpness"])
+    place = {id_: k for k, id_ in enumerate(pool.ids.to_pylist()) if facts["complete"][k]}
+    # sum in the pool's order
+    kept = sorted((k for k, image in enumerate(images) if image in place), key=lambda k: place[images[k]])
+    there = facts["agreement"][..., [place[images[k]] for k in kept]]
+    return information.belief_of_similarities(there, scores[:, kept], define["sharpness"])
+
+
+def _truth_asked(given: Mapping[str, object]) -> str | None:
+    return cast("str | None", given.get("truth"))
+
+
+def _known(
+    root: Path,
+    models: tuple[str, ...],
+    define: Definition,
+    given: Mapping[str, object],
+    drawn: int,
+    engine: str,
+) -> dict[str, Any]:
+    """Return what an adaptive selector learns from the labels so far: how reliable each model is, or the
+    belief that it is the best.
+    """
+    if not learns(define):
+        return {}
+    asked, known = _truth_asked(given), evidence.truths(root)
+    truth = (
+        evidence.choose_truth(root, asked)
+        if drawn and known and asked in (None, *known)
+        else asked or evidence.LABELS
+    )
+    there = drawn and truth in known
+    if drawn and not there and (not weighs_votes(define) or "truth" in given):
+        raise SelectionError(
+            f"{define['selector']} learns from the labels so far, and there are none in truth {truth!r}; "
+            "import them first"
+        )
+    if there and not read_settings(root).classifies:
+        count(root, [truth], engine=engine)
+    images, values = (
+        evidence.scores(root, models, truth, define, Answers(root).discarded())
+        if there
+        else ([], np.zeros((len(models), 0)))
+    )
+    decided = np.asarray(~np.isnan(values).any(0))
+    values = values[:, decided]
+    learnt = find_selector(define["selector"]).learns
+    if learnt == "belief":
+        return {
+            "labelled": ([image for image, one in zip(images, decided.tolist(), strict=True) if one], values)
+        }
+    if learnt == "queries":
+        right = np.zeros((len(models), values.shape[1]), np.int64)
+        right[values > 0] = 1
+        return {"belief": model_picker.belief(right, np.ones(values.shape[1], np.int64), define["epsilon"])}
+    if not (n := values.shape[1]):
+        return {}
+    if read_settings(root).classifies:
+        return {"trust": vote_weights(1 - values)}
+    return {"trust": (np.array([math.fsum(own) for own in values]) + 1) / (n + 2)}

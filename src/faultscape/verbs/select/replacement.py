@@ -1,0 +1,205 @@
+"""Replace or remove a selection without losing anything that people labelled.
+
+Conventions: a selection counts as labelled if any of its images, including spares, has a label or an answer
+under any truth. Dates are local.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from faultscape.errors import DamagedSelectionError, OptionError, SelectionError, closest, counted
+from faultscape.nouns import Definition, Slots
+from faultscape.reading.evidence import labelled_among
+from faultscape.reading.snapshot import Snapshot
+from faultscape.selection.spares import effective
+from faultscape.study.answers.labels import Answers
+from faultscape.study.folder import put
+from faultscape.study.tables import selections
+from faultscape.verbs.report.artefact import page
+from faultscape.verbs.status.change_result import Changed
+from faultscape.verbs.status.consequences import change
+
+_TOLD = (
+    "selector",
+    "goal",
+    "temperature",
+    "concordance",
+    "over",
+    "per_class",
+    "constraints",
+    "distance",
+    "discrepancy",
+    "top",
+    "confidence",
+    "cap",
+    "cap_rule",
+    "keep_duplicates",
+    "spares",
+    "seed",
+)
+
+
+def refuse_other_options(given: Sequence[str]) -> None:
+    """Raise OptionError if a command that removes a selection has any other option."""
+    if given:
+        raise OptionError(
+            f"--remove deletes a selection, and --{given[0].replace('_', '-')} sets how to make one; "
+            "give one of them"
+        )
+
+
+def remove(root: Path, place: str, name: str, *, dry_run: bool) -> Changed:
+    """Remove a selection with its standings and report; the files of a labelled one move to STUDY/removed.
+    SelectionError for an unknown name.
+    """
+    known = selections.names(root)
+    if name not in known:
+        have = f"available: {', '.join(known)}.{closest(name, known)}" if known else "the study has none."
+        raise SelectionError(f"there is no selection {name!r} to remove; {have}")
+    try:
+        slots, _ = selections.read_selection(root, name)
+    except DamagedSelectionError:
+        return change(
+            root,
+            place,
+            lambda where: _cleared(where, name),
+            "select",
+            dry_run=dry_run,
+            readable=False,
+            remove=name,
+        )
+    return change(
+        root, place, lambda where: _removed(where, name, slots), "select", dry_run=dry_run, remove=name
+    )
+
+
+def _files(root: Path, name: str) -> list[Path]:
+    """Return the paths of all files of a selection, its table last."""
+    table, about = selections.path(root, name), selections.path(root, name, "json")
+    return [page(Snapshot(root), name), selections.path(root, name, "json", stem="standings"), about, table]
+
+
+def _cleared(root: Path, name: str) -> str:
+    """Remove a damaged selection; its files are kept under names that no selection has."""
+    files = _files(root, name)
+    kept = {file: f"damaged-{file.name}" for file in files if file.exists()}
+    folder = _free(
+        root / selections.REMOVED,
+        name,
+        lambda path: not all(_alike(path / to, file) for file, to in kept.items()),
+    )
+    for file, to in kept.items():
+        put(folder / to, file.read_bytes())
+    for file in files:
+        file.unlink(missing_ok=True)
+    return (
+        f"selection {name} (damaged) was removed; its files are kept in "
+        f"{selections.REMOVED}/{folder.name}, and labels are kept"
+    )
+
+
+def _labelled(root: Path, slots: Slots) -> int:
+    """Return how many of the images that a selection asks for now have labels, without its spares."""
+    return len(labelled_among(root, effective(slots, Answers(root).discarded()).images))
+
+
+def _removed(root: Path, name: str, slots: Slots) -> str:
+    files = _files(root, name)
+    words = f"selection {name} was removed"
+    if labelled_among(root, {row.image for row in slots.rows}):
+        folder = _free(
+            root / selections.REMOVED,
+            name,
+            lambda path: not all(_alike(path / file.name, file) for file in files),
+        )
+        for file in (file for file in reversed(files) if file.exists()):
+            # table first, then JSON, the order in which a selection is written
+            put(folder / file.name, file.read_bytes())
+        labelled = _labelled(root, slots)
+        those = f"{labelled} of its images" if labelled else "only spares of it"
+        words += (
+            f"; {those} {'has' if labelled == 1 else 'have'} labels, which are kept; its files are kept in "
+            f"{selections.REMOVED}/{folder.name}"
+        )
+    for file in files:
+        file.unlink(missing_ok=True)
+    return words
+
+
+def replace_selection(root: Path, slots: Slots, drawn_from: str, name: str) -> str:
+    """Replace the selection of the same name, and return what became of the old one; a labelled one is kept
+    under a dated name, and `rank` makes its standings under that name.
+    """
+    known = selections.names(root)
+    words = f"selection {name} was redrawn" if name in known else _nothing_to_replace(name, known)
+    if name in known:
+        old, key = selections.read_selection(root, name)
+        words += _changes_text(old.definition, slots.definition)
+        if labelled_among(root, {row.image for row in old.rows}):
+            as_kept = replace(old, definition={**old.definition, selections.REPLACED_BY: name})
+            kept = _free(
+                root, name, lambda path: path.name in known and not _is_kept(root, path.name, name, as_kept)
+            ).name
+            selections.write_selection(root, as_kept, key, kept)
+            labelled = _labelled(root, old)
+            those = counted(labelled, "image has", "images have") if labelled else "only spares have"
+            words += f"; the old one, of which {those} labels, is {kept} now, and labels count for both"
+        selections.path(
+            root,
+            name,
+            "json",
+            # until the new one is written there is none, rather than a mixture of old and new
+        ).unlink()
+    selections.write_selection(root, slots, drawn_from, name)
+    return words
+
+
+def _changes_text(before: Definition, now: Definition) -> str:
+    """Return the options of a selection that changed, as text; '' if none did.
+
+    >>> _changes_text({"selector": "mad", "concordance": "fwiou"}, {"selector": "mad", "concordance": "miou"})
+    ' (concordance fwiou before, miou now)'
+    """
+    changed = [
+        f"{key} {before[key]} before, {now[key]} now"
+        for key in _TOLD
+        if key in before and key in now and before[key] != now[key]
+    ]
+    return f" ({'; '.join(changed)})" if changed else ""
+
+
+def _is_kept(root: Path, kept: str, name: str, slots: Slots) -> bool:
+    """Whether a killed run of the same command has already kept this selection."""
+    if not _alike(selections.path(root, kept), selections.path(root, name)):
+        return False
+    try:
+        return selections.read_selection(root, kept)[0].definition == slots.definition
+    except SelectionError:  # damaged
+        return False
+
+
+def _alike(kept: Path, file: Path) -> bool:
+    """Whether a file is not kept yet, or was kept by a killed run of the same command, which may have removed
+    the original.
+    """
+    return not (kept.exists() and file.exists()) or kept.read_bytes() == file.read_bytes()
+
+
+def _nothing_to_replace(name: str, known: Sequence[str]) -> str:
+    """Report that there was no selection to replace. It is not an error, because a command killed between
+    removing the old and writing the new may be rerun; the note exposes a mistyped name.
+    """
+    held = f"; selections of this study: {', '.join(known)}.{closest(name, [*known])}" if known else ""
+    return f"there was no selection {name} to replace; it was drawn{held}"
+
+
+def _free(folder: Path, name: str, taken: Callable[[Path], bool]) -> Path:
+    """Return a path named after a selection and today's date, with a number if that is taken."""
+    day = f"{name}-{time.strftime('%Y-%m-%d')}"
+    names = itertools.chain([day], (f"{day}-{number}" for number in itertools.count(2)))
+    return next(path for path in (folder / one for one in names) if not taken(path))

@@ -1,0 +1,245 @@
+"""What a campaign asks, and what was handed out and answered so far, according to the study's files and its
+database.
+
+Conventions: a choice gets a new id when one of its maps changes, so that old answers do not count for it.
+Other servers and commands write into the same study: `stamp_of` changes with its files, and a `History` first
+reads all rows, then the new ones from any writer. A server's database may show rows in another order than
+their numbers, so some rows before the last are read again; reading a row twice changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from faultscape.errors import StudyError
+from faultscape.labelling.people.pair_order import PairOrder
+from faultscape.reading import evidence
+from faultscape.reading.answers import read_label_sets
+from faultscape.reading.asked_items import ChoiceItem, Item, choice_items, item_id, question_items
+from faultscape.reading.choices import Digests, worth
+from faultscape.reading.label_counts import question_glosses
+from faultscape.study.answers.annotators import Annotators
+from faultscape.study.answers.choices import Choice, Choices
+from faultscape.study.answers.database import Database
+from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.schema import ANSWERS, CHOICES, DISCARDS, HANDED, TRAINING
+from faultscape.study.answers.secret import Secret
+from faultscape.study.part_folders import MANIFEST
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import label_maps, selections
+from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.verbs.serve.assignment import Assignment, Handing
+from faultscape.verbs.serve.known_items import TrainingItem, read_training
+from faultscape.verbs.serve.measured_tags import MeasuredTags
+from faultscape.verbs.serve.options import ServeOptions
+
+EXAMPLES = 3
+_LATE = 200  # rows
+
+
+@dataclass
+class Asked:
+    """What is asked now: items by id, and what they are made from."""
+
+    settings: Settings
+    images: dict[str, Image]
+    items: dict[str, Item]
+    shown: Mapping[tuple[str, str], str]
+    measured: MeasuredTags
+    training: dict[str, TrainingItem] = field(default_factory=dict)
+    meant: dict[str, str] = field(default_factory=dict)  # {page id of an item: its id}
+    examples: dict[str, list[int]] = field(default_factory=dict)
+    numbered: list[str] = field(default_factory=list)
+    place: dict[str, int] = field(default_factory=dict)
+    chosen: tuple[str, ...] = ()
+    discarded: Mapping[str, str] = field(default_factory=dict)
+    stamp: object = None
+
+
+@dataclass(frozen=True)
+class Given:
+    """An item as one person is asked it: for the first time or again, which model is on the left, in which
+    session and at which position, and for training the expected answer.
+    """
+
+    item: Item
+    repeat: int
+    side: str
+    session: int
+    position: int
+    training: bool = False
+    expected: str = ""
+
+
+class Asker:
+    """Reads what a campaign asks, repeatedly; unchanged maps are not read twice. Only code that knows the
+    ``secret`` can compute the ids of items on pages.
+    """
+
+    def __init__(self, root: Path, options: ServeOptions, database: Database, secret: Secret) -> None:
+        self._secret = secret
+        self._root, self._options, self._database, self._digests = root, options, database, Digests(root)
+
+    def read(self, *, begun: bool = False) -> Asked:
+        """Return what is asked, given the study now; once a campaign has ``begun`` it may be empty.
+        StudyError if no image is left.
+        """
+        root, options = self._root, self._options
+        settings = read_settings(root)
+        stamp, discarded = stamp_of(root, options, settings), Answers(root, self._database).discarded()
+        slots = evidence.current(root, options.selection, discarded)
+        images = {image.id: image for image in read_corpus(root)}
+        classifies = settings.classifies
+        items: Sequence[Item] = (
+            question_items(root, settings, slots, options.truth, question_glosses(settings))
+            if classifies
+            else choice_items(slots)
+        )
+        items = [item for item in items if item.image in images]
+        if not slots.images and not begun:
+            raise StudyError(
+                f"every image of selection {options.selection!r} is discarded, and no spare is left"
+            )
+        training = (
+            read_training(options.campaign.training, settings, images, forced=options.forced)
+            if options.campaign.training
+            else []
+        )
+        choices = [
+            one for one in (*items, *(known.item for known in training)) if isinstance(one, ChoiceItem)
+        ]
+        models = dict.fromkeys(
+            name for item in choices for name in (item.first, item.second) if name in settings.models
+        )
+        shown = self._digests.of(models, [item.image for item in choices])
+        there = [
+            i
+            for i in items
+            if not isinstance(i, ChoiceItem) or {(i.first, i.image), (i.second, i.image)} <= shown.keys()
+        ]
+        asked = Asked(
+            settings,
+            images,
+            {one.id: one for one in (_named(item, shown) for item in there)},
+            shown,
+            MeasuredTags(root, settings, images),
+            {one.item.id: one for one in training},
+            numbered=list(images),
+            chosen=slots.images,
+            discarded=discarded,
+            stamp=stamp,
+        )
+        asked.meant = {self._secret.id_of(id_): id_ for id_ in (*asked.items, *asked.training)}
+        asked.place = {id_: k for k, id_ in enumerate(asked.numbered)}
+        if classifies:
+            for class_, ids in _examples(root, settings, options.truth, asked.numbered).items():
+                asked.examples[class_] = [asked.place[id_] for id_ in ids]
+        return asked
+
+
+def _named(item: Item, shown: Mapping[tuple[str, str], str]) -> Item:
+    """Return an item under its id, which is valid while its maps are unchanged."""
+    if not isinstance(item, ChoiceItem):
+        return item
+    return replace(
+        item,
+        id=choice_id(
+            item.image, item.first, item.second, shown[item.first, item.image], shown[item.second, item.image]
+        ),
+    )
+
+
+def choice_id(image: str, first: str, second: str, first_shown: str, second_shown: str) -> str:
+    """Return the id of a choice between two models, in the order of their names, from the digests of their
+    maps.
+
+    >>> choice_id("x", "fcn", "unet", "a", "b") == choice_id("x", "fcn", "unet", "a", "c")
+    False
+    """
+    return item_id(item_id(image, first, second), first_shown, second_shown)
+
+
+def stamp_of(root: Path, options: ServeOptions, settings: Settings) -> tuple[object, ...]:
+    """Return a stamp that changes with the study's files that decide what is asked."""
+    folders = [
+        label_maps.truth(root, options.truth),
+        *(label_maps.predictions(root, name) for name in settings.models),
+    ]
+    files = [root / "study.toml", root / "corpus.parquet", selections.path(root, options.selection)]
+    files += [folder / MANIFEST for folder in folders]
+    out = list[object]()
+    for file in files:
+        found = None
+        with suppress(OSError):
+            found = file.stat()
+        out.append(found and (found.st_mtime_ns, found.st_size, found.st_ino))
+    return tuple(out)
+
+
+class History:
+    """The answers read so far, of one task (choices or questions) and truth. Not safe for concurrent
+    calls.
+    """
+
+    def __init__(self, root: Path, database: Database, of: str, truth: str, *, choices: bool) -> None:
+        self._database, self._of, self._truths, self._choices = database, of, (truth, TRAINING), choices
+        self._people, self._said, self._answers = (
+            Annotators(root, database),
+            Choices(root, database),
+            Answers(root, database),
+        )
+        self._seen: dict[str, int] = {}
+
+    def bring(
+        self,
+        assignment: Assignment,
+        pairs: PairOrder,
+        id_of: Callable[[Choice], str],
+        items_of: Callable[[str], Iterable[str]],
+    ) -> None:
+        """Read what is new since the last call; ``id_of`` gives the item of a choice, and ``items_of`` the
+        items that ask about an image.
+        """
+        tables = (HANDED, CHOICES if self._choices else ANSWERS, DISCARDS)
+        last = {name: self._database.last_number(name) for name in tables}
+        after = {name: self._seen.get(name, 0) - _LATE for name in tables}
+        new = [name for name in tables if last[name] != self._seen.get(name, 0)]
+        for one in self._people.handed(after=after[HANDED]) if HANDED in new else ():
+            if one.task == self._of:
+                assignment.restore(
+                    one.annotator, Handing(one.item, one.repeat, one.side, one.session), one.time
+                )
+                pairs.hold(one.annotator, one.item, one.repeat)
+        for truth in self._truths:
+            for choice in self._said.rows(truth, after=after[CHOICES]) if CHOICES in new else ():
+                one = choice if choice.first <= choice.second else choice.turned
+                id_ = id_of(one)
+                assignment.note(one.annotator, id_, one.repeat, answered=one.chosen != "")
+                pairs.note(one.annotator, id_, one.repeat, worth(one.chosen))
+            for image, class_, annotator, said in (
+                self._answers.rows(truth, after=after[ANSWERS]) if ANSWERS in new else ()
+            ):
+                words = (TRAINING, image, class_) if truth == TRAINING else (image, class_)
+                assignment.note(annotator, item_id(*words), 0, answered=said != "")
+        if DISCARDS in new:
+            for image, votes in self._answers.discard_votes().items():
+                for annotator in votes:
+                    for id_ in items_of(image):
+                        assignment.drop(annotator, id_)
+        self._seen = last
+
+
+def _examples(root: Path, settings: Settings, truth: str, images: Sequence[str]) -> dict[str, list[str]]:
+    """Return {class: some images whose labels name only that class}."""
+    out: dict[str, list[str]] = {}
+    if truth not in label_maps.truths(root):
+        return out
+    for image, labels in zip(images, read_label_sets(root, settings, truth, images), strict=True):
+        if labels is not None and len(labels) == 1:
+            held = out.setdefault(settings.classes.names[next(iter(labels))], [])
+            if len(held) <= EXAMPLES:
+                held.append(image)
+    return out

@@ -1,0 +1,119 @@
+"""The options of `label serve`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from faultscape.errors import OptionError
+from faultscape.study.answers.schema import LABELS
+from faultscape.verbs.given_options import refuse_empty
+
+MOST_OVERLAP, MOST_SESSION = 100, 1000
+
+
+@dataclass(frozen=True)
+class CampaignRules:
+    """How items are shared among annotators.
+
+    Parameters
+    ----------
+    overlap
+        How many people answer each item.
+    session
+        How many items to answer before a pause.
+    repeats
+        The share of choices that a person is asked again, in the other order.
+    discard_votes
+        The minimum number of people needed to discard an image; they must also be more than three of five of
+        those who saw it, or of overlap if fewer saw it (Wang et al. 2020).
+    training
+        A CSV file of items with a known answer, which everyone is asked first: image, model, other, expected;
+        for classifiers image, class, answer.
+    adaptive
+        Ask first about the pairs of models whose order is least certain; useful for 7 models or more.
+    """
+
+    overlap: int = 2
+    session: int = 20
+    repeats: float = 0.1
+    discard_votes: int = 1
+    training: str | None = None
+    adaptive: bool = False
+
+    def __post_init__(self) -> None:
+        refuse_empty(self)
+        if not 1 <= self.overlap <= MOST_OVERLAP:
+            raise OptionError(f"--overlap must be 1 to {MOST_OVERLAP} people per item; got {self.overlap}")
+        if not 1 <= self.session <= MOST_SESSION:
+            raise OptionError(
+                f"--session must be 1 to {MOST_SESSION} items before a pause; got {self.session}"
+            )
+        if not 0 <= self.repeats <= 0.5:
+            raise OptionError(f"--repeats must be a share from 0 to 0.5 of the choices; got {self.repeats}")
+        if self.discard_votes < 1:
+            raise OptionError(f"--discard-votes must be 1 or more people; got {self.discard_votes}")
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """Where to listen, where answers are stored, and what to ask whom: see `label serve`. ``truth`` is the
+    name that answers are kept under, ``address`` the address that people open if the server runs behind a
+    proxy.
+    """
+
+    host: str
+    port: int
+    database: str | None = None
+    selection: str = "main"
+    truth: str = LABELS
+    forced: bool = False
+    seed: int = 0
+    invites: bool = False
+    address: str | None = None
+    campaign: CampaignRules = CampaignRules()
+
+    def __post_init__(self) -> None:
+        refuse_empty(self)
+        if self.address is not None:
+            object.__setattr__(self, "address", origin_of(self.address))
+
+
+def origin_of(address: str) -> str:
+    """Return an address as browsers write the origin of its pages; OptionError for an invalid address, or one
+    with more than a name and a port.
+
+    >>> origin_of("https://Label.example.org:443/"), origin_of("http://10.0.0.7:8080")
+    ('https://label.example.org', 'http://10.0.0.7:8080')
+    """
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    name, usual = parts.hostname or "", {"http": 80, "https": 443}.get(parts.scheme)
+    if (
+        usual is None
+        or not name
+        or parts.path not in ("", "/")
+        or parts.query
+        or parts.fragment
+        or "@" in parts.netloc
+    ):
+        raise OptionError(
+            f"--address {address}: is not an address that people can open; expected https://NAME, without a"
+            " path"
+        )
+    host = f"[{name}]" if ":" in name else name
+    return f"{parts.scheme}://{host}" + ("" if port in (None, usual) else f":{port}")
+
+
+@dataclass(frozen=True)
+class Served:
+    """A study that was served until Ctrl-C, and its address."""
+
+    study: str
+    address: str
+
+    def __repr__(self) -> str:
+        return f"{self.study}: server stopped; all confirmed answers are kept"

@@ -1,0 +1,148 @@
+"""Serve a study for labelling: open the study and its answers, listen, and let people answer until Ctrl-C.
+
+Conventions: answers are written to the database, and nothing else in the study changes. The address is
+printed once the server responds. If others can reach it, people enter by invite links only, and the
+organiser's first link is printed when it is created. People stay signed in when the server restarts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from fastapi import APIRouter
+
+from faultscape.reading.voices import Voices
+from faultscape.standings import Standings
+from faultscape.study.answers.annotators import ORGANISER, Annotator, Annotators
+from faultscape.study.answers.database import Database, bind
+from faultscape.study.folder import existing
+from faultscape.study.lock import writing
+from faultscape.study.settings import read_settings, write_settings
+from faultscape.verbs.serve.campaign import Campaign
+from faultscape.verbs.serve.gate import Gate, server_key
+from faultscape.verbs.serve.options import Served, ServeOptions
+from faultscape.verbs.serve.pages import checks, masks, people, results, tags, work
+from faultscape.verbs.serve.result_facts import StandingsNow
+from faultscape.web import server
+from faultscape.web.app import make_app
+from faultscape.web.photos import Pictures
+
+METHODS = ("GET", "HEAD", "POST")
+StandingsOf = Callable[[Path, str, str, Voices], Standings]  # study, selection, truth, whose answers
+
+
+def serve_labels(
+    study: str, options: ServeOptions, standings_of: StandingsOf, take: masks.TakeMasks
+) -> Served:
+    """Serve a study to annotators until Ctrl-C, and return its address; other stages compute standings and
+    ``take`` masks. StudyError if the study cannot be read, OptionError if the address is not available.
+    """
+    root = existing(study)
+    with writing(root):  # upgrades a study of an earlier version
+        if options.database is not None:
+            settings = read_settings(root)
+            write_settings(root, settings.model_copy(update={"answers": bind(root, options.database)}))
+    with (
+        closing(Database(root, stay_open=True)) as database,
+        server.bind(options.host, options.port) as listener,
+    ):
+        database.upgrade()
+        campaign = Campaign(root, options, database)
+        address = server.address_of(listener) if options.address is None else f"{options.address}/"
+        open_ = server.is_private(listener) and not options.invites and options.address is None
+        gate = Gate(Annotators(root, database), server_key(root), open_=open_, address=options.address)
+        names = [*server.names_of(listener, options.host), *([gate.name] if gate.name else [])]
+
+        def begun() -> None:
+            threading.Thread(target=work.warm, args=(campaign,), daemon=True).start()
+            print(
+                f"{study}: serving at {address} (press Ctrl-C to stop; answers are stored in"
+                f" {database.place})",
+                flush=True,
+            )
+            if note := server.port_note(listener, options.port):
+                print(note, flush=True)
+            if options.address is not None:
+                print(f"the proxy must forward requests to {server.address_of(listener)}", flush=True)
+            if campaign.nothing:
+                print(campaign.nothing, flush=True)
+            if not open_:
+                print(_way_in(study, gate.people, address), flush=True)
+
+        server.serve(
+            app_of(
+                campaign,
+                gate,
+                lambda voices: standings_of(root, options.selection, options.truth, voices),
+                names,
+                take,
+            ),
+            listener,
+            begun,
+        )
+    return Served(study, address)
+
+
+def app_of(
+    campaign: Campaign,
+    gate: Gate,
+    standings: StandingsNow,
+    names: Sequence[str] = (),
+    take: masks.TakeMasks | None = None,
+) -> Any:
+    """Return the ASGI app of a campaign."""
+    return make_app(routers_of(campaign, gate, standings, take), names=names, methods=METHODS)
+
+
+def routers_of(
+    campaign: Campaign, gate: Gate, standings: StandingsNow, take: masks.TakeMasks | None = None
+) -> list[APIRouter]:
+    """Return all routes of a campaign; those for sending masks only if a function imports them."""
+    pictures, with_masks = (
+        Pictures(secret=campaign.secret.word),
+        take is not None and not campaign.settings.classifies,
+    )
+
+    def shown(who: Annotator) -> list[tuple[str, Any]]:
+        return [one for one in links(who) if one[0] != "/masks" or with_masks]
+
+    return [
+        people.router(campaign, gate, shown),
+        work.router(campaign, gate, pictures, shown),
+        checks.router(campaign, gate, pictures, shown),
+        tags.router(campaign, gate, pictures, shown),
+        results.router(campaign, gate, shown, standings),
+        *([masks.router(campaign, gate, shown, take)] if take else []),
+    ]
+
+
+def links(who: Annotator) -> list[tuple[str, Any]]:
+    """Return (address, title) of the pages that a person may see."""
+    own = [("/work", "Answer"), ("/checks", "Check masks"), ("/masks", "Send masks")]
+    return (
+        [*own, ("/tags", "Tag failures"), ("/results", "Results"), ("/people", "People")]
+        if who.role == ORGANISER
+        else own
+    )
+
+
+def _way_in(study: str, held: Annotators, address: str) -> str:
+    """Return how the first organiser, who is created if there is none, can sign in; an existing link is kept,
+    because a new one would sign them out.
+    """
+    first = next((one.name or one.pseudonym for one in held.everybody() if one.role == ORGANISER), None)
+    if first is None:
+        return (
+            "sign in as the organiser, and invite others, at"
+            f" {address}join/{held.invite(ORGANISER, ORGANISER)[1]}"
+        )
+    who = "the organiser" if first == ORGANISER else f"the organiser {first}"
+    return (
+        f"{who} signs in with the earlier link; for a new one run: faultscape label invite {quote(study)}"
+        f" {quote(first)}"
+    )

@@ -1,0 +1,90 @@
+"""Notes for studies with fewer chosen or labelled images than a ranking needs, and the command that adds
+some.
+
+Conventions: a ranking needs `FEW` labelled images (faultscape.standings); nothing is suggested for a pool
+that holds fewer.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from faultscape.errors import counted
+from faultscape.nouns import KEPT_OUT, Slots
+from faultscape.reading.snapshot import Snapshot
+from faultscape.standings import ENOUGH, FEW
+from faultscape.study.tables import selections
+from faultscape.study.tables.pool import read_pool
+from faultscape.terminal_lines import option_words
+from faultscape.verbs.rank.open_selections import standings_now
+from faultscape.verbs.select import artefact as selection
+
+
+def few_note(slots: Slots, root: Path) -> str:
+    """Return a note on duels that chose fewer images than a ranking needs, although the pool has enough, and
+    how to get more; '' if they chose enough.
+    """
+    images = len(slots.images)
+    if images >= FEW or slots.draws or not slots.rows or (pool := pool_size(root)) < FEW:
+        return ""
+    option = "--top" if slots.pairs else "--per-class"
+    deepest = max(row.place for row in slots.rows if row.place <= KEPT_OUT)
+    given = {k: len({row.image for row in slots.rows if row.place <= k}) for k in range(1, deepest + 1)}
+    deeper = next((k for k, number in given.items() if number >= FEW), 0)
+    more = (
+        f"{option} {deeper} gives about {given[deeper]}"
+        if deeper
+        else f"`select --goal order --budget {min(ENOUGH, pool)}` draws more"
+    )
+    are = "is" if images == 1 else "are"
+    return f"note: {counted(images, 'image')} {are} fewer than the {FEW} that a ranking needs; {more}"
+
+
+def pool_size(root: Path) -> int:
+    """Return how many images of a study can be drawn, near-duplicates counted once."""
+    return len(set(read_pool(root).families.tolist()))
+
+
+def line_for_more(snapshot: Snapshot) -> tuple[str, str]:
+    """Return the command that draws images for the order of models, and why, for a study whose rankings
+    describe only the images that they rest on; ('', '') if one says more, nothing is ranked, or the pool is
+    too small.
+    """
+    used = {
+        name: number
+        for name in selection.in_order(snapshot)
+        if (number := _used(snapshot, name)) is not None and not selection.is_replaced(snapshot, name)
+    }
+    if not used or any(_says_more(snapshot, name) for name in used):
+        return "", ""
+    if (pool := pool_size(snapshot.root)) < FEW:
+        return "", ""
+    options = {"goal": "order", "budget": min(ENOUGH, pool)}
+    line = " ".join([f"faultscape select {snapshot.place}", *option_words(options)])
+    most = max(used.values())
+    labelled = counted(most, "labelled image")
+    if most < FEW:
+        return line, f"{labelled} cannot rank the models, at least {FEW} can; this draws more"
+    return (
+        line,
+        f"{labelled} chosen for what models predict do not say which is better; this draws some that do",
+    )
+
+
+def _says_more(snapshot: Snapshot, name: str) -> bool:
+    """Whether the images of a selection are drawn for all models, and no ranking describes them alone."""
+    if not snapshot.selections[name][0].draws:
+        return False
+    from faultscape.reporting.competition.standing_tables import claiming, descriptive
+
+    held = standings_now(snapshot, name)
+    found = {} if held is None else claiming(held)
+    return not found or not all(map(descriptive, found.values()))
+
+
+def _used(snapshot: Snapshot, name: str) -> int | None:
+    """Return how many labelled images the standings of a selection rest on, or None if there are none."""
+    held = snapshot.document(selections.path(snapshot.root, name, "json", stem="standings"))
+    labels = held.get("labels") if held is not None else None
+    used = labels.get("used") if isinstance(labels, dict) else None
+    return used if isinstance(used, int) else None

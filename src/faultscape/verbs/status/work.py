@@ -1,0 +1,115 @@
+"""What `status` reports about a study: one row per artefact, and the next command."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from faultscape.errors import StudyChangedError, counted
+from faultscape.reading.evidence import LABELS
+from faultscape.reading.snapshot import Snapshot
+from faultscape.reporting.verdict import NOTHING, Verdict
+from faultscape.study.lock import unfinished
+from faultscape.study.tables.selections import MAIN
+from faultscape.terminal_lines import option_words
+from faultscape.verbs.graph import Node, is_stuck, next_line, nodes
+from faultscape.verbs.label.artefact import LABELS_OF_SELECTION
+from faultscape.verbs.rank.artefact import STANDINGS
+from faultscape.verbs.status.more_images import line_for_more
+from faultscape.verbs.status.study_verdict import verdict_of
+
+TRIES = 10
+Row = tuple[str, str, str]  # verb, state, words
+_UNSHOWN = ("discards", "answers", "open question")  # no command makes them, or the verdict says it
+
+
+class Progress(NamedTuple):
+    """How far a study is: its rows, the next command, and, if that is '', whether someone must fix something
+    first; an alternative command; where nothing is next, the command that adds images because too few are
+    labelled; and what the command is for, if that needs words.
+    """
+
+    rows: tuple[Row, ...]
+    next: str
+    stuck: bool = False
+    instead: str = ""
+    more: str = ""
+    about: str = ""
+    verdict: Verdict = NOTHING
+
+
+def read_status(root: Path, place: str) -> Progress:
+    """Return how far a study is; ``place`` is how its commands name it."""
+    for _ in range(TRIES):  # the study is not locked for this: another process may be writing to it
+        with suppress(StudyChangedError):
+            return _read_status(root, place)
+    return _read_status(root, place)
+
+
+def _read_status(root: Path, place: str) -> Progress:
+    if line := unfinished(root):  # until it is finished, files may contradict each other
+        return Progress((("predict", "stale", "a change of models was interrupted; finish it first"),), line)
+    found = nodes(snapshot := Snapshot(root, place, skip_damaged=True))
+    rows = tuple(_row(node) for node in found if node.artefact not in _UNSHOWN)
+    if snapshot.damaged:
+        first = next(iter(snapshot.damaged))
+        rows += tuple(("select", "damaged", f"{name}: {why}") for name, why in snapshot.damaged.items())
+        return Progress(rows, f"faultscape select {snapshot.place} --remove {shlex.quote(first)}")
+    line = next_line(found)
+    stuck = is_stuck(found)
+    more, why = ("", "") if line or stuck else line_for_more(snapshot)
+    about = why or _about(snapshot, found, line)
+    said = verdict_of(snapshot, found, line or more)
+    return Progress(rows, line, stuck, _instead(snapshot, found, line), more, about, said)
+
+
+def _labels_asked(found: Iterable[Node], line: str) -> str | None:
+    """Return the selection whose images the next command asks labels for, or None."""
+    return next(
+        (
+            node.name
+            for node in found
+            if line and node.artefact == LABELS_OF_SELECTION.name and node.line == line
+        ),
+        None,
+    )
+
+
+def _about(snapshot: Snapshot, found: Iterable[Node], line: str) -> str:
+    """Return a note for a command that asks for labels of duels although images drawn for all models are
+    ranked: they answer a different question.
+    """
+    name = _labels_asked(found, line)
+    ranked = next(
+        (node.name for node in found if node.artefact == STANDINGS.name and node.state == "done"), ""
+    )
+    if name is None or not ranked or snapshot.selections[name][0].draws:
+        return ""
+    if not snapshot.selections[ranked][0].draws:
+        return ""
+    left = len(snapshot.current(name).images) - snapshot.label_count(name).labelled
+    return (
+        f"{counted(left, 'more image')} of {name} {'shows' if left == 1 else 'show'} where models fail; which"
+        f" is better is answered by selection {ranked}"
+    )
+
+
+def _instead(snapshot: Snapshot, found: Iterable[Node], line: str) -> str:
+    """Return the command that asks people in their browsers, if the next one would write files for a
+    labelling tool and there are questions.
+    """
+    name = _labels_asked(found, line)
+    if name is None or not (snapshot.settings.classifies or snapshot.current(name).duels):
+        return ""
+    options = {
+        "selection": None if name == MAIN else name,
+        "truth": None if snapshot.truth == LABELS else snapshot.truth,
+    }
+    return " ".join([f"faultscape label serve {snapshot.place}", *option_words(options)])
+
+
+def _row(node: Node) -> Row:
+    return node.verb, node.state, "; ".join([node.words, *node.why])

@@ -1,0 +1,198 @@
+"""Sets made from a study's other sets: one instance per `stress` command, named after its first set."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from faultscape.corpus.stress.files import textures_digest
+from faultscape.corpus.stress.recipes import METHOD, code_of, method_of_blending
+from faultscape.errors import ImageError, counted
+from faultscape.nouns import JsonObject
+from faultscape.reading.artefact import METHOD as METHOD_INPUT
+from faultscape.reading.artefact import Again, Artefact, files_key, gone_file
+from faultscape.reading.snapshot import Snapshot
+from faultscape.study.tables.corpus import read_columns
+from faultscape.study.tables.stress_sets import StressSet
+from faultscape.terminal_lines import option_words
+from faultscape.verbs.label import artefact as labels
+
+
+def own_files(parameters: Mapping[str, object]) -> dict[str, str]:
+    """Return the current digests of your own files that a set is made with; a file that is gone has none and
+    blocks the set.
+    """
+    name, textures = str(parameters.get("corruption", "")), str(parameters.get("textures", ""))
+    if ".py:" in name:
+        return {"code": code_of(name)} if Path(name.rpartition(":")[0]).is_file() else {}
+    if depth := str(parameters.get("depth", "")):
+        # only names and sizes; the bytes are checked when an image is made
+        return {"depth": files_key(depth)} if Path(depth).is_dir() else {}
+    try:
+        return {"textures": textures_digest(textures)} if textures else {}
+    except ImageError:
+        return {}
+
+
+def method_number(parameters: Mapping[str, object]) -> str:
+    """Return the version of the computation that makes a set's images."""
+    version = parameters.get("blending")
+    return str(method_of_blending(f"fishyscapes-{version}") if version else METHOD)
+
+
+def _lines(snapshot: Snapshot) -> dict[str, dict[str, StressSet]]:
+    """Return {first set: {set: what made it}} of the sets that one command made."""
+    found: dict[str, dict[str, StressSet]] = {}
+    first: dict[str, str] = {}
+    for name, about in snapshot.stress.sets.items():
+        head = first.setdefault(f"{about.kind} {about.of} {sorted(about.line.items())}", name)
+        found.setdefault(head, {})[name] = about
+    return found
+
+
+def _unknown(snapshot: Snapshot) -> list[str]:
+    """Return the sets of made images that sets.json does not describe: it was deleted, or restored from an
+    earlier copy.
+    """
+    if not snapshot.images:
+        return []
+    columns = read_columns(snapshot.root, ["set", "parent"]).to_pydict()
+    made = {set_ for set_, parent in zip(columns["set"], columns["parent"], strict=True) if parent}
+    return sorted(made - snapshot.stress.sets.keys())
+
+
+def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
+    """Return what the sets of a command were made from; None if one has no images, was not finished, or is
+    not in sets.json.
+    """
+    if name not in snapshot.stress.sets:
+        return None
+    sets = _lines(snapshot)[name]
+    if any(set_ not in snapshot.set_keys or not about.inputs for set_, about in sets.items()):
+        return None
+    held = _made_from_now(snapshot, name)
+    for about in sets.values():
+        now = _now(snapshot, about)
+        held |= {
+            key: about.inputs.get(key, "")
+            for key in {*now, *about.inputs}
+            if about.inputs.get(key) != now.get(key)
+        }
+    return held
+
+
+def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
+    """Return what the sets of a command would be made from; sets with moved pixels or added objects also
+    depend on labels.
+    """
+    return {
+        key: value
+        for about in _lines(snapshot).get(name, {}).values()
+        for key, value in _now(snapshot, about).items()
+    }
+
+
+def _now(snapshot: Snapshot, about: StressSet) -> dict[str, str]:
+    own = {"labels": labels.key(snapshot, about.truth)} if about.truth else {}
+    return {
+        "images": snapshot.set_keys.get(about.of, ""),
+        METHOD_INPUT: method_number(about.parameters),
+        **own,
+        **own_files(about.parameters),
+    }
+
+
+def is_outdated(snapshot: Snapshot, name: str) -> bool:
+    """Return whether a set was made from other images, labels or files than the current ones; a collected set
+    never is.
+    """
+    about = snapshot.stress.sets.get(name)
+    return about is not None and about.inputs != _now(snapshot, about)
+
+
+def _describe(snapshot: Snapshot, name: str) -> str:
+    if name not in snapshot.stress.sets:
+        return f"{_and_more(name, len(_unknown(snapshot)))}: made images"
+    sets = _lines(snapshot)[name]
+    return f"{_and_more(name, len(sets))}: {sets[name].kind} of {sets[name].of}"
+
+
+def _and_more(name: str, sets: int) -> str:
+    return f"{name} and {counted(sets - 1, 'more set', 'more sets')}" if sets > 1 else name
+
+
+def _again(snapshot: Snapshot, name: str) -> Again:
+    if name not in snapshot.stress.sets:
+        line = f"`faultscape collect {snapshot.place} --remove {shlex.quote(f'{name}/*')}`"
+        return Again(
+            {},
+            (),
+            "sets.json no longer describes this set; run the same `faultscape stress` command again"
+            f" (log.jsonl has it), or {line}",
+        )
+    about = snapshot.stress.sets[name]
+    if about.of not in snapshot.set_keys:
+        line = f"`faultscape collect {snapshot.place} --remove '{name}/*'`"
+        return Again(
+            about.line,
+            (),
+            f"set {about.of}, which it was made from, no longer has images; collect it again, or remove this"
+            f" set too: {line}",
+        )
+    return Again(
+        about.line,
+        (),
+        gone_file(about.line, ("frost_textures", "objects", "depth", "without", "corruption"), "stress"),
+    )
+
+
+def _line(snapshot: Snapshot, name: str) -> str:
+    about = snapshot.stress.sets[name]
+    line: JsonObject = about.line
+    return " ".join([f"faultscape stress {about.kind} {snapshot.place}", *option_words(line)])
+
+
+SETS = Artefact(
+    name="sets",
+    verb="stress",
+    inputs=("corpus",),
+    options=(
+        "set_",
+        "preset",
+        "corruption",
+        "severities",
+        "seed",
+        "move_labels",
+        "truth",
+        "frost_textures",
+        "role",
+        "objects",
+        "edition",
+        "frames",
+        "objects_per_frame",
+        "ego",
+        "known",
+        "smallest",
+        "fog",
+        "depth",
+        "without",
+        "version",
+        "beta",
+        "light",
+    ),
+    reasons={
+        "images": "images of its source set were added, changed or removed",
+        "labels": "labels changed",
+        "code": "the file of a corruption changed",
+        "textures": "textures of frost changed",
+        "depth": "files of depth changed",
+        METHOD_INPUT: "an earlier version made them",
+    },
+    instances=lambda snapshot: [*_lines(snapshot), *_unknown(snapshot)[:1]],
+    made_from=_made_from,
+    made_from_now=_made_from_now,
+    describe=_describe,
+    line=_line,
+    again=_again,
+)

@@ -1,0 +1,329 @@
+"""Make the labels and facts of blended sets from the images' recipes, one part per shard.
+
+Conventions: semantic labels are in stress/SET, in the truth's original ids (an anomaly is void, a known
+object has the id of its class); anomaly labels (0 known, 1 anomalous, 255 void) are in stress/SET/anomaly;
+stress/SET/pasted marks pasted known objects (1); stress/SET/facts has one row per image: totals of pixels,
+the digest of the image, what each step did, and flags of objects. `manifest.csv` next to them is for people.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from faultscape.classes.class_lists import table
+from faultscape.corpus.photos import read_parent
+from faultscape.corpus.stress.files import read_depth
+from faultscape.corpus.stress.recipes import PlanStep, blended, recipe_of
+from faultscape.errors import FaultscapeError, StudyError, counted
+from faultscape.maps import runs
+from faultscape.maps.resize import nearest
+from faultscape.nouns import Classes
+from faultscape.reading.fill import CHANGES_NOTHING, fill
+from faultscape.reading.worker_calls import task, to_json
+from faultscape.stressors.anomaly_labels import ANOMALY, KNOWN
+from faultscape.stressors.blend_plans import plan_of_text
+from faultscape.stressors.overlay import pixel_digest
+from faultscape.study.folder import put
+from faultscape.study.parts import Part, key_of, put_part, read_manifest, read_part, write_manifest
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image, part_name, read_corpus
+from faultscape.study.tables.label_maps import StoredMap
+from faultscape.study.tables.logs import Timing
+from faultscape.study.tables.stress_sets import labels_folder
+
+ANOMALIES, FACTS, PASTED = "anomaly", "facts", "pasted"
+_MANIFEST = "manifest.csv"
+_COLUMNS = ("id", "anomalous", "known", "void", "image", "steps", "flags")
+
+
+@dataclass(frozen=True)
+class BlendJob:
+    """The labels of one shard of a blended set: (id, digest, shard and id of the base's label) of its images;
+    ``made_from`` holds the checksums of the parts with the base's labels.
+    """
+
+    study: str = field(metadata=CHANGES_NOTHING)
+    set: str
+    number: int
+    truth: str
+    images: tuple[tuple[str, str, int, str], ...]
+    classes: str
+    made_from: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """The key of the job's result."""
+        held = to_json(self)
+        assert isinstance(held, dict)
+        return key_of({name: value for name, value in held.items() if name != "study"})
+
+
+@dataclass(frozen=True)
+class BlendedPart:
+    """The four written parts of one shard."""
+
+    labels: str
+    anomaly: str
+    pasted: str
+    facts: str
+    rows: int
+
+
+def fill_blended(
+    root: Path, settings: Settings, sets: Sequence[str], truth: str, *, engine: str, workers: int | None
+) -> dict[str, tuple[int, int, int]]:
+    """Make the missing or stale labels and facts of sets, write their manifests, and return {set: (anomalous,
+    known, void pixels)}.
+    """
+    images = read_corpus(root)
+    by_id = {image.id: image for image in images}
+    parts, classes = read_manifest(label_maps.truth(root, truth)), key_of(settings.classes.counted)
+    jobs = []
+    for name in sets:
+        of_shard: dict[int, list[Image]] = {}
+        for image in images:
+            if image.set == name:
+                of_shard.setdefault(image.shard, []).append(image)
+        for number, rows in sorted(of_shard.items()):
+            of = tuple((image.id, image.digest, by_id[image.parent].shard, image.parent) for image in rows)
+            made_from = tuple(
+                parts[part].sha256
+                for part in sorted({part_name(shard) for _, _, shard, _ in of})
+                if part in parts
+            )
+            jobs.append(BlendJob(str(root), name, number, truth, of, classes, made_from))
+    held = {name: read_manifest(labels_folder(root, name)) for name in sets}
+    todo = [
+        job
+        for job in jobs
+        if (part := held[job.set].get(part_name(job.number))) is None or part.key != job.key
+    ]
+
+    def enter(made: list[tuple[BlendJob, BlendedPart]]) -> list[Timing]:
+        for name in {job.set for job, _ in made}:
+            where = labels_folder(root, name)
+            # entered last: if it exists, all do
+            folders = {
+                "anomaly": where / ANOMALIES,
+                "pasted": where / PASTED,
+                "facts": where / FACTS,
+                "labels": where,
+            }
+            for sha, folder in folders.items():
+                new = {
+                    part_name(job.number): Part(getattr(one, sha), one.rows, job.key)
+                    for job, one in made
+                    if job.set == name
+                }
+                write_manifest(folder, read_manifest(folder) | new)
+        return []
+
+    fill(
+        root,
+        "faultscape.verbs.stress.blends.blended_labels:label_shard",
+        todo,
+        BlendedPart,
+        enter,
+        parts=lambda job, made: _files(root, job, made),
+        title="blend",
+        items=sum(len(job.images) for job in todo),
+        engine=engine,
+        workers=workers,
+    )
+    totals = {}
+    for name in sets:
+        _forget_others(root, name, {part_name(job.number) for job in jobs if job.set == name})
+        facts = read_facts(root, name)
+        totals[name] = tuple(
+            sum(int(row[column]) for row in facts.values()) for column in ("anomalous", "known", "void")
+        )
+        put(
+            labels_folder(root, name) / _MANIFEST,
+            manifest_text([image for image in images if image.set == name], by_id, facts).encode(),
+        )
+    return totals
+
+
+@task(BlendJob)
+def label_shard(job: BlendJob, tick: Callable[[int], None]) -> BlendedPart:
+    """Make and write the labels of one shard. StudyError names an image that cannot be made."""
+    root = Path(job.study)
+    settings = read_settings(root)
+    images = {image.id: image for image in read_corpus(root, job.number)}
+    held = {
+        shard: label_maps.read_maps(label_maps.truth(root, job.truth), shard)
+        for shard in sorted({shard for _, _, shard, _ in job.images})
+    }
+    semantic, anomaly, pasted, facts = [], [], [], []
+    for id_, _, shard, base in job.images:
+        image = images[id_]
+        try:
+            own = nearest(runs.decode(held[shard][base]), (image.width, image.height))
+            labels, flags, known, fact = labels_of(image, own, settings.class_list)
+        except FaultscapeError as error:
+            raise StudyError(f"{id_} cannot be made: {error}") from None
+        semantic.append(StoredMap(id_, runs.encode(labels)))
+        anomaly.append(StoredMap(id_, runs.encode(flags)))
+        pasted.append(StoredMap(id_, runs.encode(known)))
+        facts.append((id_, *fact))
+        tick(1)
+    where = labels_folder(root, job.set)
+    columns = list(zip(*facts, strict=True))
+    types = [pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.string(), pa.string(), pa.string()]
+    rows = pa.table(
+        {
+            name: pa.array(list(column), kind)
+            for name, column, kind in zip(_COLUMNS, columns, types, strict=True)
+        }
+    )
+    return BlendedPart(
+        label_maps.put_maps(where, job.number, semantic),
+        label_maps.put_maps(where / ANOMALIES, job.number, anomaly),
+        label_maps.put_maps(where / PASTED, job.number, pasted),
+        put_part(where / FACTS, part_name(job.number), rows),
+        len(facts),
+    )
+
+
+def labels_of(
+    image: Image, own: np.ndarray, classes: Classes
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int, int, str, str, str]]:
+    """Return the semantic labels (H, W) of a blended image, in the ids of its base's labels (H, W), its
+    anomaly labels, where known objects are (1), and (pixels of each, digest, what each step did, flags).
+    """
+    recipe = recipe_of(image.source)
+    assert recipe is not None
+    step = recipe.step
+    assert isinstance(step, PlanStep)
+    base, places = read_parent(image), table(classes)
+    void = places[own] == len(classes)
+    depth = read_depth(step.depth, step.depth_digest, base.shape[:2]) if step.depth else None
+    made = blended(step, base, depth, void)
+    plan = plan_of_text(step.plan)
+    empty = classes.void[0]
+    labels = own.astype(np.uint16) if max(*classes.ids, empty) > 255 else own.copy()
+    labels[made.objects == ANOMALY] = empty
+    known = made.objects == KNOWN
+    names = {placed.class_ for placed in plan.objects if placed.use == "known"}
+    of_class = next(iter(names), "")  # with known objects of different classes, the pixels are void
+    labels[known] = (
+        classes.ids[classes.names.index(of_class)] if len(names) == 1 and of_class in classes.names else empty
+    )
+    did, flags = (
+        json.dumps([asdict(one) for one in of], separators=(",", ":")) for of in (made.steps, made.flags)
+    )
+    facts = (*made.pixels, pixel_digest(made.image), did, flags)
+    return labels, made.labels, known.astype(np.uint8), facts
+
+
+def read_facts(root: Path, name: str) -> dict[str, dict[str, str | int]]:
+    """Return {image id: its row of facts} of a blended set."""
+    where = labels_folder(root, name) / FACTS
+    found = {}
+    for part, entry in sorted(read_manifest(where).items()):
+        for row in read_part(where, part, entry).to_pylist():
+            found[row["id"]] = row
+    return found
+
+
+def manifest_text(
+    images: Sequence[Image], by_id: dict[str, Image], facts: dict[str, dict[str, str | int]]
+) -> str:
+    """Return manifest.csv of a set: one row per image, with its base, plan, totals of pixels and digests."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(
+        [
+            "id",
+            "base",
+            "base_digest",
+            "object",
+            "class",
+            "use",
+            "x",
+            "y",
+            "width",
+            "height",
+            "anomalous",
+            "known",
+            "void",
+            "image_digest",
+            "plan",
+            "steps",
+            "flags",
+        ]
+    )
+    for image in sorted(images, key=lambda image: image.id):
+        recipe = recipe_of(image.source)
+        if recipe is None or not isinstance(recipe.step, PlanStep):
+            continue
+        plan, fact = plan_of_text(recipe.step.plan), facts[image.id]
+        objects = [
+            [getattr(placed, name) for placed in plan.objects]
+            for name in ("name", "class_", "use", "x", "y", "width", "height")
+        ]
+        cells = [" | ".join(map(str, values)) for values in objects]
+        writer.writerow(
+            [
+                image.id,
+                image.parent,
+                by_id[image.parent].digest,
+                *cells,
+                fact["anomalous"],
+                fact["known"],
+                fact["void"],
+                fact["image"],
+                recipe.step.plan,
+                fact["steps"],
+                fact.get("flags", ""),  # parts of earlier versions have none
+            ]
+        )
+    return out.getvalue()
+
+
+def notes_of(root: Path, name: str) -> list[str]:
+    """Return notes about a blended set: how many objects nearly vanish or fell into pieces, and where motion
+    changed nothing.
+    """
+    facts = read_facts(root, name).values()
+    flags = [one["flag"] for row in facts for one in json.loads(str(row.get("flags") or "[]"))]
+    did = [one for row in facts for one in json.loads(str(row["steps"])) if one["step"] == "motion"]
+    still = sum(one["value"] == 0 for one in did)
+    notes = []
+    if faint := flags.count("faint"):
+        notes.append(f"{counted(faint, 'object')} can hardly be seen against the image")
+    if pieces := flags.count("pieces"):
+        notes.append(f"{counted(pieces, 'object')} fell into pieces")
+    held = (
+        [f"note: {name}: {' and '.join(notes)}; the column flags of {_MANIFEST} says which"] if notes else []
+    )
+    if still:
+        held.append(f"note: {name}: motion changed nothing in {still} of {counted(len(did), 'object')}")
+    return held
+
+
+def _forget_others(root: Path, name: str, wanted: set[str]) -> None:
+    where = labels_folder(root, name)
+    for folder in (where, where / ANOMALIES, where / PASTED, where / FACTS):
+        held = read_manifest(folder)
+        if held.keys() - wanted:
+            write_manifest(folder, {part: entry for part, entry in held.items() if part in wanted})
+
+
+def _files(root: Path, job: BlendJob, made: BlendedPart) -> list[tuple[Path, str, str]]:
+    where, part = labels_folder(root, job.set), part_name(job.number)
+    return [
+        (where, part, made.labels),
+        (where / ANOMALIES, part, made.anomaly),
+        (where / PASTED, part, made.pasted),
+        (where / FACTS, part, made.facts),
+    ]

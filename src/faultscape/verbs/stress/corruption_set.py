@@ -1,0 +1,180 @@
+"""Corrupted sets: every image of a set with each corruption of a preset at each severity, made when it is
+read.
+
+Conventions: the random stream of an image depends on (seed, the key of its parent as in ties, corruption,
+severity), so images have the same bytes in any order, process and machine. Labels stay in place, as in
+Buchanan et al. 2022, unless `--move-labels` moves them with the pixels; then the set has its own labels, of
+one truth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from faultscape import engine as engines
+from faultscape.corpus.stress.files import textures_digest
+from faultscape.corpus.stress.recipes import CorruptStep, code_of
+from faultscape.errors import OptionError
+from faultscape.reading import evidence
+from faultscape.stressors.catalogue import entry, preset
+from faultscape.stressors.definition import Corruption
+from faultscape.study.folder import existing
+from faultscape.study.lock import writing
+from faultscape.study.settings import read_settings
+from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.study.tables.logs import log
+from faultscape.study.tables.stress_sets import Held, StressSet, read_stress
+from faultscape.verbs.stress.entry import enter_sets, finish_sets
+from faultscape.verbs.stress.moved_labels import fill_moved
+from faultscape.verbs.stress.options import CorruptOptions, severities_of
+from faultscape.verbs.stress.parents import Base, find_base, line_of, made_image, refuse_others, set_inputs
+from faultscape.verbs.stress.pixels import write_images
+from faultscape.verbs.stress.result import Stressed
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One corruption at one severity."""
+
+    corruption: Corruption
+    name: str
+    severity: int
+    textures: str = ""
+    code: str = ""
+
+    @property
+    def word(self) -> str:
+        """The name of the condition in rows and sets."""
+        return f"{self.corruption.name}-{self.severity}"
+
+    def step(self, parent: Image, seed: int) -> CorruptStep:
+        """Return the recipe step for one image."""
+        return CorruptStep(self.name, self.severity, seed, parent.key, self.textures, self.code)
+
+
+def corrupt_images(options: CorruptOptions) -> Stressed:
+    """Add corrupted sets, and write their images to a folder on request. Errors: OptionError, CorpusError and
+    StudyError if that is impossible.
+    """
+    root, wanted = existing(options.study), conditions_of(options)
+    engines.check(options.engine, options.workers)
+    with writing(root):
+        settings, images, known = read_settings(root), read_corpus(root), read_stress(root)
+        if options.move_labels and settings.classifies:
+            raise OptionError(
+                "--move-labels moves label maps, and this is a study of classifiers; leave it out"
+            )
+        base = find_base(options.study, images, known, options.set_)
+        _refuse_corrupted(base, known.sets)
+        truth = evidence.choose_truth(root, options.truth) if options.move_labels else ""
+        names = {base.set_name(condition.word): condition for condition in wanted}
+        about = {name: _about(root, options, base, condition, truth) for name, condition in names.items()}
+        refuse_others(options.study, known.sets, about)
+        for word in dict.fromkeys(
+            condition.name for condition in wanted if condition.code and not condition.textures
+        ):
+            print(f"reading these images runs the code of {word}; make sure you trust it")
+        rows = {
+            name: [
+                made_image(
+                    base, image, name, condition.word, options.role, condition.step(image, options.seed)
+                )
+                for image in base.images
+            ]
+            for name, condition in names.items()
+        }
+        entered = enter_sets(root, rows, about)
+        if moved := [name for name, one in about.items() if one.labels == "own"]:
+            fill_moved(root, moved, truth, engine=options.engine, workers=options.workers)
+        finish_sets(root, about)
+        log(root, "stress corrupt", **line_of(options, base))
+    if options.move_labels and not moved:
+        print("note: --move-labels has no effect: no corruption of this line moves pixels")
+    written = 0
+    if options.write:
+        folder = Path(options.write)
+        places = {
+            image.id: (
+                f"{names[name].corruption.name}/{names[name].severity}/{base.relative(image.parent)}.png"
+            )
+            for name, mine in rows.items()
+            for image in mine
+        }
+        written = write_images(root, folder, places, engine=options.engine, workers=options.workers)
+    return Stressed(
+        options.study,
+        "corrupt",
+        base.name,
+        tuple(rows),
+        sum(map(len, rows.values())),
+        entered.new,
+        entered.changed,
+        entered.left,
+        options.write or "",
+        written,
+    )
+
+
+def conditions_of(options: CorruptOptions) -> list[Condition]:
+    """Return the requested conditions, in the order of the preset; OptionError for unknown names and
+    severities.
+    """
+    asked = severities_of(options.severities) if options.severities else None
+    if options.preset and options.corruption:
+        raise OptionError("--preset and --corruption both choose corruptions; give one of the two")
+    if options.corruption:
+        named = [(name, tuple(range(1, 6))) for name in dict.fromkeys(options.corruption)]
+    else:
+        named = list(preset(options.preset or "hendrycks15").corruptions)
+    found: list[Condition] = []
+    textures = str(Path(options.frost_textures).absolute()) if options.frost_textures else ""
+    held = textures_digest(textures) if textures else ""
+    for name, severities in named:
+        corruption = entry(name)
+        own = textures if corruption.name == "frost" else ""
+        word = str(Path(name).absolute()) if ".py:" in name else name
+        code = held if own else code_of(word)
+        found += [
+            Condition(corruption, word, severity, own, code)
+            for severity in severities
+            if asked is None or severity in asked
+        ]
+    if textures and not any(condition.textures for condition in found):
+        raise OptionError(
+            "--frost-textures needs the frost corruption; leave it out, or add --corruption frost"
+        )
+    return found
+
+
+def _about(root: Path, options: CorruptOptions, base: Base, condition: Condition, truth: str) -> StressSet:
+    moves = options.move_labels and condition.corruption.move is not None
+    parameters: Held = {
+        "corruption": condition.name,
+        "severity": condition.severity,
+        "seed": options.seed,
+        **({"code": condition.code} if condition.code else {}),
+        **({"textures": condition.textures} if condition.textures else {}),
+        **({"move_labels": True} if moves else {}),
+    }
+    labels = evidence.truth_key(root, truth) if moves else ""
+    line = line_of(options, base)
+    return StressSet(
+        kind="corrupt",
+        of=base.name,
+        labels="own" if moves else "parents",
+        truth=truth if moves else "",
+        line=line,
+        parameters=parameters,
+        inputs=set_inputs(base, labels, parameters),
+    )
+
+
+def _refuse_corrupted(base: Base, known: dict[str, StressSet]) -> None:
+    """Raise OptionError for a base that was itself corrupted: no published benchmark corrupts twice, and no
+    one needs 75 x 75 sets.
+    """
+    if base.name in known and known[base.name].kind == "corrupt":
+        raise OptionError(
+            f"--set {base.name}: is already corrupted; corrupt its base set, {known[base.name].of}"
+        )

@@ -1,0 +1,208 @@
+"""Networks that `train` made: one instance per folder of STUDY/models, including interrupted trainings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from faultscape import plug
+from faultscape.errors import FaultscapeError
+from faultscape.nouns import JsonObject
+from faultscape.reading.artefact import (
+    METHOD,
+    Again,
+    Artefact,
+    Provenance,
+    arguments_of,
+    gone_file,
+    provenance_of,
+)
+from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.withheld import find_withheld
+from faultscape.study.parts import key_of
+from faultscape.terminal_lines import option_words
+from faultscape.uncertainty.sealed_files import is_sealed
+from faultscape.verbs.label import artefact as labels
+
+METHOD_NUMBER = 3  # raised when the same options give a different training
+MODELS, NETWORK, WEIGHTS, BEGUN, OWN_FILE = (
+    "models",
+    "network.json",
+    "weights.safetensors",
+    "begun.json",
+    "backbone.py",
+)
+
+
+def inputs_of(snapshot: Snapshot, sets: Sequence[str], truth: str, arguments: JsonObject) -> dict[str, str]:
+    """Return what a network depends on, as far as a quick check shows: its sets, all labels of a truth, the
+    classes that it learns, and the network that it started from.
+    """
+    withhold, init = arguments.get("withhold"), arguments.get("init")
+    try:
+        withheld = find_withheld(
+            snapshot.stress, snapshot.settings.class_list, None if withhold is None else str(withhold)
+        ).names
+    except FaultscapeError:  # the holdout is gone, or there are several now
+        withheld = ("?",)
+    return {
+        "images": key_of({name: snapshot.set_keys.get(name, "") for name in sets}),
+        "labels": labels.key(snapshot, truth),
+        "holdout": key_of(list(withheld)),
+        "classes": key_of(snapshot.settings.classes.counted),
+        **({"start": key(snapshot, str(init))} if init else {}),
+        METHOD: str(METHOD_NUMBER),
+    }
+
+
+def _held(snapshot: Snapshot, name: str) -> JsonObject:
+    return snapshot.document(_folder(snapshot, name) / NETWORK) or {}
+
+
+def _folder(snapshot: Snapshot, name: str) -> Path:
+    return snapshot.root / MODELS / name
+
+
+def key(snapshot: Snapshot, name: str) -> str:
+    """Return the key of a network, a digest of what it was trained from, or '' if it does not exist."""
+    held = _held(snapshot, name).get("provenance")
+    return str(held.get("key", "")) if isinstance(held, dict) else ""
+
+
+def _provenance(snapshot: Snapshot, name: str) -> Provenance | None:
+    return provenance_of(_held(snapshot, name))
+
+
+def sources(snapshot: Snapshot) -> dict[str, str]:
+    """Return {name: source for `predict`} of the trained networks; those with your own backbone are named by
+    the function in their folder.
+    """
+    out = {}
+    for name in _instances(snapshot):
+        if (_folder(snapshot, name) / NETWORK).is_file():
+            about = _held(snapshot, name).get("network")
+            backbone = str(about.get("backbone", "")) if isinstance(about, dict) else ""
+            own = f"/{OWN_FILE}:{backbone.rpartition(':')[2]}" if plug.is_own(backbone) else ""
+            out[name] = f"{snapshot.place}/{MODELS}/{name}{own}"
+    return out
+
+
+def _instances(snapshot: Snapshot) -> list[str]:
+    folders = sorted(snapshot.root.glob(f"{MODELS}/*/"))
+    return [folder.name for folder in folders if (folder / NETWORK).is_file() or (folder / BEGUN).is_file()]
+
+
+def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
+    folder = _folder(snapshot, name)
+    if not (folder / NETWORK).is_file() or not (folder / WEIGHTS).is_file():
+        return None
+    held = _provenance(snapshot, name)
+    inputs = (
+        {"file": "damaged"}
+        if held is None
+        else {str(key): str(value) for key, value in held["inputs"].items()}
+    )
+    if not is_sealed(folder / WEIGHTS):
+        inputs[METHOD] = "0"
+    return {**inputs, **({"begun": "again"} if (folder / BEGUN).is_file() else {})}
+
+
+def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
+    held = _provenance(snapshot, name)
+    if held is None:
+        return {}
+    found = _held(snapshot, name)["provenance"]
+    sets = [str(word) for word in found.get("sets", [])] if isinstance(found, dict) else []  # type: ignore[union-attr]
+    return inputs_of(snapshot, sets, str(held.get("truth", "")), arguments_of(held))
+
+
+def again(snapshot: Snapshot, name: str) -> Again:
+    """Return how to train a network again, or continue: with its recorded options."""
+    begun = snapshot.document(_folder(snapshot, name) / BEGUN)
+    given = begun if begun is not None else arguments_of(_provenance(snapshot, name))
+    return Again(given, (), gone_file(given, ("backbone",), "train"))
+
+
+def _line(snapshot: Snapshot, name: str) -> str:
+    return " ".join(
+        [f"faultscape train {snapshot.place} {name}", *option_words(again(snapshot, name).options)]
+    )
+
+
+def _describe(snapshot: Snapshot, name: str) -> str:
+    about = _held(snapshot, name).get("network")
+    if not isinstance(about, dict):
+        return f"{name}: training was interrupted; to continue: `{_line(snapshot, name)}`"
+    return f"{name}: {about.get('backbone')} with head {about.get('head')}"
+
+
+NETWORKS = Artefact(
+    name="networks",
+    verb="train",
+    inputs=("corpus", "sets"),
+    options=(
+        "backbone",
+        "head",
+        "dropout_at",
+        "dropout_rate",
+        "dropout_samples",
+        "loss",
+        "smoothing",
+        "preset",
+        "init",
+        "from_scratch",
+        "seed",
+        "set_",
+        "validation",
+        "truth",
+        "withhold",
+        "epochs",
+        "steps",
+        "batch",
+        "rate",
+        "schedule",
+        "warm_up",
+        "optimiser",
+        "weight_decay",
+        "gradient_norm",
+        "size",
+        "crop",
+        "scale",
+        "class_weights",
+        "dropout",
+        "validate_every",
+        "members",
+        "fast_start",
+        "spread",
+        "features",
+        "ridge",
+        "mean_field",
+        "momentum",
+        "scaled",
+        "normalised",
+        "member_blocks",
+        "factors",
+        "samples",
+        "temperature",
+        "shared_noise",
+        "wide_start",
+        "precision",
+    ),
+    reasons={
+        "images": "images of its sets changed",
+        "labels": "labels changed",
+        "holdout": "the withheld classes changed",
+        "classes": "classes changed",
+        "start": "the network that it started from changed",
+        "begun": "retraining was interrupted",
+        METHOD: "an earlier version trained it",
+    },
+    instances=_instances,
+    made_from=_made_from,
+    made_from_now=_made_from_now,
+    describe=_describe,
+    line=_line,
+    again=again,
+    waits=lambda _snapshot, _name: True,
+    method=METHOD_NUMBER,
+)

@@ -1,0 +1,424 @@
+"""Train a network on a study's labels and store it in STUDY/models/NAME, a model source like any other.
+
+Conventions: a network with the same options, images and labels is not trained again. A run locks only the
+network's folder in the study; a killed run resumes from its last checkpoint and, on a CPU, reaches the same
+bytes. The folder keeps its old content until the new network is complete.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from faultscape import plug
+from faultscape.errors import MetricError, OptionError
+from faultscape.nouns import JsonObject
+from faultscape.prediction import devices
+from faultscape.progress import Tick, progress
+from faultscape.reading import evidence
+from faultscape.reading.evidence import LABELS
+from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.trained_models import flags_of, read_training
+from faultscape.reading.withheld import find_withheld
+from faultscape.study.folder import existing, put, refuse_twin
+from faultscape.study.lock import changing, holding
+from faultscape.study.parts import key_of
+from faultscape.study.settings import read_settings
+from faultscape.study.tables.logs import log
+from faultscape.study.tables.stress_sets import read_stress
+from faultscape.uncertainty import description as descriptions
+from faultscape.uncertainty.catalogue import head_named
+from faultscape.uncertainty.export import export_network
+from faultscape.uncertainty.fit import FACTORS, fit_covariance, tune_mean_field
+from faultscape.uncertainty.heads.gaussian_process import processes_of
+from faultscape.uncertainty.training import checkpoints, curves
+from faultscape.uncertainty.training.labels import OUTSIDE
+from faultscape.uncertainty.training.loop import Machine, Task, checkpoint_activations, train
+from faultscape.uncertainty.training.validation import Images, validate
+from faultscape.verbs.given_options import given_options
+from faultscape.verbs.train import network
+from faultscape.verbs.train.artefact import BEGUN, METHOD_NUMBER, MODELS, inputs_of
+from faultscape.verbs.train.examples import Examples, class_weights, find_examples
+from faultscape.verbs.train.network import Wanted, folder_of
+from faultscape.verbs.train.options import SEED, TrainOptions, need_libraries
+from faultscape.verbs.train.result import Swept, Trained
+
+WATCHED = 200  # validation images used during training; the trained network is judged on all
+_AT_PREDICTION = ("mean_field",)  # options of heads that are set after training
+# options that do not change a network, apart from rounding on a GPU
+_NOT_IN_KEY = ("study", "name", "machine", "export", "sweep")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A trained network: facts about its training, the rows of its log, and the mean-field factor if it was
+    tuned.
+    """
+
+    net: descriptions.Network
+    about: JsonObject
+    rows: list[curves.Row]
+    tuned: float | None = None
+
+
+def train_networks(options: TrainOptions) -> Trained | Swept:
+    """Train one network, or one for each value of --sweep. Errors: OptionError, ModelError and StudyError if
+    that is impossible.
+    """
+    need_libraries()
+    option, values = options.swept
+    if not option:
+        return train_network(options)
+    networks: dict[str, Trained] = {}
+    first, kind = "", head_named(options.head)
+    for value in values if option != SEED else ():  # check all before training the first
+        kind.check(replace(options.head_options, **{option: value}).given)
+    for value in values:
+        word = f"{value:g}" if isinstance(value, float) else str(value)
+        called = option.replace("_", "-")
+        told = (
+            {"seed": value}
+            if option == SEED
+            else {"head_options": replace(options.head_options, **{option: value})}
+        )
+        mine = replace(options, name=f"{options.name}-{called}-{word}", sweep=None, **told)
+        print(f"{mine.name} ({len(networks) + 1} of {len(values)})", flush=True)
+        networks[word] = train_network(mine, instead_of=first if option in _AT_PREDICTION else "")
+        first = first or mine.name
+    return Swept(options.study, option, networks)
+
+
+def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
+    """Train one network; if ``instead_of`` names a network with the same weights, copy that one with the new
+    options instead.
+    """
+    root = existing(options.study)
+    settings = read_settings(root)
+    if settings.classifies:
+        raise OptionError("train is for segmentation studies; this is a study of classifiers")
+    folder = folder_of(root, options.name)
+    refuse_twin(options.name, [path.name for path in (root / "models").glob("*") if path.is_dir()], "network")
+    if options.name in {LABELS, *evidence.truths(root)}:
+        raise OptionError(
+            f"{options.name!r} is already the name of a truth (a set of labels); give the network "
+            f"another, for example {options.name}-model"
+        )
+    if options.init == options.name:
+        raise OptionError(
+            f"--init {options.init}: a network cannot start from itself; give the new one another name"
+        )
+    withheld = find_withheld(read_stress(root), settings.class_list, options.data.withhold)
+    train_on, watch_on = find_examples(root, settings, options.data, withheld)
+    device = devices.pick(options.machine.device or "", "torch")
+    with (
+        holding(
+            folder, f"another faultscape is training {options.name} in {root}; wait until it has finished"
+        ),
+        devices.fixed_threads(options.machine.threads or 0),
+    ):
+        wanted = network.want(root, options, withheld, len(train_on))
+        key = _key(root, options, wanted, train_on, watch_on)
+        provenance = _provenance(root, options, train_on, watch_on, withheld.names, key)
+        if (before := _held(folder)) and before["provenance"]["key"] == key and _is_whole(folder, wanted):
+            if before["provenance"] != provenance:  # for example, labels of other images changed
+                descriptions.describe_again(folder, {"provenance": provenance})
+            return _result(options, folder, wanted, before, new=False)
+        for note in (*wanted.notes, *_test_images(train_on)):
+            print(note)
+        begun = time.monotonic()
+        copied = _copy(root, instead_of, wanted, watch_on, device) if instead_of else None
+        made = copied or _train(folder, wanted, train_on, watch_on, options, device, provenance)
+        _finish(folder, wanted, made, provenance)
+        with changing(root):
+            log(root, "train", name=options.name, seconds=round(time.monotonic() - begun, 1))
+        return _result(
+            options, folder, wanted, _held(folder) or {}, new=True, seconds=time.monotonic() - begun
+        )
+
+
+def _is_whole(folder: Path, wanted: Wanted) -> bool:
+    """Whether a folder holds a complete, undamaged network with the requested backbone: a study from someone
+    else could hold different code under the same key.
+    """
+    if (folder / BEGUN).exists() or not descriptions.are_whole(folder):
+        return False
+    held, own = descriptions.read_description(folder), folder / descriptions.OWN_FILE
+    if (held.backbone, dict(held.config)) != (wanted.description.backbone, dict(wanted.description.config)):
+        return False
+    return wanted.file is None or (own.is_file() and own.read_bytes() == wanted.file.read_bytes())
+
+
+def _test_images(train_on: Examples) -> list[str]:
+    """Return notes about training images that were collected for testing."""
+    found = train_on.roles.count("test")
+    return (
+        [
+            (
+                f"note: {found} of {len(train_on)} training images have role test; judge the network on other"
+                " images"
+            )
+        ]
+        if found
+        else []
+    )
+
+
+def _key(root: Path, options: TrainOptions, wanted: Wanted, train_on: Examples, watch_on: Examples) -> str:
+    """Return the key of a network: of everything it depends on, image by image."""
+    described = json.loads(descriptions.description_text(wanted.description, {}))
+    start = (
+        (_held(root / MODELS / options.init) or {}).get("provenance", {}).get("key", "")
+        if options.init
+        else ""
+    )
+    watched = watch_on.key() if len(watch_on) else ""
+    smoothed = (options.smoothing,) if options.smoothing else ()
+    about = (options.loss, options.machine.precision, *smoothed)
+    # does not change the network
+    plan = {name: value for name, value in vars(wanted.plan).items() if name != "validate_every"}
+    return key_of(METHOD_NUMBER, described, plan, about, train_on.key(), watched, start, wanted.origin)
+
+
+def _provenance(
+    root: Path,
+    options: TrainOptions,
+    train_on: Examples,
+    watch_on: Examples,
+    withheld: tuple[str, ...],
+    key: str,
+) -> JsonObject:
+    """Return how a network was made, as recorded for `status` to detect that it is stale."""
+    sets, truth, given = (
+        sorted(train_on.sets | watch_on.sets),
+        evidence.choose_truth(root, options.data.truth),
+        _arguments(options),
+    )
+    inputs = inputs_of(Snapshot(root), sets, truth, given)
+    flags = flags_of(read_training(root / MODELS / options.init)) if options.init else []
+    return {
+        "key": key,
+        "inputs": dict(inputs),
+        "arguments": given,
+        "truth": truth,
+        "sets": list(sets),
+        "withheld": list(withheld),
+        "images": len(train_on),
+        **({"flags": list(flags)} if flags else {}),
+    }
+
+
+def _train(
+    folder: Path,
+    wanted: Wanted,
+    train_on: Examples,
+    watch_on: Examples,
+    options: TrainOptions,
+    device: str,
+    provenance: JsonObject,
+) -> Made:
+    """Train a network, and fit what is fitted after training."""
+    net = descriptions.build(wanted.description, folder, wanted.start, keep_head=wanted.keep_head).to(device)
+    if options.machine.checkpoint_activations:
+        checkpoint_activations(net)
+    if _held(folder):
+        print(
+            f"{folder.name}: options or data changed; retraining (the current network is kept until the new"
+            " one is done)"
+        )
+    put(folder / BEGUN, (json.dumps(provenance["arguments"]) + "\n").encode())
+    about, plan = wanted.description, wanted.plan
+    weights = (
+        class_weights(train_on, len(about.classes), void=about.void_class)
+        if plan.class_weights != "none"
+        else ()
+    )
+    task = Task(
+        len(train_on),
+        train_on.read,
+        options.loss,
+        weights,
+        about.mean,
+        about.std,
+        train_on.called,
+        options.smoothing or "each",
+    )
+    shown, watched = (
+        Images(len(rows), rows.read, plan.size, about.multiple, about.mean, about.std, about.window)
+        for rows in (train_on, watch_on)
+    )
+    classes = len(about.classes)
+    look = (lambda net: validate(net, watched, device, WATCHED, classes)) if len(watch_on) else None
+    precision = options.machine.precision or ("bf16" if device != "cpu" else "no")
+    machine = Machine(device, precision, max(1, min(4, os.cpu_count() or 1)))
+    rows = _steps(
+        folder,
+        train(net, plan, task, folder / "checkpoint", str(provenance["key"]), machine, look),
+        plan.all_steps(len(train_on)),
+        str(provenance["key"]),
+        look is not None,
+    )
+    if any(not head.momentum for head in processes_of(net)):
+        print(f"{options.name}: fitting the covariance of the Gaussian process to {len(train_on)} images")
+        least = OUTSIDE if about.void_class else 0  # learnt labels, and void pixels if they are a class
+        with progress("covariance", len(train_on)) as tick:
+            shown = replace(shown, read=_ticking(shown.read, tick))
+            fit_covariance(net, ((image, labels[None] >= least) for image, labels in shown.tensors(device)))
+    tuned = None
+    if processes_of(net) and "mean_field" not in about.head_options and len(watch_on):
+        try:
+            with progress("mean field", len(FACTORS)) as tick:
+                tune_mean_field(net, watched, device, map(_ticking(float, tick), FACTORS))
+            tuned = processes_of(net)[0].mean_field
+        except MetricError as error:
+            print(f"note: {error}; the mean-field factor stays 1")
+    elif processes_of(net) and "mean_field" not in about.head_options:
+        print(
+            "note: no validation set, so the mean-field factor stays 1; name a set with --validation to"
+            " tune it"
+        )
+    net.eval()
+    scores = validate(net, watched, device, classes=classes) if len(watch_on) else {}
+    return Made(net, {"steps": rows[-1].step, "loss": rows[-1].loss, "found": scores}, rows, tuned)
+
+
+def _ticking(work: Callable[[Any], Any], tick: Tick) -> Callable[[Any], Any]:
+    """Return a function that does the same work and ticks at every call."""
+
+    def ticking(given: Any) -> Any:
+        tick(1)
+        return work(given)
+
+    return ticking
+
+
+def _steps(folder: Path, steps: Iterator[Any], total: int, key: str, watched: bool) -> list[curves.Row]:
+    """Run the training steps and log them; return all rows."""
+    rows: list[curves.Row] = []
+    put_at = time.monotonic()
+    with progress("train", total) as tick:
+        for step in steps:
+            if not rows and step.step > 1:
+                print(f"resuming after step {step.step - 1:,}")
+            if not rows:  # the log of a killed run, up to its checkpoint
+                rows = [row for row in curves.read_rows(folder, key) if row.step < step.step]
+                tick(step.step - 1)
+            rows.append(
+                curves.Row(
+                    step.step,
+                    step.loss,
+                    step.rate,
+                    step.norm,
+                    step.seconds,
+                    step.found.get("miou", math.nan),
+                    step.found.get("nll", math.nan),
+                )
+            )
+            if step.found:
+                print(
+                    f"step {step.step:,} of {total:,}: loss {step.loss:.3f}, validation mIoU"
+                    f" {step.found['miou']:.3f}, NLL {step.found['nll']:.3f}",
+                    flush=True,
+                )
+            elif not watched and step.step % max(1, total // 10) == 0:
+                print(f"step {step.step:,} of {total:,}: loss {step.loss:.3f}", flush=True)
+            if time.monotonic() - put_at > 5:
+                curves.write_rows(folder, rows, key)
+                put_at = time.monotonic()
+            tick(1)
+    curves.write_rows(folder, rows, key)
+    return rows
+
+
+def _copy(root: Path, name: str, wanted: Wanted, watch_on: Examples, device: str) -> Made | None:
+    """Return a network of the study with other prediction options, validated again; None if it does not
+    exist.
+    """
+    other = folder_of(root, name)
+    held = _held(other)
+    if not held:
+        return None
+    about = wanted.description
+    net = descriptions.build(about, other).to(device)
+    descriptions.load_weights(net, other / descriptions.WEIGHTS)
+    watched = Images(
+        len(watch_on), watch_on.read, wanted.plan.size, about.multiple, about.mean, about.std, about.window
+    )
+    found = validate(net, watched, device, classes=len(about.classes)) if len(watch_on) else {}
+    return Made(net, {**held["training"], "found": found}, curves.read_rows(other))
+
+
+def _finish(folder: Path, wanted: Wanted, made: Made, provenance: JsonObject) -> None:
+    """Write the network, with the tuned mean-field factor, and remove its checkpoints."""
+    folder.mkdir(parents=True, exist_ok=True)
+    told = {
+        **wanted.description.head_options,
+        **({"mean_field": made.tuned} if made.tuned is not None else {}),
+    }
+    described = replace(wanted.description, head_options=told)
+    # so that a kill cannot leave it next to different weights or code
+    (folder / descriptions.NETWORK).unlink(missing_ok=True)
+    if wanted.file is not None and wanted.file.resolve() != (folder / descriptions.OWN_FILE).resolve():
+        shutil.copyfile(wanted.file, folder / descriptions.OWN_FILE)
+    more = {"training": made.about, "plan": vars(wanted.plan), "tuned": made.tuned, "provenance": provenance}
+    descriptions.save(folder, described, made.net, more)
+    curves.write_rows(folder, made.rows)
+    checkpoints.remove(folder / "checkpoint")
+    (folder / BEGUN).unlink(missing_ok=True)
+
+
+def _held(folder: Path) -> dict[str, Any] | None:
+    """Return the record of how a trained network was made; None if its folder has none, or a damaged one."""
+    try:
+        held = json.loads((folder / descriptions.NETWORK).read_text(encoding="utf-8"))
+        return held if held["provenance"]["key"] and (folder / descriptions.WEIGHTS).is_file() else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _arguments(options: TrainOptions) -> JsonObject:
+    """Return the given options, without those that do not change the network."""
+    held = given_options(options, but=(*_NOT_IN_KEY, "data", "schedules", "head_options"))
+    if options.backbone is not None:
+        held = {**held, "backbone": plug.absolute(options.backbone)}
+    groups = [given_options(group) for group in (options.data, options.schedules, options.head_options)]
+    precision = {"precision": options.machine.precision} if options.machine.precision else {}
+    return {**held, **groups[0], **groups[1], **groups[2], **precision}
+
+
+def _result(
+    options: TrainOptions,
+    folder: Path,
+    wanted: Wanted,
+    held: dict[str, Any],
+    *,
+    new: bool,
+    seconds: float = 0.0,
+) -> Trained:
+    about, training = held["network"], held["training"]
+    exported = (
+        export_network(folder, options.export, own_code=wanted.file is not None) if options.export else ""
+    )
+    return Trained(
+        options.study,
+        options.name,
+        str(folder),
+        about["backbone"],
+        about["head"],
+        tuple(about["classes"]),
+        tuple(held["provenance"]["withheld"]),
+        held["provenance"]["images"],
+        training["steps"],
+        training["loss"],
+        dict(training["found"]),
+        held["tuned"],
+        exported,
+        new,
+        seconds,
+    )

@@ -1,0 +1,123 @@
+"""A study as it was read, for pages; and whether it has changed since.
+
+Conventions: what was read never changes, except counts that are still being read. A study that was written to
+is read again when a person asks for it, and stays as it was if that fails. Changes are detected from the
+sizes and times of its files, at most once in two seconds; for answers in a server's database from the numbers
+of their last rows.
+"""
+
+from __future__ import annotations
+
+import collections
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from faultscape.errors import StudyChangedError, StudyError
+from faultscape.nouns import Classes
+from faultscape.study.answers.database import Database
+from faultscape.study.answers.schema import ANSWERS, DISCARDS, TAGS
+from faultscape.study.settings import Settings, read_settings
+from faultscape.verbs.view.between import Answers, MapCounts, between, read_counts
+from faultscape.verbs.view.columns import Columns, read_all
+
+Stamp = tuple[tuple[str, int, int], ...]
+_SECONDS, _TRIES = 2.0, 3
+_AHEAD = "answers.sqlite-wal"  # the latest writes of a server that is still running
+_FILES = ("study.toml", "corpus.parquet", "answers.sqlite", _AHEAD, "selection*.csv", "selection*.json")
+_MANIFESTS = ("predictions/*/manifest.json", "truth/*/manifest.json", "pairs/*/manifest.json")
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A study as it was read."""
+
+    root: Path
+    settings: Settings
+    classes: Classes
+    columns: Columns
+    said: MapCounts | Answers
+    stamp: Stamp
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models of the study, in its order."""
+        return self.said.models
+
+    @property
+    def truths(self) -> tuple[str, ...]:
+        """The truths of the study, sorted."""
+        return tuple(self.columns.labelled)
+
+
+class Library:
+    """The study at ``root``, read on construction; StudyError if it cannot be read."""
+
+    def __init__(self, root: Path) -> None:
+        self._root, self._lock = root, threading.Lock()
+        self._reader: threading.Thread | None = None
+        self._looked, self._other = time.monotonic(), False
+        self.now = self._open()
+
+    def changed(self) -> bool:
+        """Whether the study was written to since it was read."""
+        if time.monotonic() - self._looked > _SECONDS:
+            self._looked, self._other = time.monotonic(), stamp_of(self._root) != self.now.stamp
+        return self._other
+
+    def read_again(self) -> None:
+        """Read the study again if it changed; if that fails, StudyError, and everything stays as it was."""
+        with self._lock:
+            if stamp_of(self._root) != self.now.stamp:
+                self.now = self._open()
+            self._other = False
+
+    def wait(self) -> None:
+        """Wait until all counts are read."""
+        if self._reader is not None:
+            self._reader.join()
+
+    def _open(self) -> Opened:
+        for _ in range(_TRIES - 1):
+            with suppress(StudyChangedError):  # another process may be writing to it
+                return self._opened()
+        return self._opened()
+
+    def _opened(self) -> Opened:
+        stamp, settings = stamp_of(self._root), read_settings(self._root)
+        columns = read_all(self._root, settings)
+        said = between(columns, settings)
+        if isinstance(said, MapCounts):
+            counts = read_counts(said, columns, settings)
+            next(counts, None)  # load the first shard now, so that the first page does not wait for it
+            self._reader = threading.Thread(target=collections.deque, args=(counts, 0), daemon=True)
+            self._reader.start()
+        return Opened(self._root, settings, settings.class_list, columns, said, stamp)
+
+
+def stamp_of(root: Path) -> Stamp:
+    """Return the names, sizes and times of the files that pages are made from, and for a server's database
+    how many rows its tables have.
+    """
+    found = []
+    for pattern in (*_FILES, *_MANIFESTS):
+        for path in root.glob(pattern):
+            with suppress(OSError):  # gone by now
+                about = path.stat()
+                if about.st_size or path.name != _AHEAD:
+                    # a reader briefly leaves an empty log
+                    found.append((str(path), about.st_size, about.st_mtime_ns))
+    return tuple(sorted([*found, *_rows_on_a_server(root)]))
+
+
+def _rows_on_a_server(root: Path) -> Stamp:
+    """Return the tables in a server's database that pages show, and the numbers of their last rows; empty if
+    answers are in the study, or the server cannot be reached.
+    """
+    with suppress(StudyError):
+        if read_settings(root).answers.url:
+            database = Database(root)
+            return tuple((name, database.last_number(name), 0) for name in (ANSWERS, DISCARDS, TAGS))
+    return ()
