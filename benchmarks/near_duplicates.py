@@ -24,7 +24,7 @@ from faultscape.ranking.drawn.estimate_intervals import margin_intervals
 from faultscape.ranking.drawn.estimates import lure_weights, margins, prediction_powered
 from faultscape.ranking.drawn.stand_ins import Shifts, score_shifts, shift_note
 from faultscape.reading import evidence
-from faultscape.reading.drawing_pool import gather, read_drawing_pool
+from faultscape.reading.pool import gather, read_drawing_pool
 from faultscape.selection.definitions import weights_as_defined
 from faultscape.selection.draws import draw, members, representatives
 from faultscape.selection.selector_weights import fitted_sharpness

@@ -35,7 +35,7 @@ from faultscape.metrics.scorers import SCORERS, missing, scorer_named
 from faultscape.metrics.scores.detection import detection
 from faultscape.prediction.keep import Keep, doubt_folder, doubts
 from faultscape.reading.image_truths import Judge, find_judged
-from faultscape.reading.stored_maps import StoredMaps
+from faultscape.reading.maps import StoredMaps
 from faultscape.scenes.street import CLASSES
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, outputs

@@ -20,7 +20,7 @@ import numpy as np
 
 import faultscape as fs
 import made
-from faultscape.reading.voices import EVERYBODY, Voices
+from faultscape.reading.choices import EVERYBODY, Voices
 from faultscape.study.answers.annotators import ANNOTATOR, Annotators
 from faultscape.study.answers.database import Database
 from faultscape.verbs.label.exchange import import_masks

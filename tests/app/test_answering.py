@@ -35,8 +35,8 @@ from answering import (
     rules,
     watch,
 )
-from faultscape.reading.asked_items import choice_items
 from faultscape.reading.choices import digests
+from faultscape.reading.label_counts import choice_items
 from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database

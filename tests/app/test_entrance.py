@@ -21,9 +21,9 @@ import made_entrance
 from faultscape.errors import StudyError
 from faultscape.study.answers.annotators import ORGANISER, digest
 from faultscape.study.answers.database import Database
-from faultscape.verbs.label.people import invite_person
 from faultscape.verbs.serve import gate as gates
 from faultscape.verbs.serve.gate import COOKIE, Limits, server_key
+from faultscape.verbs.serve.people import invite_person
 from faultscape.verbs.serve.server import _way_in
 from made_entrance import HERE, Entrance
 from refusals import refused, refused_line

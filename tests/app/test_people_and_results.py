@@ -20,9 +20,9 @@ import faultscape as fs
 import made
 import made_entrance
 from faultscape.ranking.standings_json import to_json
-from faultscape.reading.asked_items import ChoiceItem, choice_items
+from faultscape.reading.choices import Voices
 from faultscape.reading.evidence import current
-from faultscape.reading.voices import Voices
+from faultscape.reading.label_counts import ChoiceItem, choice_items
 from faultscape.study.answers.annotators import ORGANISER
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.verbs.serve.pages import results as results_page

@@ -28,9 +28,9 @@ from faultscape.study.tables.corpus import read_corpus
 
 pytest.importorskip("fastapi")
 
-from faultscape.reading.asked_items import ChoiceItem, choice_items
+from faultscape.reading.choices import Voices
 from faultscape.reading.evidence import current
-from faultscape.reading.voices import Voices
+from faultscape.reading.label_counts import ChoiceItem, choice_items
 from faultscape.reporting.template import template
 from faultscape.standings import FEW, Standings
 from faultscape.verbs.rank.live import standings_now

@@ -136,7 +136,7 @@ def test_wrong_holdouts_are_refused_in_one_line(study: str) -> None:
 
 def test_no_loss_takes_a_withheld_pixel_for_void() -> None:
     from faultscape.nouns import Classes
-    from faultscape.reading.withheld import find_withheld
+    from faultscape.reading.sets import find_withheld
     from faultscape.study.tables.stress_sets import StressSets
     from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 

@@ -177,7 +177,7 @@ def test_numbers_of_a_set_that_is_outdated_say_so(tmp_path: Path, capsys: pytest
 def test_sets_and_images_that_are_made_of_each_other_are_no_endless_work(tmp_path: Path) -> None:
     from dataclasses import replace
 
-    from faultscape.reading.made_sets import follow, labels_of_set
+    from faultscape.reading.sets import follow, labels_of_set
 
     study = study_of(tmp_path, "a", "b")
     contrast(study)

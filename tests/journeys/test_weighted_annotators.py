@@ -13,9 +13,8 @@ import made_answers
 from faultscape.labelling.answers import majority
 from faultscape.labelling.people.answer_weights import answer_weights
 from faultscape.reading import evidence
-from faultscape.reading.choices import shares
+from faultscape.reading.choices import Voices, shares
 from faultscape.reading.label_counts import questions
-from faultscape.reading.voices import Voices
 from faultscape.study.answers.choices import Choice
 from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import read_settings

@@ -15,8 +15,8 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.reading import pairs
+from faultscape.reading.fill import to_json
 from faultscape.reading.pairs import wanted
-from faultscape.reading.worker_calls import to_json
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import corpus as study_corpus
 from faultscape.verbs.compare import agreement, agreement_sample

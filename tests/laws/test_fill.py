@@ -18,7 +18,7 @@ import faultscape as fs
 import made
 from faultscape.errors import StudyError
 from faultscape.reading import fill
-from faultscape.reading.worker_calls import task
+from faultscape.reading.fill import task
 from faultscape.study.receipts import Receipts, checksums
 from faultscape.study.tables.logs import Timing
 from faultscape.verbs.compare import count

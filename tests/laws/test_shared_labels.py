@@ -19,7 +19,7 @@ from faultscape.errors import OptionError
 from faultscape.nouns import Draw
 from faultscape.ranking.drawn import estimates
 from faultscape.reading import evidence
-from faultscape.reading.drawing_pool import gather, read_drawing_pool
+from faultscape.reading.pool import gather, read_drawing_pool
 from faultscape.selection.draws import draw, members
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.selections import read_selection

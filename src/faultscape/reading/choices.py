@@ -1,20 +1,25 @@
-"""Choices of people between two models: those that count, and each model's score by them on each image.
+"""Choices of people between two models: those that count, whose answers count, and each model's score by them
+on each image.
 
 Conventions: a choice counts while both models' maps of the image are the ones that were shown, by their
 digests, and its image is not discarded. Each person has one vote per image and pair of models: repeats in the
-other order are averaged. Source: Yan et al. 2021, 4.4.
+other order are averaged. People are known by their pseudonyms; leaving people out changes nothing that is
+stored. Weights are those of `labelling.people.answer_weights`, estimated from the answers that count, of
+repeated choices from the first. Source: Yan et al. 2021, 4.4.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import nan
 from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 
+from faultscape.labelling.answers import WORDS, Answer, latest
 from faultscape.ranking.choice_shares import Shares
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
@@ -164,3 +169,77 @@ def image_values(found: Shares, images: Sequence[str], models: Sequence[str]) ->
     return np.array(
         [[fmean(said.get((model, image), [nan])) for image in images] for model in models]
     ).reshape(len(models), -1)
+
+
+_CLASSES = {"no": 0, "yes": 1}
+_SIDES = {"first": 0, "second": 1}
+assert set(_CLASSES) < set(WORDS)
+
+
+@dataclass(frozen=True)
+class Voices:
+    """All people but those ``without``; ``weighted`` by estimated accuracy, or all the same."""
+
+    without: frozenset[str] = frozenset()
+    weighted: bool = False
+
+    def answers(self, rows: Sequence[Answer]) -> list[Answer]:
+        """Return the answers of those who count."""
+        return [row for row in rows if row[2] not in self.without]
+
+    def choices(self, rows: Sequence[Choice]) -> list[Choice]:
+        """Return the choices of those who count."""
+        return [row for row in rows if row.annotator not in self.without]
+
+    def weights_of_answers(self, rows: Sequence[Answer]) -> Mapping[str, float] | None:
+        """Return {person: weight} by these answers; None if all count the same."""
+        if not self.weighted:
+            return None
+        said = [row for row in latest(rows) if row[3] in _CLASSES]
+        return _weights(
+            [row[:2] for row in said],
+            [row[2] for row in said],
+            [_CLASSES[row[3]] for row in said],
+            symmetric=False,
+        )
+
+    def weights_of_choices(self, rows: Sequence[Choice]) -> Mapping[str, float] | None:
+        """Return {person: weight} by these choices; None if all count the same."""
+        if not self.weighted:
+            return None
+        turned = (one if one.first <= one.second else one.turned for one in rows if not one.repeat)
+        said = [one for one in turned if one.chosen in _SIDES]
+        return _weights(
+            [(one.image, one.first, one.second) for one in said],
+            [one.annotator for one in said],
+            [_SIDES[one.chosen] for one in said],
+            symmetric=True,
+        )
+
+
+EVERYBODY = Voices()
+
+
+def _weights(
+    items: Sequence[tuple[str, ...]], people: Sequence[str], classes: Sequence[int], *, symmetric: bool
+) -> dict[str, float] | None:
+    # only where it was asked for, as its estimate loads scipy
+    from faultscape.labelling.people.answer_weights import answer_weights
+
+    numbers = {item: k for k, item in enumerate(dict.fromkeys(items))}
+    who, person = np.unique(np.array(people, dtype=np.str_), return_inverse=True)
+    found = answer_weights([numbers[item] for item in items], person, classes, symmetric=symmetric)
+    if np.isnan(found.accuracy).all():
+        return None
+    return dict(zip(who.tolist(), found.weight.round(6).tolist(), strict=True))
+
+
+def weights_note(weights: Mapping[str, float] | None) -> str:
+    """Return a sentence on weights that were asked for."""
+    if weights is None:
+        return (
+            "people's answers count the same: nobody's accuracy can be estimated, which takes 20 items in"
+            " common with each of two others, who share 20 with each other"
+        )
+    listed = ", ".join(f"{who} {weight:.2f}" for who, weight in sorted(weights.items()))
+    return f"answers are weighted by the estimated accuracy of who gave them (log-odds: {listed})"

@@ -22,14 +22,14 @@ from faultscape.labelling.correctness import right_or_wrong, ties_text
 from faultscape.labelling.discards import discards_text
 from faultscape.nouns import KEPT_OUT, Definition, Slots
 from faultscape.reading.answers import read_label_sets, read_predictions
+from faultscape.reading.choices import EVERYBODY, Voices
 from faultscape.reading.pairs import read_block, read_manifests
-from faultscape.reading.voices import EVERYBODY, Voices
 from faultscape.selection.definitions import draws_evenly
 from faultscape.selection.spares import effective
 from faultscape.study.answers.choices import Choices
 from faultscape.study.answers.labels import Answers
 from faultscape.study.parts import key_of, read_manifest
-from faultscape.study.settings import read_settings
+from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import part_name, read_columns, read_corpus, read_ids, shards, shards_of
 from faultscape.study.tables.removed_images import read_removed, removed_by_shard
@@ -326,3 +326,25 @@ def tell_discards(root: Path, images: Collection[str]) -> None:
         slots = selections.read_selection(root, name)[0]
         if not set(slots.images).isdisjoint(images):
             print(f"selection {name}: {discards_text(slots, current(root, name, discarded), discarded)}")
+
+
+def true_classes(
+    root: Path, settings: Settings, truth: str, images: Sequence[str], voices: Voices = EVERYBODY
+) -> dict[str, str]:
+    """Return {image: its true class} for labels that name exactly one: a set of one class, or one class with
+    the answer yes by ``voices``.
+    """
+    names, out = settings.classes.names, dict[str, str]()
+    yes: dict[str, list[str]] = {}
+    for (image, class_), verdict in sorted(verdicts_of(root, truth, voices).items()):
+        if verdict:
+            yes.setdefault(image, []).append(class_)
+    out |= {image: said[0] for image, said in yes.items() if len(said) == 1}
+    if truth in label_maps.truths(root):
+        sets = read_label_sets(root, settings, truth, images)
+        for image, places in zip(images, sets, strict=True):
+            if places is not None:
+                out.pop(image, None)
+                if len(places) == 1:
+                    out[image] = names[next(iter(places))]
+    return {image: name for image, name in out.items() if image in set(images)}

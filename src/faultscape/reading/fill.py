@@ -1,19 +1,21 @@
-"""The loop shared by all stages that fill a study: run the missing jobs on an engine, enter results in the
-study, and record timings.
+"""The loop of all work that fills a study: run the missing jobs on an engine, enter results in the study, and
+record timings.
 
-A stage lists the missing work as jobs, and passes `fill` two functions. ``enter`` takes all results since its
+A verb lists the missing work as jobs, and passes `fill` two functions. ``enter`` takes all results since its
 last call, [(job, result), ...], writes each manifest once, and returns rows of timings. ``parts`` names the
 files of a result. Slow results enter one by one, fast ones in batches: at most about once a second, and so
 that entering takes at most a twentieth of the time (`Entry`, which also handles results without receipts).
 
 Conventions: a job is a frozen dataclass that contains everything its result depends on (keys and checksums of
 its inputs, not "what is missing now"); a field that does not affect results is marked by `CHANGES_NOTHING`. A
-worker runs a task (reading.worker_calls) that returns a dataclass, in which each part's checksum is called
-``sha256``. **Killed and resumed**: files that a killed run wrote but did not enter have a receipt
-(study.receipts); if the same job comes up again and its files exist with the right checksums, they are
-entered, not made again. Jobs may have groups. The results of a group in ``together`` wait, as receipts, until
-the last is made, so a run that fails or is killed earlier leaves the study's results unchanged. The caller
-holds the study by ``lock.writing``, but not ``lock.changing``, which is taken here around every ``enter``.
+worker runs a task, a function under `task` that takes ``job``, with ``tick`` and perhaps ``attempt`` as
+engines define them, and returns a dataclass (or a plain value), in which each part's checksum is called
+``sha256``; jobs and results are JSON only inside an engine, which validates each once, in the worker.
+**Killed and resumed**: files that a killed run wrote but did not enter have a receipt (study.receipts); if
+the same job comes up again and its files exist with the right checksums, they are entered, not made again.
+Jobs may have groups. The results of a group in ``together`` wait, as receipts, until the last is made, so a
+run that fails or is killed earlier leaves the study's results unchanged. The caller holds the study by
+``lock.writing``, but not ``lock.changing``, which is taken here around every ``enter``.
 """
 
 from __future__ import annotations
@@ -22,13 +24,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import fields
+from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
+
+from pydantic import TypeAdapter
 
 from faultscape import engine as engines
 from faultscape.nouns import Json
 from faultscape.progress import progress
-from faultscape.reading.worker_calls import of_json, to_json
 from faultscape.study.array_jobs import Share
 from faultscape.study.folder import TEMPORARY, put
 from faultscape.study.lock import changing, tidy
@@ -258,3 +262,45 @@ def leave(root: Path, name: str, data: bytes) -> str:
     file = f"{TEMPORARY}{name}"
     put(root / file, data)
     return file
+
+
+def task(kind: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Json]]:
+    """Return a decorator that turns a function of a ``kind`` of job into a task that an engine calls with the
+    job's JSON.
+
+    Errors: ValueError for a call whose JSON is not a job of this kind.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Sum:
+    ...     terms: tuple[int, ...]
+    >>> @task(Sum)
+    ... def add(job: Sum) -> int:
+    ...     return sum(job.terms)
+    >>> add(to_json(Sum((1, 2))))
+    3
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Json]:
+        @wraps(function)
+        def called(job: Json, *args: Any, **kwargs: Any) -> Json:
+            return to_json(function(of_json(kind, job), *args, **kwargs))
+
+        return called
+
+    return decorate
+
+
+def to_json(what: Any) -> Json:
+    """Return a dataclass of a job or result as JSON values."""
+    return _adapter(type(what)).dump_python(what, mode="json")
+
+
+def of_json(kind: type[Made], held: Json) -> Made:
+    """Return the dataclass that `to_json` wrote; ValueError if it does not match."""
+    return _adapter(kind).validate_python(held)
+
+
+@lru_cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)

@@ -18,7 +18,7 @@ from faultscape.classes.class_lists import allowed, meaning, table
 from faultscape.comparison import counts, sparse_counts
 from faultscape.errors import ClassesError, StudyError
 from faultscape.nouns import Pairs
-from faultscape.reading.stored_maps import StoredMaps
+from faultscape.reading.maps import StoredMaps
 from faultscape.study.parts import Part, key_of, read_manifest, there
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps

@@ -1,4 +1,4 @@
-"""The second round of masks, as other stages report it: who checked whose mask, and which marks are open (Yan
+"""The second round of masks, as reports show it: who checked whose mask, and which marks are open (Yan
 et al. 2021, section 4.1.4).
 
 Conventions: a mask is (truth, image). A mark is a finding that is not resolved. Marks and checks of truths

@@ -38,7 +38,7 @@ class Selector:
     """One way to choose images.
 
     ``title`` and ``purpose`` (which images it draws) are for tables and pages. ``needs`` names the facts
-    (reading.drawing_facts) beside ``complete`` that `weigh` or `prefer` reads: dispute (I,), expected (J, I),
+    (reading.pool) beside ``complete`` that `weigh` or `prefer` reads: dispute (I,), expected (J, I),
     discrepancy (P, I), entropy (I,), labels (J, I), agreement (J, J, I), and similarity for labels of
     classifiers or agreement of label maps. ``learns`` says what it takes from labels so far: accuracy (how
     reliable each model is), belief (that a model is the best, from similarities), queries (from single

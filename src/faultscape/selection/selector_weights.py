@@ -1,7 +1,7 @@
 """What each selector prefers, image by image: its weights, or the order in which it takes images
 deterministically.
 
-Conventions: ``facts`` are those of ``reading.drawing_facts``, (..., I): ``complete`` always, the rest as the
+Conventions: ``facts`` are those of ``reading.pool``, (..., I): ``complete`` always, the rest as the
 selector's entry in ``catalogue`` needs it. They include what labels so far say: the ``trust`` (J,) in each
 model's vote, the ``belief`` (J,) that it is the best (uniform if missing), or ``value`` (I,), what each
 answer says under this belief, if it is known already. ``options`` are the selector's. Images that are not

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from faultscape.corpus.groups import assign_groups, describe_groups, join_blocks
 from faultscape.errors import StudyError, counted
-from faultscape.reading.made_sets import collected, follow
+from faultscape.reading.sets import collected, follow
 from faultscape.study.lock import writing
 from faultscape.study.tables.corpus import Image, read_corpus, write_corpus
 from faultscape.study.tables.logs import log

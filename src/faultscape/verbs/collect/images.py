@@ -24,7 +24,7 @@ from faultscape.corpus.sources import Found, absolute, find, holds_images, named
 from faultscape.errors import CorpusError, OptionError, StudyError, counted
 from faultscape.formats.pictures import Picture
 from faultscape.nouns import Classes
-from faultscape.reading.made_sets import collected, descendants, follow, returning
+from faultscape.reading.sets import collected, descendants, follow, returning
 from faultscape.study import settings as toml
 from faultscape.study.folder import check_name, local
 from faultscape.study.lock import writing

@@ -13,7 +13,7 @@ from faultscape.corpus.groups import describe_groups
 from faultscape.errors import CorpusError, counted
 from faultscape.metrics.intervals.units import LEAST, units_of
 from faultscape.nouns import Classes
-from faultscape.reading.made_sets import collected, follow
+from faultscape.reading.sets import collected, follow
 from faultscape.study import settings as toml
 from faultscape.study.lock import writing
 from faultscape.study.tables.corpus import Image, read_corpus, write_corpus

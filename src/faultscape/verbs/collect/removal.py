@@ -13,7 +13,7 @@ from pathlib import Path
 from faultscape.corpus.named_ids import named_ids
 from faultscape.errors import CorpusError, OptionError, counted
 from faultscape.reading.evidence import labelled_among
-from faultscape.reading.made_sets import descendants, follow
+from faultscape.reading.sets import descendants, follow
 from faultscape.study.folder import existing
 from faultscape.study.tables.corpus import read_corpus, write_corpus
 from faultscape.study.tables.removed_images import note_removed

@@ -18,7 +18,7 @@ from faultscape.classes.class_lists import allowed, table
 from faultscape.comparison.candidate_orders import NONE
 from faultscape.comparison.misplacement import LOST, Finding, find_misplaced
 from faultscape.nouns import Predictions
-from faultscape.reading.stored_maps import StoredMaps
+from faultscape.reading.maps import StoredMaps
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.pool import Pool

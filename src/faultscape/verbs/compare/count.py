@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from faultscape.errors import ModelError, StudyError
-from faultscape.reading.fill import CHANGES_NOTHING, fill
+from faultscape.reading.fill import CHANGES_NOTHING, fill, task
+from faultscape.reading.maps import differing
 from faultscape.reading.pairs import count_shard, missing, wanted
-from faultscape.reading.stored_maps import differing
-from faultscape.reading.worker_calls import task
 from faultscape.study.array_jobs import Share
 from faultscape.study.parts import Part, read_manifest, write_manifest
 from faultscape.study.settings import Settings, read_settings

@@ -20,7 +20,7 @@ from faultscape.verbs.demo.result import CARD_FOLDER, DRAWN, SCENES, Demonstrate
 if TYPE_CHECKING:
     from faultscape.standings import Standings
     from faultscape.verbs.demo.clock import Clock
-    from faultscape.verbs.reliability.result import Reliability
+    from faultscape.verbs.reliability import Reliability
 
 TRAINING = 60  # masks from which the usual size of each class is taken
 BANDS = [0.2, 0.4]  # such small networks never reach the paper's .6 on images chosen for them

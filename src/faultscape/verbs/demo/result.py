@@ -10,7 +10,7 @@ from pathlib import Path
 
 from faultscape.reporting.verdict import NOTHING, Verdict, hours_words
 from faultscape.standings import Standings
-from faultscape.verbs.reliability.result import Reliability
+from faultscape.verbs.reliability import Reliability
 
 SCENES = 200
 DRAWN = "drawn"  # the selection of the second act

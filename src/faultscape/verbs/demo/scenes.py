@@ -21,7 +21,7 @@ from faultscape.maps import runs
 from faultscape.nouns import Classes, Definition
 from faultscape.progress import Tick
 from faultscape.reading import fill
-from faultscape.reading.worker_calls import task
+from faultscape.reading.fill import task
 from faultscape.reporting.stress_page import Cell, Row, stress_page
 from faultscape.scenes import street as drawing
 from faultscape.stressors.blend_plans import plan_blend

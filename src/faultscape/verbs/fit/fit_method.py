@@ -21,8 +21,7 @@ from faultscape.nouns import JsonObject
 from faultscape.prediction import devices
 from faultscape.progress import progress
 from faultscape.reading import evidence
-from faultscape.reading.image_truths import find_judged, with_labels
-from faultscape.reading.labelled_images import LabelledImages, find_labelled
+from faultscape.reading.image_truths import LabelledImages, find_judged, find_labelled, with_labels
 from faultscape.reading.snapshot import Snapshot
 from faultscape.study.folder import existing
 from faultscape.study.lock import writing

@@ -27,7 +27,7 @@ from faultscape.prediction.sources import ensembles
 from faultscape.prediction.sources.network import Answer
 from faultscape.prediction.stamps import about_of
 from faultscape.progress import progress
-from faultscape.reading.labelled_images import LabelledImages, find_labelled
+from faultscape.reading.image_truths import LabelledImages, find_labelled
 from faultscape.study.folder import existing, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import ModelOptions, ModelSettings, Settings, add_models, read_settings

@@ -20,8 +20,7 @@ from faultscape.metrics.scores.histogram import Histogram16, detection_from_hist
 from faultscape.prediction.inference import Inference
 from faultscape.progress import progress
 from faultscape.reading import evidence
-from faultscape.reading.image_truths import Judge, find_judged, with_labels
-from faultscape.reading.labelled_images import role_of
+from faultscape.reading.image_truths import Judge, find_judged, role_of, with_labels
 from faultscape.stressors.holdout import hold_out
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image, read_corpus

@@ -21,7 +21,7 @@ from faultscape.prediction.doubt_methods.beside_network import logits_of
 from faultscape.prediction.sources.network import Answer
 from faultscape.prediction.windows import Window
 from faultscape.progress import progress
-from faultscape.reading.labelled_images import LabelledImages
+from faultscape.reading.image_truths import LabelledImages
 from faultscape.stressors.holdout import hold_out
 from faultscape.study.settings import Settings
 from faultscape.study.tables.stress_sets import StressSets

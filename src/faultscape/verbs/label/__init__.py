@@ -173,7 +173,7 @@ def labels(study: Place, *, truth: str | None = None) -> Mapping[str, np.ndarray
     truth
         The labels; default: labels, or the only ones.
     """
-    from faultscape.verbs.label.image_labels import held_labels
+    from faultscape.verbs.label.mask_export import held_labels
 
     return held_labels(needed_text(study, "study"), truth)
 
@@ -280,7 +280,7 @@ def invite(study: Place, name: str, *, organiser: bool = False) -> Invited:
     organiser
         Let the person see results and invite others.
     """
-    from faultscape.verbs.label.people import invite_person
+    from faultscape.verbs.serve.people import invite_person
 
     return invite_person(needed_text(study, "study"), name, organiser=organiser)
 
@@ -299,7 +299,7 @@ def forget(study: Place, name: str, *, answers: bool = False) -> Forgotten:
         Also take back what the person answered: choices, yes/no answers, tags, and votes to discard. Masks,
         findings in others' masks, and decided discards stay.
     """
-    from faultscape.verbs.label.people import forget_person
+    from faultscape.verbs.serve.people import forget_person
 
     return forget_person(needed_text(study, "study"), name, answers=answers)
 

@@ -39,7 +39,7 @@ from faultscape.verbs.label import (
 )
 from faultscape.verbs.label.crowd import session_export, session_import
 from faultscape.verbs.label.crowd.result import SessionsExported, SessionsImported
-from faultscape.verbs.label.image_labels import export_done
+from faultscape.verbs.label.mask_export import export_done
 from faultscape.verbs.label.options import ExportOptions, ImportOptions
 from faultscape.verbs.label.result import (
     Answered,

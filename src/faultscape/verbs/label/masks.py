@@ -32,8 +32,8 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
 from faultscape.study.tables.label_maps import StoredMap
 from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
+from faultscape.verbs.label.mask_check import Copies
 from faultscape.verbs.label.mask_files import MaskRules, Reader, inner_folder, readers
-from faultscape.verbs.label.model_copies import Copies
 from faultscape.verbs.label.options import ImportOptions
 from faultscape.verbs.label.result import Imported
 from faultscape.verbs.label.tool_files import bundles, read_bundles, truth_of

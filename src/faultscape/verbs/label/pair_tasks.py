@@ -26,8 +26,8 @@ from faultscape.maps.paint import palette
 from faultscape.maps.resize import nearest
 from faultscape.progress import progress
 from faultscape.reading import evidence
-from faultscape.reading.asked_items import ChoiceItem, choice_items, item_id, second_is_left
 from faultscape.reading.choices import digests
+from faultscape.reading.label_counts import ChoiceItem, choice_items, item_id, second_is_left
 from faultscape.study.answers.choices import Choice, Choices, question_of
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import put

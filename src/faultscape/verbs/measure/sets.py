@@ -18,7 +18,7 @@ from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
 from faultscape.prediction.sources.folder import fingerprint
 from faultscape.reading.evidence import labels_gone, truth_words
-from faultscape.reading.made_sets import SetLabels, collected, held_out, labels_of_set, refuse_unfinished
+from faultscape.reading.sets import SetLabels, collected, held_out, labels_of_set, refuse_unfinished
 from faultscape.study.parts import key_of, read_manifest
 from faultscape.study.settings import ModelSettings, class_settings, read_settings
 from faultscape.study.tables import label_maps, outputs, pixel_counts

@@ -24,8 +24,8 @@ from faultscape.metrics import image_statistics
 from faultscape.metrics.catalogue import ALWAYS, ON_REQUEST, named
 from faultscape.metrics.metric import Metric, own_statistics
 from faultscape.nouns import UNKNOWN, Classes
-from faultscape.reading.stored_maps import StoredMaps
-from faultscape.reading.worker_calls import task
+from faultscape.reading.fill import task
+from faultscape.reading.maps import StoredMaps
 from faultscape.study.tables import label_maps, measures
 from faultscape.study.tables.stress_sets import labels_folder
 from faultscape.study.watch import Watch

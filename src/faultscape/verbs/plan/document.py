@@ -7,9 +7,9 @@ from pathlib import Path
 
 from faultscape import __version__
 from faultscape.errors import ModelError, SelectionError
+from faultscape.labelling.costs import read_costs
 from faultscape.ranking.standings_json import written
 from faultscape.reading import evidence
-from faultscape.reading.costs import read_costs
 from faultscape.reading.snapshot import Snapshot
 from faultscape.selection.catalogue import check_goal
 from faultscape.study.folder import existing, put

@@ -22,7 +22,8 @@ from faultscape.nouns import Definition, Draw, Slots
 from faultscape.ranking import catalogue
 from faultscape.ranking.drawn.estimates import Estimates, lure
 from faultscape.ranking.drawn.steps import steps
-from faultscape.reading import drawing_pool, evidence, label_counts
+from faultscape.reading import evidence, label_counts
+from faultscape.reading import pool as drawing_pool
 from faultscape.reading.answers import read_predictions
 from faultscape.reading.evidence import current
 from faultscape.reading.pairs import corpus_key

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from faultscape.arguments import Costs
-from faultscape.reading.costs import costs_given
+from faultscape.labelling.costs import costs_given
 from faultscape.verbs.plan.result import DuelRow, Needed
 
 

@@ -26,7 +26,7 @@ from faultscape.metrics.scores.grouped_counts import count_groups, encode_counts
 from faultscape.metrics.scores.inputs import VOID
 from faultscape.prediction.keep import OTHERS, doubt_folder
 from faultscape.reading.image_truths import Judge, View, find_judged, made_from
-from faultscape.reading.stored_maps import StoredMaps
+from faultscape.reading.maps import StoredMaps
 from faultscape.study.parts import Part, key_of, read_manifest, there, write_manifest
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps, outputs, pixel_counts

@@ -17,7 +17,7 @@ from faultscape.prediction.batches import COUNTED, Row, unrecord
 from faultscape.prediction.inference import Output
 from faultscape.prediction.source import Part
 from faultscape.prediction.stamps import outdated
-from faultscape.reading.worker_calls import task
+from faultscape.reading.fill import task
 from faultscape.study import parts
 from faultscape.study.folder import put
 from faultscape.study.parts import read_manifest, write_manifest

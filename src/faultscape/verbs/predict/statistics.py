@@ -23,7 +23,7 @@ from faultscape.metrics import image_statistics
 from faultscape.metrics.definitions import Definitions, define
 from faultscape.nouns import Classes, Json, JsonObject
 from faultscape.reading import evidence
-from faultscape.reading.stored_maps import StoredMaps
+from faultscape.reading.maps import StoredMaps
 from faultscape.study.parts import Part, key_of, read_manifest, there, write_manifest
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps, measures

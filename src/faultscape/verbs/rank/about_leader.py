@@ -12,7 +12,7 @@ import numpy as np
 
 from faultscape.nouns import Definition
 from faultscape.reading import evidence
-from faultscape.reading.voices import EVERYBODY, Voices
+from faultscape.reading.choices import EVERYBODY, Voices
 from faultscape.reporting.competition.standing_tables import recommended
 from faultscape.standings import Failing, OtherTruth, Standings
 from faultscape.study.answers.labels import Answers

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from faultscape.errors import StudyError
 from faultscape.ranking.catalogue import find_ranking
+from faultscape.reading.choices import EVERYBODY, Voices
 from faultscape.reading.snapshot import Snapshot
-from faultscape.reading.voices import EVERYBODY, Voices
 from faultscape.standings import Standings
 from faultscape.verbs.rank.about_leader import about_leader
 from faultscape.verbs.rank.artefact import again

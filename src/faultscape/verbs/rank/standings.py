@@ -29,10 +29,11 @@ from faultscape.ranking.drawn.steps import steps
 from faultscape.ranking.duel_standings import rank_accuracies
 from faultscape.ranking.replicates import FUTURE, ONE_GROUP
 from faultscape.reading import choices as choice_evidence
-from faultscape.reading import drawing_pool, evidence
+from faultscape.reading import evidence
+from faultscape.reading import pool as drawing_pool
+from faultscape.reading.choices import EVERYBODY, Voices, weights_note
 from faultscape.reading.pairs import corpus_key
 from faultscape.reading.snapshot import Snapshot
-from faultscape.reading.voices import EVERYBODY, Voices, weights_note
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import draws_evenly, learns
 from faultscape.standings import Standings

@@ -15,8 +15,8 @@ from faultscape.ranking.agreement import compare_selections
 from faultscape.ranking.drawn.rankings import check_population
 from faultscape.ranking.standings_json import to_json
 from faultscape.reading import evidence
+from faultscape.reading.choices import Voices
 from faultscape.reading.second_round import second_round
-from faultscape.reading.voices import Voices
 from faultscape.study.folder import existing, local, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings

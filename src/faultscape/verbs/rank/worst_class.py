@@ -15,9 +15,9 @@ import numpy as np
 from faultscape.maps import counts
 from faultscape.progress import progress
 from faultscape.reading.answers import read_predictions
-from faultscape.reading.labelled_maps import ShardMaps
-from faultscape.reading.true_classes import true_classes
-from faultscape.reading.voices import EVERYBODY, Voices
+from faultscape.reading.choices import EVERYBODY, Voices
+from faultscape.reading.evidence import true_classes
+from faultscape.reading.maps import ShardMaps
 from faultscape.reporting.competition.model_sections import LEAST
 from faultscape.standings import Failing
 from faultscape.study.settings import Settings

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from faultscape.arguments import Place, needed_text, place_text, several
 from faultscape.choices import CardPreset, Track
 from faultscape.errors import OptionError
 from faultscape.verbs.reliability.options import ReliabilityOptions, Submission
-from faultscape.verbs.reliability.result import Reliability
+
+if TYPE_CHECKING:
+    from faultscape.reporting.reliability.document import Card
 
 
 def reliability(
@@ -107,3 +112,21 @@ def reliability(
             )
         )
     return Reliability(*judge_study(options))
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """The card of a study: its folder, and the document of reliability.json."""
+
+    path: str  # the folder with reliability.json, report.html and the tables
+    document: Card  # the content of reliability.json
+
+    @property
+    def file(self) -> str:
+        """The path of reliability.json."""
+        return f"{self.path}/reliability.json"
+
+    def __repr__(self) -> str:
+        from faultscape.reporting.reliability.words import card_text
+
+        return card_text(self.path, self.document)

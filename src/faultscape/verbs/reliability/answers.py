@@ -22,8 +22,8 @@ from faultscape.metrics.scores.histogram import places_of
 from faultscape.prediction import catalogue, devices, stamps
 from faultscape.prediction.networks import OpenNetwork
 from faultscape.prediction.source import Opening, Request
-from faultscape.reading.fitted_words import methods_folder
-from faultscape.reading.stored_maps import StoredMaps
+from faultscape.reading.maps import StoredMaps
+from faultscape.reading.networks import methods_folder
 from faultscape.study.settings import ModelOptions, Settings
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import Image, part_name

@@ -23,9 +23,8 @@ from faultscape.metrics.overlaps.components import component_counts
 from faultscape.metrics.scorers import rounded, scorer_named
 from faultscape.metrics.scores.histogram import places_of
 from faultscape.metrics.scores.rank_slopes import best_place
-from faultscape.reading.fill import CHANGES_NOTHING, do
+from faultscape.reading.fill import CHANGES_NOTHING, do, task
 from faultscape.reading.image_truths import Judge, find_judged, made_from
-from faultscape.reading.worker_calls import task
 from faultscape.study.parts import key_of
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import outputs
@@ -34,7 +33,7 @@ from faultscape.study.tables.stress_sets import read_stress
 from faultscape.verbs.predict.pixel_counts import Counting, counting_of
 from faultscape.verbs.reliability.card import Evidence, EvidenceKey, Judgement
 from faultscape.verbs.reliability.conditions import Condition, LabelledStudy
-from faultscape.verbs.reliability.kept_by_key import KeptByKey
+from faultscape.verbs.reliability.counts import KeptByKey
 from faultscape.verbs.reliability.numbers import ModelNumbers
 from faultscape.verbs.reliability.options import ReliabilityOptions
 

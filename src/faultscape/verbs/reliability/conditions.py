@@ -20,7 +20,7 @@ from faultscape.corpus.groups import of_one_group
 from faultscape.corpus.mixtures import mixture
 from faultscape.errors import ClassesError, OptionError, StudyError, closest
 from faultscape.reading.image_truths import Judged, find_judged, with_labels
-from faultscape.reading.made_sets import refuse_unfinished
+from faultscape.reading.sets import refuse_unfinished
 from faultscape.stressors.catalogue import entry
 from faultscape.stressors.holdout import hold_out
 from faultscape.study.settings import Settings

@@ -30,9 +30,8 @@ from faultscape.metrics.scores.grouped_counts import (
     of_anomaly,
 )
 from faultscape.metrics.scores.rank_slopes import rank_images
-from faultscape.reading.fill import CHANGES_NOTHING, fill
+from faultscape.reading.fill import CHANGES_NOTHING, fill, task
 from faultscape.reading.image_truths import Judge, find_judged, made_from
-from faultscape.reading.worker_calls import task
 from faultscape.reporting.measure.document import number
 from faultscape.reporting.reliability.document import CardGuard
 from faultscape.stressors.blend_plans import plan_of_text

@@ -20,9 +20,9 @@ from faultscape.errors import ImageError
 from faultscape.nouns import Classes, Predictions
 from faultscape.progress import progress
 from faultscape.reading import choices as choice_evidence
-from faultscape.reading.labelled_maps import ShardMaps
+from faultscape.reading.evidence import true_classes
+from faultscape.reading.maps import ShardMaps
 from faultscape.reading.snapshot import Snapshot
-from faultscape.reading.true_classes import true_classes
 from faultscape.reporting.competition import model_sections
 from faultscape.reporting.competition.gallery import Room, fit, map_uri, photo_uri
 from faultscape.reporting.competition.model_sections import LEAST, Box, CardNumber, ModelSections, Shot, Tally

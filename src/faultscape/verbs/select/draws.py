@@ -1,7 +1,7 @@
 """Draw images for all models at once, mostly with known probabilities: a new selection, or more images for
 one.
 
-Conventions: as in ``reading.drawing_pool``. An image without a prediction of every model is in no pool.
+Conventions: as in ``reading.pool``. An image without a prediction of every model is in no pool.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from faultscape.classes.class_lists import resolve
 from faultscape.nouns import Definition, Slots
 from faultscape.progress import Tick
 from faultscape.reading import fill, pairs
-from faultscape.reading.worker_calls import task
+from faultscape.reading.fill import task
 from faultscape.selection import duel
 from faultscape.selection.best import Best
 from faultscape.selection.quartiles import from_json

@@ -1,7 +1,7 @@
 """The next draws of a selection that draws for all models at once: which groups of near-duplicates come next,
 and which member of each people are asked to label.
 
-Conventions: as in ``reading.drawing_pool``; nothing is written. An image without a prediction of every model
+Conventions: as in ``reading.pool``; nothing is written. An image without a prediction of every model
 is in no pool.
 """
 
@@ -23,7 +23,7 @@ from faultscape.nouns import Definition, Draw
 from faultscape.ranking.drawn.estimates import vote_weights
 from faultscape.ranking.drawn.stand_ins import shift_note, shifts_to_expect
 from faultscape.reading import evidence
-from faultscape.reading.drawing_pool import Facts, gather, read_drawing_pool
+from faultscape.reading.pool import Facts, gather, read_drawing_pool
 from faultscape.selection import draws, information, model_picker, proposals
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import STREAM, WEIGHED, learns, stream, weighs_votes, weights_as_defined

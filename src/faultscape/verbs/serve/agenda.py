@@ -18,9 +18,15 @@ from faultscape.errors import StudyError
 from faultscape.labelling.people.pair_order import PairOrder
 from faultscape.reading import evidence
 from faultscape.reading.answers import read_label_sets
-from faultscape.reading.asked_items import ChoiceItem, Item, choice_items, item_id, question_items
 from faultscape.reading.choices import Digests, worth
-from faultscape.reading.label_counts import question_glosses
+from faultscape.reading.label_counts import (
+    ChoiceItem,
+    Item,
+    choice_items,
+    item_id,
+    question_glosses,
+    question_items,
+)
 from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database

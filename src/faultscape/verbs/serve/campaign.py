@@ -22,8 +22,8 @@ from faultscape.errors import FaultscapeError, OptionError, StudyError
 from faultscape.labelling import answers
 from faultscape.labelling.people.pair_order import FEWEST_MODELS, PairOrder
 from faultscape.labelling.tags.kinds import kinds_of
-from faultscape.reading.asked_items import CHOICES, QUESTIONS, ChoiceItem, Item, QuestionItem, item_id
 from faultscape.reading.choices import worth
+from faultscape.reading.label_counts import CHOICES, QUESTIONS, ChoiceItem, Item, QuestionItem, item_id
 from faultscape.study.answers.annotators import Annotators, Handed
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database

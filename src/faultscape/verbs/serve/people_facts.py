@@ -24,7 +24,7 @@ from faultscape.labelling.people.careless import (
 )
 from faultscape.labelling.people.choices import consistency
 from faultscape.labelling.people.estimated_accuracy import COMMON, estimated_accuracy
-from faultscape.reading.asked_items import CHOICES, item_id
+from faultscape.reading.label_counts import CHOICES, item_id
 from faultscape.study.answers.annotators import ORGANISER, Annotator
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.labels import Answers

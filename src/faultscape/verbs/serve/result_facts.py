@@ -25,11 +25,9 @@ from faultscape.labelling.people.estimated_accuracy import likely_yes
 from faultscape.metrics.intervals.units import LEAST, LEVEL
 from faultscape.nouns import Slots
 from faultscape.reading import evidence
-from faultscape.reading.asked_items import CHOICES, ChoiceItem, choice_items
-from faultscape.reading.choices import WORTH, counting, shares
-from faultscape.reading.label_counts import questions
+from faultscape.reading.choices import EVERYBODY, WORTH, Voices, counting, shares
+from faultscape.reading.label_counts import CHOICES, ChoiceItem, choice_items, questions
 from faultscape.reading.snapshot import Snapshot
-from faultscape.reading.voices import EVERYBODY, Voices
 from faultscape.reporting.competition.rank_tables import RankTable, rank_tables
 from faultscape.reporting.verdict import Verdict, Work, nothing_said
 from faultscape.reporting.verdict_lines import verdict

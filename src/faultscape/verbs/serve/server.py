@@ -16,7 +16,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from faultscape.reading.voices import Voices
+from faultscape.reading.choices import Voices
 from faultscape.standings import Standings
 from faultscape.study.answers.annotators import ORGANISER, Annotator, Annotators
 from faultscape.study.answers.database import Database, bind

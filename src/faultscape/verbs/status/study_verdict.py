@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from faultscape.errors import RankingError
-from faultscape.reading.costs import COSTS, read_costs
+from faultscape.labelling.costs import COSTS, read_costs
 from faultscape.reading.snapshot import Snapshot
 from faultscape.reporting.verdict import PairNeed, Verdict, Work, nothing_said
 from faultscape.standings import Standings

@@ -17,7 +17,7 @@ from faultscape.corpus.stress.recipes import recipe_of
 from faultscape.errors import ImageError, StudyError, counted
 from faultscape.maps import runs
 from faultscape.progress import progress
-from faultscape.reading.made_sets import refuse_unfinished
+from faultscape.reading.sets import refuse_unfinished
 from faultscape.reporting.stress_page import Cell, Row, stress_page
 from faultscape.stressors.anomaly_labels import ANOMALY
 from faultscape.stressors.catalogue import CORRUPTIONS

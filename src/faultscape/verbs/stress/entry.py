@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from faultscape.errors import CorpusError
-from faultscape.reading.made_sets import follow
+from faultscape.reading.sets import follow
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import Image, read_corpus, write_corpus
 from faultscape.study.tables.removed_images import note_removed, read_removed, whole_sizes

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from faultscape.corpus.stress.recipes import CorruptStep, recipe_of
 from faultscape.maps import runs
-from faultscape.reading.fill import CHANGES_NOTHING, fill
-from faultscape.reading.worker_calls import task, to_json
+from faultscape.reading.fill import CHANGES_NOTHING, fill, task, to_json
 from faultscape.stressors.corruption import move_labels
 from faultscape.study.parts import Part, key_of, read_manifest, write_manifest
 from faultscape.study.tables import label_maps

@@ -15,7 +15,7 @@ from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, OptionError, counted
 from faultscape.formats import png
 from faultscape.reading import fill
-from faultscape.reading.worker_calls import task
+from faultscape.reading.fill import task
 from faultscape.study.folder import put
 from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.verbs.stress.options import NOTES, claim_place

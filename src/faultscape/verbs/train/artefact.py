@@ -17,8 +17,8 @@ from faultscape.reading.artefact import (
     gone_file,
     provenance_of,
 )
+from faultscape.reading.sets import find_withheld
 from faultscape.reading.snapshot import Snapshot
-from faultscape.reading.withheld import find_withheld
 from faultscape.study.parts import key_of
 from faultscape.terminal_lines import option_words
 from faultscape.uncertainty.sealed_files import is_sealed

@@ -18,7 +18,7 @@ from faultscape.nouns import JsonObject
 from faultscape.plug import is_own
 from faultscape.prediction.sources import hub
 from faultscape.prediction.stamps import digest_of_place
-from faultscape.reading.withheld import Withheld
+from faultscape.reading.sets import Withheld
 from faultscape.study.folder import check_name
 from faultscape.uncertainty import description as descriptions
 from faultscape.uncertainty.catalogue import Value, head_named

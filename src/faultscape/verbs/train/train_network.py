@@ -24,9 +24,9 @@ from faultscape.prediction import devices
 from faultscape.progress import Tick, progress
 from faultscape.reading import evidence
 from faultscape.reading.evidence import LABELS
+from faultscape.reading.networks import flags_of, read_training
+from faultscape.reading.sets import find_withheld
 from faultscape.reading.snapshot import Snapshot
-from faultscape.reading.trained_models import flags_of, read_training
-from faultscape.reading.withheld import find_withheld
 from faultscape.study.folder import existing, put, refuse_twin
 from faultscape.study.lock import changing, holding
 from faultscape.study.parts import key_of

@@ -36,7 +36,7 @@ from faultscape.metrics.scores.detection import detection
 from faultscape.metrics.scores.quantile_curve import frame_bins, quantile_curve
 from faultscape.metrics.scores.stream import Chunks, stream
 from faultscape.nouns import UNKNOWN
-from faultscape.reading.worker_calls import task
+from faultscape.reading.fill import task
 from faultscape.study.folder import put
 from faultscape.study.tables import measures
 from faultscape.verbs.measure.jobs import ScoreJob, Source, classes_of

@@ -22,8 +22,8 @@ from fastapi.responses import HTMLResponse, Response
 
 from faultscape.errors import FaultscapeError, OptionError, closest
 from faultscape.reading.artefact import arguments_of
+from faultscape.reading.choices import Voices
 from faultscape.reading.snapshot import Snapshot
-from faultscape.reading.voices import Voices
 from faultscape.study.answers.annotators import Annotator
 from faultscape.verbs.rank.artefact import made_from_now, provenance
 from faultscape.verbs.serve.campaign import Campaign

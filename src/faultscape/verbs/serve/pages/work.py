@@ -16,7 +16,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
 
 from faultscape.errors import FaultscapeError, OptionError
-from faultscape.reading.asked_items import CHOICES, ChoiceItem, QuestionItem
+from faultscape.reading.label_counts import CHOICES, ChoiceItem, QuestionItem
 from faultscape.study.answers.annotators import ORGANISER
 from faultscape.study.tables import label_maps
 from faultscape.verbs.serve.agenda import Given

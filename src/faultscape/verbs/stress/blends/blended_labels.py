@@ -26,8 +26,7 @@ from faultscape.errors import FaultscapeError, StudyError, counted
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
 from faultscape.nouns import Classes
-from faultscape.reading.fill import CHANGES_NOTHING, fill
-from faultscape.reading.worker_calls import task, to_json
+from faultscape.reading.fill import CHANGES_NOTHING, fill, task, to_json
 from faultscape.stressors.anomaly_labels import ANOMALY, KNOWN
 from faultscape.stressors.blend_plans import plan_of_text
 from faultscape.stressors.overlay import pixel_digest

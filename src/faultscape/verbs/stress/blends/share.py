@@ -16,7 +16,7 @@ from faultscape.errors import FaultscapeError, ImageError, counted
 from faultscape.formats import png
 from faultscape.maps import runs
 from faultscape.reading import fill
-from faultscape.reading.worker_calls import task
+from faultscape.reading.fill import task
 from faultscape.stressors.overlay import overlay_of
 from faultscape.study.folder import put
 from faultscape.study.tables import label_maps

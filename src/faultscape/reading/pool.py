@@ -1,10 +1,13 @@
 """The pool that a selection draws from for all models at once, and the facts that its selector needs about
-every image.
+every image, computed from the models' predictions alone.
 
-Conventions: the predictions for one image are reduced to a few numbers: for label maps shard by shard,
-through the engines; for classifiers all at once. An image for which some model has no prediction is in no
-pool. Ties are in a fixed random order (study.pool), so that the same draws give the same images whatever
-their names.
+Conventions: ``complete`` (I,) marks the images for which every model has a prediction; the others have no
+facts and are in no pool. ``dispute`` (I,) is how far models differ, ``expected`` (J, I) the expected loss of
+each, ``discrepancy`` (P, I) that of each pair, ``entropy`` (I,) that of their votes, ``labels`` (J, I) for
+classifiers, ``agreement`` (J, J, I) for label maps: their concordances. For label maps a discrepancy is 1 -
+concordance, the mean of both directions if it has two; they are read shard by shard, through the engines,
+answers of classifiers all at once. Ties are in a fixed random order (study.pool), so that the same draws give
+the same images whatever their names.
 """
 
 from __future__ import annotations
@@ -13,26 +16,131 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from faultscape.classes.class_lists import allowed, table
+from faultscape.comparison.concordance import concordances
+from faultscape.comparison.distance_definitions import distances_of
+from faultscape.comparison.semantic_distances import pair_distances
+from faultscape.maps.votes import vote_entropy
 from faultscape.nouns import Definition, Slots
 from faultscape.progress import Tick
-from faultscape.reading import drawing_facts, fill
-from faultscape.reading.worker_calls import task
-from faultscape.selection import draws
+from faultscape.reading import fill
+from faultscape.reading.answers import read_predictions
+from faultscape.reading.fill import task
+from faultscape.reading.maps import StoredMaps
+from faultscape.reading.pairs import read_block
+from faultscape.selection import draws, proposals
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import weights_as_defined
 from faultscape.study.settings import AS_WRITTEN, Settings, read_settings
+from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name, pool, read_corpus, shard_sizes
 from faultscape.study.tables.pool import Pool as ImagePool
 from faultscape.study.tables.pool import read_pool
-from faultscape.ties import tie_seed
+from faultscape.ties import equal_to_zero, tie_seed
 
-Facts = dict[str, np.ndarray]  # see reading.drawing_facts
+if TYPE_CHECKING:
+    from faultscape.study.tables.corpus import Image
+
+
+Facts = dict[str, np.ndarray]
+
+
+def of_classes(
+    root: Path,
+    settings: Settings,
+    images: Sequence[str] | pa.Array,
+    models: Sequence[str],
+    define: Definition,
+    needs: Sequence[str],
+    trust: np.ndarray | None,
+) -> Facts:
+    """Return ``complete`` and the facts about classifiers' answers to all images at once, with the distances
+    that ``define`` names; ``trust`` (J,) weighs their votes.
+    """
+    labels = read_predictions(root, settings, models, images).labels
+    complete = np.asarray((labels >= 0).all(0))
+    out: Facts = {"complete": complete}
+    first, second = np.triu_indices(len(models), 1)
+    if "dispute" in needs:
+        out["dispute"] = np.where(complete, (labels != labels[0]).any(0).astype(float), 0.0)
+    if "expected" in needs:
+        out["expected"] = proposals.expected_of_labels(labels, trust)
+    if "entropy" in needs:
+        out["entropy"] = proposals.entropy_of_labels(labels)
+    if "labels" in needs:
+        out["labels"] = labels
+    if "discrepancy" in needs:
+        _, distances = distances_of(settings.class_list, define.get("distance"), define.get("hierarchy"))
+        out["discrepancy"] = np.nan_to_num(pair_distances(distances, labels[first], labels[second]))
+    return out
+
+
+def of_shard(
+    root: Path,
+    settings: Settings,
+    images: Sequence[Any],
+    models: Sequence[str],
+    define: Definition,
+    needs: Sequence[str],
+    trust: np.ndarray | None,
+) -> Facts:
+    """Return ``complete`` and the facts about label maps, for one shard's images; StudyError if pairs are
+    missing.
+    """
+    j, i = len(models), len(images)
+    first, second = np.triu_indices(j, 1)
+    shapes = {
+        "dispute": (i,),
+        "expected": (j, i),
+        "discrepancy": (len(first), i),
+        "entropy": (i,),
+        "agreement": (j, j, i),
+    }
+    if not i:
+        return {"complete": np.zeros(0, bool), **{name: np.zeros(shapes[name]) for name in needs}}
+    both = concordances(
+        read_block(root, settings, images, models), define["concordance"], over=define["over"]
+    )
+    apart = equal_to_zero(1 - (both[first, second] + both[second, first]) / 2)
+    complete = np.asarray(~np.isnan(apart).any(0))
+    out = {"complete": complete, **{name: np.zeros(shapes[name]) for name in needs}}
+    if "dispute" in out:
+        out["dispute"][complete] = np.maximum(apart[:, complete].mean(0), 0)
+    if "discrepancy" in out:
+        out["discrepancy"][:, complete] = np.maximum(apart[:, complete], 0)
+    if "expected" in out and complete.any():
+        out["expected"][:, complete] = proposals.expected_of_concordances(both[..., complete], trust)
+    if "agreement" in out:
+        out["agreement"] = both.astype(np.float32)
+    if "entropy" in out:
+        out["entropy"] = _entropies(root, settings, images, models, complete)
+    return out
+
+
+def _entropies(
+    root: Path, settings: Settings, images: Sequence[Image], models: Sequence[str], complete: np.ndarray
+) -> np.ndarray:
+    """Return the mean vote entropy over the pixels of each complete image."""
+    classes, shard = settings.class_list, images[0].shard
+    labels = {m: settings.models[m].labels for m in models}
+    sources = [
+        StoredMaps(
+            label_maps.predictions(root, m), shard, table(classes, labels[m]), allowed(classes, labels[m])
+        )
+        for m in models
+    ]
+    out = np.zeros(len(images))
+    for k in np.flatnonzero(complete).tolist():
+        size = settings.working_size or (images[k].width, images[k].height)
+        maps = [source.read(images[k].id, size) for source in sources]
+        out[k] = vote_entropy([m for m in maps if m is not None], len(classes) + 1)
+    return out
 
 
 @dataclass(frozen=True)
@@ -67,13 +175,13 @@ def gather(
     similar = "labels" if settings.classifies else "agreement"
     needs = [similar if need == "similarity" else need for need in needs]
     if settings.classifies:
-        return drawing_facts.of_classes(root, settings, pool.ids, models, define, needs, trust)
+        return of_classes(root, settings, pool.ids, models, define, needs, trust)
     sizes, weights = shard_sizes(root), None if trust is None else tuple(trust.tolist())
     jobs = [
         PoolJob(str(root), number, tuple(models), define, tuple(needs), weights) for number in sorted(sizes)
     ]
     found: list[Facts] = [{}] * len(jobs)
-    shards, items = "faultscape.reading.drawing_pool:shard", sum(sizes.values())
+    shards, items = "faultscape.reading.pool:shard", sum(sizes.values())
     for place, data in fill.gather(
         root, shards, jobs, title="select", items=items, engine=engine, workers=workers
     ):
@@ -90,7 +198,7 @@ def shard(job: PoolJob, tick: Tick) -> str:
     root = Path(job.study)
     settings, rows = read_settings(root), pool(read_corpus(root, job.number))
     trust = None if job.trust is None else np.array(job.trust)
-    facts = drawing_facts.of_shard(root, settings, rows, job.models, job.define, job.needs, trust)
+    facts = of_shard(root, settings, rows, job.models, job.define, job.needs, trust)
     tick(len(rows))
     sink = io.BytesIO()
     np.savez(sink, **facts)  # type: ignore[arg-type]
