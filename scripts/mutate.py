@@ -75,7 +75,7 @@ ROOMS = {  # room: (how many mutations, what runs for it)
         ),
     ),
     "labelling": (4, ("tests/labelling", "tests/laws/test_formats.py", "tests/journeys/test_own_format.py")),
-    "stages": (
+    "verbs": (
         4,
         (
             "tests/laws/test_fill.py",

@@ -145,10 +145,10 @@ def verbs() -> list[Name]:
         if module == "verbs":
             found += [
                 n
-                for n in of_module(name, PACKAGE / "verbs" / f"{name}.py")
+                for n in of_module(name, PACKAGE / "verbs" / name / "__init__.py")
                 if isinstance(n.node, ast.FunctionDef)
             ]
-        elif module.startswith("verbs."):
+        elif module.startswith("verbs.") and not module.endswith(".options"):
             found.append(Name(name, *_one(module, name)))
     return sorted(found, key=lambda n: n.written)
 
@@ -157,7 +157,7 @@ def verbs() -> list[Name]:
 def options() -> list[Name]:
     """Return the groups of options that verbs take."""
     lines = imported(PACKAGE / "__init__.pyi")
-    return [Name(name, *_one(module, name)) for module, name in lines if module.startswith("stages.")]
+    return [Name(name, *_one(module, name)) for module, name in lines if module.endswith(".options")]
 
 
 @cache

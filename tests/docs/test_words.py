@@ -149,7 +149,7 @@ def texts() -> Iterator[tuple[str, str]]:
             yield str(place), prose(path.read_text(encoding="utf-8"))
     for path in sorted((ROOT / "src").rglob("*.py")):
         parts = path.relative_to(ROOT / "src" / "faultscape").parts
-        room = parts[0] if len(parts) < 3 or parts[0] != "stages" else "/".join(parts[:2])
+        room = parts[0] if len(parts) < 3 or parts[0] != "verbs" else "/".join(parts[:2])
         for text in spoken(path.read_text(encoding="utf-8")):
             yield room, text
     for path in sorted((ROOT / "src" / "faultscape" / "reporting" / "templates").rglob("*")):

@@ -1,6 +1,7 @@
 """VERBS: every verb of the command line, under its heading in the help, and its sub-commands.
 
-Conventions: a verb is a file of ``verbs/``; a sub-command is a function in it.
+Conventions: a verb is a folder of ``verbs/``, with its signature in ``__init__.py``; a sub-command is a
+function there.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The tables between stages: one file per table, with its schema, reading and writing."""
+"""The tables of a study, by which verbs meet: one file per table, with its schema, reading and writing."""

@@ -1,4 +1,4 @@
-"""One verb per file, each a thin layer: a signature, its checks, and one call of a stage."""
+"""One folder per verb: its signature in ``__init__.py``, its work, and the artefact that it makes."""
 
 import lazy_loader
 

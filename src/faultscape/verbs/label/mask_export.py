@@ -1,5 +1,5 @@
-"""Write images and masks for a drawing tool, and the labels of a study, to be used elsewhere, as arrays or as a
-folder of masks.
+"""Write images and masks for a drawing tool, and the labels of a study, to be used elsewhere, as arrays or as
+a folder of masks.
 
 Conventions: masks are (H, W) ids of the study's class list at the size of the image, void ids where nothing
 is said. Images are in corpus order; those that left the corpus are left out.

@@ -39,7 +39,7 @@ StandingsOf = Callable[[Path, str, str, Voices], Standings]  # study, selection,
 def serve_labels(
     study: str, options: ServeOptions, standings_of: StandingsOf, take: masks.TakeMasks
 ) -> Served:
-    """Serve a study to annotators until Ctrl-C, and return its address; other stages compute standings and
+    """Serve a study to annotators until Ctrl-C, and return its address; other verbs compute standings and
     ``take`` masks. StudyError if the study cannot be read, OptionError if the address is not available.
     """
     root = existing(study)
