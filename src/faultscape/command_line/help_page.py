@@ -92,7 +92,7 @@ def verb_line(verb: str) -> str:
     >>> verb_line("rank")
     'Rank the models from the labels so far, with intervals.'
     """
-    first = (files("faultscape.verbs") / f"{verb}.py").read_text(encoding="utf-8").partition("\n")[0]
+    first = (files("faultscape.verbs") / verb / "__init__.py").read_text(encoding="utf-8").partition("\n")[0]
     line = first.removeprefix('"""').removesuffix('"""').partition(": ")[2]
     return line[:1].upper() + line[1:]
 
