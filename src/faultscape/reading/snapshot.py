@@ -16,8 +16,8 @@ from faultscape.errors import DamagedSelectionError
 from faultscape.nouns import JsonObject, Slots
 from faultscape.reading import evidence
 from faultscape.reading.label_counts import LabelCount, count_labels
-from faultscape.reading.networks import fitted_again
 from faultscape.reading.pairs import corpus_key, wanted
+from faultscape.reading.scorers import fitted_again
 from faultscape.reading.second_round import SecondRound, second_round
 from faultscape.selection.spares import effective
 from faultscape.study.answers.labels import Answers

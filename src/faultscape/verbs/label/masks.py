@@ -22,7 +22,7 @@ from faultscape.maps import runs
 from faultscape.progress import progress
 from faultscape.reading import evidence, fill
 from faultscape.reading.evidence import tell_discards
-from faultscape.reading.unusual_truth import unusual
+from faultscape.reading.image_truths import unusual
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import refuse_twin
 from faultscape.study.lock import writing

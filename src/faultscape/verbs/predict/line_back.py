@@ -16,7 +16,7 @@ from typing import Any
 from faultscape.metrics.scorers import plain_name
 from faultscape.prediction.submissions.model import PREFIX
 from faultscape.reading import evidence
-from faultscape.reading.networks import methods_folder
+from faultscape.reading.scorers import methods_folder
 from faultscape.study.folder import put
 from faultscape.study.json_text import read_object
 from faultscape.study.parts import key_of

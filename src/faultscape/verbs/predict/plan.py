@@ -17,7 +17,7 @@ from faultscape.prediction import catalogue, networks, stamps
 from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.prediction.source import Opening, Origin, Request, Source, Trial
 from faultscape.reading.evidence import LABELS, truths
-from faultscape.reading.networks import keep_said, methods_folder, with_digests
+from faultscape.reading.scorers import keep_said, methods_folder, with_digests
 from faultscape.study.json_text import read_object
 from faultscape.study.parts import Part, there
 from faultscape.study.settings import ModelOptions, ModelSettings, Settings, read_settings

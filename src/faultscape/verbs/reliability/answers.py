@@ -23,7 +23,7 @@ from faultscape.prediction import catalogue, devices, stamps
 from faultscape.prediction.networks import OpenNetwork
 from faultscape.prediction.source import Opening, Request
 from faultscape.reading.maps import StoredMaps
-from faultscape.reading.networks import methods_folder
+from faultscape.reading.scorers import methods_folder
 from faultscape.study.settings import ModelOptions, Settings
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import Image, part_name

@@ -21,7 +21,8 @@ from faultscape.metrics.scorers import SUBMITTED, scorer_named
 from faultscape.prediction import catalogue
 from faultscape.prediction.sources import ensembles
 from faultscape.reading import evidence
-from faultscape.reading.networks import fitted_again, flags_of, methods_of_model, training_of, unknown_methods
+from faultscape.reading.networks import flags_of, training_of
+from faultscape.reading.scorers import fitted_again, methods_of_model, unknown_methods
 from faultscape.reading.snapshot import Snapshot
 from faultscape.reporting.reliability.document import (
     TRAINED_WITH_OOD,

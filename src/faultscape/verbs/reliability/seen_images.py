@@ -14,7 +14,7 @@ from typing import Any
 from faultscape.errors import FaultscapeError
 from faultscape.prediction.sources.network_folder import folder_of
 from faultscape.reading.image_truths import of_sets_or_role
-from faultscape.reading.networks import methods_of_model
+from faultscape.reading.scorers import methods_of_model
 from faultscape.study.json_text import read_object
 from faultscape.study.tables import label_maps
 from faultscape.uncertainty.method_files import MethodAbout
