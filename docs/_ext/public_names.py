@@ -145,11 +145,11 @@ def verbs() -> list[Name]:
         if module == "verbs":
             found += [
                 n
-                for n in of_module(name, PACKAGE / "verbs" / name / "__init__.py")
+                for n in of_module(name, PACKAGE / "verbs" / name / "signature.py")
                 if isinstance(n.node, ast.FunctionDef)
             ]
         elif module.startswith("verbs.") and not module.endswith(".options"):
-            found.append(Name(name, *_one(module, name)))
+            found.append(Name(name, *_one(f"{module}.signature", name)))
     return sorted(found, key=lambda n: n.written)
 
 

@@ -8,7 +8,6 @@ then image by image.
 from __future__ import annotations
 
 import io
-import json
 import struct
 import zipfile
 import zlib
@@ -31,12 +30,10 @@ def _read(module: str, folder: Path) -> str:
     classes = Classes(("road", "car"), (1, 2), ((1, 1, 1), (2, 2, 2)), void=(255,))
     path = folder / "labelmap.txt" if (folder / "labelmap.txt").exists() else next(folder.iterdir())
     form.recognise(path)
-    if module != "cvat_issues":
-        form.check(path)
+    form.check(path)
     try:
-        for label in form.read_issues(path) if module == "cvat_issues" else form.read(path):
-            if module != "cvat_issues":
-                label.read(classes)
+        for label in form.read(path):
+            label.read(classes)
     except LabellingError as error:
         return str(error)
     raise AssertionError("nothing was refused")
@@ -512,47 +509,4 @@ ZIPS = (
     ),
 )
 
-# Issues
-
-
-def _json(document: Any, folder: Path) -> None:
-    (folder / "a.json").write_text(document if isinstance(document, str) else json.dumps(document))
-
-
-def _of_json(name: str, document: Any, says: str) -> Case:
-    write = document if callable(document) else partial(_json, document)
-    return Case(f"CVAT's issues: {name}", write, partial(_read, "cvat_issues"), rf"a\.json: .*{says}")
-
-
-def _one(**more: Any) -> dict[str, Any]:
-    return {"issues": [{"id": 1, "frame": 0, "position": [1, 2], "comments": []} | more]}
-
-
-ISSUES = (
-    _of_json("lists within lists", '{"issues": ' + "[" * 100_000, "is not valid JSON"),
-    _of_json("a number of 5,000 digits", '{"issues": [1' + "0" * 5000 + "]}", "is not valid JSON"),
-    _of_json("a frame of 10**400", _one(frame=10**400), "issue 1: its frame must be a whole number"),
-    _of_json(
-        "a corner of 10**400", _one(position=[10**400, 1]), "issue 1: its position must be a list of pairs"
-    ),
-    _of_json(
-        "200,000 corners", _one(position=[1] * 200_000), "issue 1: its position must be a list of pairs"
-    ),
-    _of_json(
-        "comments that are a text",
-        {"issues": [], "comments": "abc"},
-        "expected its comments as a page with results, or a list",
-    ),
-    _of_json(
-        "a step that is a list",
-        _one() | {"meta": {"frames": [], "frame_filter": [1]}},
-        "belongs to frame 0, but meta has none",
-    ),
-    _of_json(
-        "100 MB",
-        lambda folder: (folder / "a.json").open("wb").truncate(100 << 20),
-        "has 104,857,600 bytes; at most",
-    ),
-)
-
-CASES = (*XML, *ZIPS, *ISSUES)
+CASES = (*XML, *ZIPS)

@@ -1,6 +1,6 @@
 """VERBS: every verb of the command line, under its heading in the help, and its sub-commands.
 
-Conventions: a verb is a folder of ``verbs/``, with its signature in ``__init__.py``; a sub-command is a
+Conventions: a verb is a folder of ``verbs/``, with its signature in ``signature.py``; a sub-command is a
 function there.
 """
 

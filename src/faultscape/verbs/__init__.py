@@ -1,4 +1,4 @@
-"""One folder per verb: its signature in ``__init__.py``, its work, and the artefact that it makes.
+"""One folder per verb: its signature in ``signature.py``, its work, and the artefact that it makes.
 
 Conventions: ``study`` is the path of the study. ``models`` are the models in question. ``images`` is how many
 images it is about. ``new`` is how many did not exist before. ``failures`` is how many could not be used.

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from faultscape.corpus.id_lists import is_id_list
 from faultscape.errors import LabellingError, OptionError, closest
-from faultscape.formats.label_tools import cvat_issues
 from faultscape.labelling import discards
 from faultscape.labelling.catalogue import (
     FORMATS,
@@ -30,7 +29,6 @@ from faultscape.study.store import is_address
 from faultscape.verbs import graph
 from faultscape.verbs.label import (
     answer_lines,
-    issues,
     mask_export,
     masks,
     pair_tasks,
@@ -45,7 +43,6 @@ from faultscape.verbs.label.result import (
     Answered,
     AnswersTaken,
     Asked,
-    ChecksTaken,
     ChoicesTaken,
     Exported,
     Imported,
@@ -143,7 +140,7 @@ def _check_fresh(root: Path, study: str, options: ExportOptions) -> None:
 
 def import_labels(
     study: str, options: ImportOptions
-) -> Imported | Answered | AnswersTaken | ChoicesTaken | ChecksTaken | SessionsImported:
+) -> Imported | Answered | AnswersTaken | ChoicesTaken | SessionsImported:
     """Import labels from a folder or a file; LabellingError for a source that cannot contain labels for this
     study.
     """
@@ -189,8 +186,8 @@ def import_labels(
 
 def _of_tool(
     root: Path, path: Path, options: ImportOptions, form: Format | None, *, classifies: bool
-) -> ChoicesTaken | ChecksTaken | Answered | None:
-    """Import choices, answers or issues from a tool's file, or from a folder of such files; None if the
+) -> ChoicesTaken | Answered | None:
+    """Import choices or answers from a tool's file, or from a folder of such files; None if the
     source is neither.
     """
     there = (
@@ -198,13 +195,6 @@ def _of_tool(
         if path.is_file()
         else sorted(p for p in path.iterdir() if p.is_file() and p.suffix.lower() == ".json")
     )
-    if (
-        form is None
-        and not classifies
-        and (found := next((file for file in there if cvat_issues.recognise(file)), None))
-    ):
-        _refuse_pattern(options)
-        return issues.import_(root, options, found)
     for entry in [form] if form else FORMATS:
         if not isinstance(entry, PairFormat | TaskFormat) or (entry.task == "classification") != classifies:
             continue

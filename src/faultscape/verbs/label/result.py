@@ -299,25 +299,6 @@ class ChoicesTaken:
 
 
 @dataclass(frozen=True)
-class ChecksTaken:
-    """What `label import` read from a tool's review: new findings, how many are unresolved now, and how many
-    could not be used.
-    """
-
-    truth: str  # whose masks were reviewed
-    new: int  # findings that were not there before
-    unresolved: int  # findings on this truth that are open now, earlier ones included
-    failures: int  # issues that cannot be used
-
-    def __repr__(self) -> str:
-        rest = f", {self.failures} not usable (failures.csv)" if self.failures else ""
-        return (
-            f"masks of truth {self.truth}: {counted(self.new, 'new finding')}"
-            f"{f', {self.unresolved} unresolved' if self.unresolved else ''}{rest}"
-        )
-
-
-@dataclass(frozen=True)
 class Invited:
     """The person whom `label invite` invited, and the token of the link, which is shown only once."""
 

@@ -58,12 +58,11 @@ from faultscape.verbs.reliability.conditions import (
 )
 from faultscape.verbs.reliability.counts import ModelCounts, fill_counts, line_that_counts
 from faultscape.verbs.reliability.finders import finders
-from faultscape.verbs.reliability.guards import fill_cheat, guards
+from faultscape.verbs.reliability.guards import fill_cheat, guards, told_beforehand, told_of_methods
 from faultscape.verbs.reliability.numbers import ModelNumbers
 from faultscape.verbs.reliability.options import ReliabilityOptions
 from faultscape.verbs.reliability.pictures import Frames
 from faultscape.verbs.reliability.presets import preset_numbers
-from faultscape.verbs.reliability.seen_images import told_beforehand, told_of_methods
 
 
 def check(options: ReliabilityOptions) -> None:

@@ -1,30 +1,5 @@
 """scale: learn how large each class usually is, from training masks."""
 
-from __future__ import annotations
+import lazy_loader
 
-from faultscape.arguments import ClassList, Place, needed_text, place_text
-from faultscape.nouns import Scale
-
-
-def scale(
-    *masks: Place, classes: ClassList, output: Place | None = None, pattern: str | None = None
-) -> Scale:
-    """Compute the first and third quartile of each class's share of pixels in training masks (Yan et al.
-    2021), for `select --scale`.
-
-    Parameters
-    ----------
-    masks
-        Folders, globs in quotes, or list files of masks; shares are fractions of all pixels, void included.
-    classes
-        A class file (JSON or TOML) or a built-in name: ade20k, camvid, cityscapes, voc. In Python also a
-        Classes, or a number.
-    output
-        The file to write.
-    pattern
-        Which files are masks, and how their names become ids, for example {id}_gtFine_labelIds.png.
-    """
-    from faultscape.verbs.scale.work import ScaleOptions, scale_of_masks
-
-    folders = tuple(needed_text(place, "masks") for place in masks)
-    return scale_of_masks(ScaleOptions(folders, classes, place_text(output, "output"), pattern))
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,2 @@
+from .signature import demo as demo
+from .signature import networks as networks

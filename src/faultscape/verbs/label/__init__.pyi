@@ -1,0 +1,10 @@
+from .signature import answers as answers
+from .signature import check as check
+from .signature import consensus as consensus
+from .signature import export as export
+from .signature import forget as forget
+from .signature import import_ as import_
+from .signature import invite as invite
+from .signature import labels as labels
+from .signature import remove as remove
+from .signature import serve as serve

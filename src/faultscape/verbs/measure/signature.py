@@ -1,0 +1,208 @@
+"""measure: measure each model's errors exactly, against a truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from faultscape.arguments import ClassList, Place, Source, place_text, several
+from faultscape.choices import Preset
+from faultscape.errors import OptionError, counted
+from faultscape.verbs.measure.options import (  # fmt: skip
+    WORST,
+    Choices,
+    FileRules,
+    Inputs,
+    Intervals,
+    MeasureOptions,
+    Running,
+    ScoreFolders,
+    StudyPart,
+)
+
+if TYPE_CHECKING:
+    from faultscape.reporting.measure.document import Document, MetricEntry
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What `measure` found: the folder it wrote to, and the document of measure.json."""
+
+    path: str  # the folder with measure.json, per_image.parquet and report.html
+    document: Document = field(repr=False)  # the content of measure.json
+
+    @property
+    def models(self) -> dict[str, dict[str, MetricEntry]]:
+        """{NAME: {METRIC: {value, low, high, ...}}} of the only data set, or of the first of several."""
+        sets = self.document.get("datasets")
+        return (next(iter(sets.values())) if sets else self.document)["models"]
+
+    @property
+    def notes(self) -> list[str]:
+        """What readers of the numbers must know, one line each; of several data sets after their names."""
+        sets = self.document.get("datasets")
+        if sets:
+            return [f"{name}: {note}" for name, one in sets.items() for note in one.get("notes", ())]
+        return self.document.get("notes", [])
+
+    def __repr__(self) -> str:
+        from faultscape.reporting.measure.words import summary
+
+        return summary(self.path, self.document)
+
+    def full_text(self) -> str:
+        """Return what ``-v`` prints: the errors of each model (0 is best)."""
+        from faultscape.reporting.measure.words import told
+
+        return told(self.path, self.document)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredShare(Measured):
+    """What one job of an array did; its document has no metrics, only these numbers."""
+
+    @property
+    def shard(self) -> str | None:
+        """The share, PART/PARTS."""
+        return self.document.get("shard")
+
+    @property
+    def jobs(self) -> int:
+        """How many jobs were done now."""
+        return self.document.get("jobs", 0)
+
+    @property
+    def failures(self) -> int:
+        """How many maps have no statistics so far."""
+        return self.document.get("failures", 0)
+
+    def full_text(self) -> str:
+        """Return what ``-v`` prints: the same text as without it."""
+        return repr(self)
+
+    def __repr__(self) -> str:
+        wrong = f"; {counted(self.failures, 'map')} could not be measured so far" if self.failures else ""
+        return (
+            f"{self.path}: share {self.shard}, {counted(self.jobs, 'job')} done{wrong}; when all shares are"
+            " done, run the command without --shard"
+        )
+
+
+def measure(
+    source: Place | None = None,
+    *models: Source,
+    classes: ClassList | None = None,
+    truth: str | None = None,
+    datasets: Place | None = None,
+    output: Place | None = None,
+    metric: list[str] | None = None,
+    preset: Preset | None = None,
+    skip: bool = False,
+    resamples: int = 1000,
+    seed: int = 0,
+    worst: int = WORST,
+    engine: str = "processes",
+    workers: int | None = None,
+    shard: str | None = None,
+    part: StudyPart = StudyPart(),
+    scores: ScoreFolders = ScoreFolders(),
+    files: FileRules = FileRules(),
+    choices: Choices = Choices(),
+) -> Measured:
+    """Measure models against a truth: pixel accuracy, split and merged regions, confidence, anomaly scores
+    and calibration, with intervals and a report.
+
+    SOURCE is a folder of true maps, and the models are NAME=FOLDER of predicted maps; or a folder of masks
+    (0, 1, 255) with --anomaly NAME=FOLDER of scores; or a study. OUT gets measure.json, per_image.parquet and
+    report.html. Earlier measurements are reused.
+
+    Parameters
+    ----------
+    source
+        A folder of true label maps, a folder of anomaly masks, or a study.
+    models
+        NAME=MAPS, folders of label maps. In Python also a dict.
+    classes
+        A class file (JSON or TOML), a built-in name, or a number. In Python also a Classes. Not needed for
+        regions without a class.
+    truth
+        The truth of a study to measure against; default: the only one, or labels.
+    datasets
+        A TOML file with one table per data set: truth (or masks, or study), classes, models, confidence,
+        doubt, probabilities, anomaly, images.
+    output
+        The folder to write to; default: measured, or STUDY/measures.
+    metric
+        A metric that is computed only on request (cldice, recall_smallest), or your own, file.py:NAME, made
+        with `fs.metrics.metric_of_maps` (label maps) or `fs.metrics.metric_of_scores` (anomaly or doubt
+        scores). Repeatable.
+    preset
+        A named set of definitions that reproduces another evaluation.
+    skip
+        Skip images whose maps have a wrong size or wrong values instead of stopping; they are listed in
+        failures.csv.
+    resamples
+        Bootstrap draws for the intervals of FPR95, calibration errors, and scores of more than 2,000 images
+        or groups; 0 for no intervals.
+    seed
+        Seed of the bootstrap.
+    worst
+        Images in the report: the worst for each kind of error, and for anomaly scores as many of the best and
+        worst frames.
+    engine
+        local (this process), processes (all cores), ray, or ray://HOST:PORT.
+    workers
+        Number of processes; default: all cores.
+    shard
+        PART/PARTS, for example 2/3: compute the statistics of every third shard while other jobs do the rest;
+        run without it at the end.
+    part
+        Which part of a study: `StudyPart(set_=...)`.
+    scores
+        Pixel scores: `ScoreFolders(anomaly=...)`.
+    files
+        How files are read: `FileRules(pattern=...)`.
+    choices
+        Definitions: `Choices(per=...)`.
+    """
+    from faultscape.verbs.measure.work import measure_models
+
+    inputs, running = (
+        Inputs(place_text(source, "source"), models, classes, truth, place_text(datasets, "datasets")),
+        Running(engine, workers, shard),
+    )
+    part = replace(part, set_=several(part.set_) or None) if isinstance(part, StudyPart) else part
+    options = MeasureOptions(
+        inputs,
+        scores,
+        files,
+        preset,
+        choices,
+        Intervals(resamples, seed),
+        running,
+        part,
+        several(metric),
+        place_text(output, "output"),
+        skip,
+        worst,
+    )
+    if resamples < 0 or worst < 0:
+        raise OptionError(f"resamples and worst must be 0 or more; got {resamples} and {worst}")
+    if seed < 0:
+        raise OptionError(f"seed must be a whole number, 0 or more; got {seed}")
+    if choices.divisor is not None and choices.divisor < 1:
+        raise OptionError(f"divisor must be a whole number, 1 or more; got {choices.divisor}")
+    if files.score_scale is not None and not 0 < files.score_scale < float("inf"):
+        raise OptionError(f"score_scale must be a finite number above 0; got {files.score_scale}")
+    if datasets:
+        if source or models:
+            raise OptionError(
+                "--datasets LIST cannot be combined with SOURCE or models; give one or the other"
+            )
+        beside = {"classes": classes, "truth": truth, "images": files.images, **vars(part), **vars(scores)}
+        if more := [name for name, value in beside.items() if value not in (None, [], {})]:
+            raise OptionError(
+                f"--datasets LIST cannot be combined with --{more[0]}; set {more[0]} in its tables instead"
+            )
+    path, document = measure_models(options)
+    return MeasuredShare(path, document) if shard else Measured(path, document)

@@ -1,0 +1,2 @@
+from .signature import LabelPlan as LabelPlan
+from .signature import plan as plan

@@ -1,0 +1,69 @@
+"""plan: estimate how many labels each question needs, and what they cost."""
+
+from __future__ import annotations
+
+import math
+
+from faultscape.arguments import Costs, Place, needed_text
+from faultscape.choices import Goal
+from faultscape.errors import OptionError
+from faultscape.verbs.plan.options import PlanOptions
+from faultscape.verbs.plan.result import LabelPlan
+
+
+def plan(
+    study: Place,
+    *,
+    cost: Costs | None = None,
+    wage: float | None = None,
+    within: float = 1.0,
+    goal: Goal | None = None,
+    selection: str | None = None,
+    truth: str | None = None,
+    seed: int = 0,
+    engine: str = "processes",
+    workers: int | None = None,
+) -> LabelPlan:
+    """Say how many labels it takes to find the best model, to order all models and to score each one, with
+    hours and cost, and write plan.json.
+
+    Before there are labels, each model in turn serves as the truth: this shows how much estimates will vary,
+    and roughly how far apart the models may be. Labels of randomly drawn images replace both with measured
+    values. Run it again as labels come in.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    cost
+        Seconds of work; the defaults are mask=5400,choice=10,question=3. In Python also a dict.
+    wage
+        Cost of one hour of work.
+    within
+        How exact the scores must be, in points of 100.
+    goal
+        order (of all models; default) or best: which draws to recommend, as in `select --goal`, and the
+        question that sets the budget. Draws that have labels are continued with their own definition, those
+        for this goal first.
+    selection
+        The selection whose labels are used; default: the random selection with most labels, with --goal
+        preferably one drawn for it.
+    truth
+        The labels that count; default: labels, or the only ones.
+    seed
+        Seed of the simulated outcomes.
+    engine
+        local, processes, ray or ray://HOST:PORT.
+    workers
+        Number of processes; default: all cores.
+    """
+    from faultscape.verbs.plan.document import make_plan
+
+    options = PlanOptions(cost, wage, within, goal, selection, truth, seed, engine, workers)
+    if wage is not None and not (math.isfinite(wage) and wage >= 0):
+        raise OptionError(f"--wage must be a cost per hour, 0 or more; got {wage}")
+    if not 0 < within <= 100:
+        raise OptionError(f"--within must be above 0 and at most 100 points; got {within}")
+    if seed < 0:
+        raise OptionError(f"seed must be 0 or more; got {seed}")
+    return make_plan(needed_text(study, "study"), options)

@@ -1,0 +1,139 @@
+"""predict: store what each model predicts for every image."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from faultscape.arguments import LabelMeanings, Place, Renames, Source, needed_text, place_text, several
+from faultscape.choices import Unmapped
+from faultscape.errors import OptionError
+from faultscape.verbs.predict.options import Hardware, PredictOptions, PredictPart, Scoring, Shown
+from faultscape.verbs.predict.result import Predicted
+
+
+def predict(
+    study: Place,
+    *models: Source,
+    engine: str = "processes",
+    workers: int | None = None,
+    shard: str | None = None,
+    labels: LabelMeanings | None = None,
+    unmapped: Unmapped | None = None,
+    keep: list[str] | None = None,
+    scorer: list[str] | None = None,
+    measure: bool = False,
+    truth: str | None = None,
+    pattern: str | None = None,
+    resize_maps: bool | None = None,
+    rename: Renames | None = None,
+    remove: list[str] | None = None,
+    part: PredictPart = PredictPart(),
+    shown: Shown = Shown(),
+    hardware: Hardware = Hardware(),
+    scoring: Scoring = Scoring(),
+) -> Predicted:
+    """Store the prediction of each model for every image, label maps or classes: NAME=SOURCE, a folder of
+    maps, a table of answers, a network, or a program.
+
+    Finished shards are not computed again.
+
+    SOURCE is a folder of label maps; for a classifier a table of answers: preds.csv, .parquet or .npz, with
+    FILE.csv:COLUMN or FILE.npz:KEY:INDEX; model.onnx; a folder of the transformers library, or
+    hf:OWNER/MODEL; a network of `train`; model.pt2 (torch.export) or TorchScript; file.py:function; or
+    exec:COMMAND. Maps are stored as run-length codes in the model's own labels. An image without a usable map
+    is listed in failures.csv and left out of that model's pairs only. The options of a model are stored in
+    study.toml and apply until you change them or its source.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    models
+        NAME=SOURCE. In Python also a dict.
+    engine
+        local (this process), processes (all cores), ray, or ray://HOST:PORT.
+    workers
+        Number of processes; default: all cores, or all GPUs.
+    shard
+        PART/PARTS, for example 2/3: do every third shard starting with the second, while other jobs do the
+        rest.
+    labels
+        A JSON or TOML file that maps each of the model's labels to a class: {"0": "road", "3": "void"}, or by
+        the model's own class names. Or pairs, 255=car,254=void; a folder's other values are then the class
+        list's ids. Or for Cityscapes label-ids or train-ids.
+    unmapped
+        void: treat classes of the network that the study does not have as void; without this option they are
+        an error that names them.
+    keep
+        What is kept in addition to labels: confidence, probabilities (or probabilities=K, the K largest),
+        logits, embedding=LAYER. Repeatable; labels: nothing else.
+    scorer
+        How the doubt of each pixel is scored: msp, entropy, margin, max-logit, energy; for several views or
+        members also predictive-entropy, expected-entropy, mutual-information; for a Gaussian process
+        variance; for networks trained with void pixels void, outlier and differential-entropy; random; a
+        method that `fit` fitted (knn, flow, ...); or file.py:NAME. Scores are kept as float32; with --measure
+        they are only counted. Repeatable; none: stop scoring doubt.
+    measure
+        Measure each map and its confidence against a truth while the map is made. The confidence is not kept;
+        `measure` reuses the result.
+    truth
+        With --measure: the truth to use; default: labels, or the only one.
+    pattern
+        How the maps' file names become ids, for example {id}_pred.png.
+    resize_maps
+        Accept maps of any size.
+    rename
+        OLD=NEW: rename a model everywhere in the study; nothing is recomputed. In Python also a dict.
+        Repeatable.
+    remove
+        NAME: remove a model from the study, with its maps and all its counts; labels stay. Repeatable.
+    part
+        Which images are predicted: `PredictPart(set_=...)`.
+    shown
+        How a network sees images: `Shown(window=...)`.
+    hardware
+        What a network runs on: `Hardware(device=...)`.
+    scoring
+        How the doubt of members is scored: `Scoring(correct_members=...)`.
+    """
+    from faultscape.verbs.predict.models import predict_models
+
+    kept: list[str] | None = [str(keep)] if isinstance(keep, str) else keep
+    if isinstance(part, PredictPart):
+        part = replace(part, set_=list(several(part.set_)) or None)
+    scorers = None if scorer is None else list(several(scorer))
+    if isinstance(scoring, Scoring) and scoring.correct_members:
+        from faultscape.metrics.scorers import with_corrected_members
+
+        scorers = with_corrected_members(scorers or [])
+    options = PredictOptions(
+        needed_text(study, "study"),
+        models,
+        place_text(labels, "labels"),
+        unmapped,
+        kept,
+        scorers,
+        measure,
+        truth,
+        pattern,
+        resize_maps,
+        rename,
+        remove,
+        part,
+        shown,
+        hardware,
+        scoring,
+        engine,
+        workers,
+        shard,
+    )
+    if shard and (rename or remove):
+        raise OptionError(
+            "--rename and --remove apply to the whole study; run them without --shard, when no job of an"
+            " array is running"
+        )
+    if part.set_ and not models:
+        raise OptionError("--set needs NAME=SOURCE, the models that predict these sets")
+    if truth is not None and not measure:
+        raise OptionError("--truth needs --measure; add --measure, or remove --truth")
+    return predict_models(options)

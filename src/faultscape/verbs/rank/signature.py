@@ -1,0 +1,107 @@
+"""rank: rank the models from the labels so far, with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from faultscape.arguments import Place, needed_text, place_text, several
+from faultscape.choices import Population
+from faultscape.errors import OptionError
+from faultscape.verbs.rank.options import RankOptions, VoteRules
+from faultscape.verbs.rank.result import Ranked
+
+
+def rank(
+    study: Place,
+    *,
+    selection: str = "main",
+    truth: str | None = None,
+    against: list[str] | None = None,
+    benchmark: Place | None = None,
+    epsilon: float | None = None,
+    laplace: float | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    all_labels: bool = False,
+    population: Population = "pool",
+    ranking: list[str] | None = None,
+    where: list[str] | None = None,
+    output: Place | None = None,
+    votes: VoteRules = VoteRules(),
+    engine: str = "processes",
+) -> Ranked:
+    """Rank the models of a selection from the labels of its images, with intervals, and write standings.json.
+
+    For duels: aggressiveness and resistance (Yan et al. 2021); for classifiers Perron's rank and related ones
+    (Wang et al. 2020); for images drawn for all models, unbiased scores; and always two rankings in which
+    each labelled image scores every model (mean, Bradley-Terry). Missing labels are left out and counted.
+    With --where, only the standings on a part of the images are computed and printed; standings.json stays as
+    it is.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    selection
+        The selection whose images count.
+    truth
+        The labels that count; default: labels, or the only ones.
+    against
+        Other selections to compare the rankings with.
+    benchmark
+        A CSV file (model, score; higher is better) of a closed benchmark to compare the ranks with.
+    epsilon
+        For label maps: added to the numerator and denominator of aggressiveness and resistance (default
+        0.01).
+    laplace
+        For classifiers: added to right and wrong answers of each pair, (c + x) / (n + 2 x) (default 1).
+    resamples
+        Bootstrap replicates.
+    seed
+        Seed of the bootstrap.
+    all_labels
+        Also use labelled images outside the selection in the rankings that score every model on each labelled
+        image (mean, Bradley-Terry).
+    population
+        What the intervals of drawn images describe: pool (the images of this study) or future (data to come,
+        if the pool's images, or their groups, `collect --group`, are a sample of it).
+    ranking
+        file.py:name, a ranking of your own: a function that maps scores (J, I) and weights (B, I) to scores
+        (B, J), or a faultscape Ranking. Repeatable.
+    where
+        KEY=VALUE: rank only on images with a tag, group, set or condition, for example tag=night. Repeatable;
+        all must match.
+    output
+        With --where: a JSON file for these standings.
+    votes
+        How people's answers count: `VoteRules(weight_annotators=...)`.
+    engine
+        local, processes, ray or ray://HOST:PORT, for missing counts against the truth.
+    """
+    from faultscape.verbs.rank.table import make_standings
+    from faultscape.verbs.status.work import read_status
+
+    options = RankOptions(
+        selection=selection,
+        truth=truth,
+        against=several(against),
+        benchmark=place_text(benchmark, "benchmark"),
+        epsilon=epsilon,
+        laplace=laplace,
+        resamples=resamples,
+        seed=seed,
+        all_labels=all_labels,
+        population=population,
+        ranking=several(ranking),
+        where=several(where),
+        output=place_text(output, "output"),
+        weight_annotators=votes.weight_annotators,
+        engine=engine,
+    )
+    for name, value in {"epsilon": epsilon, "laplace": laplace, "resamples": resamples, "seed": seed}.items():
+        if value is not None and value < 0:
+            raise OptionError(f"{name} must be 0 or more; got {value}")
+    study = needed_text(study, "study")
+    found = make_standings(study, options)
+    return found if options.where else replace(found, verdict=read_status(Path(study), study).verdict)

@@ -1,0 +1,2 @@
+from .signature import Reliability as Reliability
+from .signature import reliability as reliability

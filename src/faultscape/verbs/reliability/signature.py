@@ -1,0 +1,132 @@
+"""reliability: evaluate how well each model knows its own errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from faultscape.arguments import Place, needed_text, place_text, several
+from faultscape.choices import CardPreset, Track
+from faultscape.errors import OptionError
+from faultscape.verbs.reliability.options import ReliabilityOptions, Submission
+
+if TYPE_CHECKING:
+    from faultscape.reporting.reliability.document import Card
+
+
+def reliability(
+    study: Place,
+    *,
+    models: list[str] | None = None,
+    truth: str | None = None,
+    natural: list[str] | None = None,
+    misclassified: list[str] | None = None,
+    reference: str | None = None,
+    preset: CardPreset | None = None,
+    track: Track | None = None,
+    output: Place | None = None,
+    worst: int = 2,
+    resamples: int = 200,
+    seed: int = 0,
+    engine: str = "processes",
+    workers: int | None = None,
+    submission: Submission = Submission(),
+) -> Reliability:
+    """Evaluate the models of a study on clean, corrupted, shifted, blended and held-out sets, and write the
+    reliability card: accuracy, calibration and doubt, with intervals.
+
+    `stress` makes the sets, and `predict --scorer NAME --measure` counts what models predict on them. OUT
+    gets reliability.json, report.html and the tables as CSV, Markdown and LaTeX.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    models
+        Only these models. Repeatable.
+    truth
+        The truth to use; default: labels, or the only one.
+    natural
+        A labelled set of the study with a natural shift (another city, night, rain). Repeatable.
+    misclassified
+        A labelled set, or a mixture file whose sets count together, on which to evaluate how well doubt finds
+        wrong pixels. Repeatable.
+    reference
+        The model whose errors under corruption the others' are divided by; default: the first.
+    preset
+        Also evaluate as others do, to explain their numbers: bravo-2024 (the challenge's means), s3-code
+        (void counts as known, 200 thresholds).
+    track
+        anomaly or obstacle: the size limits of SegmentMeIfYouCan's component F1, which needs stored doubt;
+        default: none.
+    output
+        The folder to write to; default: STUDY/reliability.
+    worst
+        How many of the best and worst frames of each model and set with anomalies to show; the model runs on
+        them again. 0 for none.
+    resamples
+        Draws for the intervals of FPR95 and calibration errors; 0 for none.
+    seed
+        Seed of the draws, and of the order in which a submission sees images.
+    engine
+        local (this process), processes (all cores), ray, or ray://HOST:PORT.
+    workers
+        Number of processes; default: all cores.
+    submission
+        A program to judge without showing it the truth: `Submission(submission=...)`.
+    """
+    from faultscape.verbs.predict.models import predict_models
+    from faultscape.verbs.predict.options import Declared, PredictOptions
+    from faultscape.verbs.reliability.judge_study import check, judge_study
+
+    for name, value in (("resamples", resamples), ("seed", seed), ("worst", worst)):
+        if value < 0:
+            raise OptionError(f"{name} must be 0 or more; got {value}")
+    options = ReliabilityOptions(
+        needed_text(study, "study"),
+        several(models),
+        truth,
+        several(natural),
+        several(misclassified),
+        reference,
+        preset,
+        track,
+        place_text(output, "output"),
+        worst,
+        resamples,
+        seed,
+        engine,
+        workers,
+        submission,
+    )
+    if submission.source:
+        check(options)
+        declared = Declared(submission.ood_data, submission.publication, submission.claims, seed)
+        predict_models(
+            PredictOptions(
+                options.study,
+                ({submission.name: submission.source},),
+                engine=engine,
+                workers=workers,
+                declared=declared,
+            )
+        )
+    return Reliability(*judge_study(options))
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """The card of a study: its folder, and the document of reliability.json."""
+
+    path: str  # the folder with reliability.json, report.html and the tables
+    document: Card  # the content of reliability.json
+
+    @property
+    def file(self) -> str:
+        """The path of reliability.json."""
+        return f"{self.path}/reliability.json"
+
+    def __repr__(self) -> str:
+        from faultscape.reporting.reliability.words import card_text
+
+        return card_text(self.path, self.document)

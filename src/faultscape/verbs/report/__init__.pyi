@@ -1,0 +1,2 @@
+from .signature import Reported as Reported
+from .signature import report as report

@@ -1,0 +1,75 @@
+"""report: write the results as one HTML file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from faultscape.arguments import Place, needed_text, place_text
+from faultscape.errors import OptionError, counted
+
+
+@dataclass(frozen=True)
+class Reported:
+    """What `report` wrote: the file, its size in bytes, and how many chosen images it shows."""
+
+    path: str  # the HTML file
+    size: int  # bytes of the file
+    images: int  # chosen images that the report is about
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.path}: {counted(self.images, 'chosen image')}, {self.size / 1e6:.1f} MB; open it in a"
+            " browser"
+        )
+
+
+def report(
+    study: Place,
+    *,
+    selection: str = "main",
+    output: Place | None = None,
+    bands: list[float] | None = None,
+    better: float | None = None,
+    reference_images: Place | None = None,
+    thumbnail: int = 320,
+) -> Reported:
+    """Write a self-contained HTML report of a selection: standings, how robust they are, outcomes, and a
+    gallery of the images.
+
+    The report grows with the study: without labels it shows the selection, with labels their outcomes, and
+    after `rank` the standings, next to those of the study's other selections.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    selection
+        The selection to report.
+    output
+        The file to write; default STUDY/report.html, or report-NAME.html for another selection.
+    bands
+        For label maps: ascending edges of the bands in which scores are counted; below the first edge a model
+        fails. Default: 0.6 and 0.8.
+    better
+        For duels of label maps: the smallest difference at which one side counts as better (case II).
+        Default: 0.1.
+    reference_images
+        A folder of benchmark images, one sub-folder per class, to show next to the chosen ones; for label
+        maps also images/ and labels/.
+    thumbnail
+        Longest side of the images in the gallery, in pixels.
+    """
+    from faultscape.verbs.report.options import ReportOptions
+    from faultscape.verbs.report.write import write_report
+
+    options = ReportOptions(
+        selection,
+        place_text(output, "output"),
+        bands,
+        better,
+        place_text(reference_images, "reference_images"),
+        thumbnail,
+    )
+    if not 32 <= thumbnail <= 2048:
+        raise OptionError(f"thumbnail must be between 32 and 2048 pixels; got {thumbnail}")
+    return Reported(*write_report(needed_text(study, "study"), options))

@@ -1,0 +1,2 @@
+from .signature import Ran as Ran
+from .signature import run as run

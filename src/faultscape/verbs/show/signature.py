@@ -1,0 +1,92 @@
+"""show: print any file of a study, or the chosen images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from faultscape.arguments import Place, needed_text
+from faultscape.errors import OptionError, counted
+from faultscape.standings import Standings
+from faultscape.verbs.select.chosen_result import ChosenImages
+
+ROWS = 20
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: its columns, the first rows, and how many there are."""
+
+    title: str  # name of the file, or what the table holds
+    columns: tuple[str, ...]  # names of the columns
+    rows: tuple[tuple[Any, ...], ...]  # the first rows, --rows of them, a value for each column
+    total: int  # how many rows the file has
+
+    def __repr__(self) -> str:
+        cells = [[_cell(value) for value in row] for row in self.rows]
+        width = [min(40, max([len(c), *(len(row[k]) for row in cells)])) for k, c in enumerate(self.columns)]
+        lines = [f"{self.title}: {counted(self.total, 'row')}"]
+        lines.append("  ".join(c.ljust(w) for c, w in zip(self.columns, width, strict=True)))
+        lines += [
+            "  ".join(v[:w].ljust(w) for v, w in zip(row, width, strict=True)).rstrip() for row in cells
+        ]
+        if self.total > len(self.rows):
+            lines.append(f"... {self.total - len(self.rows)} more; --rows N shows more")
+        return "\n".join(lines)
+
+
+def show(
+    file: Place, *, rows: int | None = None, images: bool = False, selection: str = "main"
+) -> Table | Standings | ShownText | ChosenImages:
+    """Print a file of a study (Parquet table, CSV, standings, manifest, study.toml, answers.sqlite), or the
+    images that were chosen.
+
+    Parameters
+    ----------
+    file
+        The file; with --images a study.
+    rows
+        How many rows of a table to show (default 20).
+    images
+        Print the chosen images of a study, one per line: path, number of duels, reason.
+    selection
+        With --images: the selection to print.
+    """
+    from faultscape.verbs.option_kinds import refuse_other_kinds
+    from faultscape.verbs.show.work import Rows, read_table
+
+    file = needed_text(file, "file")
+    refuse_other_kinds(show, {"rows": rows, "images": images, "selection": selection})
+    if images:
+        from faultscape.verbs.select.chosen_images import chosen_images
+
+        if rows is not None:
+            raise OptionError("--rows applies to tables only; --images prints all chosen images")
+        return chosen_images(file, selection)
+    if selection != "main":
+        raise OptionError("--selection needs --images; add --images, or remove --selection")
+    if rows is not None and rows < 0:
+        raise OptionError(f"--rows must be 0 or more; got {rows}")
+    shown = read_table(file, ROWS if rows is None else rows)
+    if rows is not None and not isinstance(shown, Rows):
+        print(f"note: --rows has no effect: {PurePath(file).name} is not a table, so all of it is shown")
+    if isinstance(shown, Rows):
+        return Table(shown.title, shown.columns, shown.rows, shown.total)
+    return ShownText(shown) if isinstance(shown, str) else shown
+
+
+class ShownText(str):
+    """A text that shows as itself."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bytes):
+        text = value.decode("utf-8", "replace")
+        return text if text.isprintable() and len(text) < 500 else f"<{len(value)} bytes>"
+    return f"{value:.6g}" if isinstance(value, float) else str(value).replace("\n", " ")

@@ -1,0 +1,129 @@
+"""train: train a network that estimates its own uncertainty."""
+
+from __future__ import annotations
+
+from faultscape.arguments import Place, needed_text, several
+from faultscape.choices import ExportForm, HeadName, LossName, Smoothing, TrainingPresetName
+from faultscape.errors import OptionError
+from faultscape.verbs.train.options import (
+    HeadOptions,
+    Schedules,
+    TrainingData,
+    TrainingMachine,
+    TrainOptions,
+    need_libraries,
+)
+from faultscape.verbs.train.result import Swept, Trained
+
+
+def train(
+    study: Place,
+    name: str,
+    *,
+    backbone: str | None = None,
+    head: HeadName = "linear",
+    dropout_at: list[str] | None = None,
+    dropout_rate: float = 0.1,
+    dropout_samples: int = 8,
+    loss: LossName = "ce",
+    smoothing: Smoothing | None = None,
+    preset: TrainingPresetName | None = None,
+    init: str | None = None,
+    from_scratch: bool = False,
+    sweep: str | None = None,
+    seed: int = 0,
+    export: ExportForm | None = None,
+    data: TrainingData = TrainingData(),
+    schedules: Schedules = Schedules(),
+    head_options: HeadOptions = HeadOptions(),
+    machine: TrainingMachine = TrainingMachine(),
+) -> Trained | Swept:
+    """Train a segmentation network on the labels of a study, with a head that estimates its own uncertainty.
+
+    The network is written to STUDY/models/NAME; pass that folder to `predict`, here or on another machine. To
+    resume an interrupted run, repeat the command.
+
+    BACKBONE is segmenter-T/16, -S/16, -B/16 or -L/16, segformer-b0 to -b5, deeplabv3plus (-50, -18),
+    hf:OWNER/MODEL or a folder of the transformers library, or file.py:function, which returns a torch module
+    ending in a linear layer or a 1x1 convolution.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    name
+        Name of the network.
+    backbone
+        The network, as above.
+    head
+        The last layer: linear, batch-ensemble, gp, heteroscedastic or batch-ensemble+gp.
+    dropout_at
+        Layers after which dropout stays active at prediction time (MC dropout), separated by commas; can be
+        repeated; middle: those in the table of backbones.
+    dropout_rate
+        The rate of MC dropout.
+    dropout_samples
+        The number of MC dropout samples at prediction time.
+    loss
+        ce: cross-entropy; void-class: void pixels are an extra class; entropy: uniform probabilities on void
+        pixels; outlier-head: a second output that detects void pixels; dirichlet: a prior network, flat on
+        void pixels.
+    smoothing
+        dirichlet: who gets the share .01 that labels are smoothed by: each other class (as Malinin and Gales
+        2018; default), or shared by all classes. Blum et al. 2021 do not say.
+    preset
+        s3-paper, s3-code (as Buchanan et al. 2022, and as their code), s4-bayesian (Blum et al. 2021, B.3),
+        or camvid-small (minutes on two cores).
+    init
+        Start from this trained network of the study; all parameters are trained further.
+    from_scratch
+        With a preset that starts heads from a trained linear network: train everything from random weights
+        instead.
+    sweep
+        OPTION=A,B,C of the head, or seed=A,B,C: train one network per value, called NAME-OPTION-VALUE.
+    seed
+        Seed of the weights, the order of images, crops and noise.
+    export
+        onnx or pt2: also write the network as one file.
+    data
+        Training and validation data: `TrainingData(set_=...)`.
+    schedules
+        The training schedule: `Schedules(epochs=...)`.
+    head_options
+        Options of the head: `HeadOptions(members=...)`.
+    machine
+        The machine: `TrainingMachine(device=...)`.
+    """
+    need_libraries()
+    from faultscape.verbs.train.train_network import train_networks
+
+    words = several(dropout_at)
+    layers = (
+        tuple(layer.strip() for word in words for layer in str(word).split(","))
+        if isinstance(words, tuple)
+        else words
+    )
+    if any(not layer for layer in layers):
+        raise OptionError("--dropout-at: one of the layer names is empty")
+    options = TrainOptions(
+        needed_text(study, "study"),
+        name,
+        backbone,
+        head,
+        layers,
+        dropout_rate,
+        dropout_samples,
+        loss,
+        preset,
+        init,
+        from_scratch,
+        sweep,
+        seed,
+        export,
+        data,
+        schedules,
+        head_options,
+        machine,
+        smoothing,
+    )
+    return train_networks(options)
