@@ -29,9 +29,9 @@ from faultscape.command_line.examples import EXAMPLES
 from faultscape.command_line.help_page import help_text, verb_line
 from faultscape.command_line.output_options import NAMES, split
 from faultscape.command_line.result_json import field_names, json_value, result_json, result_kinds
-from faultscape.command_line.verb_list import GROUPS, LINES, REMOVALS, SECTIONS, VERBS
 from faultscape.nouns import Scale
 from faultscape.verbs.label.result import Checked
+from faultscape.verbs.verb_list import GROUPS, LINES, REMOVALS, SECTIONS, VERBS
 from refusals import refused_line
 
 COMMAND = pytest.mark.parametrize("words", LINES, ids=" ".join)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,8 +33,10 @@ from faultscape.study.tables.corpus import Image, pool, read_corpus, shards
 from faultscape.study.tables.selections import read_selection
 from faultscape.ties import tie_ranks, tie_seed
 from faultscape.verbs.report.constraint_pictures import pair_pictures
-from faultscape.verbs.report.options import ReportOptions
 from faultscape.verbs.report.sections import sections_of_maps
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import ReportOptions
 
 _DRAWN = 100  # images of a draw on one page
 
