@@ -117,7 +117,10 @@ def _headline(standings: Standings, said: ModelRanking, best: Sequence[str], *, 
         return f"Use {best[0]}"
     if descriptive(said):
         images = counted(standings.labels.get("used", 0), "labelled image")
-        who = f"{_any_of(best, standings)} leads" if len(best) > 1 else f"{best[0]} leads"
+        if len(best) == len(standings.models) > 2:
+            who = f"none of the {len(best)} models clearly leads"
+        else:
+            who = f"{_one_of(best)} leads"
         return f"On the {images} chosen for what the models predict, {who}"
     if len(best) == 1:
         return f"{best[0]} was best before the study changed"
@@ -242,10 +245,8 @@ def _all_of(models: Sequence[str]) -> str:
     return listed(models) if len(models) <= _NAMED else f"{models[0]} and {len(models) - 1} others"
 
 
-def _any_of(models: Sequence[str], standings: Standings) -> str:
-    if 2 < len(models) == len(standings.models):
-        return f"any of the {len(models)} models"
-    return listed(models, "or") if len(models) <= _NAMED else f"any of {len(models)} models"
+def _one_of(models: Sequence[str]) -> str:
+    return listed(models, "or") if len(models) <= _NAMED else f"one of {len(models)} models"
 
 
 def _rounded(value: float, digits: int) -> str:

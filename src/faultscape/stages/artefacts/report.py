@@ -23,7 +23,7 @@ from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_columns
 from faultscape.terminal_lines import option_words
 
-METHOD_NUMBER = 6  # raised when the page changes
+METHOD_NUMBER = 7  # raised when the page changes
 META = "faultscape-made-from"
 _HEAD = 65536  # bytes at the beginning that contain the note
 _OF_DUELS = (

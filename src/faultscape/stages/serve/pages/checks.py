@@ -25,6 +25,7 @@ from faultscape.errors import OptionError
 from faultscape.stages.second_round import is_by
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate, RefusedError
+from faultscape.stages.serve.pages import work
 from faultscape.stages.serve.pictures import LONGEST, MAP_WAYS, photo, send_map
 from faultscape.study.answers.annotators import ORGANISER, Annotator
 from faultscape.study.answers.checks import COMMENT, KINDS, NOTHING, OPEN, RESOLVED, Check, Checks
@@ -124,6 +125,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
             at=f"/mask/{number}",
             query=f"?truth={quote(truth)}",
             colours=colour_words(campaign.settings.class_list),
+            settle=work.SETTLE,
         )
 
     @routes.post("/check/{number}")

@@ -18,6 +18,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from faultscape.errors import OptionError
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate
+from faultscape.stages.serve.pages import work
 from faultscape.stages.serve.pictures import MAP_WAYS, send_map
 from faultscape.study.answers.annotators import Annotator
 from faultscape.study.answers.tags import Tag, Tags, region_within
@@ -84,6 +85,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
             maps=not campaign.settings.classifies,
             colours=colour_words(campaign.settings.class_list),
             asked=campaign.classes_of(image),
+            settle=work.SETTLE,
         )
 
     @routes.post("/tags/{number}")
