@@ -45,6 +45,11 @@ def test_run_ranks_and_reports_every_labelled_selection_which_is_better_first(bo
         "report.html",
     ]
     assert all(state == "done" for verb, state, _ in ran.status.stages if verb in ("rank", "report"))
+    # the verdict is the study's, and what is next holds after all is done
+    headline = ran.status.verdict.headline
+    assert headline
+    assert repr(ran).count(headline) == 1
+    assert repr(ran).count("next: ") == 1
 
 
 def test_the_page_of_the_duels_says_on_top_which_page_tells_which_is_better(both: str) -> None:
