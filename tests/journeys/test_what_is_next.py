@@ -15,6 +15,7 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
+from faultscape.stages.plan.words import command
 from faultscape.study.tables import label_maps
 from undoing import FEW, chosen
 
@@ -114,6 +115,54 @@ def test_a_file_of_questions_that_is_filled_in_is_not_the_next_one(
         fs.select(it.study, as_="order", more=5)
     assert names[0] == "questions-order.csv"
     assert names[1] not in ("", names[0])
+
+
+def fill_in(path: str, rows: int | None = None) -> int:
+    """Say yes to the first questions of a file, to all by default; return how many there are."""
+    with Path(path).open(newline="") as file:
+        asked = list(csv.DictReader(file))
+    with Path(path).open("w", newline="") as file:
+        table = csv.DictWriter(file, list(asked[0]))
+        table.writeheader()
+        table.writerows(
+            {**row, "annotator": "ann", "answer": "yes" if rows is None or k < rows else ""}
+            for k, row in enumerate(asked)
+        )
+    return len(asked)
+
+
+def test_the_plan_asks_for_labels_in_the_same_file_as_the_next_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    it = made_answers.study(tmp_path / "made", images=60)
+    fs.select(it.study, goal="order", budget=60)
+    typed(fs.status(it.study).next)
+    fill_in("questions-order.csv", rows=9)
+    fs.label.import_(it.study, "questions-order.csv")
+    plan = fs.plan(it.study)
+    assert plan.recommended["verb"] == "label"
+    assert command(plan) == fs.status(it.study).next != ""
+    typed(command(plan))  # the file that is filled in would be refused
+
+
+def test_after_a_selection_is_extended_its_new_images_come_before_its_ranking(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
+    study = chosen(corpus, tmp_path / "study")
+    fs.label.import_(study, str(corpus.truth))
+    fs.rank(study, **FEW)
+    fs.select(study, goal="order", budget=20, engine="local")
+    fs.label.remove(study, all_=True)
+    masks = tmp_path / "masks"
+    for image in fs.select(study, engine="local").images:
+        target = masks / f"{image}.png"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(corpus.truth / f"{image}.png", target)
+    fs.label.import_(study, masks)
+    more = fs.select(study, per_class=2, engine="local")
+    assert more.labelled < len(more.images)
+    assert more.next.startswith(f"faultscape label export {study} ")
 
 
 def test_after_the_images_that_show_failures_the_next_line_draws_some_that_show_which_is_better(

@@ -7,6 +7,7 @@ import shlex
 from faultscape.classes.class_lists import table
 from faultscape.errors import counted
 from faultscape.maps import runs
+from faultscape.nouns import JsonObject
 from faultscape.stages.artefact import Artefact, provenance_of
 from faultscape.stages.artefacts.selection import in_order, is_replaced, is_stale
 from faultscape.stages.artefacts.selection import key as key_of_selection
@@ -97,26 +98,36 @@ def export_target(name: str, *, classifies: bool, again: bool = False, answers: 
 def _line(snapshot: Snapshot, name: str) -> str:
     if is_stale(snapshot, name) or is_replaced(snapshot, name):
         return ""
-    undecided = snapshot.label_count(name).undecided
-    classifies = snapshot.settings.classifies
-    answers = len(Answers(snapshot.root).answers(snapshot.truth)) if classifies else 0
+    target, options = next_export(snapshot, name, snapshot.truth)
+    return " ".join([f"faultscape label export {snapshot.place} {target}", *option_words(options)])
+
+
+def next_export(snapshot: Snapshot, name: str, truth: str) -> tuple[str, JsonObject]:
+    """Return where the next `label export` of a selection under a truth writes, as a command names it, and
+    with which options.
+    """
+    undecided, classifies = snapshot.label_count(name, truth).undecided, snapshot.settings.classifies
+    answers = len(Answers(snapshot.root).answers(truth)) if classifies else 0
     target = export_target(name, classifies=classifies, again=undecided, answers=answers)
-    options = {
+    return target, {
         "format": "csv" if classifies else "png",
         "selection": None if name == MAIN else name,
-        "truth": None if snapshot.truth == LABELS else snapshot.truth,
+        "truth": None if truth == LABELS else truth,
         "again": undecided or None,
     }
-    return " ".join([f"faultscape label export {snapshot.place} {target}", *option_words(options)])
 
 
 def _waits(snapshot: Snapshot, name: str) -> bool:
     """Whether other commands come first: where there are enough labels for a first ranking of what was
     chosen, and for duels, wherever images drawn for all models say which is better.
     """
-    slots = snapshot.selections[name][0]
     drawn = any(other.draws for other, _ in snapshot.selections.values())
-    return (drawn and not slots.draws) or not (is_short(snapshot, name) or _has_grown(snapshot, name))
+    return (drawn and not snapshot.selections[name][0].draws) or not come_first(snapshot, name)
+
+
+def come_first(snapshot: Snapshot, name: str) -> bool:
+    """Whether a selection needs labels before it is ranked: it has too few, or has grown since."""
+    return is_short(snapshot, name) or _has_grown(snapshot, name)
 
 
 def _has_grown(snapshot: Snapshot, name: str) -> bool:

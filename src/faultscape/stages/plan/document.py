@@ -10,6 +10,7 @@ from faultscape.errors import ModelError, SelectionError
 from faultscape.ranking.standings_json import written
 from faultscape.selection.catalogue import check_goal
 from faultscape.stages import evidence
+from faultscape.stages.artefacts.labels import next_export
 from faultscape.stages.artefacts.plan import made_from_now
 from faultscape.stages.artefacts.standings import open_questions
 from faultscape.stages.costs import read_costs
@@ -75,6 +76,10 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
             if labelled:
                 recommended["new"] = new
                 recommended["labelled"] = labelled
+        if recommended and recommended["verb"] == "label":
+            target, given = next_export(Snapshot(root), recommended["selection"], truth)
+            recommended["file"] = target
+            recommended["again"] = bool(given["again"])
         plan = LabelPlan(
             models=models,
             task=settings.task,

@@ -12,7 +12,7 @@ from faultscape.errors import OptionError, SelectionError, closest, counted
 from faultscape.nouns import Slots
 from faultscape.selection.catalogue import Selector, Task, chosen_for, find_selector
 from faultscape.stages import agreement, evidence
-from faultscape.stages.artefacts.labels import LABELS_OF_SELECTION
+from faultscape.stages.artefacts.labels import LABELS_OF_SELECTION, come_first
 from faultscape.stages.artefacts.selection import SELECTION, line_again
 from faultscape.stages.artefacts.standings import STANDINGS
 from faultscape.stages.change_result import Changed, stale_lines
@@ -122,7 +122,9 @@ def _stale_notes(snapshot: Snapshot) -> list[str]:
 
 def _selected(snapshot: Snapshot, name: str, slots: Slots) -> Selected:
     """Return a selection with how many of its images have labels, and what to run next for it."""
-    found = [node(snapshot, artefact, name) for artefact in (LABELS_OF_SELECTION, STANDINGS)]
+    labels, standings = (node(snapshot, artefact, name) for artefact in (LABELS_OF_SELECTION, STANDINGS))
+    # that other selections answer another question does not count here
+    first = labels.line if labels.state != "done" and come_first(snapshot, name) else ""
     return Selected(
         slots.models,
         slots.definition,
@@ -131,7 +133,7 @@ def _selected(snapshot: Snapshot, name: str, slots: Slots) -> Selected:
         slots.moved,
         name,
         snapshot.label_count(name).labelled,
-        next_line(found),
+        first or next_line([labels, standings]),
     )
 
 
