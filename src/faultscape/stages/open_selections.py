@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from faultscape.errors import RankingError
 from faultscape.stages.artefact import arguments_of
 from faultscape.stages.artefacts import labels, selection, standings
 from faultscape.stages.snapshot import Snapshot
@@ -41,11 +44,15 @@ def _is_decided(snapshot: Snapshot, name: str) -> bool:
 
 
 def standings_now(snapshot: Snapshot, name: str) -> Standings | None:
-    """Return the standings of a selection as they are stored, or None."""
+    """Return the standings of a selection as they are stored; None if there are none, or these cannot be
+    read.
+    """
     from faultscape.ranking.duel_standings import from_json
 
     document = snapshot.document(selections.path(snapshot.root, name, "json", stem="standings"))
-    return from_json(document) if document is not None else None
+    with suppress(RankingError):
+        return from_json(document) if document is not None else None
+    return None
 
 
 def left(snapshot: Snapshot, name: str) -> int:
