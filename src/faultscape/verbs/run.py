@@ -279,7 +279,8 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
                 table = call_again(rank, study, how.options, selection=name, truth=counts, engine=engine)
                 question = "which is better" if slots.draws else "where they fail"
                 several = len(snapshot.selections) > 1
-                done.append(f"{name} ({question}): {table!r}" if several else repr(table))
+                tables = table.tables()  # the verdict is the last thing that `run` prints
+                done.append(f"{name} ({question}): {tables}" if several else tables)
             else:
                 merge = "".join(
                     f"`{node.line}` merges them, or " for node in undone(Path(study), "joined labels")

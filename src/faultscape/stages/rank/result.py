@@ -23,6 +23,10 @@ class Ranked(Standings):
         return cls(**{name: getattr(standings, name) for name in Standings.__dataclass_fields__})
 
     def __repr__(self) -> str:
+        return self._headed(self.tables())
+
+    def tables(self) -> str:
+        """Return what is printed below the verdict."""
         from faultscape.ranking.catalogue import RANKINGS
         from faultscape.ranking.duel_standings import INVERSE
 
@@ -38,7 +42,7 @@ class Ranked(Standings):
         shown = replace(self, rankings=first, notes=notes)
         if hidden:
             more.append(f"{counted(hidden, 'note')} on the method: -v")
-        return "\n".join([self._headed(standings_text(shown, self._score_words)), *more])
+        return "\n".join([standings_text(shown, self._score_words), *more])
 
     def _score_words(self, name: str) -> str:
         from faultscape.metrics.catalogue import METRICS
