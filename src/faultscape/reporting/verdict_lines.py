@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 
 from faultscape.errors import counted
 from faultscape.metrics.intervals.units import LEAST
+from faultscape.ranking.drawn.rankings import SKIPPED_DRAWS
 from faultscape.ranking.replicates import FUTURE, ONE_GROUP
 from faultscape.reporting.competition.standing_tables import descriptive, for_intervals, listed, recommended
 from faultscape.reporting.verdict import PairNeed, Verdict, Work, nothing_said
@@ -149,7 +150,8 @@ def _headline(
     if descriptive(said):
         images = counted(standings.labels.get("used", 0), "labelled image")
         who = f"{_any_of(best, standings)} leads" if len(best) > 1 else f"{best[0]} leads"
-        return f"On the {images} chosen for what the models predict, {who}"
+        chosen = "" if _skipped(standings) else " chosen for what the models predict"
+        return f"On the {images}{chosen}, {who}"
     if len(best) == 1:
         return f"{best[0]} was best before the study changed"
     if len(best) == len(standings.models) > 2:
@@ -247,6 +249,9 @@ def _caveats(
         out.append(
             f"Neighboring images are alike, which widens the interval; {line} says what belongs together."
         )
+    if descriptive(said) and _skipped(one):
+        why = "images that were drawn before some of them have none"
+        out.append(f"These labels are not a fair sample, because {why}: label or discard those.")
     if speaks in stale:
         out.append(f"This is out of date: {stale[speaks]}.")
     name = recommended(one)
@@ -267,6 +272,11 @@ def _caveats(
         on = counted(held.images, "image")
         out.append(f"This is by the labels {truth}; by {other}{more}, {held.leader} leads on {on}.")
     return out
+
+
+def _skipped(standings: Standings) -> bool:
+    """Whether drawn images were skipped: then labels describe these images alone."""
+    return SKIPPED_DRAWS in str(standings.definitions.get("descriptive", ""))
 
 
 def _what_would_tell(standings: Standings, said: ModelRanking, study: str) -> str:

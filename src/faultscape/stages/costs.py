@@ -1,4 +1,4 @@
-"""What labels cost: seconds for each kind of work."""
+"""What labels cost: seconds for each kind of work, and the hours that some images take."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from faultscape.arguments import Costs
 from faultscape.errors import OptionError, closest
+from faultscape.stages.artefacts import plan
+from faultscape.stages.snapshot import Snapshot
 
 # seconds for a whole map, a choice between two maps, a yes/no question
 COSTS = {"mask": 5400.0, "choice": 10.0, "question": 3.0}
@@ -43,3 +45,10 @@ def costs_given(cost: Costs | None) -> list[tuple[str, float | str]]:
         if cost
         else []
     )
+
+
+def hours_of(snapshot: Snapshot, images: int) -> float:
+    """Return the hours that labels of some images take, at the costs of the study's plan."""
+    given = plan.arguments(snapshot).get("cost")
+    costs = read_costs(str(given)) if given else COSTS
+    return images * costs["question" if snapshot.settings.classifies else "mask"] / 3600

@@ -19,6 +19,7 @@ from faultscape.stages.change_result import Changed, stale_lines
 from faultscape.stages.chosen_images import chosen_images
 from faultscape.stages.chosen_result import ChosenImages, Selected
 from faultscape.stages.consequences import became_stale, change
+from faultscape.stages.costs import hours_of
 from faultscape.stages.graph import next_line, node, nodes
 from faultscape.stages.label_counts import labelled_already
 from faultscape.stages.more_images import few_note
@@ -123,6 +124,8 @@ def _stale_notes(snapshot: Snapshot) -> list[str]:
 def _selected(snapshot: Snapshot, name: str, slots: Slots) -> Selected:
     """Return a selection with how many of its images have labels, and what to run next for it."""
     found = [node(snapshot, artefact, name) for artefact in (LABELS_OF_SELECTION, STANDINGS)]
+    line, labelled = next_line(found), snapshot.label_count(name).labelled
+    asks = bool(line) and line == found[0].line
     return Selected(
         slots.models,
         slots.definition,
@@ -130,8 +133,9 @@ def _selected(snapshot: Snapshot, name: str, slots: Slots) -> Selected:
         slots.tied,
         slots.moved,
         name,
-        snapshot.label_count(name).labelled,
-        next_line(found),
+        labelled,
+        line,
+        hours_of(snapshot, len(snapshot.current(name).images) - labelled) if asks else None,
     )
 
 
