@@ -245,9 +245,9 @@ def _caveats(
     one = standings[speaks]
     out = []
     if one.definitions.get("alike") and one.to_come.get(recommended(one)):
-        line = f"`faultscape collect {study} --group PATTERN` or `--block N`"
+        line = f"`faultscape collect {study} {one.definitions.get('together', '--group PATTERN')}`"
         out.append(
-            f"Neighboring images are alike, which widens the interval; {line} says what belongs together."
+            f"Neighboring images are alike, so this interval is rough; {line} makes it sound, often wider."
         )
     if descriptive(said) and _skipped(one):
         why = "images that were drawn before some of them have none"
