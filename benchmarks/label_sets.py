@@ -11,17 +11,25 @@ import csv
 import gzip
 import os
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import cv2
 import numpy as np
 
 import faultscape as fs
 from faultscape.formats.label_maps import read_map
+from faultscape.maps import runs
+from faultscape.scenes import street
 from faultscape.selection import proposals
+from faultscape.stages.demo import scene_classes
+from faultscape.study.tables import label_maps as stored_maps
+from faultscape.verbs.demo import networks
 
 DATA = Path(os.environ.get("FAULTSCAPE_DATA") or Path(__file__).parents[2] / "shared" / "data")
 KEPT = Path(tempfile.gettempdir()) / "faultscape-label-efficiency"
+DRIVES, DRIVE = 60, 10  # drives, images of each
 VOID, SHOWN = 11, 0.5  # a crop must be labelled for half of its pixels: 2,092 of 2,097 are
 
 
@@ -126,12 +134,24 @@ def crops() -> Set:
     return zoo("camvid-zoo crops", 3, draws=1500)
 
 
+def drives() -> Set:
+    """Return the demo's five networks on drawn scenes, ten of each drive; a drive keeps its light."""
+    return label_maps("drawn drives", "drives", of_drives)
+
+
 def zoo(name: str, cuts: int, draws: int | None = None) -> Set:
     """Return ten networks' label maps on the CamVid test split, each frame cut into ``cuts`` x ``cuts``."""
-    kept = KEPT / f"zoo-{cuts}.npz"
+    return label_maps(name, f"zoo-{cuts}", lambda: of_zoo(cuts), draws)
+
+
+def label_maps(
+    name: str, stored: str, counted: Callable[[], dict[str, np.ndarray]], draws: int | None = None
+) -> Set:
+    """Return the set of label maps that were counted, now or before."""
+    kept = KEPT / f"{stored}.npz"
     if not kept.exists():
         KEPT.mkdir(parents=True, exist_ok=True)
-        np.savez(kept, **counted(cuts))
+        np.savez(kept, **counted())
     held = np.load(kept)
     seen = held["labelled"] >= SHOWN
     concordance = held["concordance"][:, :, seen]
@@ -141,7 +161,7 @@ def zoo(name: str, cuts: int, draws: int | None = None) -> Set:
     return Set(name, losses, expected, apart, held["entropy"][seen], draws=draws, concordance=concordance)
 
 
-def counted(cuts: int) -> dict[str, np.ndarray]:
+def of_zoo(cuts: int) -> dict[str, np.ndarray]:
     models = sorted(p for p in (DATA / "camvid-zoo").iterdir() if p.is_dir())
     ids = sorted(p.name for p in (DATA / "camvid" / "testannot").glob("*.png"))
 
@@ -150,17 +170,41 @@ def counted(cuts: int) -> dict[str, np.ndarray]:
         return [part for m in whole for row in np.split(m, cuts) for part in np.split(row, cuts, axis=1)]
 
     maps = {folder.name: cut(folder / "labels") for folder in models}
-    truth = cut(DATA / "camvid" / "testannot")
-    pairs = fs.comparison.count(maps, classes=VOID, truth=truth, void=VOID)
+    return counted(maps, cut(DATA / "camvid" / "testannot"), VOID)
+
+
+def of_drives() -> dict[str, np.ndarray]:
+    lights = np.random.default_rng(51).choice(street.LIGHTS, DRIVES)
+    scenes = [
+        street.scene(k, seed=51, light=str(lights[k // DRIVE]), rare=True) for k in range(DRIVES * DRIVE)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        images = Path(folder) / "images"
+        images.mkdir()
+        for k, scene in enumerate(scenes):
+            cv2.imwrite(str(images / f"{k:03}.png"), np.ascontiguousarray(scene.image[..., ::-1]))
+        study = str(Path(folder) / "study")
+        fs.collect(study, str(images), classes=replace(scene_classes(), void=(255,)))
+        fs.predict(study, networks())
+        maps = {}
+        for name in networks():
+            stored = stored_maps.read_maps(stored_maps.predictions(Path(study), name), 0)
+            maps[name] = [runs.decode(stored[f"{k:03}"]) for k in range(len(scenes))]
+    return counted(maps, [scene.truth for scene in scenes], len(street.CLASSES))
+
+
+def counted(maps: dict[str, list[np.ndarray]], truth: list[np.ndarray], void: int) -> dict[str, np.ndarray]:
+    """Return what a set needs of label maps with the classes 0 to ``void`` - 1."""
+    pairs = fs.comparison.count(maps, classes=void, truth=truth, void=void)
     votes = [
-        np.mean([[m == c for c in range(VOID)] for m in image], 0)
+        np.mean([[m == c for c in range(void)] for m in image], 0)
         for image in zip(*maps.values(), strict=True)
     ]
     return {
         "concordance": fs.comparison.concordances(pairs),
         "accuracy": fs.comparison.accuracies(pairs),
-        "entropy": np.array([proposals.entropy(v.reshape(VOID, -1).T).mean() for v in votes]),
-        "labelled": np.array([(m != VOID).mean() for m in truth]),
+        "entropy": np.array([proposals.entropy(v.reshape(void, -1).T).mean() for v in votes]),
+        "labelled": np.array([(m != void).mean() for m in truth]),
     }
 
 
@@ -170,6 +214,7 @@ SETS = {
     "16class-22nets": sixteen_classes,
     "frames": frames,
     "crops": crops,
+    "drives": drives,
     "colour": colour,
     "noise": noise,
 }

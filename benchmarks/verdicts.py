@@ -2,11 +2,11 @@
 benchmarks/verdicts.py [SET ...] [--repeats N]`` prints one row for each number of labels.
 
 Conventions: in every campaign half of the images, drawn anew, are the pool of a study, and the other half are
-the images to come; what is better there, by the mean over images, is the truth. Of video frames, whole runs of
-ten are drawn, and are groups of the study. Images are drawn as `select --goal order` does and labelled by the
-truth. *Says* is the share of campaigns that name one model, *wrong* the share that name one that is not the
-best of the images to come, *loss* by how many points it is then worse (largest). ``--whole`` takes the best of
-all images for the truth.
+the images to come; what is better there, by the mean over images, is the truth. Of video frames and drawn
+drives, whole runs of ten are drawn, and are groups of the study. Images are drawn as `select --goal order`
+does and labelled by the truth. *Says* is the share of campaigns that name one model, *wrong* the share that
+name one that is not the best of the images to come, *loss* by how many points it is then worse (largest).
+``--whole`` takes the best of all images for the truth.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.reporting.verdict_lines import verdict
 
 BUDGETS = (20, 50, 100, 10**9)  # the last: all that can be drawn
-NAMES = ("frames", "emotion", "cue-conflict", "16class-22nets", "colour", "noise")
+NAMES = ("frames", "drives", "emotion", "cue-conflict", "16class-22nets", "colour", "noise")
 RESAMPLES, RUN = 200, 10
 
 
@@ -91,7 +91,7 @@ def main() -> None:
     print("|---|---|---|---|---|")
     for name in given.sets:
         whole = SETS[name]()
-        run = RUN if name == "frames" else 1
+        run = RUN if name in ("frames", "drives") else 1
         found = defaultdict(list)
         for repeat in range(given.repeats):
             for place, (labels, says, worse) in enumerate(campaign(whole, run, repeat, of_whole=given.whole)):

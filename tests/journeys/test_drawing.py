@@ -202,7 +202,13 @@ def test_more_than_once_without_labels_in_between_is_said(
     made_answers.import_labels(answers, [row.image for row in drawn(answers.study, "expected-loss")])
     assert told(selector="expected-loss", more=4) == []
     waits = "note: 4 earlier draws still need a label; the new draws cannot learn from them"
-    assert told(selector="expected-loss", more=3) == [waits]
+    again = (
+        "4 of the 4 images that --more drew last for selection 'expected-loss' have no label yet: --more draws again"
+        " once they are labelled; to draw now, give the total, --budget 12"
+    )
+    with refused(SelectionError, again):  # a line that was pasted twice
+        fs.select(answers.study, selector="expected-loss", more=3)
+    assert told(selector="expected-loss", budget=12) == [waits]
     rows = drawn(answers.study, "expected-loss")
     made_answers.import_labels(answers, [row.image for row in rows[:-1]])
     (tmp_path / "discard.csv").write_text(f"image,reason\n{rows[-1].image},blurred\n")

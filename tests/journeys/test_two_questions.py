@@ -135,7 +135,7 @@ def test_where_too_few_are_labelled_to_rank_the_next_line_adds_images(
     state = fs.run(study, engine="local").status
     assert (state.next, state.instead) == ("", "")
     assert state.more == f"faultscape select {study} --goal order --budget 20"
-    assert f"\nnext: {state.more}\n" in repr(state)
+    assert f"\nnext: {state.more}  # at most 30 hours of labelling\n" in repr(state)
     assert (
         f"{len(few)} labelled images cannot rank the models, at least 10 can; this draws more" in state.about
     )

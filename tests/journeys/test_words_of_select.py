@@ -22,6 +22,7 @@ def test_draws_are_told_by_name_with_labels_and_the_next_line(answers: made_answ
     assert repr(first) == (
         "order: 12 images to label, drawn by the selector information\n"
         f"next: faultscape label export {study} questions-order.csv --format csv --selection order"
+        "  # about 1 minute of labelling"
     )
     made_answers.import_labels(answers, list(first.images[:5]))
     assert repr(fs.select(study, goal="order", budget=12)).startswith(

@@ -41,6 +41,8 @@ def ranked(
 
 OPEN = (("fcn", "psp", 1.42, -1.7, 4.5), ("fcn", "unet", 3.0, 0.5, 5.5), ("psp", "unet", 1.58, -1.0, 4.2))
 CLEAR = (("fcn", "psp", 2.42, 0.31, 4.5), ("fcn", "unet", 4.0, 1.5, 6.5), ("psp", "unet", 1.58, -1.0, 4.2))
+CLOSE = (("fcn", "psp", 2.42, -0.2, 5.04), ("fcn", "unet", 4.0, 1.0, 7.0), ("psp", "unet", 1.58, -1.5, 4.7))
+WIDE = (("fcn", "psp", 1.42, -10, 12.9), ("fcn", "unet", 3.0, -8, 14.0), ("psp", "unet", 1.58, -9, 12.2))
 CENSUS = (("fcn", "psp", 1.42, 1.42, 1.42), ("fcn", "unet", 3.0, 3.0, 3.0), ("psp", "unet", 1.58, 1.58, 1.58))
 
 
@@ -66,7 +68,9 @@ FAILING = (
     "fcn fails most on pole: IoU 5 % on 31 labelled images; 36 % of it is taken for building, most on "
     "0001TP_009720."
 )
-POOL_ONLY = "On this pool of 193 images, fcn is best: more images, not labels, would tell the rest."
+POOL_FIRST = "On this pool of 193 images, fcn is best; for images to come, it may be fcn or psp."
+MORE_IMAGES = "More images (`faultscape collect STUDY MORE/`), not labels, would tell for images to come."
+MORE_TOO = "For images to come, more images (`faultscape collect STUDY MORE/`) are needed as well."
 STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "no model": (
         {"standings": {}, "models": ()},
@@ -109,8 +113,8 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
             "The labels do not decide between fcn and psp.",
             "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
             (
-                "Not settled: fcn or psp (about 22 more images, 5 to 89); psp or unet (how many labels that needs "
-                "cannot be predicted)."
+                "Not settled: fcn or psp (about 22 more labels would decide this pool, 5 to 89); psp or unet (how "
+                "many labels would decide this pool cannot be predicted)."
             ),
             FAILING,
         ),
@@ -118,11 +122,57 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "decided for the pool, not for images to come": (
         {"standings": {"order": drawn(ranked("fcn", *CLEAR), FUTURE)}},
         (
-            "The labels do not decide between fcn and psp.",
+            POOL_FIRST,
             "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
-            "Not settled: fcn or psp; psp or unet.",
+            "Not settled for images to come: fcn or psp; psp or unet.",
             FAILING,
-            POOL_ONLY,
+            MORE_IMAGES,
+        ),
+    ),
+    "decided for the pool, and labels of it may tell for images to come": (
+        {"standings": {"order": drawn(ranked("fcn", *CLEAR), ranked("fcn psp", *CLOSE, of="future"))}},
+        (
+            POOL_FIRST,
+            "fcn is ahead of psp by 2.4 points of mIoU (mean over images) [-0.2, 5.0] for images to come.",
+            "Not settled for images to come: fcn or psp; psp or unet.",
+            FAILING,
+            "About 11 more labels would tell for images to come.",
+        ),
+    ),
+    "decided for the pool before a model came": (
+        {
+            "standings": {"order": drawn(ranked("fcn", *CLEAR), FUTURE)},
+            "stale": {"order": "model x was added"},
+        },
+        (
+            "On this pool of 193 images, fcn was best before the study changed.",
+            "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
+            "Not settled for images to come: fcn or psp; psp or unet.",
+            FAILING,
+            "This is out of date: model x was added.",
+        ),
+    ),
+    "a pair that the pool settles": (
+        {"standings": {"order": drawn(ranked("fcn psp", *OPEN), ranked("fcn psp unet", *WIDE, of="future"))}},
+        (
+            "The labels do not decide between the 3 models; fcn is ahead.",
+            "fcn is ahead of psp by 1 point of mIoU (mean over images) [-10, 13] for images to come.",
+            "Not settled: fcn or psp; fcn or unet (settled on this pool), and 1 more pair.",
+            FAILING,
+            MORE_TOO,
+        ),
+    ),
+    "images of one group, decided for the pool": (
+        {"standings": {"order": drawn(ranked("fcn", *CLEAR), ranked("fcn psp", *OPEN, of="one-group"))}},
+        (
+            POOL_FIRST.replace("images to come", "more images of the same group"),
+            (
+                "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for more images of the "
+                "same group."
+            ),
+            "Not settled for more images of the same group: fcn or psp; psp or unet.",
+            FAILING,
+            MORE_IMAGES.replace("images to come", "more images of the same group"),
         ),
     ),
     "fewer than six groups": (
@@ -138,11 +188,11 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "everything labelled": (
         {"standings": {"order": drawn(ranked("fcn", *CENSUS), FUTURE)}},
         (
-            "The labels do not decide between fcn and psp.",
+            POOL_FIRST,
             "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
-            "Not settled: fcn or psp; psp or unet.",
+            "Not settled for images to come: fcn or psp; psp or unet.",
             FAILING,
-            POOL_ONLY,
+            MORE_IMAGES,
         ),
     ),
     "everything labelled, in few groups": (
@@ -158,15 +208,20 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         ),
     ),
     "frames of a video without groups": (
-        {"standings": {"order": drawn(ranked("fcn", *CLEAR), SURE, define={"alike": 0.54})}, "study": "s"},
+        {
+            "standings": {
+                "order": drawn(ranked("fcn", *CLEAR), SURE, define={"alike": 0.54, "together": "--block 25"})
+            },
+            "study": "s",
+        },
         (
             "Use fcn.",
             "fcn is ahead of psp by 2.4 points of mIoU (mean over images) [0.3, 4.5] for images to come.",
             "Not settled further down: psp or unet.",
             FAILING,
             (
-                "Neighboring images are alike, which widens the interval; `faultscape collect s --group PATTERN` or "
-                "`--block N` says what belongs together."
+                "Neighboring images are alike, so this interval is rough; `faultscape collect s --block 25` makes it "
+                "sound, often wider."
             ),
         ),
     ),

@@ -94,7 +94,11 @@ class Demonstrated:
         """Return what to do next: what the verdict calls for, the third act, and the same with other
         images.
         """
-        following = [f"{self.verdict.next}{hours_words(self.verdict.hours)}"] if self.verdict.next else []
+        following = (
+            [f"{self.verdict.next}{hours_words(self.verdict.hours, self.verdict.next)}"]
+            if self.verdict.next
+            else []
+        )
         following += [] if self.card else [f"{self.card_line}  ({ABOUT_CARD})"]
         following.append(
             "faultscape run STUDY IMAGES NAME=SOURCE ...  (the same with your images and models)"

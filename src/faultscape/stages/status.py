@@ -60,9 +60,9 @@ def _read_status(root: Path, place: str) -> Progress:
         return Progress(rows, f"faultscape select {snapshot.place} --remove {shlex.quote(first)}")
     line = next_line(found)
     stuck = is_stuck(found)
-    more, why = ("", "") if line or stuck else line_for_more(snapshot)
+    more, why, drawing = ("", "", 0) if line or stuck else line_for_more(snapshot)
     about = why or _about(snapshot, found, line)
-    said = verdict_of(snapshot, found, line or more)
+    said = verdict_of(snapshot, found, line or more, drawing)
     return Progress(rows, line, stuck, _instead(snapshot, found, line), more, about, said)
 
 

@@ -13,6 +13,7 @@ from faultscape.stages.artefacts.selection import in_order, is_replaced, is_stal
 from faultscape.stages.artefacts.selection import key as key_of_selection
 from faultscape.stages.evidence import LABELS
 from faultscape.stages.snapshot import Snapshot
+from faultscape.standings import FEW
 from faultscape.study.answers.labels import Answers
 from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
@@ -24,10 +25,23 @@ from faultscape.terminal_lines import option_words
 
 def is_short(snapshot: Snapshot, name: str, truth: str = "") -> bool:
     """Whether a selection has too few labels to rank: none, or, for draws for all models, fewer than half,
-    because labels made for another selection reveal little about them.
+    because labels made for another selection reveal little about them. The first draws, labelled in their
+    order, are a fair sample however many follow.
     """
     number, have = len(snapshot.current(name).images), snapshot.label_count(name, truth).labelled
-    return have == 0 or (bool(snapshot.selections[name][0].draws) and 2 * have < number)
+    few = bool(snapshot.selections[name][0].draws) and 2 * have < number
+    return have == 0 or (few and not _begins_labelled(snapshot, name, truth))
+
+
+def _begins_labelled(snapshot: Snapshot, name: str, truth: str) -> bool:
+    """Whether the labelled draws are the first ones, and enough to rank; as many may be skipped as `steps`
+    takes for missing at random.
+    """
+    from faultscape.ranking.drawn.steps import SKIPPED
+
+    done = snapshot.label_count(name, truth).images
+    last = max((k for k, image in enumerate(snapshot.current(name).images, 1) if image in done), default=0)
+    return len(done) >= FEW and last - len(done) <= SKIPPED * last
 
 
 def are_void(snapshot: Snapshot, name: str, truth: str) -> bool:
@@ -70,10 +84,12 @@ def key(snapshot: Snapshot, truth: str) -> str:
 def _describe(snapshot: Snapshot, name: str) -> str:
     count, number = snapshot.label_count(name), len(snapshot.current(name).images)
     partly = f", {count.partly} partly" if count.partly else ""
+    late = count.labelled >= FEW and is_short(snapshot, name)
+    order = "; not in the order of the draws, so that they cannot be ranked before half are" if late else ""
     marks = snapshot.second_round.words(snapshot.current(name).images)
     return (
         f"{name}: {count.labelled} of {counted(number, 'image')} labelled{partly} (truth {snapshot.truth})"
-        f"{f'; {marks}' if marks else ''}"
+        f"{order}{f'; {marks}' if marks else ''}"
     )
 
 

@@ -15,6 +15,7 @@ from faultscape.stages.artefacts.plan import made_from_now
 from faultscape.stages.artefacts.standings import open_questions
 from faultscape.stages.costs import read_costs
 from faultscape.stages.count import count
+from faultscape.stages.open_question import asked_next, more_images
 from faultscape.stages.plan import advice, facts
 from faultscape.stages.plan.forecast import label_numbers, pair_numbers
 from faultscape.stages.plan.options import PlanOptions
@@ -69,6 +70,10 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
             and _left_open(root, drawn.name, recommended["question"])
         ):
             recommended = advice.further(recommended, looked.pools[drawn.selector], drawn)
+        snapshot = Snapshot(root)
+        open_ = asked_next(snapshot) if asked is None else ""
+        if recommended and open_ == drawn.name:
+            recommended = advice.as_next(recommended, drawn, more_images(snapshot, open_, pairs))
         if recommended and recommended["verb"] == "select" and truth in known:
             new, labelled = facts.labelled_already(
                 root, settings, models, recommended, truth, engine=engine, workers=workers

@@ -67,9 +67,10 @@ class Costs(TypedDict):
 
 
 class Recommended(TypedDict):
-    """What to do next: a command of ``verb``, and why; ``instead`` is set if the numbers clearly favour
-    another selector; ``labelled`` of the ``new`` images that it draws have labels already, if some have. The
-    command `label export` writes to ``file``, ``again`` what answers left undecided.
+    """What to do next: a command of ``verb``, and why; it draws up to ``budget`` images, or ``round`` more of
+    a selection that has ``begun``. ``instead`` is set if the numbers clearly favour another selector;
+    ``labelled`` of the ``new`` images that it draws have labels already, if some have. The command `label
+    export` writes to ``file``, ``again`` what answers left undecided.
     """
 
     verb: Literal["rank", "label", "select"]

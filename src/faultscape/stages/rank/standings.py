@@ -11,10 +11,11 @@ from typing import TypedDict, cast
 import numpy as np
 
 from faultscape import __version__, plug
-from faultscape.corpus.groups import OF_ONE_GROUP, of_one_group
+from faultscape.corpus.groups import OF_ONE_GROUP, of_one_group, suggested_options
 from faultscape.errors import RankingError, counted
 from faultscape.labelling.discards import discards_text
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
+from faultscape.metrics.intervals.units import LEAST
 from faultscape.nouns import JsonObject, Slots
 from faultscape.ranking import catalogue, standing_stability
 from faultscape.ranking.catalogue import Ranking
@@ -351,8 +352,9 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
     if of_one_group({id_: groups.get(id_, "") for id_ in whole}):
         standings = _within_one_group(standings)
     if near and (asked.population == FUTURE or standings.to_come):
-        define = {**standings.definitions, "alike": round(near, 3)}
-        notes = (*standings.notes, _alike_note(near, str(known.root)))
+        together = suggested_options(about["pool"], LEAST)
+        define = {**standings.definitions, "alike": round(near, 3), "together": together}
+        notes = (*standings.notes, _alike_note(near, f"faultscape collect {known.root} {together}"))
         return replace(standings, notes=notes, definitions=define)
     return standings
 
@@ -503,9 +505,11 @@ def _neighbours(pool: Sequence[str], expected: np.ndarray) -> float | None:
     return float(np.median(found))
 
 
-def _alike_note(near: float, study: str) -> str:
-    """Return a note on consecutive images that are alike, which widen intervals for data to come."""
+def _alike_note(near: float, line: str) -> str:
+    """Return a note on consecutive images that are alike, which widen intervals for data to come, and the
+    ``line`` that groups them.
+    """
     alike_ = f"consecutive images are similar (predictions on neighbors correlate by {near:.2f})"
     more = f"the pool's error counts {too_narrow(near):.1f}-fold"
     wide = f"intervals for data to come take them for a sequence ({more})"
-    return f"{alike_}: {wide}; group them with `faultscape collect {study} --group PATTERN` or `--block N`"
+    return f"{alike_}: {wide}; group them with `{line}`"

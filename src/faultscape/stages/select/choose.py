@@ -19,6 +19,7 @@ from faultscape.stages.change_result import Changed, stale_lines
 from faultscape.stages.chosen_images import chosen_images
 from faultscape.stages.chosen_result import ChosenImages, Selected
 from faultscape.stages.consequences import became_stale, change
+from faultscape.stages.costs import hours_of
 from faultscape.stages.graph import next_line, node, nodes
 from faultscape.stages.label_counts import labelled_already
 from faultscape.stages.more_images import few_note
@@ -125,6 +126,8 @@ def _selected(snapshot: Snapshot, name: str, slots: Slots) -> Selected:
     labels, standings = (node(snapshot, artefact, name) for artefact in (LABELS_OF_SELECTION, STANDINGS))
     # that other selections answer another question does not count here
     first = labels.line if labels.state != "done" and come_first(snapshot, name) else ""
+    line, labelled = first or next_line([labels, standings]), snapshot.label_count(name).labelled
+    asks = bool(line) and line == labels.line
     return Selected(
         slots.models,
         slots.definition,
@@ -132,8 +135,9 @@ def _selected(snapshot: Snapshot, name: str, slots: Slots) -> Selected:
         slots.tied,
         slots.moved,
         name,
-        snapshot.label_count(name).labelled,
-        first or next_line([labels, standings]),
+        labelled,
+        line,
+        hours_of(snapshot, len(snapshot.current(name).images) - labelled, name) if asks else None,
     )
 
 
