@@ -365,6 +365,15 @@ def test_options_that_do_not_fit_are_refused(maps: tuple[made.Corpus, str], opti
         fs.select(maps[1], **group_options(fs.select, options))
 
 
+def test_more_of_a_selection_of_another_name_is_refused_with_the_one_that_is_meant(
+    answers: made_answers.Answers,
+) -> None:
+    fs.select(answers.study, as_="drawn", selector="random", budget=5)
+    with refused(SelectionError, r"no selection 'drawm'; available: .*Did you mean 'drawn'\?"):
+        fs.select(answers.study, as_="drawm", more=10)
+    assert not (Path(answers.study) / "selection-drawm.csv").exists()
+
+
 def test_two_selectors_draw_independently_from_one_seed(tmp_path: Path) -> None:
     answers = made_answers.study(tmp_path, images=40, errors=(1.0, 1.0))
     for place, name in enumerate(("all-cat", "all-dog")):

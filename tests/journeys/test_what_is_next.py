@@ -17,6 +17,7 @@ import made_answers
 from faultscape.cli import main
 from faultscape.stages.plan.words import command
 from faultscape.study.tables import label_maps
+from refusals import refused_line
 from undoing import FEW, chosen
 
 
@@ -54,6 +55,9 @@ def test_masks_of_two_annotators_are_merged_and_merged_again_when_they_change(pe
     people.draw("bob", images[1:3])
     merge = "faultscape label consensus STUDY --of labels-ann --of labels-bob"
     assert people.next() == f"{merge} --least 1"
+    for words in (["rank", people.study], ["plan", people.study], ["measure", people.study]):
+        told = refused_line(*words).replace(people.study, "STUDY")
+        assert f"choose one with --truth, or merge them: `{merge} --least 1`" in told
     assert any(
         f"{merge} --least 1` merges them" in line.replace(people.study, "STUDY")
         for line in fs.run(people.study).done

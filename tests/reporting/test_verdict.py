@@ -57,7 +57,8 @@ def drawn(pool: ModelRanking, later: ModelRanking | None = None, **more: Any) ->
 
 def duels(best: str = "fcn") -> Standings:
     """Standings of images that were chosen because models differ."""
-    rankings = {"reuse_bradley_terry": ranked(best, of="chosen")}
+    order = tuple(sorted(MODELS, key=lambda model: model != best))
+    rankings = {"reuse_bradley_terry": ranked(best, of="chosen", models=order)}
     return Standings(MODELS, {"used": 13}, {}, rankings, {"concordance": "miou"})
 
 
@@ -236,6 +237,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
             "fcn is ahead of psp by 2.4 points of mIoU (mean over images) [0.3, 4.5] for images to come.",
             "Not settled further down: psp or unet.",
             FAILING,
+            "On the images of selection main, psp leads.",
         ),
     ),
     "two annotators": (
@@ -254,7 +256,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
             "fcn is ahead of psp by 2.4 points of mIoU (mean over images) [0.3, 4.5] for images to come.",
             "Not settled further down: psp or unet.",
             FAILING,
-            "This is by the labels labels-ann; by labels-bob, psp leads on 41 images.",
+            "This is by truth labels-ann; by labels-bob, psp leads on 41 images.",
         ),
     ),
     "out of date": (
@@ -272,6 +274,22 @@ def test_a_model_is_not_to_be_used_by_standings_that_are_out_of_date() -> None:
     assert not found.decided
     assert found.lines[0] == "fcn was best before the study changed."
     assert found.lines[-1] == "This is out of date: model x was added."
+
+
+def test_the_line_that_groups_images_is_not_advised_where_standings_do_not_know_the_groups_there_are() -> (
+    None
+):
+    alike = {"order": drawn(ranked("fcn", *CLEAR), SURE, define={"alike": 0.7})}
+    assert any("collect STUDY" in line for line in of(standings=alike).lines)
+    old = of(standings=alike, stale={"order": "groups of images changed"})
+    assert not any("collect STUDY" in line for line in old.lines)
+
+
+def test_a_model_that_is_right_everywhere_fails_nowhere() -> None:
+    right = replace(drawn(ranked("fcn", *CLEAR), SURE), failing=replace(FAILS, score=0.997))
+    assert not any("fails" in line for line in of(standings={"order": right}).lines)
+    nearly = replace(drawn(ranked("fcn", *CLEAR), SURE), failing=replace(FAILS, score=0.99))
+    assert any("IoU 99 %" in line for line in of(standings={"order": nearly}).lines)
 
 
 def of(**state: Any) -> Verdict:

@@ -79,7 +79,8 @@ def verdict(
     lines = [f"{head}."]
     lines += [_by_how_much(one, said, lead, metric)] if lead else []
     lines += filter(None, [_not_settled(one, said, needs or {}, decided=decided)])
-    if one.failing and one.failing.model == best[0]:
+    # of a score that is printed as 100 % nothing fails
+    if one.failing and one.failing.model == best[0] and one.failing.score < 0.995:
         lines.append(_where_it_fails(one.failing, "IoU " if "concordance" in one.definitions else ""))
     lines += filter(None, [" ".join(_caveats(standings, speaks, said, best, stale or {}, study))])
     return Verdict(
@@ -244,7 +245,8 @@ def _caveats(
     """
     one = standings[speaks]
     out = []
-    if one.definitions.get("alike") and one.to_come.get(recommended(one)):
+    # standings that are out of date do not know of groups that were made since
+    if one.definitions.get("alike") and one.to_come.get(recommended(one)) and speaks not in stale:
         line = f"`faultscape collect {study} {one.definitions.get('together', '--group PATTERN')}`"
         out.append(
             f"Neighboring images are alike, so this interval is rough; {line} makes it sound, often wider."
@@ -270,7 +272,7 @@ def _caveats(
     for other, held in list(against.items())[:1]:
         more = f" (and by {len(against) - 1} more)" if len(against) > 1 else ""
         on = counted(held.images, "image")
-        out.append(f"This is by the labels {truth}; by {other}{more}, {held.leader} leads on {on}.")
+        out.append(f"This is by truth {truth}; by {other}{more}, {held.leader} leads on {on}.")
     return out
 
 

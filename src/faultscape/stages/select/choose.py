@@ -173,6 +173,8 @@ def _choose(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
     """Make or extend a selection, report problems with the models, and return (name, selection)."""
     given, goal = given_by(asked), asked.goal
     _refuse_unsaid_selector(root, asked)
+    if "more" in given and asked.as_ is not None and not _says_how(asked):
+        selections.read_selection(root, asked.as_)  # there must be one
     named = _name_of(root, asked)
     selector = find_selector(named)
     task: Task = read_settings(root).task
@@ -235,13 +237,17 @@ def _refuse_unsaid_selector(root: Path, asked: SelectOptions) -> None:
     unintended draws, would replace it.
     """
     name = selections.MAIN if asked.as_ is None else asked.as_
-    said = asked.selector is not None or asked.goal is not None or asked.sampling.temperature is not None
-    if asked.replace and not said and _drew(root, name):
+    if asked.replace and not _says_how(asked) and _drew(root, name):
         raise SelectionError(
             f"selection {name!r} was drawn for all models at once, and --replace starts over; name the "
             f"selector: as before with `{line_again(Snapshot(root, asked.study), name)}`, or give "
             "another --selector (mad for duels)"
         )
+
+
+def _says_how(asked: SelectOptions) -> bool:
+    """Whether options say how images are drawn."""
+    return asked.selector is not None or asked.goal is not None or asked.sampling.temperature is not None
 
 
 def _drew(root: Path, name: str | None) -> bool:
