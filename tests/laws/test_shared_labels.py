@@ -149,6 +149,9 @@ def test_estimates_use_the_label_of_the_image_drawn_and_the_predictions_of_its_g
     assert not any("left out" in note for note in found.notes)
     assert shifted in capsys.readouterr().out  # images of a group are not alike here
     assert sum(note.startswith(shifted) for note in found.notes) == 1
+    ranked = fs.rank(study, selection="order", resamples=20, engine="local")
+    assert ranked.verdict.models
+    assert f"  note: {shifted}" in repr(ranked)  # it is not among the details that -v prints
     root = Path(study)
     define = read_selection(root, "order")[0].definition
     pool = read_drawing_pool(root, define)[0].ids.to_pylist()

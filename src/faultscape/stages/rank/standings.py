@@ -26,6 +26,7 @@ from faultscape.ranking.drawn.domains import Domain
 from faultscape.ranking.drawn.populations import group_numbers
 from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.drawn.scores import OF_DATA_TO_COME
+from faultscape.ranking.drawn.stand_ins import STANDS_IN
 from faultscape.ranking.drawn.steps import steps
 from faultscape.ranking.duel_standings import rank_accuracies
 from faultscape.ranking.replicates import FUTURE, ONE_GROUP
@@ -389,7 +390,10 @@ def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: st
     slots, now = known.slots, known.now
     # for draws, the first note says it
     lost = "" if slots.draws else discards_text(slots, now, known.discarded)
-    notes = [*standings.notes, *filter(None, [lost]), *known.notes]
+    # how far scores shift limits what they say: it is no detail of the method
+    shifted = [note for note in standings.notes if STANDS_IN in note]
+    method = [note for note in standings.notes if note not in shifted]
+    notes = [*method, *shifted, *filter(None, [lost]), *known.notes]
     if late := [m for m in known.settings.models if m not in now.models]:
         notes.append(f"{', '.join(late)} came after selection {selection} was made: not ranked here")
     if drawn_from != known.drawn_from and now.models == slots.models:
@@ -400,7 +404,7 @@ def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: st
     ordered = catalogue.ordered(
         standings.rankings, catalogue.chosen_by(now.chosen), now.definition.get("goal")
     )
-    return replace(standings, notes=tuple(notes), details=len(standings.notes), rankings=ordered)
+    return replace(standings, notes=tuple(notes), details=len(method), rankings=ordered)
 
 
 def _within_one_group(standings: Standings) -> Standings:
