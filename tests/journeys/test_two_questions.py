@@ -152,3 +152,24 @@ def test_with_every_answer_given_nothing_else_is_offered(both: str, tmp_path: Pa
     fs.label.import_(both, str(tmp_path / "corpus" / "truth"))
     state = fs.run(both, engine="local").status
     assert repr(state).endswith("\nnext: nothing; all is done")
+
+
+def test_the_first_hour_says_nothing_of_duels_slots_spares_or_cells(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=16, models=3)
+    study, models = str(tmp_path / "study"), [f"{name}={path}" for name, path in corpus.models.items()]
+    images = [str(corpus.photos), *models, "--classes", str(corpus.classes), "--engine", "local"]
+    lines = (
+        ["run", study, *images],
+        ["run", study, "--goal", "failures", "--engine", "local"],
+        ["label", "export", study, str(tmp_path / "to-label"), "--selection", "order"],
+        ["label", "import", study, str(corpus.truth)],
+        ["run", study, "--engine", "local"],
+        ["status", study],
+    )
+    for line in lines:
+        assert main(line) == 0, line
+    said = capsys.readouterr().out
+    assert "main: " in said
+    assert not re.findall(r"\b(?:duel|slot|spare|cell)s?\b", said)

@@ -72,7 +72,7 @@ class Demonstrated:
             *(f"   {model:<24} {score:8.4f}" for model, score in truth),
             (
                 f"{right['drawn'][1]} pairs of networks are more than {100 * APART:g} point apart. In the"
-                f" right order: {right['duels'][0]} by the duels, {right['drawn'][0]} by the drawn images."
+                f" right order: {right['duels'][0]} by the images of 1, {right['drawn'][0]} by those of 2."
             ),
             *(
                 f"{listed(pair)} are {100 * gap:.1f} points apart: the drawn images"
