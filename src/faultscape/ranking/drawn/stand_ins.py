@@ -74,9 +74,8 @@ def shift_note(models: Sequence[str], found: Sequence[Shifts], moved: int, drawn
         if (over > 0).any():
             worst = int(over.argmax())
             return (
-                f"{moved:,} of {drawn:,} draws use an image that was already labelled or requested, {STANDS_IN};"
-                " by the models' predictions, this shifts"
-                f" {models[worst]}'s {one.of} by {one.scores[worst]:+.2g}, more than a tenth of its"
+                f"{moved:,} of {drawn:,} draws use an image that was already labelled or requested,"
+                f" {STANDS_IN}; by the models' predictions, this shifts {models[worst]}'s {one.of} by {one.scores[worst]:+.2g}, more than a tenth of its"
                 " interval's width"
             )
     return ""
