@@ -75,7 +75,7 @@ def shift_note(models: Sequence[str], found: Sequence[Shifts], moved: int, drawn
             worst = int(over.argmax())
             return (
                 f"{moved:,} of {drawn:,} draws use an image that was already labelled or requested,"
-                f" {STANDS_IN}; by the models' predictions, this shifts {models[worst]}'s {one.of} by {one.scores[worst]:+.2g}, more than a tenth of its"
-                " interval's width"
+                f" {STANDS_IN}; by the models' predictions, this shifts {models[worst]}'s {one.of} by"
+                f" {one.scores[worst]:+.2g}, more than a tenth of its interval's width"
             )
     return ""

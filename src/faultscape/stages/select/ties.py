@@ -23,8 +23,8 @@ def tell_moved(moved: int) -> None:
     if moved:
         print(
             f"near-duplicates: {counted(moved, 'choice')} went to the next image, if there is one, because"
-            " the better one is a near-duplicate of another one that is chosen there; --keep-duplicates --as NAME"
-            " draws with them"
+            " the better one is a near-duplicate of another one that is chosen there; --keep-duplicates"
+            " --as NAME draws with them"
         )
 
 
