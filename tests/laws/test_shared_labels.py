@@ -319,6 +319,8 @@ def test_select_and_plan_say_how_many_new_images_are_labelled_already_and_a_dry_
     capsys.readouterr()
     fs.select(study, as_="order", more=11, engine="local")
     assert f"11 images added, {left or 'none'} of them labelled already\n" in capsys.readouterr().out
+    again = tried(maps=fs.MapRules(constraints="none"), per_class=2, replace=True).splitlines()[0]
+    assert again == f"main: {len(duels)} images would be chosen, {len(duels)} of them labelled already"
     wider = {"maps": fs.MapRules(constraints="none"), "per_class": 4}
     said = tried(**wider).splitlines()[0]
     held = len(duels)

@@ -55,10 +55,9 @@ def choose(asked: SelectOptions) -> Selected | Changed | ChosenImages:
             [*(key for key, value in others.items() if value is not None), *given_by(asked)]
         )
         return replacement.remove(root, asked.study, asked.remove, dry_run=asked.dry_run)
-    if asked.dry_run and asked.replace:
-        _refuse_more(asked)
-        return change(root, asked.study, lambda copy: _words_of_choosing(copy, asked), "select", dry_run=True)
     if asked.dry_run:
+        if asked.replace:
+            _refuse_more(asked)
         return change(root, asked.study, lambda copy: _words_of_adding(copy, asked), "select", dry_run=True)
     held = _images_of_all(root)
     name, slots = _made(root, asked)
@@ -95,8 +94,10 @@ def _added_text(snapshot: Snapshot, added: Slots, how: str) -> str:
 
 
 def _words_of_adding(root: Path, asked: SelectOptions) -> str:
-    """Make or extend a selection in a dry run, and return its printed output and how many images it gains."""
-    held = _images_of_all(root)
+    """Make, extend or replace a selection in a dry run, and return its printed output and how many images it
+    gains.
+    """
+    held = {} if asked.replace else _images_of_all(root)
     with redirect_stdout(io.StringIO()) as said:
         name, slots = _choose(root, _here(asked))
     before = held.get(name, frozenset())
@@ -155,13 +156,6 @@ def _made(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
 def _refuse_more(asked: SelectOptions) -> None:
     if "more" in given_by(asked):
         raise OptionError("--more adds to a selection, and --replace starts over; give --budget instead")
-
-
-def _words_of_choosing(root: Path, asked: SelectOptions) -> str:
-    """Make a selection in a dry run, and return its printed output."""
-    with redirect_stdout(io.StringIO()) as said:
-        _, slots = _choose(root, _here(asked))
-    return f"{said.getvalue()}{slots!r}"
 
 
 def _here(asked: SelectOptions) -> SelectOptions:
