@@ -15,6 +15,7 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 # torch has its own exception for GPU memory, but not for CPU memory or for GPU libraries
 _OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "STATUS_ALLOC_FAILED")
@@ -140,6 +141,16 @@ def closest(word: str, known: list[str] | tuple[str, ...]) -> str:
     """
     near = _nearest(word, known)
     return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def closest_place(place: str) -> str:
+    """Return `` Did you mean 'maps/unet'?`` for the existing file or folder nearest to one that is not there,
+    or nothing.
+    """
+    path = Path(place)
+    gone = next((one for one in (path, *path.parents) if one.parent.is_dir()), path)
+    near = _nearest(gone.name, [one.name for one in gone.parent.iterdir()]) if gone.parent.is_dir() else []
+    return f" Did you mean {str(gone.parent / near[0] / path.relative_to(gone))!r}?" if near else ""
 
 
 def shortened(known: Sequence[str], word: str = "", most: int = 12) -> str:
