@@ -168,6 +168,15 @@ def shortened(known: Sequence[str], word: str = "", most: int = 12) -> str:
     return ", ".join([*shown, *near, *(["..."] if left_out else [])])
 
 
+def in_shards(number: int) -> str:
+    """Return in how many shards something lies; '' for one, which is no news.
+
+    >>> in_shards(1), in_shards(3)
+    ('', ' in 3 shards')
+    """
+    return f" in {number:,} shards" if number > 1 else ""
+
+
 def _nearest(word: str, known: list[str] | tuple[str, ...]) -> list[str]:
     import difflib
 
