@@ -169,7 +169,7 @@ def shortened(known: Sequence[str], word: str = "", most: int = 12) -> str:
 
 
 def in_shards(number: int) -> str:
-    """Return in how many shards something lies; '' for one, which is no news.
+    """Return in how many shards something lies; '' for one, because that goes without saying.
 
     >>> in_shards(1), in_shards(3)
     ('', ' in 3 shards')

@@ -192,7 +192,9 @@ def test_masks_in_the_wrong_place_are_found(study: Path, tmp_path: Path) -> None
     mask = Image.fromarray(np.zeros((8, 8), np.uint8))
     mask.save(image)
     told = refused_line("label", "import", study, out)
-    assert f"1 file is no colour image in {out / 'images'}: if masks were saved over the images, move" in told
+    assert (
+        f"1 file has no colour pixels in {out / 'images'}: if masks were saved over the images, move" in told
+    )
     mask.save(out / image.name)
     told = refused_line("label", "import", study, out)
     assert f"is empty; 1 file lies in {out}: move the masks to {out / 'labels'}" in told

@@ -282,7 +282,7 @@ def _elsewhere(path: Path, masks: Path, images: Path) -> str:
     if beside:
         return f"{counted(len(beside), 'file lies', 'files lie')} in {path}: move the masks to {masks}"
     if over := [file for file in images.rglob("*.png") if not _is_colour(file)]:
-        those = counted(len(over), "file is no colour image", "files are no colour images")
+        those = counted(len(over), "file has no colour pixels", "files have no colour pixels")
         return (
             f"{those} in {images}: if masks were saved over the images, move them to {masks}; `label export`"
             " then writes the images again"
