@@ -365,7 +365,9 @@ def _slots_text(slots: Slots, labelled: int) -> str:
             if slots.definition.get("goal") == "best" and not all_
             else ""
         )
-        how = f", drawn by the selector {slots.definition['selector']}{rounds}"
+        goals = {"order": "drawn for the order of the models", "best": "drawn for the best model"}
+        by = f"drawn by the selector {slots.definition['selector']}"
+        how = f", {goals.get(str(slots.definition.get('goal')), by)}{rounds}"
         if not labelled:
             return f"{counted(len(draws), 'image')} to label{how}{all_}{more}"
         return f"{counted(len(draws), 'image')}{how}{all_}; {_labelled_text(len(draws), labelled)}{more}"

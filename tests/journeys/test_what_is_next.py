@@ -5,6 +5,7 @@ answered already, and where only images chosen for what models predict are ranke
 from __future__ import annotations
 
 import csv
+import io
 import shlex
 import shutil
 from pathlib import Path
@@ -16,6 +17,7 @@ import made
 import made_answers
 from faultscape.cli import main
 from faultscape.stages.plan.words import command
+from faultscape.stages.question import asked_in_a_terminal
 from faultscape.study.tables import label_maps
 from refusals import refused_line
 from undoing import FEW, chosen
@@ -305,3 +307,45 @@ def test_run_ends_with_the_one_verdict(tmp_path: Path, capsys: pytest.CaptureFix
     assert said.count(f"{head}.\n") == 1
     assert sum(line.startswith("next:") for line in said.splitlines()) == 1
     assert said.index("Standings of 3 models") < said.index(head)
+
+
+def test_more_is_drawn_while_labels_of_the_pool_would_tell_for_images_to_come(tmp_path: Path) -> None:
+    it = made_answers.study(tmp_path / "made", images=400, errors=(0.25, 0.37), seed=7)
+    made_answers.import_labels(it)
+    fs.select(it.study, goal="order", budget=60)
+    fs.run(it.study, engine="local")
+    said = fs.verdict(it.study)
+    assert said.headline.startswith(
+        "On this pool of 156 images, model-0 is best; for images to come, it may be"
+    )
+    assert said.lines[-1] == "About 10 more labels would tell for images to come."
+    assert not said.decided
+    assert said.next == f"faultscape select {it.study} --as order --more 10"
+    while line := fs.verdict(it.study).next:
+        typed(line)
+    said = fs.verdict(it.study)
+    assert said.decided or "not labels, would tell" in said.lines[-1]
+
+
+def test_where_only_more_images_would_tell_nothing_is_next_and_all_is_not_said_to_be_done(
+    tmp_path: Path,
+) -> None:
+    it = alike(tmp_path, images=60, errors=(0.3, 0.31))
+    made_answers.import_labels(it)
+    fs.run(it.study, engine="local")
+    while line := fs.verdict(it.study).next:
+        typed(line)
+    assert not fs.verdict(it.study).decided
+    assert repr(fs.status(it.study)).endswith("\nnext: nothing; no label of these images would tell more")
+
+
+def test_a_terminal_is_asked_what_each_answer_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = io.StringIO()
+    said.isatty = lambda: True  # type: ignore[method-assign]
+    for stream in ("stdin", "stdout", "__stdout__"):
+        monkeypatch.setattr(f"sys.{stream}", said)
+    assert asked_in_a_terminal() == "order"
+    first, second, third = said.getvalue().splitlines()[1:4]
+    assert first.endswith("which model to use, and how sure that is")
+    assert second.endswith("not by how much, nor how sure")
+    assert third.endswith("not which is better")

@@ -63,7 +63,7 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat | Bu
     work = Export(root, study, settings, folder, form, options)
     with progress("export", len(todo)) as tick:
         work.images(todo, tick)
-    # always written anew: it is nobody's work
+    # written each time: it is nobody's work
     put(folder / TO_LABEL, work.listed(todo).encode())
     draws = bool(current(root, options.selection, Answers(root).discarded()).draws)
     listed = f"{options.out.rstrip('/')}/{TO_LABEL}"
