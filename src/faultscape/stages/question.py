@@ -10,9 +10,9 @@ from faultscape.stages.artefacts.selection import is_replaced
 from faultscape.stages.snapshot import Snapshot
 
 QUESTIONS: dict[Question, str] = {
-    "order": "which model is better",
-    "best": "which one is best, from as few labels as possible",
-    "failures": "where the models fail",
+    "order": "which model to use, and how sure that is",
+    "best": "which one leads, from as few labels as possible: not by how much, nor how sure",
+    "failures": "where the models fail: not which is better",
 }
 
 

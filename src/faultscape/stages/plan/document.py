@@ -10,10 +10,12 @@ from faultscape.errors import ModelError, SelectionError
 from faultscape.ranking.standings_json import written
 from faultscape.selection.catalogue import check_goal
 from faultscape.stages import evidence
+from faultscape.stages.artefacts.labels import next_export
 from faultscape.stages.artefacts.plan import made_from_now
 from faultscape.stages.artefacts.standings import open_questions
 from faultscape.stages.costs import read_costs
 from faultscape.stages.count import count
+from faultscape.stages.open_question import asked_next, more_images
 from faultscape.stages.plan import advice, facts
 from faultscape.stages.plan.forecast import label_numbers, pair_numbers
 from faultscape.stages.plan.options import PlanOptions
@@ -68,6 +70,10 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
             and _left_open(root, drawn.name, recommended["question"])
         ):
             recommended = advice.further(recommended, looked.pools[drawn.selector], drawn)
+        snapshot = Snapshot(root)
+        open_ = asked_next(snapshot) if asked is None else ""
+        if recommended and open_ == drawn.name:
+            recommended = advice.as_next(recommended, drawn, more_images(snapshot, open_, pairs))
         if recommended and recommended["verb"] == "select" and truth in known:
             new, labelled = facts.labelled_already(
                 root, settings, models, recommended, truth, engine=engine, workers=workers
@@ -75,6 +81,10 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
             if labelled:
                 recommended["new"] = new
                 recommended["labelled"] = labelled
+        if recommended and recommended["verb"] == "label":
+            target, given = next_export(Snapshot(root), recommended["selection"], truth)
+            recommended["file"] = target
+            recommended["again"] = bool(given["again"])
         plan = LabelPlan(
             models=models,
             task=settings.task,

@@ -15,7 +15,7 @@ from faultscape.selection.definitions import (
     ROUND,
     learns,
 )
-from faultscape.stages.label_counts import tell_waiting
+from faultscape.stages.label_counts import refuse_waiting, tell_waiting
 from faultscape.stages.next_draws import definition, next_draws
 from faultscape.stages.pairs import corpus_key
 from faultscape.stages.select.replacement import replace_selection
@@ -79,6 +79,8 @@ def draw(
                 f"--dry-run: selection {name!r} learns from labels, which would be counted in the study's"
                 " store; leave it out"
             )
+        if held and "more" in given:
+            refuse_waiting(root, settings, name, number)
         if held:
             tell_waiting(root, settings, name, given.get("truth"), learns=learns(define))
         found = next_draws(
