@@ -384,7 +384,7 @@ class TestWhatIsPrinted:
         out, full = run(*line)[1], run(*line, "-v")[1]
         first, *others = json.loads(run(*line, "--json")[1])["rankings"]
         assert f"\n  {first}" in out
-        assert f"other rankings: {', '.join(others)}; -v prints them" in out
+        assert f"other rankings: {', '.join(others)}: `rank -v` prints them" in out
         assert all(f"\n  {name}" in full for name in (first, *others))
 
     def test_chosen_images_are_listed_one_a_line_and_can_be_piped(self, ready: str) -> None:

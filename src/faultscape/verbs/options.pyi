@@ -1,7 +1,6 @@
 # The options of each verb, as their work takes them; written by scripts/verb_options.py from the signatures.
 
-from faultscape.arguments import ClassList
-from faultscape.arguments import Costs
+from faultscape.arguments import ClassList, Costs
 from faultscape.choices import Goal
 from faultscape.verbs.verb import Options
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from faultscape.corpus.groups import OF_ONE_GROUP, describe_groups, of_one_group
+from faultscape.corpus.groups import OF_ONE_GROUP, describe_groups, of_one_group, suggested_options
 from faultscape.errors import counted, shortened
 from faultscape.metrics.catalogue import METRICS
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
@@ -117,7 +117,7 @@ def drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, np
     """
     study = data.study
     how = (
-        f"`faultscape collect {study} --group PATTERN` or `--block N`"
+        f"`faultscape collect {study} {suggested_options(data.ids, LEAST)}`"
         if study
         else "`--group`, or cut runs of consecutive images with `--block`"
     )

@@ -21,9 +21,11 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import log
 from faultscape.verbs.compare.count import count
 from faultscape.verbs.given_options import number_word
+from faultscape.verbs.label.artefact import next_export
 from faultscape.verbs.plan import advice, facts
 from faultscape.verbs.plan.artefact import made_from_now
 from faultscape.verbs.plan.forecast import label_numbers, pair_numbers
+from faultscape.verbs.plan.open_question import asked_next, more_images
 from faultscape.verbs.plan.prices import idle_costs, price, priced_duel
 from faultscape.verbs.plan.result import LabelPlan
 from faultscape.verbs.rank.artefact import open_questions
@@ -75,6 +77,10 @@ def make_plan(options: PlanOptions) -> LabelPlan:
             and _left_open(root, drawn.name, recommended["question"])
         ):
             recommended = advice.further(recommended, looked.pools[drawn.selector], drawn)
+        snapshot = Snapshot(root)
+        open_ = asked_next(snapshot) if asked is None else ""
+        if recommended and open_ == drawn.name:
+            recommended = advice.as_next(recommended, drawn, more_images(snapshot, open_, pairs))
         if recommended and recommended["verb"] == "select" and truth in known:
             new, labelled = facts.labelled_already(
                 root, settings, models, recommended, truth, engine=engine, workers=workers
@@ -82,6 +88,10 @@ def make_plan(options: PlanOptions) -> LabelPlan:
             if labelled:
                 recommended["new"] = new
                 recommended["labelled"] = labelled
+        if recommended and recommended["verb"] == "label":
+            target, given = next_export(Snapshot(root), recommended["selection"], truth)
+            recommended["file"] = target
+            recommended["again"] = bool(given["again"])
         plan = LabelPlan(
             models=models,
             task=settings.task,

@@ -138,7 +138,10 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         remarks.append(f"{listed(left)} left the study: the other models are shown.")
     gone = [m for m in slots.models if m not in settings.models]
     if gone:
-        remarks.append(f"{gone[0]} is no longer in the study: its answers and outcomes are not shown.")
+        are, its = ("is", "its") if len(gone) == 1 else ("are", "their")
+        remarks.append(
+            f"{listed(gone)} {are} no longer in the study: {its} answers and outcomes are not shown."
+        )
     elif truth:
         try:
             images, values = evidence.scores(root, slots.models, truth, slots.definition, discarded)
