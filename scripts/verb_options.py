@@ -40,9 +40,17 @@ def imports_of(file: Path) -> dict[str, str]:
     }
 
 
+def _lines(imports: set[tuple[str, str]]) -> list[str]:
+    modules = sorted({module for module, _ in imports})
+    return [
+        f"from {module} import {', '.join(sorted(name for of, name in imports if of == module))}"
+        for module in modules
+    ]
+
+
 def stub() -> str:
     """Return the text of the stub."""
-    imports = {"from faultscape.verbs.verb import Options"}
+    imports = {("faultscape.verbs.verb", "Options")}
     classes = list[str]()
     for words in LINES:
         function = inspect.unwrap(signature_of(words))
@@ -54,11 +62,9 @@ def stub() -> str:
             many = parameter.kind is inspect.Parameter.VAR_POSITIONAL
             kind = taken(str(parameter.annotation), many=many)
             lines.append(f"    {name}: {kind}")
-            imports |= {
-                f"from {known[word]} import {word}" for word in re.findall(r"\w+", kind) if word in known
-            }
+            imports |= {(known[word], word) for word in re.findall(r"\w+", kind) if word in known}
         classes.append("\n".join(lines))
-    return "\n".join([HEAD, "", *sorted(imports), "", "\n\n".join(classes), ""])
+    return "\n".join([HEAD, "", *_lines(imports), "", "\n\n".join(classes), ""])
 
 
 if __name__ == "__main__":
