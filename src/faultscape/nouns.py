@@ -154,6 +154,7 @@ class Slot:
         return (self.defender, self.attacker, self.class_)
 
 
+MAIN = "main"
 KEPT_OUT = 1_000_000  # places of a pair beyond this hold images that the cap keeps out
 
 

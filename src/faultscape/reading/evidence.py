@@ -76,9 +76,9 @@ def choose_truth(root: Path, asked: str | None = None) -> str:
 
 def _merging(root: Path) -> str:
     """Return the command that merges the masks of several annotators, as another way; '' without any."""
-    from faultscape.verbs.graph import undone
+    from faultscape.reading.annotator_truths import lines_to_merge
 
-    return "".join(f", or merge them: `{node.line}`" for node in undone(root, "joined labels"))
+    return "".join(f", or merge them: `{line}`" for line in lines_to_merge(root))
 
 
 def truth_words(root: Path, truth: str) -> list[str]:

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from faultscape.reading.annotator_truths import JOINED
 from faultscape.reading.artefact import METHOD, Again, Artefact
 from faultscape.reading.snapshot import Snapshot
 from faultscape.verbs.collect.artefact import CORPUS
 from faultscape.verbs.compare.artefact import PAIRS
 from faultscape.verbs.fit.artefact import METHODS
 from faultscape.verbs.label.artefact import ANSWERS, DISCARDS, LABELS_OF_SELECTION
-from faultscape.verbs.label.crowd.annotator_truths import JOINED
 from faultscape.verbs.measure.artefact import MEASURES
 from faultscape.verbs.plan.artefact import PLAN
 from faultscape.verbs.plan.open_question import OPEN_QUESTION

@@ -20,12 +20,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from faultscape.errors import DamagedSelectionError, SelectionError, StudyChangedError, closest
-from faultscape.nouns import Definition, Draw, PairSlot, Slot, Slots
+from faultscape.nouns import MAIN, Definition, Draw, PairSlot, Slot, Slots
 from faultscape.study.folder import check_name, put
 from faultscape.study.json_text import read_object
 from faultscape.study.tables.logs import csv_text
 
-MAIN = "main"
 REMOVED = "removed"
 REPLACED_BY = "replaced_by"
 # columns whose names differ from the fields

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from faultscape import __version__
 from faultscape.errors import ModelError, SelectionError
-from faultscape.labelling.costs import read_costs
 from faultscape.nouns import JsonObject
 from faultscape.ranking.standings_json import written
 from faultscape.reading import evidence
@@ -29,6 +28,7 @@ from faultscape.verbs.plan.open_question import asked_next, more_images
 from faultscape.verbs.plan.prices import idle_costs, price, priced_duel
 from faultscape.verbs.plan.result import LabelPlan
 from faultscape.verbs.rank.artefact import open_questions
+from faultscape.verbs.status.costs import read_costs
 
 if TYPE_CHECKING:
     from faultscape.verbs.options import PlanOptions

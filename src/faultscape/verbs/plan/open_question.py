@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import cast
 
 from faultscape.reading.artefact import Artefact
 from faultscape.reading.snapshot import Snapshot
 from faultscape.selection.definitions import ROUND, learns
 from faultscape.standings import ENOUGH, FEW
 from faultscape.verbs.plan import artefact as plan
+from faultscape.verbs.plan.result import PairNeeded
 from faultscape.verbs.rank.open_selections import (
     candidates,
     labels_for_images_to_come,
@@ -26,7 +27,7 @@ _STEP = 10  # images; numbers of more images are rounded up to it
 _UNFORETOLD = 50  # more images where their number cannot be predicted, as `plan` advises
 
 
-def more_images(snapshot: Snapshot, name: str, pairs: Sequence[Mapping[str, Any]]) -> int:
+def more_images(snapshot: Snapshot, name: str, pairs: Sequence[PairNeeded]) -> int:
     """Return how many more images to draw for an open question: those that the leader and each other model
     that could be best are expected to need by a plan's ``pairs``, in steps of ten; as many as a round has for
     draws that learn from labels.
@@ -50,10 +51,10 @@ def more_images(snapshot: Snapshot, name: str, pairs: Sequence[Mapping[str, Any]
     return min(max(_STEP * math.ceil(needed / _STEP), _STEP), have, most)
 
 
-def planned_pairs(snapshot: Snapshot) -> list[dict[str, Any]]:
+def planned_pairs(snapshot: Snapshot) -> list[PairNeeded]:
     """Return what the plan expects of each pair of models; [] without one."""
     document = snapshot.document(snapshot.root / "plan.json") or {}
-    return cast("list[dict[str, Any]]", document.get("pairs") or [])
+    return cast("list[PairNeeded]", document.get("pairs") or [])
 
 
 def asked_next(snapshot: Snapshot) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from faultscape.arguments import Costs
-from faultscape.labelling.costs import costs_given
 from faultscape.verbs.plan.result import DuelRow, Needed
+from faultscape.verbs.status.costs import costs_given
 
 
 def idle_costs(cost: Costs | None, task: str) -> list[str]:

@@ -6,9 +6,9 @@ import shlex
 from dataclasses import dataclass, replace
 
 from faultscape.errors import counted
+from faultscape.nouns import MAIN
 from faultscape.reporting.verdict import NOTHING, Verdict
 from faultscape.standings import Standings, standings_text
-from faultscape.study.tables.selections import MAIN
 
 
 @dataclass(frozen=True, eq=False, repr=False)

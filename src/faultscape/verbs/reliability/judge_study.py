@@ -21,7 +21,6 @@ from faultscape.metrics.scorers import SUBMITTED, scorer_named
 from faultscape.prediction import catalogue
 from faultscape.prediction.sources import ensembles
 from faultscape.reading import evidence
-from faultscape.reading.networks import flags_of, training_of
 from faultscape.reading.scorers import fitted_again, methods_of_model, unknown_methods
 from faultscape.reading.snapshot import Snapshot
 from faultscape.reporting.reliability.document import (
@@ -63,6 +62,7 @@ from faultscape.verbs.reliability.numbers import ModelNumbers
 from faultscape.verbs.reliability.options import ReliabilityOptions
 from faultscape.verbs.reliability.pictures import Frames
 from faultscape.verbs.reliability.presets import preset_numbers
+from faultscape.verbs.train.training_record import flags_of, training_of
 
 
 def check(options: ReliabilityOptions) -> None:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from faultscape.errors import OptionError, SelectionError, closest, counted
-from faultscape.labelling.costs import hours_of
 from faultscape.nouns import Slots
 from faultscape.reading import evidence
 from faultscape.reading.label_counts import labelled_already
@@ -33,6 +32,7 @@ from faultscape.verbs.select.options import given as given_by
 from faultscape.verbs.select.pairs import pairs
 from faultscape.verbs.status.change_result import Changed, stale_lines
 from faultscape.verbs.status.consequences import became_stale, change
+from faultscape.verbs.status.costs import hours_of
 from faultscape.verbs.status.more_images import few_note
 
 

@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Any, cast
 
 from faultscape.errors import RankingError
-from faultscape.labelling.costs import hours_of
 from faultscape.reading.label_counts import labelled_number
 from faultscape.reading.snapshot import Snapshot
 from faultscape.reporting.verdict import PairNeed, Verdict, Work, nothing_said
@@ -20,6 +19,7 @@ from faultscape.verbs.plan.artefact import PLAN
 from faultscape.verbs.plan.open_question import OPEN_QUESTION, more_images, planned_pairs
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.select import artefact as selection
+from faultscape.verbs.status.costs import hours_of
 
 
 def verdict_of(snapshot: Snapshot, found: Iterable[Node], line: str, drawing: int = 0) -> Verdict:

@@ -7,6 +7,8 @@ again if their labels changed, or those of another annotator were imported.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from faultscape.reading.artefact import Again, Artefact
 from faultscape.reading.evidence import LABELS
 from faultscape.reading.snapshot import Snapshot
@@ -81,6 +83,16 @@ def again(snapshot: Snapshot, truth: str) -> Again:
 def _line(snapshot: Snapshot, truth: str) -> str:
     options = again(snapshot, truth).options
     return " ".join([f"faultscape label consensus {snapshot.place}", *option_words(options)])
+
+
+def lines_to_merge(root: Path) -> list[str]:
+    """Return the commands that merge masks of several annotators, or merge them again."""
+    snapshot = Snapshot(root)
+    return [
+        _line(snapshot, truth)
+        for truth in _instances(snapshot)
+        if _made_from(snapshot, truth) != _made_from_now(snapshot, truth)
+    ]
 
 
 def _describe(snapshot: Snapshot, truth: str) -> str:
