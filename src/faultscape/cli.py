@@ -31,6 +31,7 @@ from faultscape.command_line.result_json import result_json
 from faultscape.command_line.verb_list import GROUPS, VERBS
 from faultscape.errors import FaultscapeError, OptionError, write_cure
 from faultscape.progress import progress_as
+from faultscape.terminal_lines import REPEATED
 
 _NAMED = ("--anomaly", "--confidence", "--doubt", "--probabilities")  # options that take NAME=FOLDER words
 _SERVERS = ("view", "label serve")  # what these print is what a person waits for
@@ -70,6 +71,10 @@ def _prepare_groups(function: Callable[..., Any]) -> None:
     docstring.
     """
     parameters = inspect.signature(function).parameters
+    for name in parameters:
+        kind = function.__annotations__.get(name)
+        if name in REPEATED and isinstance(kind, str):  # not prepared yet
+            function.__annotations__[name] = Annotated[kind, cyclopts.Parameter(name=REPEATED[name])]
     _one_way(function, {name: parameter.default for name, parameter in parameters.items()})
     for place, parameter in enumerate(parameters.values(), 1):
         if is_dataclass(group := type(parameter.default)):

@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any, Literal, get_args, get_origin
 
 from faultscape.command_line.verb_list import GROUPS
+from faultscape.terminal_lines import flag_of
 
 KINDS = {  # {name of an annotation: the metavariable in help}
     "Place": "PATH",
@@ -28,6 +29,7 @@ KINDS = {  # {name of an annotation: the metavariable in help}
     "GroupRule": "PATTERN",
     "Size": "WIDTHxHEIGHT",
     "Costs": "KIND=SECONDS",
+    "NamedValues": "NAME=VALUE",
     "int": "N",
     "float": "X",
 }
@@ -187,7 +189,7 @@ def _hints(owner: Any) -> dict[str, Any]:
 
 def _option(name: str, annotation: str, hint: Any, default: object, text: str) -> Option:
     choices = tuple(_choices(hint))
-    long = f"--{name.rstrip('_').replace('_', '-')}"
+    long = flag_of(name)
     shorts = [short for short, of in SHORT.items() if of == long]
     flag = hint is bool or bool in get_args(hint)
     negative = [f"--no-{long[2:]}"] if flag and default is not False else []

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from faultscape.errors import OptionError
 from faultscape.nouns import JsonObject
+from faultscape.terminal_lines import flag_of
 from faultscape.verbs.option_kinds import plain, refuse_other_kinds
 
 Made = TypeVar("Made")
@@ -61,9 +62,7 @@ def refuse_empty(options: Any) -> None:
             "images",
         ):
             # those raise their own errors
-            raise OptionError(
-                f"--{field.name.rstrip('_').replace('_', '-')} is empty; give a value, or remove it"
-            )
+            raise OptionError(f"{flag_of(field.name)} is empty; give a value, or remove it")
 
 
 def refuse_no_group(name: str, group: Any, value: Any) -> None:

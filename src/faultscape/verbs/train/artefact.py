@@ -21,8 +21,10 @@ from faultscape.reading.sets import find_withheld
 from faultscape.reading.snapshot import Snapshot
 from faultscape.study.parts import key_of
 from faultscape.terminal_lines import option_words
+from faultscape.uncertainty.catalogue import HEADS
 from faultscape.uncertainty.sealed_files import is_sealed
 from faultscape.verbs.label import artefact as labels
+from faultscape.verbs.train.options import MEMBER_BLOCKS
 
 METHOD_NUMBER = 3  # raised when the same options give a different training
 MODELS, NETWORK, WEIGHTS, BEGUN, OWN_FILE = (
@@ -119,7 +121,11 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
 def again(snapshot: Snapshot, name: str) -> Again:
     """Return how to train a network again, or continue: with its recorded options."""
     begun = snapshot.document(_folder(snapshot, name) / BEGUN)
-    given = begun if begun is not None else arguments_of(_provenance(snapshot, name))
+    recorded = begun if begun is not None else arguments_of(_provenance(snapshot, name))
+    names = {MEMBER_BLOCKS, *(option for head in HEADS for option in head.options)}
+    given = {key: value for key, value in recorded.items() if key not in names}
+    if of_head := {key: value for key, value in recorded.items() if key in names}:
+        given["head_options"] = of_head
     return Again(given, (), gone_file(given, ("backbone",), "train"))
 
 
