@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import get_args
 
 from faultscape.command_line.result_json import field_names, result_kinds
-from faultscape.command_line.verb_list import LINES
 from faultscape.corpus.layouts.catalogue import LAYOUTS
 from faultscape.labelling.catalogue import FORMATS
 from faultscape.metrics.catalogue import GROUPS, METRICS
@@ -29,6 +28,7 @@ from faultscape.uncertainty.catalogue import HEADS
 from faultscape.uncertainty.methods.catalogue import METHODS
 from faultscape.uncertainty.networks.catalogue import BACKBONES
 from faultscape.uncertainty.training.presets import PRESETS as TRAINING_PRESETS
+from faultscape.verbs.verb_list import LINES
 
 DOCS = Path(__file__).parents[1] / "docs"
 TASKS = {"segmentation": "label maps", "classification": "classifiers"}

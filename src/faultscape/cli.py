@@ -28,10 +28,10 @@ from faultscape.command_line.help_page import group_page, help_text
 from faultscape.command_line.mistakes import error_line, misread_line, plain_text, takes, unknown_line
 from faultscape.command_line.output_options import OutputOptions, split, without_notes
 from faultscape.command_line.result_json import result_json
-from faultscape.command_line.verb_list import GROUPS, VERBS
 from faultscape.errors import FaultscapeError, OptionError, write_cure
 from faultscape.progress import progress_as
 from faultscape.terminal_lines import REPEATED
+from faultscape.verbs.verb_list import GROUPS, VERBS
 
 _NAMED = ("--anomaly", "--confidence", "--doubt", "--probabilities")  # options that take NAME=FOLDER words
 _SERVERS = ("view", "label serve")  # what these print is what a person waits for

@@ -15,6 +15,7 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 # torch has its own exception for GPU memory, but not for CPU memory or for GPU libraries
 _OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "STATUS_ALLOC_FAILED")
@@ -142,6 +143,16 @@ def closest(word: str, known: list[str] | tuple[str, ...]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
+def closest_place(place: str) -> str:
+    """Return `` Did you mean 'maps/unet'?`` for the existing file or folder nearest to one that is not there,
+    or nothing.
+    """
+    path = Path(place)
+    gone = next((one for one in (path, *path.parents) if one.parent.is_dir()), path)
+    near = _nearest(gone.name, [one.name for one in gone.parent.iterdir()]) if gone.parent.is_dir() else []
+    return f" Did you mean {str(gone.parent / near[0] / path.relative_to(gone))!r}?" if near else ""
+
+
 def shortened(known: Sequence[str], word: str = "", most: int = 12) -> str:
     """Return the first names of a list, with the one nearest to ``word``, and ``...`` where others are left
     out.
@@ -155,6 +166,15 @@ def shortened(known: Sequence[str], word: str = "", most: int = 12) -> str:
     near = [name for name in _nearest(word, list(known)) if word and name not in shown]
     left_out = len(known) > len(shown) + len(near)
     return ", ".join([*shown, *near, *(["..."] if left_out else [])])
+
+
+def in_shards(number: int) -> str:
+    """Return in how many shards something lies; '' for one, because that goes without saying.
+
+    >>> in_shards(1), in_shards(3)
+    ('', ' in 3 shards')
+    """
+    return f" in {number:,} shards" if number > 1 else ""
 
 
 def _nearest(word: str, known: list[str] | tuple[str, ...]) -> list[str]:

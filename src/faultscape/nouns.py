@@ -365,16 +365,16 @@ def _slots_text(slots: Slots, labelled: int) -> str:
             if slots.definition.get("goal") == "best" and not all_
             else ""
         )
-        how = f", drawn by the selector {slots.definition['selector']}{rounds}"
+        goals = {"order": "drawn for the order of the models", "best": "drawn for the best model"}
+        by = f"drawn by the selector {slots.definition['selector']}"
+        how = f", {goals.get(str(slots.definition.get('goal')), by)}{rounds}"
         if not labelled:
             return f"{counted(len(draws), 'image')} to label{how}{all_}{more}"
         return f"{counted(len(draws), 'image')}{how}{all_}; {_labelled_text(len(draws), labelled)}{more}"
-    spares = f", {counted(slots.spares, 'spare')}" if slots.spares else ""
-    duels = f" ({counted(slots.slots, 'duel')}{spares})"
-    if not labelled:
-        return f"{counted(len(slots.images), 'image')} to label{duels}"
     number = len(slots.images)
-    return f"{counted(number, 'image')}{duels}; {_labelled_text(number, labelled)}"
+    if not labelled:
+        return f"{counted(number, 'image')} to label"
+    return f"{counted(number, 'image')}; {_labelled_text(number, labelled)}"
 
 
 def _labelled_text(images: int, labelled: int) -> str:
@@ -391,10 +391,13 @@ def _labelled_text(images: int, labelled: int) -> str:
 def _bound_text(slots: Slots) -> list[str]:
     """Return how many slots are possible and how many are empty; empty for draws, which have no bound."""
     j = len(slots.models)
+    spares = f", {counted(slots.spares, 'spare')}" if slots.spares else ""
+    made = f"{counted(slots.slots, 'duel')}{spares}"
     if pairs := slots.pairs:
         k, held = slots.depth, Counter(row.cell for row in pairs)
         cells, full = j * (j - 1) // 2, sum(number == k for number in held.values())
         return [
+            made,
             f"at most J(J-1)/2 k = {j} x {j - 1} / 2 x {k} = {cells * k} slots",
             f"{cells - full} of {cells} pairs have fewer than {k}",
         ]
@@ -403,6 +406,7 @@ def _bound_text(slots: Slots) -> list[str]:
     groups = len(slots.definition["groups"])
     cells, full = j * (j - 1) * groups, len({row.cell for row in slots.duels})
     return [
+        made,
         f"at most J(J-1)|Y|K = {j} x {j - 1} x {groups} x {slots.depth} = {cells * slots.depth} slots",
         f"{cells - full} of {cells} cells (defender, attacker, class) are empty",
         f"constraints: {slots.definition['constraints']}",

@@ -260,6 +260,39 @@ def could_be_best(ranking: ModelRanking) -> list[str]:
     return [m for m in ranking.order if m in found] + sorted(found - set(ranking.order))
 
 
+def labels_to_tell(pool: ModelRanking, to_come: ModelRanking, used: int, size: int) -> float:
+    """Return about how many labels of a pool, in all, tell the leader from its rivals on images to come; inf
+    if even all ``size`` of them would not, as far as the ``used`` ones show.
+
+    The variance of a difference on images to come is that on the pool, about in proportion to 1/n - 1/N for n
+    labels of N images, and that of the pool itself, which no label of it makes smaller.
+
+    >>> def ranked(low, high):
+    ...     return ModelRanking(
+    ...         best_set=["a", "b"], order=["a", "b"], gaps=[Gap("a", "b", 2, [low, high], False)]
+    ...     )
+    >>> labels_to_tell(ranked(-1, 5), ranked(-1.5, 5.5), 20, 200)
+    114.28571428571428
+    >>> labels_to_tell(ranked(0.5, 3.5), ranked(-1.5, 5.5), 20, 200)
+    inf
+    """
+    leader, *rivals = could_be_best(to_come) or [""]
+    now = {gap.other: gap for gap in pool.gaps if gap.model == leader}
+    later = {gap.other: gap for gap in to_come.gaps if gap.model == leader}
+    if not rivals or not {*rivals} <= now.keys() & later.keys() or not 0 < used < size:
+        return math.inf
+    numbers = []
+    for rival in rivals:
+        gap = later[rival]
+        # a settled gap's lower end may be cut at 0
+        wide, here = gap.interval[1] - gap.difference, now[rival].interval[1] - now[rival].difference
+        rest = gap.difference**2 - (wide**2 - here**2)
+        if not (rest > 0 and here > 0):
+            return math.inf
+        numbers.append(1 / (rest / here**2 * (1 / used - 1 / size) + 1 / size))
+    return max(numbers)
+
+
 def shown_best(ranking: ModelRanking) -> list[str]:
     """Return the models that could be the best of which that says something: a rank that may be any says
     nothing.

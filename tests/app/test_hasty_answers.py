@@ -20,9 +20,11 @@ pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installe
 import faultscape as fs
 import made_entrance
 from answering import Asked, Serving, all_sent, current, enter, rows, rules, wait_for_item
+from faultscape.study.answers.checks import Checks
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.tags import Tags
 from faultscape.verbs.label.answer_lines import read_answers
 from made_entrance import Entrance
 
@@ -250,3 +252,74 @@ def test_answers_of_before_there_were_marks_are_read_as_they_were_and_go_out_wit
     assert held.rows() == before == Choices(plain, Database(plain)).rows()
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert [line["too_quick"] for line in lines if line["kind"] == "choice"] == [True, False]
+
+
+def later(page: Any, milliseconds: int) -> None:
+    page.evaluate(f"sessionStorage.now = {milliseconds}")
+
+
+@pytest.fixture
+def frozen(page: Any) -> Any:
+    """A page whose clock says what `later` told it, across pages."""
+    page.add_init_script("Date.now = () => Number(sessionStorage.now || 0)")
+    return page
+
+
+def press_again_on_the_page_that_comes(page: Any) -> None:
+    page.keyboard.press("n")
+    page.wait_for_selector("[data-key=n][aria-pressed=true]")
+    later(page, 249)
+    page.keyboard.press("n")
+
+
+def hold_on(page: Any) -> None:
+    page.keyboard.down("n")
+    page.wait_for_selector("[data-key=n][aria-pressed=true]")
+    later(page, 500)  # when keyboards begin to repeat
+    page.keyboard.down("n")
+    page.keyboard.up("n")
+
+
+TAGGING = {
+    "a key that bounces": press_again_on_the_page_that_comes,
+    "a key that bounces at once": lambda page: page.evaluate(
+        "for (let k = 0; k < 2; k++) document.querySelector('[data-key=n]').click()"
+    ),
+    "a double click": lambda page: page.dblclick("[data-key=n]"),
+    "a key that is held": hold_on,
+}
+
+
+@pytest.mark.parametrize("way", TAGGING)
+def test_a_tag_that_is_pressed_by_mistake_twice_is_given_once(
+    frozen: Any, duels: Asked, serve: Callable[..., Serving], settling: int, way: str
+) -> None:
+    held = serve(duels)
+    enter(frozen, held.url)
+    frozen.goto(f"{held.url}tags")
+    TAGGING[way](frozen)
+    frozen.wait_for_selector("[data-key=n][aria-pressed=true]")
+    frozen.keyboard.press("v")  # another tag is taken at once
+    frozen.wait_for_selector("[data-key=v][aria-pressed=true]")
+    assert [tag.tag for tag in Tags(held.root).tags()] == ["novel appearance", "untypical viewpoint"]
+    later(frozen, 1000 + settling)
+    frozen.keyboard.press("n")
+    frozen.wait_for_selector("[data-key=n][aria-pressed=false]")
+    assert [tag.tag for tag in Tags(held.root).tags()] == ["untypical viewpoint"]
+
+
+def test_a_mask_that_came_by_the_first_press_is_not_passed_by_the_second(
+    frozen: Any, duels: Asked, serve: Callable[..., Serving], settling: int
+) -> None:
+    held = serve(duels)
+    enter(frozen, held.url)
+    frozen.goto(f"{held.url}checks")
+    frozen.click("tbody a")
+    for passed, now in ((1, 0), (2, settling)):
+        later(frozen, now)
+        first = frozen.url
+        frozen.keyboard.press("n")
+        frozen.wait_for_url(lambda address, first=first: address != first)
+        frozen.keyboard.press("n")
+        assert frozen.inner_text("#said") == "Too quick, ignored"
+        assert len(Checks(held.root).checks("labels-ben")) == passed

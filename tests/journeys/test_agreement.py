@@ -79,7 +79,7 @@ def test_two_models_that_agree_everywhere_are_told_and_have_no_slot(
     share = sum(held[image] for image in piles) / sum(held.values())
     verb = "decides" if len(piles) == 1 else "decide"
     assert (
-        f"note: {len(piles)} of the {len(held)} images {verb} {100 * share:.0f} % of the duels (most: "
+        f"note: {len(piles)} of the {len(held)} images {verb} {100 * share:.0f} % of the comparisons of two models (most: "
         in told
     )
     assert f", {max(held.values())});" in told

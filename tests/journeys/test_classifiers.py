@@ -102,7 +102,7 @@ def test_the_lines_as_typed_are_the_verbs_of_python(
         assert main([str(word) for word in words]) == 0
     said = capsys.readouterr().out
     assert "distance: 01 (classes have no WordNet ids)" in said
-    assert " images to label (12 duels" in said
+    assert " images to label\n" in said
     assert "at most J(J-1)/2 k = 3 x 2 / 2 x 4 = 12 slots" in said
     assert "60 images labelled" in said
     assert made.bytes_under(Path(typed), *COVERED) == made.bytes_under(Path(called), *COVERED)
@@ -155,7 +155,7 @@ def test_an_extension_says_how_many_slots_near_duplicates_move_as_its_printed_li
     monkeypatch.setattr(classifier_duels, "slots", lambda *given: replace(drawn(*given), moved=7))
     for top in (3, 6):
         assert fs.select(study, top=top).moved == 7
-        assert "near-duplicates: 7 slots" in capsys.readouterr().out
+        assert "near-duplicates: 7 choices" in capsys.readouterr().out
 
 
 def test_another_model_adds_its_pairs_alone(tables: Path, study: str) -> None:

@@ -29,9 +29,9 @@ from faultscape.command_line.examples import EXAMPLES
 from faultscape.command_line.help_page import help_text, verb_line
 from faultscape.command_line.output_options import NAMES, split
 from faultscape.command_line.result_json import field_names, json_value, result_json, result_kinds
-from faultscape.command_line.verb_list import GROUPS, LINES, REMOVALS, SECTIONS, VERBS
 from faultscape.nouns import Scale
 from faultscape.verbs.label.result import Checked
+from faultscape.verbs.verb_list import GROUPS, LINES, REMOVALS, SECTIONS, VERBS
 from refusals import refused_line
 
 COMMAND = pytest.mark.parametrize("words", LINES, ids=" ".join)
@@ -384,7 +384,7 @@ class TestWhatIsPrinted:
         out, full = run(*line)[1], run(*line, "-v")[1]
         first, *others = json.loads(run(*line, "--json")[1])["rankings"]
         assert f"\n  {first}" in out
-        assert f"other rankings: {', '.join(others)}; -v prints them" in out
+        assert f"other rankings: {', '.join(others)}: `rank -v` prints them" in out
         assert all(f"\n  {name}" in full for name in (first, *others))
 
     def test_chosen_images_are_listed_one_a_line_and_can_be_piped(self, ready: str) -> None:

@@ -121,7 +121,7 @@ def test_the_card_goes_on_with_the_study_and_redoes_nothing(demo: tuple[Path, st
 def test_the_drawn_images_put_all_networks_in_order_that_are_not_nearly_equal(demo: tuple[Path, str]) -> None:
     _, said = demo
     (numbers,) = re.findall(
-        r"(\d+) pairs of .* apart. In the right order: (\d+) by the duels, (\d+) by the drawn", said
+        r"(\d+) pairs of .* apart. In the right order: (\d+) by the images of 1, (\d+) by those", said
     )
     pairs, duels, drawn = map(int, numbers)
     assert duels <= drawn == pairs == 9

@@ -202,7 +202,13 @@ def test_more_than_once_without_labels_in_between_is_said(
     made_answers.import_labels(answers, [row.image for row in drawn(answers.study, "expected-loss")])
     assert told(selector="expected-loss", more=4) == []
     waits = "note: 4 earlier draws still need a label; the new draws cannot learn from them"
-    assert told(selector="expected-loss", more=3) == [waits]
+    again = (
+        "4 of the 4 images that --more drew last for selection 'expected-loss' have no label yet: --more draws again"
+        " once they are labelled; to draw now, give the total, --budget 12"
+    )
+    with refused(SelectionError, again):  # a line that was pasted twice
+        fs.select(answers.study, selector="expected-loss", more=3)
+    assert told(selector="expected-loss", budget=12) == [waits]
     rows = drawn(answers.study, "expected-loss")
     made_answers.import_labels(answers, [row.image for row in rows[:-1]])
     (tmp_path / "discard.csv").write_text(f"image,reason\n{rows[-1].image},blurred\n")
@@ -357,6 +363,15 @@ def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
 def test_options_that_do_not_fit_are_refused(maps: tuple[made.Corpus, str], options: dict, said: str) -> None:
     with refused(OptionError, said):
         fs.select(maps[1], **group_options(fs.select, options))
+
+
+def test_more_of_a_selection_of_another_name_is_refused_with_the_one_that_is_meant(
+    answers: made_answers.Answers,
+) -> None:
+    fs.select(answers.study, as_="drawn", selector="random", budget=5)
+    with refused(SelectionError, r"no selection 'drawm'; available: .*Did you mean 'drawn'\?"):
+        fs.select(answers.study, as_="drawm", more=10)
+    assert not (Path(answers.study) / "selection-drawm.csv").exists()
 
 
 def test_two_selectors_draw_independently_from_one_seed(tmp_path: Path) -> None:

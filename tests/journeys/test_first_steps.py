@@ -125,10 +125,10 @@ def test_one_model_and_one_image_are_counted_in_the_singular(
         f"{answers.study}: 1 model\n"
     )
     corpus = made.corpus(tmp_path / "corpus", images=1, models=1)
-    assert "1 image in 1 shard\n" in repr(
+    assert "one: 1 image\n" in repr(
         fs.collect(str(tmp_path / "one"), str(corpus.photos), classes=str(corpus.classes))
     )
-    assert fs.status(str(tmp_path / "one")).stages[0][2] == "1 image in 1 shard"
+    assert fs.status(str(tmp_path / "one")).stages[0][2] == "1 image"
 
 
 def test_a_list_of_columns_ends_in_one_full_stop(answers: made_answers.Answers, tmp_path: Path) -> None:

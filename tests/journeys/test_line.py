@@ -40,7 +40,7 @@ def test_the_command_line_equals_the_python_verbs(
     ]
     for line in lines:
         assert main([str(word) for word in line]) == 0, line
-    assert " images to label (" in capsys.readouterr().out
+    assert " images to label\n" in capsys.readouterr().out
     study = str(called)
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=5))
     fs.predict(study, corpus.models, engine="local")

@@ -181,3 +181,53 @@ def test_a_class_list_that_no_map_uses_is_questioned(
         assert main(["compare", study, "--engine", "local"]) == 0
         said = capsys.readouterr().out
         assert (told in said) if told else ("occur in no map" not in said)
+
+
+def test_masks_in_the_wrong_place_are_found(study: Path, tmp_path: Path) -> None:
+    fs.compare(str(study), engine="local")
+    fs.select(str(study))
+    out = tmp_path / "to-label"
+    fs.label.export(str(study), str(out), format="png")
+    image = next((out / "images").rglob("*.png"))
+    mask = Image.fromarray(np.zeros((8, 8), np.uint8))
+    mask.save(image)
+    told = refused_line("label", "import", study, out)
+    assert (
+        f"1 file has no colour pixels in {out / 'images'}: if masks were saved over the images, move" in told
+    )
+    mask.save(out / image.name)
+    told = refused_line("label", "import", study, out)
+    assert f"is empty; 1 file lies in {out}: move the masks to {out / 'labels'}" in told
+
+
+def test_a_folder_with_a_typing_error_is_answered_by_the_one_that_is_there(
+    study: Path, tmp_path: Path, corpus: made.Corpus
+) -> None:
+    maps = Path(corpus.models["model-0"])
+    wrong = maps.parent / f"{maps.name}x"
+    meant = f"there is no such folder or file. Did you mean '{maps}'?"
+    assert meant in refused_line("predict", study, f"m={wrong}")
+    assert f"Did you mean '{maps}'?" in refused_line("collect", study, wrong)
+    line = ("run", tmp_path / "new", corpus.photos, f"m={wrong}", "--classes", corpus.classes)
+    assert meant in refused_line(*line)
+    assert not (tmp_path / "new").exists()  # nothing is half made
+    assert f"Did you mean '{maps}'?" in refused_line("measure", corpus.truth, f"m={wrong}", "--classes", 5)
+    deeper = maps.parent.parent / f"{maps.parent.name}x" / maps.name
+    assert meant in refused_line("predict", study, f"m={deeper}")
+
+
+def test_a_model_under_a_mistyped_name_is_to_be_renamed(study: Path, corpus: made.Corpus) -> None:
+    source = corpus.models["model-0"]
+    fs.predict(str(study), {"segfromer": source}, engine="local")
+    said = refused_line("predict", study, f"segformer={source}")
+    line = f"`faultscape predict {study} --rename segfromer=segformer`"
+    assert f"model segfromer has this source already; to give it this name: {line}" in said
+    assert main(["predict", str(study), "--rename", "segfromer=segformer"]) == 0
+    fs.predict(str(study), {"other": source}, engine="local")  # a name that is not alike is meant
+
+
+def test_more_without_a_name_says_which_selections_can_have_more(study: Path) -> None:
+    fs.compare(str(study), engine="local")
+    fs.select(str(study), goal="order", budget=2)
+    said = refused_line("select", study, "--more", 1)
+    assert "--more adds to images drawn for all models at once; say to which: --as order" in said

@@ -81,7 +81,7 @@ def test_slots_that_near_duplicates_move_are_counted(
     chosen = {cell: images[:3] for cell, images in by_cell(slots).items()}
     moved = sum(len({*images[:3]} - {*chosen[cell]}) for cell, images in from_lowest(twins).items())
     assert slots.moved == moved > 0
-    assert f"near-duplicates: {moved} slots went to the next image" in capsys.readouterr().out
+    assert f"near-duplicates: {moved} choices went to the next image" in capsys.readouterr().out
     one = fs.select(study, as_="one", maps=fs.MapRules(constraints="none"))
     every = fs.select(
         study,
@@ -148,7 +148,7 @@ def test_ties_follow_the_digests_of_files_wherever_their_shards_lie(
         }
         assert slots.tied == len(slots.chosen) == 4
     said = capsys.readouterr().out
-    assert "ties: 4 of 4 slots (100 %) had other, equally good images; chance decided" in said
+    assert "ties: 4 of 4 choices (100 %) had other, equally good images; chance decided" in said
     assert "warning: ties decide more than a quarter of the slots" in said
     assert (
         fs.select(

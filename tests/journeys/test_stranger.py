@@ -90,6 +90,7 @@ def test_the_lines_of_the_readme_say_which_of_five_folders_of_real_maps_to_use(
     assert standings["labels"]["used"] == len(asked)
     for name in MODELS:
         assert name in printed.out
+    assert "`study/report-order.html` shows" in README.read_text(encoding="utf-8")
     page = (tmp_path / "study" / "report-order.html").read_text(encoding="utf-8")
     assert all(name in page for name in MODELS)
     assert len(page) > 100_000  # with the images in it
@@ -102,7 +103,7 @@ def test_the_lines_of_the_readme_say_which_of_five_folders_of_real_maps_to_use(
             draw(tmp_path / "to-label", data)
             typed("faultscape label import study to-label/")
     said = fs.verdict("study")
-    assert said.decided or "more images, not labels, would tell the rest" in said.lines[-1]
+    assert said.decided or "not labels, would tell for images to come" in said.lines[-1]
     assert said.lines[0] == f"{said.headline}."
     typed("faultscape run study --goal failures")  # README's line for where they fail
     assert (tmp_path / "study" / "selection.csv").exists()

@@ -45,6 +45,11 @@ def test_run_ranks_and_reports_every_labelled_selection_which_is_better_first(bo
         "report.html",
     ]
     assert all(state == "done" for verb, state, _ in ran.status.stages if verb in ("rank", "report"))
+    # the verdict is the study's, and what is next holds after all is done
+    headline = ran.status.verdict.headline
+    assert headline
+    assert repr(ran).count(headline) == 1
+    assert repr(ran).count("next: ") == 1
 
 
 def test_the_page_of_the_duels_says_on_top_which_page_tells_which_is_better(both: str) -> None:
@@ -130,7 +135,7 @@ def test_where_too_few_are_labelled_to_rank_the_next_line_adds_images(
     state = fs.run(study, engine="local").status
     assert (state.next, state.instead) == ("", "")
     assert state.more == f"faultscape select {study} --goal order --budget 20"
-    assert f"\nnext: {state.more}\n" in repr(state)
+    assert f"\nnext: {state.more}  # at most 30 hours of labelling\n" in repr(state)
     assert (
         f"{len(few)} labelled images cannot rank the models, at least 10 can; this draws more" in state.about
     )
@@ -147,3 +152,24 @@ def test_with_every_answer_given_nothing_else_is_offered(both: str, tmp_path: Pa
     fs.label.import_(both, str(tmp_path / "corpus" / "truth"))
     state = fs.run(both, engine="local").status
     assert repr(state).endswith("\nnext: nothing; all is done")
+
+
+def test_the_first_hour_says_nothing_of_duels_slots_spares_or_cells(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=16, models=3)
+    study, models = str(tmp_path / "study"), [f"{name}={path}" for name, path in corpus.models.items()]
+    images = [str(corpus.photos), *models, "--classes", str(corpus.classes), "--engine", "local"]
+    lines = (
+        ["run", study, *images],
+        ["run", study, "--goal", "failures", "--engine", "local"],
+        ["label", "export", study, str(tmp_path / "to-label"), "--selection", "order"],
+        ["label", "import", study, str(corpus.truth)],
+        ["run", study, "--engine", "local"],
+        ["status", study],
+    )
+    for line in lines:
+        assert main(line) == 0, line
+    said = capsys.readouterr().out
+    assert "main: " in said
+    assert not re.findall(r"\b(?:duel|slot|spare|cell)s?\b", said)

@@ -20,12 +20,13 @@ def test_draws_are_told_by_name_with_labels_and_the_next_line(answers: made_answ
     study = answers.study
     first = fs.select(study, goal="order", budget=12)
     assert repr(first) == (
-        "order: 12 images to label, drawn by the selector information\n"
+        "order: 12 images to label, drawn for the order of the models\n"
         f"next: faultscape label export {study} questions-order.csv --format csv --selection order"
+        "  # about 1 minute of labelling"
     )
     made_answers.import_labels(answers, list(first.images[:5]))
     assert repr(fs.select(study, goal="order", budget=12)).startswith(
-        "order: 12 images, drawn by the selector information; 5 have labels, 7 to label\n"
+        "order: 12 images, drawn for the order of the models; 5 have labels, 7 to label\n"
     )
     made_answers.import_labels(answers)
     told = repr(fs.select(study, selector="random", budget=20, as_="even"))

@@ -149,6 +149,9 @@ def test_estimates_use_the_label_of_the_image_drawn_and_the_predictions_of_its_g
     assert not any("left out" in note for note in found.notes)
     assert shifted in capsys.readouterr().out  # images of a group are not alike here
     assert sum(note.startswith(shifted) for note in found.notes) == 1
+    ranked = fs.rank(study, selection="order", resamples=20, engine="local")
+    assert ranked.verdict.models
+    assert f"  note: {shifted}" in repr(ranked)  # it is not among the details that -v prints
     root = Path(study)
     define = read_selection(root, "order")[0].definition
     pool = read_drawing_pool(root, define)[0].ids.to_pylist()
@@ -316,6 +319,8 @@ def test_select_and_plan_say_how_many_new_images_are_labelled_already_and_a_dry_
     capsys.readouterr()
     fs.select(study, as_="order", more=11, engine="local")
     assert f"11 images added, {left or 'none'} of them labelled already\n" in capsys.readouterr().out
+    again = tried(maps=fs.MapRules(constraints="none"), per_class=2, replace=True).splitlines()[0]
+    assert again == f"main: {len(duels)} images would be chosen, {len(duels)} of them labelled already"
     wider = {"maps": fs.MapRules(constraints="none"), "per_class": 4}
     said = tried(**wider).splitlines()[0]
     held = len(duels)

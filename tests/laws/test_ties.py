@@ -422,7 +422,8 @@ def test_ties_that_decide_more_than_a_quarter_of_the_slots_are_warned_of(
     by_chance, by_id = {"ties": "digest", "seed": 1}, {"selector": "mad"}
     assert told(0, 8, by_chance) == told(0, 8, by_id) == ""
     assert (
-        told(2, 8, by_chance) == "ties: 2 of 8 slots (25 %) had other, equally good images; chance decided\n"
+        told(2, 8, by_chance)
+        == "ties: 2 of 8 choices (25 %) had other, equally good images; chance decided\n"
     )
     assert "another --seed would choose others; use --goal order, which draws" in told(3, 8, by_chance)
     assert "warning" not in told(2, 8, by_id)

@@ -240,8 +240,39 @@ def test_a_page_of_draws_says_of_which_pool_its_scores_speak(
 ) -> None:
     page, words = page_of(studies["ranked"], tmp_path, selection="random")
     assert "each model's accuracy on the 24 images that could be drawn" in words
+    html = Path(report(str(studies["ranked"]), selection="random").path).read_text(encoding="utf-8")
+    standings = html.partition('id="standings"')[2].partition("</section>")[0]
+    seen = re.sub("<details>.*?</details>", "", standings, flags=re.DOTALL)
+    assert not re.search("LURE|[Pp]rediction-powered|[Mm]argins", seen)
+    assert "<b>Score of each model</b>" in seen
+    assert "The scores above are those of the ranking" in standings
     assert "matrices" not in {attrs.get("id") for _, attrs in page.tags}
     assert sum(tag == "tbody" and "card" in str(attrs.get("class")) for tag, attrs in page.tags) == 12
+
+
+def test_where_all_is_labelled_no_score_has_an_interval_and_no_image_is_harder_than_the_pool(
+    studies: dict[str, Path], tmp_path: Path
+) -> None:
+    study = str(shutil.copytree(studies["ranked"], tmp_path / "census"))
+    select(study, selector="random", budget=24, as_="all")
+    rank(study, selection="all", resamples=60)
+    _, words = page_of(Path(study), tmp_path, selection="all")
+    assert "Every image that could be drawn is labelled: the scores of this pool have no interval." in words
+    assert "Intervals are for" not in words
+    ends = re.findall(r"\[([^],]*), ([^],]*)\]", words)
+    assert all(low != high for low, high in ends)
+    assert "likely to be harder" not in words
+    assert "likely to be more frequent" not in words
+
+
+def test_what_to_do_without_labels_can_be_pasted(studies: dict[str, Path], tmp_path: Path) -> None:
+    _, words = page_of(studies["bare"], tmp_path, selection="random")
+    lines = (
+        "faultscape label export bare questions.csv --format csv --selection random",
+        "faultscape label import bare questions.csv",
+        "faultscape run bare",
+    )
+    assert all(line in words for line in lines)
 
 
 def test_without_labels_nobody_is_right_or_wrong(studies: dict[str, Path], tmp_path: Path) -> None:

@@ -128,6 +128,17 @@ def test_every_error_of_the_document_stands_in_a_table() -> None:
             )
 
 
+def test_a_page_of_one_model_compares_nothing_and_options_stand_in_the_details() -> None:
+    for models, compared in ((1, False), (3, True)):
+        text = page(document(models) | {"provenance": {"definitions": {"void": "cut"}}})
+        assert ("Shaded: the best model" in text) == compared
+        assert ("Each dot is a model" in text) == compared
+        assert ('href="#plane"' in text) == compared
+        seen = re.sub("<details.*?</details>", "", text, flags=re.DOTALL)
+        assert "void cut" in text
+        assert "void cut" not in seen
+
+
 def test_nobody_leads_alone_where_no_difference_is_decided() -> None:
     what = copy.deepcopy(SHAPES["full"])
     for row in what["paired"]:

@@ -17,12 +17,14 @@ from faultscape.cli import main
 from faultscape.errors import CorpusError, OptionError, SelectionError, StudyError
 from faultscape.reporting.competition import outcomes
 from faultscape.reporting.competition.page import number
+from faultscape.standings import decimals
+from faultscape.study.tables.selections import read_selection
 from faultscape.verbs.collect import collect
 from faultscape.verbs.compare import compare
 from faultscape.verbs.label import import_
 from faultscape.verbs.predict import predict
 from faultscape.verbs.rank import rank
-from faultscape.verbs.report import report
+from faultscape.verbs.report import maps, report
 from faultscape.verbs.scale import scale
 from faultscape.verbs.select import select
 from made_page import Page
@@ -100,9 +102,10 @@ def test_numbers_are_those_of_the_standings(studies: dict[str, Path], html: str)
     standings = json.loads((studies["ranked"] / "standings.json").read_text())
     cells = [cell.strip() for cell in Page(html).cells]
     for ranking in standings["rankings"].values():
+        digits = decimals(ranking["score_interval"].values())
         for model, score in ranking["scores"].items():
             at = [k for k, cell in enumerate(cells) if cell == model]
-            assert any(cells[k + 1] == number(score) for k in at), (model, score)
+            assert any(cells[k + 1] == number(score, digits) for k in at), (model, score)
     for name in ("aggressiveness", "resistance"):
         for i, model in enumerate(standings["models"]):
             row = [number(x, 2) if i != j else "·" for j, x in enumerate(standings["matrices"][name][i])]
@@ -146,11 +149,12 @@ def test_bands_are_thirds_of_the_values_where_the_usual_ones_tell_nothing_apart(
     monkeypatch.setattr(outcomes, "BANDS", (0.01, 0.02))
     study = shutil.copytree(studies["ranked"], tmp_path / "study")
     text = Path(report(str(study)).path).read_text()
-    assert "The bands are thirds of these values" in text
-    low, values = map(
-        int, re.search(r"(\d+) of (\d+) values", " ".join("".join(Page(text).text).split())).groups()
+    said = " ".join("".join(Page(text).text).split())
+    assert "in bands that hold a third of these values each" in said
+    assert re.search(
+        r"In \d+ \(\d+ %\) of the others neither model, and in \d+ \(\d+ %\) one or both, lie in", said
     )
-    assert 0.2 < low / values < 0.5
+    assert not re.search("both (are )?(good|poor|satisfactory)|models are (good|poor)", said)
     line = re.search(r"which <code>(faultscape report [^<]*)</code> shows", text)
     assert line is not None
     assert "--bands 0.01 --bands 0.02" in line[1]
@@ -306,3 +310,29 @@ def test_a_lost_photo_leaves_the_rest(studies: dict[str, Path], tmp_path: Path) 
     assert "the image cannot be read" in text
     assert 'alt="truth of' in text
     assert text.count("data:image/png") > text.count("<article")
+
+
+def test_the_image_that_the_verdict_names_is_shown_even_behind_the_last_that_fits(
+    studies: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = str(shutil.copytree(studies["labelled"], tmp_path / "drawn"))
+    select(study, selector="random", budget=12)
+    found = rank(study, selection="random", resamples=60)
+    assert found.failing is not None
+    drawn = list(read_selection(Path(study), "random")[0].images)
+    behind = drawn.index(found.failing.image)
+    assert behind > 0
+    monkeypatch.setattr(maps, "_DRAWN", behind)
+    text = Path(report(study, selection="random").path).read_text()
+    assert f"<b>Where {found.failing.model} fails</b>" in text
+    assert f"{len(drawn) - behind - 1} more images are in the selection's file" in text
+
+
+def test_all_models_that_left_are_named(studies: dict[str, Path], tmp_path: Path) -> None:
+    study = str(shutil.copytree(studies["ranked"], tmp_path / "left"))
+    predict(study, remove=["model-1", "model-2", "model-3"])
+    text = Path(report(study).path).read_text()
+    assert "model-1, model-2 and model-3 are no longer in the study: their answers" in text
+    assert 'id="constraints"' not in text
+    assert '"#constraints"' not in text
+    assert "What they would have chosen cannot be shown" in text

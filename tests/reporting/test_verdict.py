@@ -41,6 +41,8 @@ def ranked(
 
 OPEN = (("fcn", "psp", 1.42, -1.7, 4.5), ("fcn", "unet", 3.0, 0.5, 5.5), ("psp", "unet", 1.58, -1.0, 4.2))
 CLEAR = (("fcn", "psp", 2.42, 0.31, 4.5), ("fcn", "unet", 4.0, 1.5, 6.5), ("psp", "unet", 1.58, -1.0, 4.2))
+CLOSE = (("fcn", "psp", 2.42, -0.2, 5.04), ("fcn", "unet", 4.0, 1.0, 7.0), ("psp", "unet", 1.58, -1.5, 4.7))
+WIDE = (("fcn", "psp", 1.42, -10, 12.9), ("fcn", "unet", 3.0, -8, 14.0), ("psp", "unet", 1.58, -9, 12.2))
 CENSUS = (("fcn", "psp", 1.42, 1.42, 1.42), ("fcn", "unet", 3.0, 3.0, 3.0), ("psp", "unet", 1.58, 1.58, 1.58))
 
 
@@ -55,7 +57,8 @@ def drawn(pool: ModelRanking, later: ModelRanking | None = None, **more: Any) ->
 
 def duels(best: str = "fcn") -> Standings:
     """Standings of images that were chosen because models differ."""
-    rankings = {"reuse_bradley_terry": ranked(best, of="chosen")}
+    order = tuple(sorted(MODELS, key=lambda model: model != best))
+    rankings = {"reuse_bradley_terry": ranked(best, of="chosen", models=order)}
     return Standings(MODELS, {"used": 13}, {}, rankings, {"concordance": "miou"})
 
 
@@ -66,7 +69,9 @@ FAILING = (
     "fcn fails most on pole: IoU 5 % on 31 labelled images; 36 % of it is taken for building, most on "
     "0001TP_009720."
 )
-POOL_ONLY = "On this pool of 193 images, fcn is best: more images, not labels, would tell the rest."
+POOL_FIRST = "On this pool of 193 images, fcn is best; for images to come, it may be fcn or psp."
+MORE_IMAGES = "More images (`faultscape collect STUDY MORE/`), not labels, would tell for images to come."
+MORE_TOO = "For images to come, more images (`faultscape collect STUDY MORE/`) are needed as well."
 STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "no model": (
         {"standings": {}, "models": ()},
@@ -109,8 +114,8 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
             "The labels do not decide between fcn and psp.",
             "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
             (
-                "Not settled: fcn or psp (about 22 more images, 5 to 89); psp or unet (how many labels that needs "
-                "cannot be predicted)."
+                "Not settled: fcn or psp (about 22 more labels would decide this pool, 5 to 89); psp or unet (how "
+                "many labels would decide this pool cannot be predicted)."
             ),
             FAILING,
         ),
@@ -118,11 +123,57 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "decided for the pool, not for images to come": (
         {"standings": {"order": drawn(ranked("fcn", *CLEAR), FUTURE)}},
         (
-            "The labels do not decide between fcn and psp.",
+            POOL_FIRST,
             "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
-            "Not settled: fcn or psp; psp or unet.",
+            "Not settled for images to come: fcn or psp; psp or unet.",
             FAILING,
-            POOL_ONLY,
+            MORE_IMAGES,
+        ),
+    ),
+    "decided for the pool, and labels of it may tell for images to come": (
+        {"standings": {"order": drawn(ranked("fcn", *CLEAR), ranked("fcn psp", *CLOSE, of="future"))}},
+        (
+            POOL_FIRST,
+            "fcn is ahead of psp by 2.4 points of mIoU (mean over images) [-0.2, 5.0] for images to come.",
+            "Not settled for images to come: fcn or psp; psp or unet.",
+            FAILING,
+            "About 11 more labels would tell for images to come.",
+        ),
+    ),
+    "decided for the pool before a model came": (
+        {
+            "standings": {"order": drawn(ranked("fcn", *CLEAR), FUTURE)},
+            "stale": {"order": "model x was added"},
+        },
+        (
+            "On this pool of 193 images, fcn was best before the study changed.",
+            "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
+            "Not settled for images to come: fcn or psp; psp or unet.",
+            FAILING,
+            "This is out of date: model x was added.",
+        ),
+    ),
+    "a pair that the pool settles": (
+        {"standings": {"order": drawn(ranked("fcn psp", *OPEN), ranked("fcn psp unet", *WIDE, of="future"))}},
+        (
+            "The labels do not decide between the 3 models; fcn is ahead.",
+            "fcn is ahead of psp by 1 point of mIoU (mean over images) [-10, 13] for images to come.",
+            "Not settled: fcn or psp; fcn or unet (settled on this pool), and 1 more pair.",
+            FAILING,
+            MORE_TOO,
+        ),
+    ),
+    "images of one group, decided for the pool": (
+        {"standings": {"order": drawn(ranked("fcn", *CLEAR), ranked("fcn psp", *OPEN, of="one-group"))}},
+        (
+            POOL_FIRST.replace("images to come", "more images of the same group"),
+            (
+                "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for more images of the "
+                "same group."
+            ),
+            "Not settled for more images of the same group: fcn or psp; psp or unet.",
+            FAILING,
+            MORE_IMAGES.replace("images to come", "more images of the same group"),
         ),
     ),
     "fewer than six groups": (
@@ -138,11 +189,11 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "everything labelled": (
         {"standings": {"order": drawn(ranked("fcn", *CENSUS), FUTURE)}},
         (
-            "The labels do not decide between fcn and psp.",
+            POOL_FIRST,
             "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
-            "Not settled: fcn or psp; psp or unet.",
+            "Not settled for images to come: fcn or psp; psp or unet.",
             FAILING,
-            POOL_ONLY,
+            MORE_IMAGES,
         ),
     ),
     "everything labelled, in few groups": (
@@ -158,15 +209,20 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         ),
     ),
     "frames of a video without groups": (
-        {"standings": {"order": drawn(ranked("fcn", *CLEAR), SURE, define={"alike": 0.54})}, "study": "s"},
+        {
+            "standings": {
+                "order": drawn(ranked("fcn", *CLEAR), SURE, define={"alike": 0.54, "together": "--block 25"})
+            },
+            "study": "s",
+        },
         (
             "Use fcn.",
             "fcn is ahead of psp by 2.4 points of mIoU (mean over images) [0.3, 4.5] for images to come.",
             "Not settled further down: psp or unet.",
             FAILING,
             (
-                "Neighboring images are alike, which widens the interval; `faultscape collect s --group PATTERN` or "
-                "`--block N` says what belongs together."
+                "Neighboring images are alike, so this interval is rough; `faultscape collect s --block 25` makes it "
+                "sound, often wider."
             ),
         ),
     ),
@@ -181,6 +237,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
             "fcn is ahead of psp by 2.4 points of mIoU (mean over images) [0.3, 4.5] for images to come.",
             "Not settled further down: psp or unet.",
             FAILING,
+            "On the images of selection main, psp leads.",
         ),
     ),
     "two annotators": (
@@ -199,7 +256,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
             "fcn is ahead of psp by 2.4 points of mIoU (mean over images) [0.3, 4.5] for images to come.",
             "Not settled further down: psp or unet.",
             FAILING,
-            "This is by the labels labels-ann; by labels-bob, psp leads on 41 images.",
+            "This is by truth labels-ann; by labels-bob, psp leads on 41 images.",
         ),
     ),
     "out of date": (
@@ -217,6 +274,22 @@ def test_a_model_is_not_to_be_used_by_standings_that_are_out_of_date() -> None:
     assert not found.decided
     assert found.lines[0] == "fcn was best before the study changed."
     assert found.lines[-1] == "This is out of date: model x was added."
+
+
+def test_the_line_that_groups_images_is_not_advised_where_standings_do_not_know_the_groups_there_are() -> (
+    None
+):
+    alike = {"order": drawn(ranked("fcn", *CLEAR), SURE, define={"alike": 0.7})}
+    assert any("collect STUDY" in line for line in of(standings=alike).lines)
+    old = of(standings=alike, stale={"order": "groups of images changed"})
+    assert not any("collect STUDY" in line for line in old.lines)
+
+
+def test_a_model_that_is_right_everywhere_fails_nowhere() -> None:
+    right = replace(drawn(ranked("fcn", *CLEAR), SURE), failing=replace(FAILS, score=0.997))
+    assert not any("fails" in line for line in of(standings={"order": right}).lines)
+    nearly = replace(drawn(ranked("fcn", *CLEAR), SURE), failing=replace(FAILS, score=0.99))
+    assert any("IoU 99 %" in line for line in of(standings={"order": nearly}).lines)
 
 
 def of(**state: Any) -> Verdict:

@@ -193,7 +193,11 @@ def test_the_cap_counts_no_discarded_image() -> None:
     assert [row.image for row in effective(slots, ["x"]).chosen] == ["w", "y", "z"]
     assert [row.place for row in effective(slots, ["x"]).chosen] == [1, 2, 3]
     assert [row.image for row in effective(slots).rows] == ["w", "x", "y"]
-    assert (slots.spares, repr(slots)) == (0, "3 images to label (3 duels)")  # the fourth waits for a label
+    assert (slots.slots, slots.spares, repr(slots)) == (
+        3,
+        0,
+        "3 images to label",
+    )  # the fourth waits for a label
     assert class_duels(said, apart(), top=2, spares=2).spares == 1
     assert class_duels(said, apart(), top=3, spares=0).spares == 0  # none are wanted
 

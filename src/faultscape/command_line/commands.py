@@ -12,11 +12,10 @@ import re
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from importlib import import_module
 from typing import Any, Literal, get_args, get_origin
 
-from faultscape.command_line.verb_list import GROUPS
 from faultscape.terminal_lines import flag_of
+from faultscape.verbs.verb_list import signature_of
 
 KINDS = {  # {name of an annotation: the metavariable in help}
     "Place": "PATH",
@@ -114,9 +113,7 @@ def command(words: tuple[str, ...]) -> Command:
     >>> command(("compare",)).usage
     'faultscape compare STUDY [OPTIONS]'
     """
-    verb, *rest = words
-    function = getattr(import_module(f"faultscape.verbs.{verb}"), GROUPS[verb][rest[0]] if rest else verb)
-    return described(words, function)
+    return described(words, signature_of(words))
 
 
 def described(words: tuple[str, ...], function: Callable[..., Any]) -> Command:

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from faultscape.command_line.commands import Command, Option, command
 from faultscape.command_line.help_page import first_sentence, verb_line
 from faultscape.command_line.output_options import NAMES
-from faultscape.command_line.verb_list import GROUPS, LINES, VERBS
 from faultscape.errors import OptionError, closest
 from faultscape.progress import STYLES
+from faultscape.verbs.verb_list import GROUPS, LINES, VERBS
 
 _OWN = ("--help", "--version", "--completion")
 _PATHS = {"PATH", "SOURCE", "NAME=SOURCE", "NAME=FOLDER", "CLASSES", "VALUE=CLASS|FILE"}

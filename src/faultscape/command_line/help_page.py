@@ -15,7 +15,7 @@ from importlib.resources import files
 from faultscape.command_line.commands import Command, Option, argument_words, command
 from faultscape.command_line.examples import EXAMPLES
 from faultscape.command_line.output_options import ROWS
-from faultscape.command_line.verb_list import GROUPS, SECTIONS
+from faultscape.verbs.verb_list import GROUPS, SECTIONS
 
 ABOUT = (
     "Choose between segmentation models, or image classifiers, and learn how far to trust them, with few"

@@ -17,8 +17,8 @@ import cyclopts
 
 from faultscape.command_line.commands import command
 from faultscape.command_line.output_options import NAMES
-from faultscape.command_line.verb_list import GROUPS, LINES, REMOVALS, VERBS
 from faultscape.errors import closest
+from faultscape.verbs.verb_list import GROUPS, LINES, REMOVALS, VERBS
 
 _ALONE = ("--version", "--completion")  # options that need no verb
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

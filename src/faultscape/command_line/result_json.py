@@ -13,11 +13,10 @@ import typing
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
-from importlib import import_module
 from typing import Any
 
-from faultscape.command_line.verb_list import GROUPS
 from faultscape.nouns import Json
+from faultscape.verbs.verb_list import signature_of
 
 DIGITS = 12
 LEFT_OUT = {  # {class: fields whose content is in a file of the study}
@@ -91,8 +90,6 @@ def json_value(value: object) -> Json:
 
 def result_kinds(words: tuple[str, ...]) -> list[Any]:
     """Return the classes that a command may return, by its signature."""
-    verb, *rest = words
-    function = getattr(import_module(f"faultscape.verbs.{verb}"), GROUPS[verb][rest[0]] if rest else verb)
-    returned: Any = typing.get_type_hints(function)["return"]
+    returned: Any = typing.get_type_hints(signature_of(words))["return"]
     union = isinstance(returned, types.UnionType) or typing.get_origin(returned) is typing.Union
     return [*typing.get_args(returned)] if union else [returned]

@@ -29,7 +29,7 @@ def warnings(found: Agreement, misplaced: Sequence[Finding], classes: Classes) -
         images = int(found.images[found.models.index(one), found.models.index(other)])
         words.append(
             f"{one} and {other} agree everywhere ({counted(images, 'image')}): no label can tell them apart,"
-            " and their duel has no slot"
+            " and no image is chosen for them"
         )
     return words
 

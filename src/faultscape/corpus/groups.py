@@ -17,6 +17,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -29,6 +30,7 @@ OF_ONE_GROUP = (  # of intervals
     "all images are of one group or sequence, so intervals describe more images of it, not of others"
 )
 _EXAMPLE = '"{group}_*"'
+_LONG_RUN = 25  # images: about as far as frames of a drive are alike (docs/how-to/groups.md)
 
 
 def group_names(asked: str | os.PathLike[str] | Mapping[str, str], ids: Sequence[str]) -> dict[str, str]:
@@ -139,6 +141,30 @@ def assign_groups(
     """
     groups = {} if asked is None else group_names(asked, ids)
     return groups if block is None else cut_blocks(groups, ids, block)
+
+
+def suggested_options(ids: Sequence[str], least: int) -> str:
+    """Return the options of `collect` that group images which are alike, as far as their ids tell: by folder
+    or prefix, cut into runs where that gives fewer than ``least`` groups, or runs of all images.
+
+    >>> suggested_options([f"drive{k % 7}/{k:03d}" for k in range(70)], 6)
+    "--group '{group}/*'"
+    >>> suggested_options([f"Seq{k % 2}_f{k:03d}" for k in range(200)], 6)
+    "--group '{group}_*' --block 25"
+    >>> suggested_options([f"frame{k:03d}" for k in range(60)], 6)
+    '--block 10'
+    """
+    # so that there are enough runs for an interval, and a run is longer than images are alike
+    block = f"--block {max(2, min(_LONG_RUN, len(ids) // least))}"
+    for separator in "/_-":
+        pattern = f"{{group}}{separator}*"
+        if not all(separator in id_ for id_ in ids):
+            continue
+        number = len(set(_by_pattern(pattern, ids).values()))
+        if 1 < number <= len(ids) // 2:
+            option = f"--group {shlex.quote(pattern)}"
+            return option if number >= least else f"{option} {block}"
+    return block
 
 
 def describe_groups(groups: Iterable[str]) -> str:

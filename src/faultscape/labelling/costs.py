@@ -1,4 +1,4 @@
-"""What labels cost: seconds for each kind of work."""
+"""What labels cost: seconds for each kind of work, and the hours that some images take."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Mapping
 
 from faultscape.arguments import Costs
 from faultscape.errors import OptionError, closest
+from faultscape.reading.label_counts import question_number
+from faultscape.reading.snapshot import Snapshot
+from faultscape.verbs.plan import artefact as plan
 
 # seconds for a whole map, a choice between two maps, a yes/no question
 COSTS = {"mask": 5400.0, "choice": 10.0, "question": 3.0}
@@ -43,3 +46,16 @@ def costs_given(cost: Costs | None) -> list[tuple[str, float | str]]:
         if cost
         else []
     )
+
+
+def hours_of(snapshot: Snapshot, images: int, name: str) -> float:
+    """Return the hours that labels of some images take, at the costs of the study's plan. Classifiers ask a
+    question for each class that a model predicts: as many as for an image of selection ``name``.
+    """
+    given = plan.arguments(snapshot).get("cost")
+    costs = read_costs(str(given)) if given else COSTS
+    if not snapshot.settings.classifies:
+        return images * costs["mask"] / 3600
+    slots = snapshot.current(name)
+    each = question_number(snapshot.root, snapshot.settings, slots, snapshot.truth) / len(slots.images)
+    return images * each * costs["question"] / 3600

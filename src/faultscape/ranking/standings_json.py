@@ -98,9 +98,59 @@ def from_json(raw: JsonObject) -> Standings:
     }
     values |= {"models": tuple(held["models"]), "notes": tuple(held.get("notes", ()))}
     try:
-        return _built(values)
+        built = _built(values)
     except (TypeError, AttributeError, KeyError) as error:
         raise RankingError(f"these are not standings: {str(error)[:80]}; {anew}") from error
+    if odd := _odd_part(built):
+        raise RankingError(f"these are not standings: {odd} is damaged; {anew}")
+    return built
+
+
+def is_whole(raw: JsonObject) -> bool:
+    """Return whether a JSON object holds standings that can be read."""
+    try:
+        from_json(raw)
+    except RankingError:
+        return False
+    return True
+
+
+def _odd_part(standings: Standings) -> str:
+    """Return the name of a part whose values are of the wrong type, '' if there is none."""
+    rankings = [*standings.rankings.values(), *standings.to_come.values()]
+    if not all(isinstance(one.speaks_of, str) for one in rankings):
+        return "what rankings speak of"
+    if not all(_is_gap(gap) for one in rankings for gap in one.gaps):
+        return "a difference of two models"
+    named = {
+        name for one in rankings for name in [*one.order, *(m for g in one.gaps for m in (g.model, g.other))]
+    }
+    if not named <= {*standings.models}:
+        return "the list of models"
+    failing = standings.failing
+    if failing is not None and not (
+        all(
+            isinstance(word, str) for word in (failing.model, failing.worst, failing.taken_for, failing.image)
+        )
+        and all(isinstance(one, int | float) for one in (failing.score, failing.images, failing.share))
+    ):
+        return "failing"
+    if not all(
+        isinstance(one.leader, str) and isinstance(one.images, int) for one in standings.by_truth.values()
+    ):
+        return "by_truth"
+    return "" if all(isinstance(number, int) for number in standings.labels.values()) else "labels"
+
+
+def _is_gap(gap: Gap) -> bool:
+    numbers = [gap.difference, *gap.interval] if isinstance(gap.interval, list) else []
+    return (
+        isinstance(gap.model, str)
+        and isinstance(gap.other, str)
+        and isinstance(gap.settled, bool)
+        and len(numbers) == 3
+        and all(isinstance(number, int | float) for number in numbers)
+    )
 
 
 def _built(values: dict[str, Any]) -> Standings:
@@ -109,8 +159,8 @@ def _built(values: dict[str, Any]) -> Standings:
     """
     values["rankings"] = _rankings(values["rankings"])
     values["to_come"] = _rankings(values.get("to_come", {}))
-    if failing := values.get("failing"):
-        values["failing"] = Failing(**failing)
+    if "failing" in values:
+        values["failing"] = Failing(**values["failing"])
     values["by_truth"] = {name: OtherTruth(**said) for name, said in values.get("by_truth", {}).items()}
     if parents := values.get("parents"):
         values["parents"] = {

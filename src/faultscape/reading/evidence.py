@@ -69,9 +69,16 @@ def choose_truth(root: Path, asked: str | None = None) -> str:
     if asked is None:
         raise StudyError(
             f"there are several truths ({', '.join(known)}), and none is called {LABELS!r}; choose one with"
-            " --truth"
+            f" --truth{_merging(root)}"
         )
     raise StudyError(f"there is no truth {asked!r}; available: {', '.join(known)}.{closest(asked, known)}")
+
+
+def _merging(root: Path) -> str:
+    """Return the command that merges the masks of several annotators, as another way; '' without any."""
+    from faultscape.verbs.graph import undone
+
+    return "".join(f", or merge them: `{node.line}`" for node in undone(root, "joined labels"))
 
 
 def truth_words(root: Path, truth: str) -> list[str]:

@@ -11,13 +11,13 @@ once, however many cells it serves (Yan et al. 2021).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from faultscape.classes.imagenet1k import imagenet_classes
-from faultscape.errors import FaultscapeError, counted
+from faultscape.errors import FaultscapeError, SelectionError, counted
 from faultscape.labelling.answers import majority
 from faultscape.nouns import PairSlot, Slots
 from faultscape.reading import evidence
@@ -31,13 +31,14 @@ from faultscape.study.tables.corpus import part_name, shards_of
 
 
 class LabelCount(NamedTuple):
-    """How many images are labelled, how many in part, and whether everything left was asked once and remained
-    undecided.
+    """How many images are labelled, how many in part, whether everything left was asked once and remained
+    undecided, and which images are labelled.
     """
 
     labelled: int
     partly: int
     undecided: bool
+    images: frozenset[str] = frozenset()
 
 
 def question_glosses(settings: Settings) -> dict[str, str]:
@@ -96,7 +97,8 @@ def count_labels(root: Path, settings: Settings, slots: Slots, truth: str) -> La
             id_ for s in sorted(numbers) for id_ in label_maps.read_ids(folder, s, parts[part_name(s)])
         } & wanted
         whole, partly = _chosen_on(root, settings, slots, truth)
-        return LabelCount(len(labelled | whole), len(partly - labelled), False)
+        done = frozenset(labelled | whole)
+        return LabelCount(len(done), len(partly - labelled), False, done)
     try:
         asked = questions(root, settings, slots, truth)
     except FaultscapeError:  # predictions must be made again first, as the predict command says
@@ -108,7 +110,28 @@ def count_labels(root: Path, settings: Settings, slots: Slots, truth: str) -> La
     some = {image for image, _ in decided}
     lacking = {image for image, _ in asked.keys() - decided}
     open_ = [question for question in asked if question not in decided and question not in verdicts]
-    return LabelCount(len(set(slots.images) - lacking), len(some & lacking), bool(lacking) and not open_)
+    done = frozenset(slots.images) - lacking
+    return LabelCount(len(done), len(some & lacking), bool(lacking) and not open_, done)
+
+
+def question_number(root: Path, settings: Settings, slots: Slots, truth: str) -> int:
+    """Return how many questions a selection of classifiers asks in all, answered ones included."""
+    try:
+        return len(questions(root, settings, slots, truth))
+    except FaultscapeError:  # predictions must be made again first, as the predict command says
+        return len(slots.images)
+
+
+def labelled_number(root: Path, settings: Settings, images: Collection[str], truth: str) -> int:
+    """Return how many of some images have a label of a truth; answers to questions about them are none."""
+    if truth not in evidence.truths(root):
+        return 0
+    if settings.classifies:
+        return sum(one is not None for one in read_label_sets(root, settings, truth, sorted(images)))
+    folder = label_maps.truth(root, truth)
+    parts = read_manifest(folder).items()
+    held = (label_maps.read_ids(folder, int(number), part) for number, part in parts)
+    return len({id_ for ids in held for id_ in ids} & {*images})
 
 
 def labelled_already(root: Path, settings: Settings, slots: Slots, truth: str) -> int:
@@ -116,6 +139,27 @@ def labelled_already(root: Path, settings: Settings, slots: Slots, truth: str) -
     no such truth.
     """
     return count_labels(root, settings, slots, truth).labelled if truth in evidence.truths(root) else 0
+
+
+def refuse_waiting(root: Path, settings: Settings, name: str, more: int) -> None:
+    """Raise SelectionError if most images that the last ``--more`` drew have no label yet, while some are
+    left to draw: then the same line was typed twice, or the earlier draws should be labelled first.
+    """
+    slots = evidence.current(root, name, Answers(root).discarded())
+    last = max(row.round for row in slots.draws)
+    drawn = replace(slots, rows=tuple(row for row in slots.draws if row.round == last))
+    labelled = max(
+        (labelled_already(root, settings, drawn, truth) for truth in evidence.truths(root)), default=0
+    )
+    number, waiting = len(drawn.images), len(drawn.images) - labelled
+    left = slots.draws[0].pool > len(slots.rows)
+    if last > 1 and left and 2 * waiting > number:
+        those = f"{waiting:,} of the {counted(number, 'image')} that --more drew last for selection {name!r}"
+        total = len(slots.rows) + more
+        raise SelectionError(
+            f"{those} have no label yet: --more draws again once they are labelled; to draw now, give the"
+            f" total, --budget {total}"
+        )
 
 
 def tell_waiting(root: Path, settings: Settings, name: str, truth: str | None, *, learns: bool) -> None:

@@ -51,23 +51,25 @@ class Verdict:
     hours: float | None = None  # of labelling that it asks for
 
     def __repr__(self) -> str:
-        following = [f"next: {self.next}{hours_words(self.hours)}"] if self.next else []
+        following = [f"next: {self.next}{hours_words(self.hours, self.next)}"] if self.next else []
         return "\n".join([*self.lines, *following])
 
 
 NOTHING = Verdict((), False, "", ())
 
 
-def hours_words(hours: float | None) -> str:
-    """Return the hours of labelling that a command asks for, as a comment behind it; '' for none.
+def hours_words(hours: float | None, line: str = "") -> str:
+    """Return the hours of labelling that a command ``line`` asks for, as a comment behind it; '' for none. Of
+    images that are yet to be drawn, some may have labels.
 
-    >>> hours_words(None), hours_words(0.2), hours_words(30.0)
-    ('', '  # about 12 minutes of labelling', '  # about 30 hours of labelling')
+    >>> hours_words(None), hours_words(0.2), hours_words(30.0, "faultscape select STUDY --goal order")
+    ('', '  # about 12 minutes of labelling', '  # at most 30 hours of labelling')
     """
     if hours is None:
         return ""
     time = counted(round(60 * hours), "minute") if hours < 2 else counted(round(hours), "hour")
-    return f"  # about {time} of labelling"
+    how = "at most" if line.startswith("faultscape select") else "about"
+    return f"  # {how} {time} of labelling"
 
 
 def nothing_said(

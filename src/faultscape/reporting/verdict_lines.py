@@ -4,7 +4,8 @@ what to do next.
 Conventions: made from the standings of all selections, in the order in which they speak: images drawn for all
 models before those chosen because models differ. A model is to be used only where it is better than every
 other one, corrected for all pairs at once, for images to come if the draws can say that (labels in six groups
-or more), else for the pool. Differences are in points of the metric, 100 times the difference of two scores.
+or more), else for the pool. Each clause says of which images it speaks where these are two: the numbers of
+`plan` decide the pool. Differences are in points of the metric, 100 times the difference of two scores.
 Intervals of duels, and of rounds that learnt from labels, are descriptive: they show who leads on these
 images, never by how much.
 """
@@ -16,10 +17,20 @@ from collections.abc import Mapping, Sequence
 
 from faultscape.errors import counted
 from faultscape.metrics.intervals.units import LEAST
-from faultscape.ranking.replicates import FUTURE, ONE_GROUP, POOL
+from faultscape.ranking.drawn.rankings import SKIPPED_DRAWS
+from faultscape.ranking.replicates import FUTURE, ONE_GROUP
 from faultscape.reporting.competition.standing_tables import descriptive, for_intervals, listed, recommended
 from faultscape.reporting.verdict import PairNeed, Verdict, Work, nothing_said
-from faultscape.standings import Failing, Gap, ModelRanking, Standings, could_be_best, decimals, shown_best
+from faultscape.standings import (
+    Failing,
+    Gap,
+    ModelRanking,
+    Standings,
+    could_be_best,
+    decimals,
+    labels_to_tell,
+    shown_best,
+)
 
 METRICS = {
     "miou": "mIoU (mean over images)",
@@ -28,6 +39,7 @@ METRICS = {
     "pixel_accuracy": "pixel accuracy (mean over images)",
     "dice": "Dice (mean over images)",
 }
+_LATER = {FUTURE: "images to come", ONE_GROUP: "more images of the same group"}
 _NAMED = 4  # more models than that are counted, not named
 _PAIRS = 2  # open pairs that are named
 
@@ -61,13 +73,14 @@ def verdict(
     best = tuple((of_chosen and shown_best(said)) or could_be_best(said))
     # what changed since may be a model that is better
     decided = len(could_be_best(said)) == 1 and not of_chosen and speaks not in (stale or {})
-    head = _headline(one, said, best, decided=decided)
+    head = _headline(one, said, best, decided=decided, stale=speaks in (stale or {}))
     lead = said.gaps[0] if said.gaps and not of_chosen else None
     metric = _metric(one)
     lines = [f"{head}."]
     lines += [_by_how_much(one, said, lead, metric)] if lead else []
     lines += filter(None, [_not_settled(one, said, needs or {}, decided=decided)])
-    if one.failing and one.failing.model == best[0]:
+    # of a score that is printed as 100 % nothing fails
+    if one.failing and one.failing.model == best[0] and one.failing.score < 0.995:
         lines.append(_where_it_fails(one.failing, "IoU " if "concordance" in one.definitions else ""))
     lines += filter(None, [" ".join(_caveats(standings, speaks, said, best, stale or {}, study))])
     return Verdict(
@@ -112,13 +125,37 @@ def _metric(standings: Standings) -> str:
     return METRICS.get(concordance, concordance)
 
 
-def _headline(standings: Standings, said: ModelRanking, best: Sequence[str], *, decided: bool) -> str:
+def _pool_alone(standings: Standings, said: ModelRanking) -> str:
+    """Return the model that is the best of the pool where the verdict speaks of images to come, and these are
+    open; '' if there is none.
+    """
+    of_pool = could_be_best(standings.rankings[recommended(standings)])
+    return of_pool[0] if said.speaks_of in _LATER and len(could_be_best(said)) > len(of_pool) == 1 else ""
+
+
+def _this_pool(standings: Standings) -> str:
+    size = standings.labels.get("pool")
+    return f"this pool of {size:,} images" if size else "this pool"
+
+
+def _headline(
+    standings: Standings, said: ModelRanking, best: Sequence[str], *, decided: bool, stale: bool
+) -> str:
     if decided:
         return f"Use {best[0]}"
+    if alone := _pool_alone(standings, said):
+        here = f"On {_this_pool(standings)}, {alone}"
+        if stale:
+            return f"{here} was best before the study changed"
+        return f"{here} is best; for {_LATER[said.speaks_of]}, it may be {_any_of(best, standings)}"
     if descriptive(said):
         images = counted(standings.labels.get("used", 0), "labelled image")
-        who = f"{_any_of(best, standings)} leads" if len(best) > 1 else f"{best[0]} leads"
-        return f"On the {images} chosen for what the models predict, {who}"
+        chosen = "" if _skipped(standings) else " chosen for what the models predict"
+        if len(best) == len(standings.models) > 2:
+            who = f"none of the {len(best)} models clearly leads"
+        else:
+            who = f"{_one_of(best)} leads"
+        return f"On the {images}{chosen}, {who}"
     if len(best) == 1:
         return f"{best[0]} was best before the study changed"
     if len(best) == len(standings.models) > 2:
@@ -129,10 +166,8 @@ def _headline(standings: Standings, said: ModelRanking, best: Sequence[str], *, 
 def _by_how_much(standings: Standings, said: ModelRanking, lead: Gap, metric: str) -> str:
     low, high = (100 * end for end in lead.interval)
     points = 100 * lead.difference
-    pool = standings.labels.get("pool")
-    here = f"on this pool of {pool:,} images" if pool else "on this pool"
-    where = {FUTURE: "for images to come", ONE_GROUP: "for more images of the same group", POOL: here}
-    about = where.get(said.speaks_of, here)
+    here = f"on {_this_pool(standings)}"
+    about = f"for {_LATER[said.speaks_of]}" if said.speaks_of in _LATER else here
     if not high > low:  # all that could be drawn is labelled
         ahead = f"{lead.model} is ahead of {lead.other} by {_rounded(points, 1)} points of {metric}"
         return f"{ahead} {about}, all of it labelled."
@@ -150,18 +185,20 @@ def _not_settled(
     *,
     decided: bool,
 ) -> str:
-    """Return a sentence on the pairs that are left open: the leader's first, then neighbors in order."""
+    """Return a sentence on the pairs that are left open: the leader's first, then neighbors in order. What
+    `plan` expects is about the pool.
+    """
     open_ = [gap for gap in said.gaps if not gap.settled]
     if not open_:
         return ""
     place = {model: k for k, model in enumerate(standings.models)}
     pool = standings.rankings[recommended(standings)].gaps
-    # what the pool settles, no label can settle further
     known = {frozenset((gap.model, gap.other)) for gap in pool if gap.settled}
+    later = bool(_pool_alone(standings, said))
 
     def words(gap: Gap) -> str:
         if frozenset((gap.model, gap.other)) in known:
-            return f"{gap.model} or {gap.other}"
+            return f"{gap.model} or {gap.other}{'' if later else ' (settled on this pool)'}"
         key = tuple(sorted((gap.model, gap.other), key=lambda model: place[model]))
         need = needs.get((key[0], key[1]))
         return f"{gap.model} or {gap.other}{_more(need, standings.labels.get('used', 0))}"
@@ -169,7 +206,10 @@ def _not_settled(
     named = [words(gap) for gap in open_[:_PAIRS]]
     rest = len(open_) - len(named)
     more = f", and {counted(rest, 'more pair')}" if rest else ""
+    # numbers of labels are of the pool, which is settled as far as the best model goes
     what = "Not settled further down" if decided else "Not settled"
+    if later:
+        what += f" for {_LATER[said.speaks_of]}"
     return f"{what}: {'; '.join(named)}{more}."
 
 
@@ -177,14 +217,14 @@ def _more(need: PairNeed | None, used: int) -> str:
     if need is None:
         return ""
     if math.isnan(need.labels):
-        return " (how many labels that needs cannot be predicted)"
+        return " (how many labels would decide this pool cannot be predicted)"
     low, high = (max(int(number) - used, 0) for number in (need.low, need.high))
     middle = max(int(need.labels) - used, 0)
     if not high:
-        return " (a few more labels are expected to tell)"
+        return " (a few more labels would decide this pool)"
     if not middle:
-        return f" (up to {counted(high, 'more image')})"
-    return f" (about {counted(middle, 'more image')}, {low:,} to {high:,})"
+        return f" (up to {counted(high, 'more label')} would decide this pool)"
+    return f" (about {counted(middle, 'more label')} would decide this pool, {low:,} to {high:,})"
 
 
 def _where_it_fails(failing: Failing, score_is: str) -> str:
@@ -208,22 +248,23 @@ def _caveats(
     """
     one = standings[speaks]
     out = []
-    if one.definitions.get("alike") and one.to_come.get(recommended(one)):
-        line = f"`faultscape collect {study} --group PATTERN` or `--block N`"
+    # standings that are out of date do not know of groups that were made since
+    if one.definitions.get("alike") and one.to_come.get(recommended(one)) and speaks not in stale:
+        line = f"`faultscape collect {study} {one.definitions.get('together', '--group PATTERN')}`"
         out.append(
-            f"Neighboring images are alike, which widens the interval; {line} says what belongs together."
+            f"Neighboring images are alike, so this interval is rough; {line} makes it sound, often wider."
         )
+    if descriptive(said) and _skipped(one):
+        why = "images that were drawn before some of them have none"
+        out.append(f"These labels are not a fair sample, because {why}: label or discard those.")
     if speaks in stale:
         out.append(f"This is out of date: {stale[speaks]}.")
     name = recommended(one)
     later = one.to_come.get(name)
     if later is not None and not later.gaps and one.rankings[name].gaps:
         out.append(f"Images to come cannot be judged: labels lie in fewer than {LEAST} groups.")
-    if len(best) > 1 and said.speaks_of == FUTURE and len(could_be_best(one.rankings[name])) == 1:
-        pool = counted(one.labels.get("pool", 0), "image")
-        out.append(
-            f"On this pool of {pool}, {best[0]} is best: more images, not labels, would tell the rest."
-        )
+    if len(best) > 1 and said.speaks_of in _LATER and speaks not in stale:
+        out += filter(None, [_what_would_tell(one, said, study)])
     for other, table in standings.items():
         if other != speaks and _claims(table):
             leader = table.rankings[recommended(table)].order[0]
@@ -234,8 +275,30 @@ def _caveats(
     for other, held in list(against.items())[:1]:
         more = f" (and by {len(against) - 1} more)" if len(against) > 1 else ""
         on = counted(held.images, "image")
-        out.append(f"This is by the labels {truth}; by {other}{more}, {held.leader} leads on {on}.")
+        out.append(f"This is by truth {truth}; by {other}{more}, {held.leader} leads on {on}.")
     return out
+
+
+def _skipped(standings: Standings) -> bool:
+    """Whether drawn images were skipped: then labels describe these images alone."""
+    return SKIPPED_DRAWS in str(standings.definitions.get("descriptive", ""))
+
+
+def _what_would_tell(standings: Standings, said: ModelRanking, study: str) -> str:
+    """Return a sentence on what would tell which model is best for images to come, or ''."""
+    used, size = standings.labels.get("used", 0), standings.labels.get("pool", 0)
+    number = labels_to_tell(standings.rankings[recommended(standings)], said, used, size)
+    alone, later = _pool_alone(standings, said), _LATER[said.speaks_of]
+    if math.isinf(number):
+        more = f"(`faultscape collect {study} MORE/`)"
+        if alone:
+            return f"More images {more}, not labels, would tell for {later}."
+        return f"For {later}, more images {more} are needed as well."
+    return (
+        f"About {counted(max(math.ceil(number) - used, 1), 'more label')} would tell for {later}."
+        if alone
+        else ""
+    )
 
 
 def _all_of(models: Sequence[str]) -> str:
@@ -246,6 +309,10 @@ def _any_of(models: Sequence[str], standings: Standings) -> str:
     if 2 < len(models) == len(standings.models):
         return f"any of the {len(models)} models"
     return listed(models, "or") if len(models) <= _NAMED else f"any of {len(models)} models"
+
+
+def _one_of(models: Sequence[str]) -> str:
+    return listed(models, "or") if len(models) <= _NAMED else f"one of {len(models)} models"
 
 
 def _rounded(value: float, digits: int) -> str:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
+from faultscape.arguments import plain, refuse_other_kinds
 from faultscape.errors import OptionError
 from faultscape.nouns import JsonObject
 from faultscape.terminal_lines import flag_of
-from faultscape.verbs.option_kinds import plain, refuse_other_kinds
 
 Made = TypeVar("Made")
 
@@ -37,10 +37,6 @@ def refuse_empty(options: Any) -> None:
     """Raise OptionError for a value of a frozen dataclass of options, or of a group in it, that does not
     match its annotation, or is an empty text. Numbers of NumPy and paths become plain.
 
-    >>> from faultscape.verbs.compare.options import CompareOptions
-    >>> CompareOptions("study", shard=" ")
-    Traceback (most recent call last):
-    faultscape.errors.OptionError: --shard is empty; give a value, or remove it
     """
     for field in fields(options):
         value = getattr(options, field.name)

@@ -48,6 +48,8 @@ from faultscape.ranking.simultaneous_ranks import better, replicate_p_values
 from faultscape.standings import ModelRanking, Standings, labelled_note
 from faultscape.ties import DECIMALS
 
+SKIPPED_DRAWS = "drawn images were skipped"  # why intervals are descriptive
+
 
 def draw_rankings(
     models: Sequence[str],
@@ -176,7 +178,7 @@ def draw_rankings(
     replicates, points = dict(whole.replicates), dict(whole.scores)
     learnt = counted is not None and by_learning(rows, learns)
     loose = ["rounds learnt from labels"] if learnt else []
-    loose += ["drawn images were skipped"] if counted is not None and counted.skipped else []
+    loose += [SKIPPED_DRAWS] if counted is not None and counted.skipped else []
     if learnt:
         said.append(
             "rounds learnt from labels: intervals are descriptive, since simulated ones held the truth too"

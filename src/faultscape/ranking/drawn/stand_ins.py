@@ -20,6 +20,7 @@ from faultscape.ranking.drawn.estimate_intervals import margin_intervals
 from faultscape.ties import equal_to_zero
 
 TOLD = 0.1  # share of an interval's width above which a shift is reported
+STANDS_IN = "instead of the first of its near-duplicates"  # the words by which that note is known
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +74,8 @@ def shift_note(models: Sequence[str], found: Sequence[Shifts], moved: int, drawn
         if (over > 0).any():
             worst = int(over.argmax())
             return (
-                f"{moved:,} of {drawn:,} draws use an image that was already labelled or requested, instead"
-                " of the first of its near-duplicates; by the models' predictions, this shifts"
-                f" {models[worst]}'s {one.of} by {one.scores[worst]:+.2g}, more than a tenth of its"
-                " interval's width"
+                f"{moved:,} of {drawn:,} draws use an image that was already labelled or requested,"
+                f" {STANDS_IN}; by the models' predictions, this shifts {models[worst]}'s {one.of} by"
+                f" {one.scores[worst]:+.2g}, more than a tenth of its interval's width"
             )
     return ""

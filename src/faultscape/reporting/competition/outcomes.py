@@ -24,7 +24,6 @@ from faultscape.nouns import Slot
 BANDS = (0.6, 0.8)
 CROWDED = 0.95  # share of values in one band above which other edges are proposed
 BETTER = 0.1
-BETTER = 0.1
 
 
 @dataclass(frozen=True)

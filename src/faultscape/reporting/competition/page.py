@@ -47,6 +47,10 @@ _ENDS = {
     "I": "Images on which both models are good",
     "": "Images without an outcome yet",
 }
+_ENDS_OF_THIRDS = {
+    "III": "Images on which one or both models are in the lowest third",
+    "I": "Images on which neither model is in the lowest third",
+}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -136,12 +140,12 @@ def _kind_of(facts: DuelFacts | PairFacts | DrawFacts) -> tuple[str, dict[str, A
 def number(value: Any, digits: int = 3) -> str:
     """Return a number for display; a dash if it is unknown.
 
-    >>> number(-0.12345), number(None), number(float("nan"), 1)
-    ('−0.123', '–', '–')
+    >>> number(-0.12345), number(None), number(float("nan"), 1), number(-0.001, 1)
+    ('−0.123', '–', '–', '0.0')
     """
     if value is None or not math.isfinite(value):
         return "–"
-    return f"{value:.{digits}f}".replace("-", "−")
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")  # never a negative zero
 
 
 def percent(part: float, whole: float) -> str:
@@ -189,6 +193,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         "level": standing_tables.level(standings),
         "verdict": said,
         "first_images": _first_images(facts, said, name),
+        "lines": _lines(facts, place),
         "labelled_words": labelled_words(standings.labels) if standings else "",
         "at_once": standing_tables.best_at_once(standings) if standings else "",
         "rankings": tables,
@@ -196,6 +201,8 @@ def _context(facts: Facts) -> dict[str, Any]:
         "described": any(table["descriptive"] for table in tables),
         "usable": [table for table in tables if not table["unusable"]],
         "recommended_ranking": next((table for table in tables if table["name"] == name), None),
+        "score_is": _score_is(standings, name) if standings else "",
+        "exact": next((table["exact"] for table in tables if table["name"] == name), False),
         "more_rankings": [table for table in tables if table["name"] != name],
         "caveat": standing_tables.caveat(standings) if standings else "",
         "kinds": catalogue.KINDS,
@@ -230,6 +237,26 @@ def _context(facts: Facts) -> dict[str, Any]:
             CALLED.get(facts.agreement.concordance, facts.agreement.concordance) if facts.agreement else ""
         ),
     }
+
+
+def _lines(facts: Facts, place: str) -> dict[str, str]:
+    """Return the commands from a selection without labels to standings, to be pasted."""
+    which = "" if facts.selection == MAIN else f" --selection {shlex.quote(facts.selection)}"
+    classifies = getattr(facts, "classifies", isinstance(facts, PairFacts))
+    out, form = ("questions.csv", "csv") if classifies else ("to-label/", "png")
+    return {
+        "export": f"faultscape label export {place} {out} --format {form}{which}",
+        "import_": f"faultscape label import {place} {out}",
+        "rank": f"faultscape rank {place}{which}",
+        "run": f"faultscape run {place}",
+    }
+
+
+def _score_is(standings: Standings, ranking: str) -> str:
+    """Return what a score of a ranking is; '' if it has no unit."""
+    metric = str(standings.definitions.get("concordance", "accuracy"))
+    titles = {one.name: one.title.removesuffix(" error") for one in METRICS}
+    return catalogue.score_words(ranking, titles.get(metric, metric))
 
 
 def _first_images(facts: Facts, said: Verdict | None, ranking: str) -> list[First]:
@@ -283,7 +310,7 @@ def _of_duels(facts: DuelFacts) -> dict[str, Any]:
             if standings
             else {}
         ),
-        "card_groups": card_groups(facts.cards),
+        "card_groups": card_groups(facts.cards, thirds=facts.bands_of_values),
         "card_place": {card.image: k for k, card in enumerate(facts.cards)},
         "few": _FEW["duels"],
         "correlation": standing_tables.correlation(standings) if standings else None,
@@ -379,15 +406,17 @@ def _class_rows(cards: list[ClassCard]) -> dict[str, Any]:
     }
 
 
-def card_groups(cards: list[Card]) -> list[tuple[str, list[Card]]]:
+def card_groups(cards: list[Card], *, thirds: bool = False) -> list[tuple[str, list[Card]]]:
     """Return (title, images) by the outcome of each image's shown duel, the most informative first; one group
-    without a title if no duel is decided.
+    without a title if no duel is decided. Where the bands are ``thirds`` of the values, a model in the lowest
+    one is lower than others, not poor.
     """
     ended = {card.duels[0].case for card in cards if card.duels}
     if not ended - {""}:
         return [("", cards)] if cards else []
     found = {case: [card for card in cards if card.duels[0].case == case] for case in _ENDS}
-    return [(_ENDS[case], group) for case, group in found.items() if group]
+    titles = _ENDS | _ENDS_OF_THIRDS if thirds else _ENDS
+    return [(titles[case], group) for case, group in found.items() if group]
 
 
 def _bands(facts: Facts, bands: tuple[float, ...]) -> dict[str, Any]:
@@ -403,6 +432,7 @@ def _bands(facts: Facts, bands: tuple[float, ...]) -> dict[str, Any]:
         "band_total": counts.sum(0).tolist(),
         "band_line": _line_of_bands(facts, outcomes.telling_bands(facts.values, bands)),
         "usual_bands": _line_of_bands(facts, outcomes.BANDS if facts.bands_of_values else ()),
+        "thirds": facts.bands_of_values,
     }
 
 

@@ -58,7 +58,10 @@ def _table(ranking: Mapping[str, Any]) -> RankTable:
     digits = decimals([(row["low"], row["high"]) for row in held if row["low"] is not None])
 
     def text(value: float | None) -> str:
-        return _NONE if value is None else f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
+        if value is None:
+            return _NONE
+        value = round(value, digits) + 0.0  # never a negative zero
+        return f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
     rows = []
     for row in held:

@@ -29,6 +29,7 @@ from faultscape.standings import (
     ModelRanking,
     Standings,
     could_be_best,
+    decimals,
     labelled_words,
     rank_words,
     shown_best,
@@ -317,6 +318,7 @@ def ranking_rows(
                 "best": model in could,
             }
         )
+    ends = [(row["low"], row["high"]) for row in rows if row["low"] is not None and row["high"] is not None]
     return about | {
         "what": about["says"],
         "rows": rows,
@@ -326,6 +328,8 @@ def ranking_rows(
         "descriptive": descriptive(ranking),
         "speaks_of": SPEAKS_OF.get(ranking.speaks_of, ""),
         "intervals": any(row["low"] is not None for row in rows),
+        "exact": bool(ends) and all(low == high for low, high in ends),
+        "digits": decimals(ends),
         "unusable": ranking.unusable,
         "at_once": any(row["at_once"] for row in rows),
     }

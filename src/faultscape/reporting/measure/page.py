@@ -206,7 +206,7 @@ def _with_interval(entry: Mapping[str, Any]) -> str:
 
 def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the page shows for one data set."""
-    models = list(one.get("models", {}))
+    models, dots = list(one.get("models", {})), views.dots(one)
     return {
         "name": name,
         "models": models,
@@ -217,8 +217,9 @@ def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
         "failures": one.get("failures", 0),
         "anomalous": _share(one.get("anomalous", {})),
         "sentences": [said for model in models if (said := sentence(cast("SetDocument", one), model))],
-        "saturated": saturated(one),
-        "dots": views.dots(one),
+        "saturated": (full := saturated(one)),
+        # a single dot says no more than the table
+        "dots": dots if full or len(dots) > 1 else [],
         "front": views.front(one),
         "by_class": views.by_class(one),
         "confusions": views.confusions(one),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faultscape.errors import counted
+from faultscape.errors import counted, in_shards
 from faultscape.reading.artefact import Artefact
 from faultscape.reading.snapshot import Snapshot
 
@@ -12,7 +12,7 @@ def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str] | None:
 
 
 def _describe(snapshot: Snapshot, _name: str) -> str:
-    words = f"{counted(snapshot.images, 'image')} in {counted(len(snapshot.shard_sizes), 'shard')}"
+    words = f"{counted(snapshot.images, 'image')}{in_shards(len(snapshot.shard_sizes))}"
     return words + (f"; failures.csv has {counted(snapshot.failures, 'row')}" if snapshot.failures else "")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from faultscape.errors import counted
+from faultscape.errors import counted, in_shards
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Collected:
     drawn_from: int | None = None  # images of the pool, near-duplicates once; None where it has none
 
     def __repr__(self) -> str:
-        images = f"{counted(self.images, 'image')} in {counted(self.shards, 'shard')}"
+        images = f"{counted(self.images, 'image')}{in_shards(self.shards)}"
         more = [
             f"{self.new} new" if 0 < self.new < self.images else "",
             (

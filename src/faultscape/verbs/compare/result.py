@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from faultscape.errors import counted
+from faultscape.errors import counted, in_shards
 from faultscape.nouns import Agreement
 
 
@@ -34,7 +34,7 @@ class Compared:
             )
         truths = f", each also against truth {', '.join(self.truths)}" if self.truths else ""
         made = (
-            f"; {counted(self.parts_made, 'part')} counted in {counted(self.shards_counted, 'shard')}"
+            f"; {counted(self.parts_made, 'count')} made{in_shards(self.shards_counted)}"
             if self.parts_made
             else ""
         )

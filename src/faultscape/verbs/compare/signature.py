@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from faultscape.arguments import Place, needed_text
+from faultscape.arguments import Place
 from faultscape.verbs.compare.result import Compared
+from faultscape.verbs.verb import verb
 
 
+@verb("faultscape.verbs.compare.work:compare_study", changes_nothing=("engine", "workers", "shard"))
 def compare(
     study: Place, *, engine: str = "processes", workers: int | None = None, shard: str | None = None
 ) -> Compared:
@@ -28,7 +30,4 @@ def compare(
         PART/PARTS, for example 2/3: do every third shard starting with the second, while other jobs do the
         rest.
     """
-    from faultscape.verbs.compare.options import CompareOptions
-    from faultscape.verbs.compare.study import compare_study
-
-    return compare_study(CompareOptions(needed_text(study, "study"), engine, workers, shard))
+    ...

@@ -72,7 +72,7 @@ class Demonstrated:
             *(f"   {model:<24} {score:8.4f}" for model, score in truth),
             (
                 f"{right['drawn'][1]} pairs of networks are more than {100 * APART:g} point apart. In the"
-                f" right order: {right['duels'][0]} by the duels, {right['drawn'][0]} by the drawn images."
+                f" right order: {right['duels'][0]} by the images of 1, {right['drawn'][0]} by those of 2."
             ),
             *(
                 f"{listed(pair)} are {100 * gap:.1f} points apart: the drawn images"
@@ -94,7 +94,11 @@ class Demonstrated:
         """Return what to do next: what the verdict calls for, the third act, and the same with other
         images.
         """
-        following = [f"{self.verdict.next}{hours_words(self.verdict.hours)}"] if self.verdict.next else []
+        following = (
+            [f"{self.verdict.next}{hours_words(self.verdict.hours, self.verdict.next)}"]
+            if self.verdict.next
+            else []
+        )
         following += [] if self.card else [f"{self.card_line}  ({ABOUT_CARD})"]
         following.append(
             "faultscape run STUDY IMAGES NAME=SOURCE ...  (the same with your images and models)"

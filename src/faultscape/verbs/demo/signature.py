@@ -49,9 +49,9 @@ def demo(
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """
+    from faultscape.arguments import refuse_other_kinds
     from faultscape.verbs.demo.clock import Clock
     from faultscape.verbs.demo.scenes import draw_stress, refuse_other_folders
-    from faultscape.verbs.option_kinds import refuse_other_kinds
     from faultscape.verbs.status import verdict
 
     study = needed_text(study, "study")

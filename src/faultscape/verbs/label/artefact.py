@@ -9,9 +9,11 @@ import shlex
 from faultscape.classes.class_lists import table
 from faultscape.errors import counted
 from faultscape.maps import runs
+from faultscape.nouns import JsonObject
 from faultscape.reading.artefact import Artefact, provenance_of
 from faultscape.reading.evidence import LABELS
 from faultscape.reading.snapshot import Snapshot
+from faultscape.standings import FEW
 from faultscape.study.answers.labels import Answers
 from faultscape.study.parts import key_of, read_manifest
 from faultscape.study.tables import label_maps
@@ -25,10 +27,23 @@ from faultscape.verbs.select.artefact import key as key_of_selection
 
 def is_short(snapshot: Snapshot, name: str, truth: str = "") -> bool:
     """Whether a selection has too few labels to rank: none, or, for draws for all models, fewer than half,
-    because labels made for another selection reveal little about them.
+    because labels made for another selection reveal little about them. The first draws, labelled in their
+    order, are a fair sample however many follow.
     """
     number, have = len(snapshot.current(name).images), snapshot.label_count(name, truth).labelled
-    return have == 0 or (bool(snapshot.selections[name][0].draws) and 2 * have < number)
+    few = bool(snapshot.selections[name][0].draws) and 2 * have < number
+    return have == 0 or (few and not _begins_labelled(snapshot, name, truth))
+
+
+def _begins_labelled(snapshot: Snapshot, name: str, truth: str) -> bool:
+    """Whether the labelled draws are the first ones, and enough to rank; as many may be skipped as `steps`
+    takes for missing at random.
+    """
+    from faultscape.ranking.drawn.steps import SKIPPED
+
+    done = snapshot.label_count(name, truth).images
+    last = max((k for k, image in enumerate(snapshot.current(name).images, 1) if image in done), default=0)
+    return len(done) >= FEW and last - len(done) <= SKIPPED * last
 
 
 def are_void(snapshot: Snapshot, name: str, truth: str) -> bool:
@@ -71,10 +86,12 @@ def key(snapshot: Snapshot, truth: str) -> str:
 def _describe(snapshot: Snapshot, name: str) -> str:
     count, number = snapshot.label_count(name), len(snapshot.current(name).images)
     partly = f", {count.partly} partly" if count.partly else ""
+    late = count.labelled >= FEW and is_short(snapshot, name)
+    order = "; not in the order of the draws, so that they cannot be ranked before half are" if late else ""
     marks = snapshot.second_round.words(snapshot.current(name).images)
     return (
         f"{name}: {count.labelled} of {counted(number, 'image')} labelled{partly} (truth {snapshot.truth})"
-        f"{f'; {marks}' if marks else ''}"
+        f"{order}{f'; {marks}' if marks else ''}"
     )
 
 
@@ -99,26 +116,36 @@ def export_target(name: str, *, classifies: bool, again: bool = False, answers: 
 def _line(snapshot: Snapshot, name: str) -> str:
     if is_stale(snapshot, name) or is_replaced(snapshot, name):
         return ""
-    undecided = snapshot.label_count(name).undecided
-    classifies = snapshot.settings.classifies
-    answers = len(Answers(snapshot.root).answers(snapshot.truth)) if classifies else 0
+    target, options = next_export(snapshot, name, snapshot.truth)
+    return " ".join([f"faultscape label export {snapshot.place} {target}", *option_words(options)])
+
+
+def next_export(snapshot: Snapshot, name: str, truth: str) -> tuple[str, JsonObject]:
+    """Return where the next `label export` of a selection under a truth writes, as a command names it, and
+    with which options.
+    """
+    undecided, classifies = snapshot.label_count(name, truth).undecided, snapshot.settings.classifies
+    answers = len(Answers(snapshot.root).answers(truth)) if classifies else 0
     target = export_target(name, classifies=classifies, again=undecided, answers=answers)
-    options = {
+    return target, {
         "format": "csv" if classifies else "png",
         "selection": None if name == MAIN else name,
-        "truth": None if snapshot.truth == LABELS else snapshot.truth,
+        "truth": None if truth == LABELS else truth,
         "again": undecided or None,
     }
-    return " ".join([f"faultscape label export {snapshot.place} {target}", *option_words(options)])
 
 
 def _waits(snapshot: Snapshot, name: str) -> bool:
     """Whether other commands come first: where there are enough labels for a first ranking of what was
     chosen, and for duels, wherever images drawn for all models say which is better.
     """
-    slots = snapshot.selections[name][0]
     drawn = any(other.draws for other, _ in snapshot.selections.values())
-    return (drawn and not slots.draws) or not (is_short(snapshot, name) or _has_grown(snapshot, name))
+    return (drawn and not snapshot.selections[name][0].draws) or not come_first(snapshot, name)
+
+
+def come_first(snapshot: Snapshot, name: str) -> bool:
+    """Whether a selection needs labels before it is ranked: it has too few, or has grown since."""
+    return is_short(snapshot, name) or _has_grown(snapshot, name)
 
 
 def _has_grown(snapshot: Snapshot, name: str) -> bool:

@@ -41,6 +41,8 @@ from faultscape.verbs.label.options import ExportOptions
 from faultscape.verbs.label.result import Exported, MasksWritten, import_line, returned_to, steps_text
 from faultscape.verbs.label.tool_files import bundles, read_bundles
 
+TO_LABEL = "to-label.txt"  # in an export's folder: which images have no label yet
+
 
 def export(root: Path, study: str, options: ExportOptions, form: MaskFormat | BundleFormat) -> Exported:
     """Write the images of a selection that have no label yet, upright and in full size, and what the tool
@@ -70,7 +72,12 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat | Bu
     work = Export(root, study, settings, folder, form, options)
     with progress("export", len(todo)) as tick:
         work.images(todo, tick)
-    return replace(written, differing=work.differing(todo) if options.outlines else None)
+    # written each time: it is nobody's work
+    put(folder / TO_LABEL, work.listed(todo).encode())
+    draws = bool(current(root, options.selection, Answers(root).discarded()).draws)
+    listed = f"{options.out.rstrip('/')}/{TO_LABEL}"
+    differing = work.differing(todo) if options.outlines else None
+    return replace(written, differing=differing, listed=listed, in_order=draws)
 
 
 def steps_of(form: MaskFormat | BundleFormat, prefill: str | None) -> str:
@@ -128,6 +135,13 @@ class Export:
             make_folder(self.folder / "labels")
         for path, data in prepared_files(form, self.folder, self.settings.class_list).items():
             put(path, data)
+
+    def listed(self, images: Sequence[Image]) -> str:
+        """Return the files of the images that have no label yet, one a line, in the selection's order."""
+        files = [places_of(self.form, self.folder, image.id)[0] for image in images]
+        return "".join(
+            f"{number}\t{file.relative_to(self.folder).as_posix()}\n" for number, file in enumerate(files, 1)
+        )
 
     def photo(self, image: Image) -> None:
         """Write one image, unless it exists; ImageError if it cannot be read."""

@@ -269,11 +269,31 @@ def _why_nothing(path: Path, form: MaskFormat | BundleFormat | None, pattern: st
         return f"{masks}: {why}"
     images = path / "images"
     if masks is not path and images.is_dir() and not any(masks.iterdir()):
-        return f"{masks}: is empty; first draw a mask for each image in {images}, with the image's name"
+        return f"{masks}: is empty; {_elsewhere(path, masks, images)}"
     if pattern:
         return f"{path}: no file of a label matches the pattern {pattern!r}"
     kinds = "neither masks, nor LabelMe files, nor" if form is None else f"neither {form.title} files nor"
     return f"{path}: contains {kinds} a discard.csv for images of this study"
+
+
+def _elsewhere(path: Path, masks: Path, images: Path) -> str:
+    """Return where the masks of an exported folder seem to be, or that none is drawn yet."""
+    beside = [file for file in path.iterdir() if file.is_file() and file.suffix.lower() in (".png", ".npy")]
+    if beside:
+        return f"{counted(len(beside), 'file lies', 'files lie')} in {path}: move the masks to {masks}"
+    if over := [file for file in images.rglob("*.png") if not _is_colour(file)]:
+        those = counted(len(over), "file has no colour pixels", "files have no colour pixels")
+        return (
+            f"{those} in {images}: if masks were saved over the images, move them to {masks}; `label export`"
+            " then writes the images again"
+        )
+    return f"first draw a mask for each image in {images}, with the image's name"
+
+
+def _is_colour(file: Path) -> bool:
+    """Whether a PNG is of the kind that `label export` writes: the byte of its colour type is 2, RGB."""
+    with file.open("rb") as stream:
+        return stream.read(26)[25:] == b"\x02"
 
 
 def keep_labels(

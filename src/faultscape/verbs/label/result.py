@@ -75,6 +75,8 @@ class Exported:
     then: str = ""  # the command that imports the labels
     says: str = ""  # what to do with the files
     differing: tuple[int, int] | None = None  # pixels of outlines that differ from the maps, and of how many
+    listed: str = ""  # the list of the images, in the order of the selection
+    in_order: bool = False  # whether the first labels alone can be ranked if they follow that order
 
     def __repr__(self) -> str:
         if not self.images:
@@ -88,6 +90,9 @@ class Exported:
         if off is not None and off[0]:
             share = f"{100 * off[0] / max(off[1], 1):.2f} %"
             lines += wrapped(f"outlines differ from the maps on {off[0]:,} of {off[1]:,} pixels ({share})")
+        if self.listed:
+            order = "; label in this order: the first ones can be ranked alone" if self.in_order else ""
+            lines += wrapped(f"{self.listed} lists them{order}")
         return "\n".join([*lines, *next_lines(self.says, self.then)])
 
 

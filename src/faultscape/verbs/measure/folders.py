@@ -18,7 +18,15 @@ from faultscape.classes.mask_folders import ask_about_void, not_meant, of_label_
 from faultscape.classes.palettes import coded_by_palette
 from faultscape.corpus import matches, sources
 from faultscape.corpus.groups import assign_groups
-from faultscape.errors import CorpusError, LabelMapError, ModelError, OptionError, counted, shortened
+from faultscape.errors import (
+    CorpusError,
+    LabelMapError,
+    ModelError,
+    OptionError,
+    closest_place,
+    counted,
+    shortened,
+)
 from faultscape.formats.scores import SCORE_ENDINGS
 from faultscape.nouns import Classes
 from faultscape.study.folder import check_name
@@ -108,7 +116,7 @@ def _folders(
             )
         out["", check_name(model)] = str(inner) if (inner := path / "labels").is_dir() else source
         if not path.exists():
-            raise ModelError(f"{model}={source}: there is no such folder")
+            raise ModelError(f"{model}={source}: there is no such folder.{closest_place(source)}")
     for kind, named in scores.items():
         for model, source in named.items():
             out[kind, check_name(model)] = source
@@ -118,7 +126,9 @@ def _folders(
                     f"--{kind} {model}={source}: no model has this name; models with maps are {known}"
                 )
             if not Path(source).exists():
-                raise ModelError(f"--{kind} {model}={source}: there is no such folder")
+                raise ModelError(
+                    f"--{kind} {model}={source}: there is no such folder.{closest_place(source)}"
+                )
     if models and scores.get("anomaly"):
         raise OptionError(
             "--anomaly scores need masks of 0, 1 and 255, maps need classes; measure them separately, or "

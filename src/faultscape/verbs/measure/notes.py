@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from faultscape.choices import Preset
-from faultscape.corpus.groups import OF_ONE_GROUP, describe_groups, of_one_group
+from faultscape.corpus.groups import OF_ONE_GROUP, describe_groups, of_one_group, suggested_options
 from faultscape.errors import counted, shortened
 from faultscape.metrics.catalogue import METRICS
 from faultscape.metrics.definitions import PRESETS, Definitions
@@ -150,7 +150,7 @@ def drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, np
     """
     study = data.study
     how = (
-        f"`faultscape collect {study} --group PATTERN` or `--block N`"
+        f"`faultscape collect {study} {suggested_options(data.ids, LEAST)}`"
         if study
         else "`--group`, or cut runs of consecutive images with `--block`"
     )

@@ -138,6 +138,26 @@ def further(found: Recommended, pool: int, drawn: Drawn) -> Recommended:
     }
 
 
+def as_next(found: Recommended, drawn: Drawn, more: int) -> Recommended:
+    """Return what to do while the labels of a selection, all of them ranked, do not decide which model is
+    best: draw as many ``more`` images as `status` says is next, so that there is one number.
+    """
+    why = (
+        f"rank used all {drawn.labels:,} labels of {drawn.name} and could not tell which model is best: draw"
+        f" {more:,} more images, label them, then rank again. Each step at most doubles the images, because"
+        " what few labels predict is rough."
+    )
+    return {
+        **found,
+        "verb": "select",
+        "budget": drawn.images + more,
+        "round": more,
+        "begun": True,
+        "why": why,
+        "instead": None,
+    }
+
+
 def _why(verb: str, number: int, drawn: Drawn, asked: str) -> str:
     """Return a sentence with the reason."""
     if verb == "rank" and drawn.labels < number:

@@ -76,7 +76,26 @@ def _of_own_duels(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _provenance(snapshot: Snapshot) -> Provenance | None:
-    return provenance_of(snapshot.document(snapshot.root / "plan.json"))
+    """Return what the plan records about how it was made; None if there is none, or it cannot be read."""
+    held = snapshot.document(snapshot.root / "plan.json")
+    return provenance_of(held) if held is not None and _has_pairs(held) else None
+
+
+def _has_pairs(held: JsonObject) -> bool:
+    """Whether the rows of a plan about two models each are such rows: a plan of earlier versions has none."""
+    rows = held.get("pairs", [])
+    return isinstance(rows, list) and all(isinstance(row, dict) and _is_pair(row) for row in rows)
+
+
+def _is_pair(row: JsonObject) -> bool:
+    models, numbers = row.get("models"), [row.get(key) for key in ("labels", "low", "high")]
+    return (
+        isinstance(models, list)
+        and len(models) == 2
+        and all(isinstance(model, str) for model in models)
+        and all(isinstance(number, int) for number in numbers)
+        and isinstance(row.get("predictable"), bool)
+    )
 
 
 def arguments(snapshot: Snapshot) -> JsonObject:

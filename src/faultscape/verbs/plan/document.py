@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from faultscape import __version__
 from faultscape.errors import ModelError, SelectionError
 from faultscape.labelling.costs import read_costs
+from faultscape.nouns import JsonObject
 from faultscape.ranking.standings_json import written
 from faultscape.reading import evidence
 from faultscape.reading.snapshot import Snapshot
@@ -17,17 +20,23 @@ from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import log
 from faultscape.verbs.compare.count import count
+from faultscape.verbs.given_options import number_word
+from faultscape.verbs.label.artefact import next_export
 from faultscape.verbs.plan import advice, facts
 from faultscape.verbs.plan.artefact import made_from_now
 from faultscape.verbs.plan.forecast import label_numbers, pair_numbers
-from faultscape.verbs.plan.options import PlanOptions
+from faultscape.verbs.plan.open_question import asked_next, more_images
 from faultscape.verbs.plan.prices import idle_costs, price, priced_duel
 from faultscape.verbs.plan.result import LabelPlan
 from faultscape.verbs.rank.artefact import open_questions
 
+if TYPE_CHECKING:
+    from faultscape.verbs.options import PlanOptions
 
-def make_plan(study: str, options: PlanOptions) -> LabelPlan:
+
+def make_plan(options: PlanOptions) -> LabelPlan:
     """Plan a study, write its plan.json, and return its content."""
+    study = options.study
     root = existing(study)
     asked, goal = options.goal, options.goal or "order"
     check_goal(goal)
@@ -68,6 +77,10 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
             and _left_open(root, drawn.name, recommended["question"])
         ):
             recommended = advice.further(recommended, looked.pools[drawn.selector], drawn)
+        snapshot = Snapshot(root)
+        open_ = asked_next(snapshot) if asked is None else ""
+        if recommended and open_ == drawn.name:
+            recommended = advice.as_next(recommended, drawn, more_images(snapshot, open_, pairs))
         if recommended and recommended["verb"] == "select" and truth in known:
             new, labelled = facts.labelled_already(
                 root, settings, models, recommended, truth, engine=engine, workers=workers
@@ -75,6 +88,10 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
             if labelled:
                 recommended["new"] = new
                 recommended["labelled"] = labelled
+        if recommended and recommended["verb"] == "label":
+            target, given = next_export(Snapshot(root), recommended["selection"], truth)
+            recommended["file"] = target
+            recommended["again"] = bool(given["again"])
         plan = LabelPlan(
             models=models,
             task=settings.task,
@@ -108,7 +125,7 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
                 "within": within,
                 "seed": options.seed,
                 "inputs": made_from_now(Snapshot(root), truth if known or named else ""),
-                "arguments": options.arguments,
+                "arguments": _arguments(options),
             },
             study=study,
         )
@@ -136,3 +153,13 @@ def _left_open(root: Path, selection: str, question: str) -> bool:
     """Whether the standings of a selection use all its labels and leave a question open."""
     snapshot = Snapshot(root)
     return selection in snapshot.selections and question in open_questions(snapshot, selection)
+
+
+def _arguments(options: PlanOptions) -> JsonObject:
+    """Return {option: value} of the given options that can change a plan, as the command line spells them;
+    without the truth, which a plan names anyway.
+    """
+    given = options.given(but=("truth",))
+    if not isinstance(options.cost, Mapping):
+        return given
+    return {**given, "cost": ",".join(f"{name}={number_word(value)}" for name, value in options.cost.items())}

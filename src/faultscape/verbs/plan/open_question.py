@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from faultscape.reading.artefact import Artefact
@@ -13,16 +14,24 @@ from faultscape.reading.snapshot import Snapshot
 from faultscape.selection.definitions import ROUND, learns
 from faultscape.standings import ENOUGH, FEW
 from faultscape.verbs.plan import artefact as plan
-from faultscape.verbs.rank.open_selections import candidates, left, open_selections, standings_now
+from faultscape.verbs.rank.open_selections import (
+    candidates,
+    labels_for_images_to_come,
+    left,
+    open_selections,
+    standings_now,
+)
 
 _STEP = 10  # images; numbers of more images are rounded up to it
 _UNFORETOLD = 50  # more images where their number cannot be predicted, as `plan` advises
 
 
-def more_images(snapshot: Snapshot, name: str) -> int:
+def more_images(snapshot: Snapshot, name: str, pairs: Sequence[Mapping[str, Any]]) -> int:
     """Return how many more images to draw for an open question: those that the leader and each other model
-    that could be best are expected to need, in steps of ten; as many as a round has for draws that learn from
-    labels.
+    that could be best are expected to need by a plan's ``pairs``, in steps of ten; as many as a round has for
+    draws that learn from labels.
+
+    A step at most doubles the images: what few labels predict is rough, and each round makes it more certain.
     """
     slots, most = snapshot.selections[name][0], left(snapshot, name)
     have = len(slots.rows)
@@ -30,28 +39,45 @@ def more_images(snapshot: Snapshot, name: str) -> int:
         return min(ROUND, most)
     if have < FEW:
         return min(max(ENOUGH - have, _STEP), most)
-    document = snapshot.document(snapshot.root / "plan.json") or {}
-    rows = cast("list[dict[str, Any]]", document.get("pairs") or [])
     held = standings_now(snapshot, name)
     leader, *rivals = (candidates(held) if held is not None else []) or [""]
-    asked = [row for row in rows if leader in row["models"] and {*row["models"]} & {*rivals}]
-    if not asked or not all(row["predictable"] for row in asked):
-        return min(_UNFORETOLD, most)
-    needed = max(row["labels"] for row in asked) - have
-    return min(max(_STEP * math.ceil(needed / _STEP), _STEP), most)
+    asked = [row for row in pairs if leader in row["models"] and {*row["models"]} & {*rivals}]
+    needed = _UNFORETOLD
+    if held is not None and not rivals and math.isfinite(total := labels_for_images_to_come(held)):
+        needed = math.ceil(total) - have
+    elif asked and all(row["predictable"] for row in asked):
+        needed = max(row["labels"] for row in asked) - have
+    return min(max(_STEP * math.ceil(needed / _STEP), _STEP), have, most)
+
+
+def planned_pairs(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """Return what the plan expects of each pair of models; [] without one."""
+    document = snapshot.document(snapshot.root / "plan.json") or {}
+    return cast("list[dict[str, Any]]", document.get("pairs") or [])
+
+
+def asked_next(snapshot: Snapshot) -> str:
+    """Return the open selection to draw more of: one is enough to answer, the one with most images, of those
+    that can say how sure the answer is; '' if no question is open.
+    """
+
+    def place(name: str) -> tuple[bool, int]:
+        slots = snapshot.selections[name][0]
+        return not learns(slots.definition), len(slots.rows)
+
+    return max(open_selections(snapshot), key=place, default="")
 
 
 def _instances(snapshot: Snapshot) -> list[str]:
-    """Return the open selection with most labels: one is enough to answer."""
-    found = open_selections(snapshot)
     planned = plan.PLAN.made_from(snapshot, "") == plan.PLAN.made_from_now(snapshot, "")
-    most = max(found, key=lambda name: len(snapshot.selections[name][0].rows), default="")
-    return [most] if most and planned else []
+    name = asked_next(snapshot)
+    return [name] if name and planned else []
 
 
 def _line(snapshot: Snapshot, name: str) -> str:
     named = shlex.quote(name)
-    return f"faultscape select {snapshot.place} --as {named} --more {more_images(snapshot, name)}"
+    more = more_images(snapshot, name, planned_pairs(snapshot))
+    return f"faultscape select {snapshot.place} --as {named} --more {more}"
 
 
 OPEN_QUESTION = Artefact(

@@ -67,8 +67,10 @@ class Costs(TypedDict):
 
 
 class Recommended(TypedDict):
-    """What to do next: a command of ``verb``, and why; ``instead`` is set if the numbers clearly favour
-    another selector; ``labelled`` of the ``new`` images that it draws have labels already, if some have.
+    """What to do next: a command of ``verb``, and why; it draws up to ``budget`` images, or ``round`` more of
+    a selection that has ``begun``. ``instead`` is set if the numbers clearly favour another selector;
+    ``labelled`` of the ``new`` images that it draws have labels already, if some have. The command `label
+    export` writes to ``file``, ``again`` what answers left undecided.
     """
 
     verb: Literal["rank", "label", "select"]
@@ -84,6 +86,8 @@ class Recommended(TypedDict):
     instead: str | None
     new: NotRequired[int]
     labelled: NotRequired[int]
+    file: NotRequired[str]
+    again: NotRequired[bool]
 
 
 class PlanProvenance(TypedDict, total=False):

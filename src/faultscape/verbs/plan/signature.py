@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-from faultscape.arguments import Costs, Place, needed_text
+from faultscape.arguments import Costs, Place
 from faultscape.choices import Goal
 from faultscape.errors import OptionError
-from faultscape.verbs.plan.options import PlanOptions
 from faultscape.verbs.plan.result import LabelPlan
+from faultscape.verbs.verb import verb
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import PlanOptions
 
 
+def _check(options: PlanOptions) -> None:
+    wage = options.wage
+    if wage is not None and not (math.isfinite(wage) and wage >= 0):
+        raise OptionError(f"--wage must be a cost per hour, 0 or more; got {wage}")
+    if not 0 < options.within <= 100:
+        raise OptionError(f"--within must be above 0 and at most 100 points; got {options.within}")
+    if options.seed < 0:
+        raise OptionError(f"seed must be 0 or more; got {options.seed}")
+
+
+@verb("faultscape.verbs.plan.document:make_plan", changes_nothing=("engine", "workers"), check=_check)
 def plan(
     study: Place,
     *,
@@ -57,13 +72,4 @@ def plan(
     workers
         Number of processes; default: all cores.
     """
-    from faultscape.verbs.plan.document import make_plan
-
-    options = PlanOptions(cost, wage, within, goal, selection, truth, seed, engine, workers)
-    if wage is not None and not (math.isfinite(wage) and wage >= 0):
-        raise OptionError(f"--wage must be a cost per hour, 0 or more; got {wage}")
-    if not 0 < within <= 100:
-        raise OptionError(f"--within must be above 0 and at most 100 points; got {within}")
-    if seed < 0:
-        raise OptionError(f"seed must be 0 or more; got {seed}")
-    return make_plan(needed_text(study, "study"), options)
+    ...

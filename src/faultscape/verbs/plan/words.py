@@ -13,7 +13,6 @@ from faultscape.ranking.planning.label_needs import PREDICTABLE
 from faultscape.selection.catalogue import find_selector
 from faultscape.terminal_lines import wrapped
 from faultscape.verbs.given_options import number_word
-from faultscape.verbs.label.artefact import export_target
 from faultscape.verbs.plan.advice import WIDE
 from faultscape.verbs.plan.result import Costs, LabelPlan, LabelsUsed, Needed
 
@@ -88,10 +87,9 @@ def command(found: LabelPlan) -> str:
     if advice["verb"] == "rank":
         return f"faultscape rank {place} --selection {name}{other}"
     if advice["verb"] == "label":
-        return (
-            f"faultscape label export {place} {export_target(name, classifies=_classifies(found))}"
-            f" --format {'csv' if _classifies(found) else 'png'} --selection {name}{other}"
-        )
+        options = f"--format {'csv' if _classifies(found) else 'png'} --selection {name}{other}"
+        again = " --again" if advice.get("again") else ""
+        return f"faultscape label export {place} {advice.get('file', 'to-label/')} {options}{again}"
     if goal := advice["goal"]:
         as_ = "" if name == goal else f" --as {name}"
         learns = other if goal != "order" and found.labels["used"] else ""

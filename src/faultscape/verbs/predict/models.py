@@ -7,6 +7,7 @@ with nothing usable is not added.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 from faultscape import engine as engines
 from faultscape.arguments import Source
-from faultscape.errors import FaultscapeError, ModelError, OptionError, RefusedError, counted
+from faultscape.errors import FaultscapeError, ModelError, OptionError, RefusedError, closest, counted
 from faultscape.prediction import catalogue, devices
 from faultscape.prediction import options as model_options
 from faultscape.prediction.batches import NO_LABEL, NO_MAP, NO_ROW
@@ -49,6 +50,7 @@ def predict_models(options: PredictOptions) -> Predicted:
     given = named(options.models, task) if options.models or not (renamed or removed) else {}
     _check_options(options, task)
     _check_sources(root, given)
+    _refuse_second_name(root, given, options)
     refuse_truths(root, given)
     with writing(root, array="predict" if options.shard else "", change=bool(renamed or removed)):
         if renamed or removed:
@@ -125,6 +127,25 @@ def _check_sources(root: Path, given: Mapping[str, str]) -> None:
         except FaultscapeError as error:
             other = [name] if is_other(settings.models.get(name), source) else []
             raise keeping(root, settings, other, error) from None
+
+
+def _refuse_second_name(root: Path, given: Mapping[str, str], options: PredictOptions) -> None:
+    """Raise ModelError for a new model whose source, without options of its own, a model of a similar name
+    has: that name was probably mistyped.
+    """
+    held = toml.read_settings(root).models
+    if options.of_models or options.labels is not None:
+        return
+    for name, source in given.items():
+        others = [
+            other for other, model in held.items() if other not in given and not is_other(model, source)
+        ]
+        near = next((other for other in others if closest(name, [other])), "")
+        if name not in held and near:
+            rename = f"`faultscape predict {shlex.quote(str(options.study))} --rename {near}={name}`"
+            raise ModelError(
+                f"{name}={source}: model {near} has this source already; to give it this name: {rename}"
+            )
 
 
 def _plans(

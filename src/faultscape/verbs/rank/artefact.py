@@ -119,8 +119,13 @@ def is_by_chance(snapshot: Snapshot, name: str) -> bool:
 
 
 def provenance(snapshot: Snapshot, name: str) -> Provenance | None:
-    """Return what the standings of a selection record about how they were made, or None."""
-    return provenance_of(snapshot.document(selections.path(snapshot.root, name, "json", stem="standings")))
+    """Return what the standings of a selection record about how they were made; None if there are none, or
+    these cannot be read.
+    """
+    from faultscape.ranking.standings_json import is_whole
+
+    held = snapshot.document(selections.path(snapshot.root, name, "json", stem="standings"))
+    return provenance_of(held) if held is not None and is_whole(held) else None
 
 
 def key(snapshot: Snapshot, name: str) -> str:

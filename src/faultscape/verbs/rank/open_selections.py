@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
+
+from faultscape.errors import RankingError
 from faultscape.reading.artefact import arguments_of
 from faultscape.reading.snapshot import Snapshot
-from faultscape.standings import FEW, Standings, could_be_best
+from faultscape.selection.definitions import ROUND, learns
+from faultscape.standings import FEW, Standings, could_be_best, labels_to_tell
 from faultscape.study.tables import selections
 from faultscape.verbs.label import artefact as labels
 from faultscape.verbs.rank import artefact as standings
 from faultscape.verbs.select import artefact as selection
+
+# images drawn for the best model, after which its order is asked by draws that can say how sure it is
+_ENOUGH_FOR_BEST = 5 * ROUND
 
 
 def open_selections(snapshot: Snapshot) -> list[str]:
@@ -26,6 +34,8 @@ def _is_open(snapshot: Snapshot, name: str) -> bool:
         return False
     if _has_no_intervals(snapshot, name):
         return False
+    if learns(slots.definition) and len(slots.rows) >= _ENOUGH_FOR_BEST and not says_how_sure(snapshot, name):
+        return False
     return not _is_decided(snapshot, name) and left(snapshot, name) > 0
 
 
@@ -35,19 +45,32 @@ def _has_no_intervals(snapshot: Snapshot, name: str) -> bool:
 
 
 def _is_decided(snapshot: Snapshot, name: str) -> bool:
-    """Whether standings have one best model of the pool: then only more images could tell more."""
+    """Whether standings have one best model of the pool, and no label of it would tell of images to come."""
     held = standings_now(snapshot, name)
     if held is None or held.labels.get("used", 0) < FEW:
         return False
-    return len(candidates(held)) == 1
+    return len(candidates(held)) == 1 and math.isinf(labels_for_images_to_come(held))
+
+
+def says_how_sure(snapshot: Snapshot, name: str) -> bool:
+    """Whether the standings of a selection, if there are any, claim something beyond the labelled images."""
+    from faultscape.reporting.competition.standing_tables import claiming, descriptive
+
+    held = standings_now(snapshot, name)
+    found = {} if held is None else claiming(held)
+    return not found or not all(map(descriptive, found.values()))
 
 
 def standings_now(snapshot: Snapshot, name: str) -> Standings | None:
-    """Return the standings of a selection as they are stored, or None."""
+    """Return the standings of a selection as they are stored; None if there are none, or these cannot be
+    read.
+    """
     from faultscape.ranking.duel_standings import from_json
 
     document = snapshot.document(selections.path(snapshot.root, name, "json", stem="standings"))
-    return from_json(document) if document is not None else None
+    with suppress(RankingError):
+        return from_json(document) if document is not None else None
+    return None
 
 
 def left(snapshot: Snapshot, name: str) -> int:
@@ -63,3 +86,17 @@ def candidates(held: Standings) -> list[str]:
 
     found = held.rankings.get(recommended(held))
     return [] if found is None else could_be_best(found)
+
+
+def labels_for_images_to_come(held: Standings) -> float:
+    """Return how many labels in all would tell which model is best for images to come; inf if no number of
+    this pool's would, or if it is known.
+    """
+    from faultscape.reporting.competition.standing_tables import recommended
+
+    name = recommended(held)
+    later = held.to_come.get(name)
+    if later is None:
+        return math.inf
+    labels = held.labels
+    return labels_to_tell(held.rankings[name], later, labels.get("used", 0), labels.get("pool", 0))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 
 from faultscape.errors import counted
 from faultscape.reporting.verdict import NOTHING, Verdict
 from faultscape.standings import Standings, standings_text
+from faultscape.study.tables.selections import MAIN
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -23,6 +25,10 @@ class Ranked(Standings):
         return cls(**{name: getattr(standings, name) for name in Standings.__dataclass_fields__})
 
     def __repr__(self) -> str:
+        return self._headed(self.tables())
+
+    def tables(self) -> str:
+        """Return what is printed below the verdict."""
         from faultscape.ranking.catalogue import RANKINGS
         from faultscape.ranking.duel_standings import INVERSE
 
@@ -30,15 +36,17 @@ class Ranked(Standings):
         names = [name for place, name in enumerate(self.rankings) if not place or name not in known]
         first = {name: self.rankings[name] for name in names}  # and custom ones
         others = [name for name in self.rankings if name not in first]
-        more = [f"other rankings: {', '.join(others)}; -v prints them"] if others else []
+        more = [f"other rankings: {', '.join(others)}"] if others else []
         # on the method, where the verdict does not already say that there are too few labels
         hidden = self.details if self.verdict.models else 0
         aside = {INVERSE} if {"aggressiveness", "resistance"} & {*others} else set()
         notes = tuple(note for note in self.notes[hidden:] if note not in aside)
         shown = replace(self, rankings=first, notes=notes)
-        if hidden:
-            more.append(f"{counted(hidden, 'note')} on the method: -v")
-        return "\n".join([self._headed(standings_text(shown, self._score_words)), *more])
+        more += [f"{counted(hidden, 'note')} on the method"] if hidden else []
+        name = str(self.definitions.get("selection", MAIN))
+        of = "" if name == MAIN else f" --selection {shlex.quote(name)}"
+        line = [f"{'; '.join(more)}: `rank{of} -v` prints them"] if more else []
+        return "\n".join([standings_text(shown, self._score_words), *line])
 
     def _score_words(self, name: str) -> str:
         from faultscape.metrics.catalogue import METRICS

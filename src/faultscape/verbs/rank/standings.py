@@ -11,10 +11,11 @@ from typing import TypedDict, cast
 import numpy as np
 
 from faultscape import __version__, plug
-from faultscape.corpus.groups import OF_ONE_GROUP, of_one_group
+from faultscape.corpus.groups import OF_ONE_GROUP, of_one_group, suggested_options
 from faultscape.errors import RankingError, counted
 from faultscape.labelling.discards import discards_text
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
+from faultscape.metrics.intervals.units import LEAST
 from faultscape.nouns import JsonObject, Slots
 from faultscape.ranking import catalogue, standing_stability
 from faultscape.ranking.catalogue import Ranking
@@ -25,6 +26,7 @@ from faultscape.ranking.drawn.domains import Domain
 from faultscape.ranking.drawn.populations import group_numbers
 from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.drawn.scores import OF_DATA_TO_COME
+from faultscape.ranking.drawn.stand_ins import STANDS_IN
 from faultscape.ranking.drawn.steps import steps
 from faultscape.ranking.duel_standings import rank_accuracies
 from faultscape.ranking.replicates import FUTURE, ONE_GROUP
@@ -353,8 +355,9 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
     if of_one_group({id_: groups.get(id_, "") for id_ in whole}):
         standings = _within_one_group(standings)
     if near and (asked.population == FUTURE or standings.to_come):
-        define = {**standings.definitions, "alike": round(near, 3)}
-        notes = (*standings.notes, _alike_note(near, str(known.root)))
+        together = suggested_options(about["pool"], LEAST)
+        define = {**standings.definitions, "alike": round(near, 3), "together": together}
+        notes = (*standings.notes, _alike_note(near, f"faultscape collect {known.root} {together}"))
         return replace(standings, notes=notes, definitions=define)
     return standings
 
@@ -389,7 +392,10 @@ def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: st
     slots, now = known.slots, known.now
     # for draws, the first note says it
     lost = "" if slots.draws else discards_text(slots, now, known.discarded)
-    notes = [*standings.notes, *filter(None, [lost]), *known.notes]
+    # how far scores shift limits what they say: it is no detail of the method
+    shifted = [note for note in standings.notes if STANDS_IN in note]
+    method = [note for note in standings.notes if note not in shifted]
+    notes = [*method, *shifted, *filter(None, [lost]), *known.notes]
     if late := [m for m in known.settings.models if m not in now.models]:
         notes.append(f"{', '.join(late)} came after selection {selection} was made: not ranked here")
     if drawn_from != known.drawn_from and now.models == slots.models:
@@ -400,7 +406,7 @@ def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: st
     ordered = catalogue.ordered(
         standings.rankings, catalogue.chosen_by(now.chosen), now.definition.get("goal")
     )
-    return replace(standings, notes=tuple(notes), details=len(standings.notes), rankings=ordered)
+    return replace(standings, notes=tuple(notes), details=len(method), rankings=ordered)
 
 
 def _within_one_group(standings: Standings) -> Standings:
@@ -505,9 +511,11 @@ def _neighbours(pool: Sequence[str], expected: np.ndarray) -> float | None:
     return float(np.median(found))
 
 
-def _alike_note(near: float, study: str) -> str:
-    """Return a note on consecutive images that are alike, which widen intervals for data to come."""
+def _alike_note(near: float, line: str) -> str:
+    """Return a note on consecutive images that are alike, which widen intervals for data to come, and the
+    ``line`` that groups them.
+    """
     alike_ = f"consecutive images are similar (predictions on neighbors correlate by {near:.2f})"
     more = f"the pool's error counts {too_narrow(near):.1f}-fold"
     wide = f"intervals for data to come take them for a sequence ({more})"
-    return f"{alike_}: {wide}; group them with `faultscape collect {study} --group PATTERN` or `--block N`"
+    return f"{alike_}: {wide}; group them with `{line}`"

@@ -34,7 +34,7 @@ from faultscape.verbs.rank.open_selections import open_selections
 from faultscape.verbs.reliability import artefact as reliability
 from faultscape.verbs.select import artefact as selection
 
-METHOD_NUMBER = 6  # raised when the page changes
+METHOD_NUMBER = 7  # raised when the page changes
 META = "faultscape-made-from"
 _HEAD = 65536  # bytes at the beginning that contain the note
 _OF_DUELS = (

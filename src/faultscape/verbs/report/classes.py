@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,8 +30,10 @@ from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.verbs.report.maps import pictured
-from faultscape.verbs.report.options import ReportOptions
 from faultscape.verbs.report.sections import sections_of_classifiers
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import ReportOptions
 
 _CHARACTERS, _AN_ANSWER = 700, 150  # characters per pair and per answer on the page
 

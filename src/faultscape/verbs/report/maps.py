@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,8 +33,10 @@ from faultscape.study.tables.corpus import Image, pool, read_corpus, shards
 from faultscape.study.tables.selections import read_selection
 from faultscape.ties import tie_ranks, tie_seed
 from faultscape.verbs.report.constraint_pictures import pair_pictures
-from faultscape.verbs.report.options import ReportOptions
 from faultscape.verbs.report.sections import sections_of_maps
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import ReportOptions
 
 _DRAWN = 100  # images of a draw on one page
 
@@ -82,7 +84,10 @@ def draw_facts(root: Path, common: Facts, options: ReportOptions) -> DrawFacts:
     settings, slots = read_settings(root), common.slots
     by_id, by_model = {image.id: image for image in read_corpus(root)}, _by_model(common)
     cards = []
-    for id_ in slots.images[:_DRAWN]:
+    # the image that the verdict names is shown even behind the last that fits
+    named = {table.failing.image for table in common.others.values() if table.failing}
+    shown = [id_ for k, id_ in enumerate(slots.images) if k < _DRAWN or id_ in named]
+    for id_ in shown:
         width, height = (by_id[id_].width, by_id[id_].height) if id_ in by_id else (4, 3)
         cards.append(gallery.Card(id_, width, height, [], by_model.get(id_, {}), id_ in by_model))
     room = gallery.Room()
@@ -93,7 +98,7 @@ def draw_facts(root: Path, common: Facts, options: ReportOptions) -> DrawFacts:
         **(vars(common) | more),
         classifies=False,
         cards=cards,
-        images_left_out=max(len(slots.images) - _DRAWN, 0),
+        images_left_out=len(slots.images) - len(shown),
     )
 
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from faultscape.arguments import Place, needed_text, place_text
+from faultscape.arguments import Place
 from faultscape.errors import OptionError, counted
+from faultscape.verbs.verb import verb
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import ReportOptions
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,12 @@ class Reported:
         )
 
 
+def _check(options: ReportOptions) -> None:
+    if not 32 <= options.thumbnail <= 2048:
+        raise OptionError(f"thumbnail must be between 32 and 2048 pixels; got {options.thumbnail}")
+
+
+@verb("faultscape.verbs.report.write:write_report", changes_nothing=("selection", "output"), check=_check)
 def report(
     study: Place,
     *,
@@ -59,17 +70,4 @@ def report(
     thumbnail
         Longest side of the images in the gallery, in pixels.
     """
-    from faultscape.verbs.report.options import ReportOptions
-    from faultscape.verbs.report.write import write_report
-
-    options = ReportOptions(
-        selection,
-        place_text(output, "output"),
-        bands,
-        better,
-        place_text(reference_images, "reference_images"),
-        thumbnail,
-    )
-    if not 32 <= thumbnail <= 2048:
-        raise OptionError(f"thumbnail must be between 32 and 2048 pixels; got {thumbnail}")
-    return Reported(*write_report(needed_text(study, "study"), options))
+    ...

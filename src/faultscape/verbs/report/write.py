@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,7 +38,6 @@ from faultscape.study.tables.timings import frame_times
 from faultscape.terminal_lines import option_words
 from faultscape.verbs import graph
 from faultscape.verbs.compare.agreement import agreement
-from faultscape.verbs.given_options import given_options
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.report import classes, maps
 from faultscape.verbs.report.artefact import (
@@ -48,16 +48,18 @@ from faultscape.verbs.report.artefact import (
     uncompared_key,
     unshown_images,
 )
-from faultscape.verbs.report.options import ReportOptions
+from faultscape.verbs.report.signature import Reported
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import ReportOptions
 
 
-def write_report(study: str, options: ReportOptions) -> tuple[str, int, int]:
-    """Write the report of a selection, and return its path, its size in bytes, and its number of chosen
-    images.
-    """
-    root, selection = existing(study), options.selection
+def write_report(options: ReportOptions) -> Reported:
+    """Write the report of a selection."""
+    root = existing(options.study)
+    selection = options.selection
     better = outcomes.BETTER if options.better is None else options.better
-    bands = outcomes.check(outcomes.BANDS if options.bands is None else options.bands, better)
+    bands = outcomes.check(options.bands or outcomes.BANDS, better)
     if options.reference_images:
         options = replace(options, reference_images=os.path.abspath(options.reference_images))
     target = (
@@ -79,7 +81,7 @@ def write_report(study: str, options: ReportOptions) -> tuple[str, int, int]:
         data = page.page(facts).encode("utf-8", "xmlcharrefreplace")
         put(target, data)
         log(root, "report", selection=selection, output=str(target))
-    return str(target), len(data), len(facts.slots.images)
+    return Reported(str(target), len(data), len(facts.slots.images))
 
 
 def _refuse_idle(options: ReportOptions, *, classifies: bool, draws: bool) -> None:
@@ -89,7 +91,7 @@ def _refuse_idle(options: ReportOptions, *, classifies: bool, draws: bool) -> No
             "--reference-images are shown next to images chosen for a class; selection "
             f"{options.selection!r} was drawn for all classes at once"
         )
-    if options.bands is not None and classifies:
+    if options.bands and classifies:
         raise OptionError(
             "--bands need values of label maps; answers of classifiers are right or wrong. Leave it out"
         )
@@ -136,7 +138,10 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         remarks.append(f"{listed(left)} left the study: the other models are shown.")
     gone = [m for m in slots.models if m not in settings.models]
     if gone:
-        remarks.append(f"{gone[0]} is no longer in the study: its answers and outcomes are not shown.")
+        are, its = ("is", "its") if len(gone) == 1 else ("are", "their")
+        remarks.append(
+            f"{listed(gone)} {are} no longer in the study: {its} answers and outcomes are not shown."
+        )
     elif truth:
         try:
             images, values = evidence.scores(root, slots.models, truth, slots.definition, discarded)
@@ -152,7 +157,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         print(f"note: {remarks[-1]}")
     mine = set(slots.images)
     inside = [k for k, image in enumerate(images) if image in mine]
-    edges = outcomes.telling_bands(values[:, inside], bands) if bands and options.bands is None else ()
+    edges = outcomes.telling_bands(values[:, inside], bands) if bands and not options.bands else ()
     bands = edges or bands
     count = snapshot.label_count(selection, truth) if truth else LabelCount(0, 0, False)
     kinds = _kinds(snapshot, slots, truth, [images[k] for k in inside], values[:, inside], bands)
@@ -183,7 +188,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
             made_from_now(snapshot, selection, truth, options.reference_images)
             | images_key(unshown)
             | uncompared,
-            given_options(options, but=("selection", "output")),
+            options.given(),
         ),
         times=tuple(row for row in frame_times(root) if row.name in slots.models),
     )
@@ -218,7 +223,7 @@ def _kinds(
 def _missing_text(missing: Sequence[str], images: int, study: str, options: ReportOptions) -> str:
     """Return which images a page cannot show, and what to do if they were moved."""
     name = None if options.selection == selections.MAIN else options.selection
-    given: JsonObject = {"selection": name, **given_options(options, but=("selection",))}
+    given: JsonObject = {"selection": name, "output": options.output, **options.given()}
     again = " ".join(["report", shlex.quote(study), *option_words(given)])
     return (
         f"{len(missing)} of {counted(images, 'image')} {'is' if len(missing) == 1 else 'are'} no longer "

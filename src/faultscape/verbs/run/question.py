@@ -10,9 +10,9 @@ from faultscape.reading.snapshot import Snapshot
 from faultscape.verbs.select.artefact import is_replaced
 
 QUESTIONS: dict[Question, str] = {
-    "order": "which model is better",
-    "best": "which one is best, from as few labels as possible",
-    "failures": "where the models fail",
+    "order": "which model to use, and how sure that is",
+    "best": "which one leads, from as few labels as possible: not by how much, nor how sure",
+    "failures": "where the models fail: not which is better",
 }
 
 

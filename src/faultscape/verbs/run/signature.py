@@ -126,12 +126,13 @@ def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: st
     images, before models see them.
     """
     from faultscape.errors import StudyError
-    from faultscape.prediction.catalogue import there
+    from faultscape.prediction.catalogue import source_of, there
     from faultscape.reading.snapshot import Snapshot
     from faultscape.terminal_lines import option_words
     from faultscape.verbs.collect import collect
     from faultscape.verbs.predict import predict
     from faultscape.verbs.predict.artefact import lacking_parts
+    from faultscape.verbs.predict.models import named
 
     images = [a for a in arguments if isinstance(a, str) and (("=" not in a) or Path(a).exists())]
     models = [a for a in arguments if a not in images]
@@ -142,6 +143,10 @@ def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: st
     if models and not images and not there_is_one:
         line = " ".join([f"faultscape run {shlex.quote(study)} IMAGES NAME=SOURCE ...", *option_words(about)])
         raise StudyError(f"{study} is not a study yet; name its images as well as the models: `{line}`")
+    if models and not there_is_one:  # a study without its models would be left over
+        task = str(about.get("task", "segmentation"))
+        for name, source in named(models, task).items():
+            source_of(name, source, task)
     done = [repr(collect(study, *images, **about))] if images or (about and there_is_one) else []
     if there_is_one:
         done += _stressed_again(study, engine)
@@ -281,7 +286,8 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
                 table = call_again(rank, study, how.options, selection=name, truth=counts, engine=engine)
                 question = "which is better" if slots.draws else "where they fail"
                 several = len(snapshot.selections) > 1
-                done.append(f"{name} ({question}): {table!r}" if several else repr(table))
+                tables = table.tables()  # the verdict is the last thing that `run` prints
+                done.append(f"{name} ({question}): {tables}" if several else tables)
             else:
                 merge = "".join(
                     f"`{node.line}` merges them, or " for node in undone(Path(study), "joined labels")

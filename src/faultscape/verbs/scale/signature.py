@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from faultscape.arguments import ClassList, Place, needed_text, place_text
+from faultscape.arguments import ClassList, Place
 from faultscape.nouns import Scale
+from faultscape.verbs.verb import verb
 
 
+@verb("faultscape.verbs.scale.work:scale_of_masks")
 def scale(
     *masks: Place, classes: ClassList, output: Place | None = None, pattern: str | None = None
 ) -> Scale:
@@ -24,7 +26,4 @@ def scale(
     pattern
         Which files are masks, and how their names become ids, for example {id}_gtFine_labelIds.png.
     """
-    from faultscape.verbs.scale.work import ScaleOptions, scale_of_masks
-
-    folders = tuple(needed_text(place, "masks") for place in masks)
-    return scale_of_masks(ScaleOptions(folders, classes, place_text(output, "output"), pattern))
+    ...

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from faultscape.arguments import ClassList
 from faultscape.classes.class_lists import allowed, resolve, table
 from faultscape.classes.mask_folders import of_label_ids
 from faultscape.classes.palettes import coded_by_palette
@@ -19,22 +18,9 @@ from faultscape.nouns import UNKNOWN, Scale
 from faultscape.progress import progress
 from faultscape.selection.quartiles import scale_of, to_json
 from faultscape.study.folder import put
-from faultscape.verbs.given_options import refuse_empty
 
-
-@dataclass(frozen=True)
-class ScaleOptions:
-    """The options of `scale`: folders, globs or lists of masks, their classes, how their files are
-    recognised, and the file to write.
-    """
-
-    masks: tuple[str, ...]
-    classes: ClassList
-    output: str | None = None
-    pattern: str | None = None
-
-    def __post_init__(self) -> None:
-        refuse_empty(self)
+if TYPE_CHECKING:
+    from faultscape.verbs.options import ScaleOptions
 
 
 def scale_of_masks(options: ScaleOptions) -> Scale:

@@ -192,8 +192,7 @@ def _describe(snapshot: Snapshot, name: str) -> str:
     place = f"; replaced by {heir}" if is_superseded(snapshot, name) else ""
     lacks = lacks_sizes(snapshot, name)
     sizes = f"; its scale lacks {', '.join(lacks)}: make SCALE with `faultscape scale`" if lacks else ""
-    duels = "" if slots.draws else f"{counted(len(now.chosen), 'slot')}, "
-    return f"{name}: {duels}{counted(len(now.images), 'image')}{place}{sizes}"
+    return f"{name}: {counted(len(now.images), 'image')}{place}{sizes}"
 
 
 def _line(snapshot: Snapshot, name: str) -> str:

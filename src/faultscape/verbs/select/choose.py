@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from faultscape.errors import OptionError, SelectionError, closest, counted
+from faultscape.labelling.costs import hours_of
 from faultscape.nouns import Slots
 from faultscape.reading import evidence
 from faultscape.reading.label_counts import labelled_already
@@ -19,7 +20,7 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
 from faultscape.verbs.compare import agreement
 from faultscape.verbs.graph import next_line, node, nodes
-from faultscape.verbs.label.artefact import LABELS_OF_SELECTION
+from faultscape.verbs.label.artefact import LABELS_OF_SELECTION, come_first
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.select import replacement
 from faultscape.verbs.select.artefact import SELECTION, line_again
@@ -55,10 +56,9 @@ def choose(asked: SelectOptions) -> Selected | Changed | ChosenImages:
             [*(key for key, value in others.items() if value is not None), *given_by(asked)]
         )
         return replacement.remove(root, asked.study, asked.remove, dry_run=asked.dry_run)
-    if asked.dry_run and asked.replace:
-        _refuse_more(asked)
-        return change(root, asked.study, lambda copy: _words_of_choosing(copy, asked), "select", dry_run=True)
     if asked.dry_run:
+        if asked.replace:
+            _refuse_more(asked)
         return change(root, asked.study, lambda copy: _words_of_adding(copy, asked), "select", dry_run=True)
     held = _images_of_all(root)
     name, slots = _made(root, asked)
@@ -95,8 +95,10 @@ def _added_text(snapshot: Snapshot, added: Slots, how: str) -> str:
 
 
 def _words_of_adding(root: Path, asked: SelectOptions) -> str:
-    """Make or extend a selection in a dry run, and return its printed output and how many images it gains."""
-    held = _images_of_all(root)
+    """Make, extend or replace a selection in a dry run, and return its printed output and how many images it
+    gains.
+    """
+    held = {} if asked.replace else _images_of_all(root)
     with redirect_stdout(io.StringIO()) as said:
         name, slots = _choose(root, _here(asked))
     before = held.get(name, frozenset())
@@ -123,7 +125,11 @@ def _stale_notes(snapshot: Snapshot) -> list[str]:
 
 def _selected(snapshot: Snapshot, name: str, slots: Slots) -> Selected:
     """Return a selection with how many of its images have labels, and what to run next for it."""
-    found = [node(snapshot, artefact, name) for artefact in (LABELS_OF_SELECTION, STANDINGS)]
+    labels, standings = (node(snapshot, artefact, name) for artefact in (LABELS_OF_SELECTION, STANDINGS))
+    # that other selections answer another question does not count here
+    first = labels.line if labels.state != "done" and come_first(snapshot, name) else ""
+    line, labelled = first or next_line([labels, standings]), snapshot.label_count(name).labelled
+    asks = bool(line) and line == labels.line
     return Selected(
         slots.models,
         slots.definition,
@@ -131,8 +137,9 @@ def _selected(snapshot: Snapshot, name: str, slots: Slots) -> Selected:
         slots.tied,
         slots.moved,
         name,
-        snapshot.label_count(name).labelled,
-        next_line(found),
+        labelled,
+        line,
+        hours_of(snapshot, len(snapshot.current(name).images) - labelled, name) if asks else None,
     )
 
 
@@ -152,13 +159,6 @@ def _refuse_more(asked: SelectOptions) -> None:
         raise OptionError("--more adds to a selection, and --replace starts over; give --budget instead")
 
 
-def _words_of_choosing(root: Path, asked: SelectOptions) -> str:
-    """Make a selection in a dry run, and return its printed output."""
-    with redirect_stdout(io.StringIO()) as said:
-        _, slots = _choose(root, _here(asked))
-    return f"{said.getvalue()}{slots!r}"
-
-
 def _here(asked: SelectOptions) -> SelectOptions:
     """Return the options for a dry run: a cluster cannot see it, and all engines choose the same."""
     return replace(asked, engine="processes") if asked.engine.startswith("ray") else asked
@@ -168,6 +168,8 @@ def _choose(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
     """Make or extend a selection, report problems with the models, and return (name, selection)."""
     given, goal = given_by(asked), asked.goal
     _refuse_unsaid_selector(root, asked)
+    if "more" in given and asked.as_ is not None and not _says_how(asked):
+        selections.read_selection(root, asked.as_)  # there must be one
     named = _name_of(root, asked)
     selector = find_selector(named)
     task: Task = read_settings(root).task
@@ -177,6 +179,9 @@ def _choose(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
         or (not asked.replace and _drew(root, asked.as_))
     )
     if not draws and (odd := next((key for key in ("budget", "more") if key in given), "")):
+        if asked.as_ is None and (drew := [name for name in selections.names(root) if _drew(root, name)]):
+            names = " or ".join(f"--as {name}" for name in drew)
+            raise OptionError(f"--{odd} adds to images drawn for all models at once; say to which: {names}")
         raise OptionError(
             f"--{odd} is for selectors that draw for all models at once; --selector mad takes the top "
             f"images of each pair, --{'top' if task == 'classification' else 'per-class'} of them. Give "
@@ -230,13 +235,17 @@ def _refuse_unsaid_selector(root: Path, asked: SelectOptions) -> None:
     unintended draws, would replace it.
     """
     name = selections.MAIN if asked.as_ is None else asked.as_
-    said = asked.selector is not None or asked.goal is not None or asked.sampling.temperature is not None
-    if asked.replace and not said and _drew(root, name):
+    if asked.replace and not _says_how(asked) and _drew(root, name):
         raise SelectionError(
             f"selection {name!r} was drawn for all models at once, and --replace starts over; name the "
             f"selector: as before with `{line_again(Snapshot(root, asked.study), name)}`, or give "
             "another --selector (mad for duels)"
         )
+
+
+def _says_how(asked: SelectOptions) -> bool:
+    """Whether options say how images are drawn."""
+    return asked.selector is not None or asked.goal is not None or asked.sampling.temperature is not None
 
 
 def _drew(root: Path, name: str | None) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from faultscape.nouns import Slots
+from faultscape.reporting.verdict import hours_words
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Selected(Slots):
     name: str = ""  # name of the selection
     labelled: int = 0  # images of it that have a label
     next: str = ""  # the command that labels or ranks it; '' where nothing is left to do
+    hours: float | None = None  # of labelling that it asks for
 
     def __repr__(self) -> str:
         return "\n".join([self.summary(), *self._next_text()])
@@ -54,4 +56,4 @@ class Selected(Slots):
         return f"{self.name}: {self._summary(self.labelled)}"
 
     def _next_text(self) -> list[str]:
-        return [f"next: {self.next}"] if self.next else []
+        return [f"next: {self.next}{hours_words(self.hours)}"] if self.next else []

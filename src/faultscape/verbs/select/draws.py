@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from faultscape.errors import FixedSelectionError, ModelError, OptionError, SelectionError, counted
 from faultscape.nouns import Draw, Slots
-from faultscape.reading.label_counts import tell_waiting
+from faultscape.reading.label_counts import refuse_waiting, tell_waiting
 from faultscape.reading.pairs import corpus_key
 from faultscape.selection.definitions import (
     ROUND,
@@ -79,6 +79,8 @@ def draw(
                 f"--dry-run: selection {name!r} learns from labels, which would be counted in the study's"
                 " store; leave it out"
             )
+        if held and "more" in given:
+            refuse_waiting(root, settings, name, number)
         if held:
             tell_waiting(root, settings, name, given.get("truth"), learns=learns(define))
         found = next_draws(

@@ -115,8 +115,8 @@ def _tell_piles(slots: Slots) -> None:
         of = f"{len(piles)} of the " if len(held) > 1 else ""
         print(
             f"note: {of}{counted(len(held), 'image')} decide{'s' * (len(piles) == 1)}"
-            f" {100 * share:.0f} % of the duels (most: {piles[0]}, {held[piles[0]]}); to spread duels over"
-            " more images, give --scale FILE, which `faultscape scale` makes from old masks"
+            f" {100 * share:.0f} % of the comparisons of two models (most: {piles[0]}, {held[piles[0]]}); to"
+            " spread them over more images, give --scale FILE, which `faultscape scale` makes from old masks"
         )
 
 

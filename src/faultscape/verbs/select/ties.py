@@ -17,29 +17,29 @@ def tell_moved(moved: int) -> None:
     near-duplicates.
 
     >>> tell_moved(62)
-    near-duplicates: 62 slots went to the next image, if there is one, because the better one is a
-    near-duplicate of another image of their cell; --keep-duplicates --as NAME draws with them
+    near-duplicates: 62 choices went to the next image, if there is one, because the better one is a
+    near-duplicate of another one that is chosen there; --keep-duplicates --as NAME draws with them
     """
     if moved:
         print(
-            f"near-duplicates: {counted(moved, 'slot')} went to the next image, if there is one, because the"
-            " better one is a near-duplicate of another image of their cell; --keep-duplicates --as NAME"
-            " draws with them"
+            f"near-duplicates: {counted(moved, 'choice')} went to the next image, if there is one, because"
+            " the better one is a near-duplicate of another one that is chosen there; --keep-duplicates"
+            " --as NAME draws with them"
         )
 
 
 def tell_ties(tied: int, slots: int, define: Definition) -> None:
-    """Report the share of slots that ties decided, and warn above a quarter.
+    """Report the share of choices that ties decided, and warn above a quarter.
 
     >>> tell_ties(1, 8, {"ties": "digest", "seed": 0})
-    ties: 1 of 8 slots (12 %) had other, equally good images; chance decided
+    ties: 1 of 8 choices (12 %) had other, equally good images; chance decided
     """
     if not tied:
         return
     by_id = tie_seed(define) is None
     decided = "the order of ids decided, as when the selection was drawn" if by_id else "chance decided"
     print(
-        f"ties: {tied:,} of {slots:,} slots ({100 * tied / slots:.0f} %) had other, equally good images; "
+        f"ties: {tied:,} of {slots:,} choices ({100 * tied / slots:.0f} %) had other, equally good images; "
         f"{decided}"
     )
     if tied <= MANY * slots:

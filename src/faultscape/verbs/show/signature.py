@@ -53,7 +53,7 @@ def show(
     selection
         With --images: the selection to print.
     """
-    from faultscape.verbs.option_kinds import refuse_other_kinds
+    from faultscape.arguments import refuse_other_kinds
     from faultscape.verbs.show.work import Rows, read_table
 
     file = needed_text(file, "file")

@@ -16,7 +16,7 @@ from faultscape.standings import ENOUGH, FEW
 from faultscape.study.tables import selections
 from faultscape.study.tables.pool import read_pool
 from faultscape.terminal_lines import option_words
-from faultscape.verbs.rank.open_selections import standings_now
+from faultscape.verbs.rank.open_selections import says_how_sure
 from faultscape.verbs.select import artefact as selection
 
 
@@ -45,10 +45,10 @@ def pool_size(root: Path) -> int:
     return len(set(read_pool(root).families.tolist()))
 
 
-def line_for_more(snapshot: Snapshot) -> tuple[str, str]:
-    """Return the command that draws images for the order of models, and why, for a study whose rankings
-    describe only the images that they rest on; ('', '') if one says more, nothing is ranked, or the pool is
-    too small.
+def line_for_more(snapshot: Snapshot) -> tuple[str, str, int]:
+    """Return the command that draws images for the order of models, why, and how many, for a study whose
+    rankings describe only the images that they rest on; ('', '', 0) if one says more, nothing is ranked, or
+    the pool is too small.
     """
     used = {
         name: number
@@ -56,30 +56,23 @@ def line_for_more(snapshot: Snapshot) -> tuple[str, str]:
         if (number := _used(snapshot, name)) is not None and not selection.is_replaced(snapshot, name)
     }
     if not used or any(_says_more(snapshot, name) for name in used):
-        return "", ""
+        return "", "", 0
     if (pool := pool_size(snapshot.root)) < FEW:
-        return "", ""
-    options = {"goal": "order", "budget": min(ENOUGH, pool)}
+        return "", "", 0
+    number = min(ENOUGH, pool)
+    options = {"goal": "order", "budget": number}
     line = " ".join([f"faultscape select {snapshot.place}", *option_words(options)])
     most = max(used.values())
     labelled = counted(most, "labelled image")
     if most < FEW:
-        return line, f"{labelled} cannot rank the models, at least {FEW} can; this draws more"
-    return (
-        line,
-        f"{labelled} chosen for what models predict do not say which is better; this draws some that do",
-    )
+        return line, f"{labelled} cannot rank the models, at least {FEW} can; this draws more", number
+    why = f"{labelled} chosen for what models predict do not say which is better; this draws some that do"
+    return line, why, number
 
 
 def _says_more(snapshot: Snapshot, name: str) -> bool:
     """Whether the images of a selection are drawn for all models, and no ranking describes them alone."""
-    if not snapshot.selections[name][0].draws:
-        return False
-    from faultscape.reporting.competition.standing_tables import claiming, descriptive
-
-    held = standings_now(snapshot, name)
-    found = {} if held is None else claiming(held)
-    return not found or not all(map(descriptive, found.values()))
+    return bool(snapshot.selections[name][0].draws) and says_how_sure(snapshot, name)
 
 
 def _used(snapshot: Snapshot, name: str) -> int | None:

@@ -33,7 +33,12 @@ class Status:
         width = max(8, *(len(stage) for stage, _, _ in self.stages)) if self.stages else 8
         lines += [f"  {stage:<{width}} {state:<8} {words}" for stage, state, words in self.stages]
         line = self.more or next_words(self.next, stuck=self.stuck)
-        lines += [f"next: {line}{hours_words(self.verdict.hours)}"]
+        if (
+            not (self.next or self.more or self.stuck or self.verdict.decided)
+            and len(self.verdict.models) > 1
+        ):
+            line = "nothing; no label of these images would tell more"
+        lines += [f"next: {line}{hours_words(self.verdict.hours, line)}"]
         lines += wrapped(self.about, " " * 6, " " * 6)
         return "\n".join([*lines, f"or:   {self.instead}"] if self.instead else lines)
 

@@ -8,23 +8,26 @@ from contextlib import suppress
 from typing import Any, cast
 
 from faultscape.errors import RankingError
-from faultscape.labelling.costs import COSTS, read_costs
+from faultscape.labelling.costs import hours_of
+from faultscape.reading.label_counts import labelled_number
 from faultscape.reading.snapshot import Snapshot
 from faultscape.reporting.verdict import PairNeed, Verdict, Work, nothing_said
 from faultscape.standings import Standings
 from faultscape.study.tables import selections
 from faultscape.verbs.graph import Node, node
 from faultscape.verbs.label.artefact import LABELS_OF_SELECTION
-from faultscape.verbs.plan import artefact as plan
 from faultscape.verbs.plan.artefact import PLAN
+from faultscape.verbs.plan.open_question import OPEN_QUESTION, more_images, planned_pairs
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.select import artefact as selection
 
 
-def verdict_of(snapshot: Snapshot, found: Iterable[Node], line: str) -> Verdict:
-    """Return the verdict on a study of which these are the artefacts, and this the next command."""
-    found = tuple(found)
-    work = Work(line, _hours(snapshot, found, line))
+def verdict_of(snapshot: Snapshot, found: Iterable[Node], line: str, drawing: int = 0) -> Verdict:
+    """Return the verdict on a study of which these are the artefacts, and this the next command, which draws
+    some images if no artefact asks for it.
+    """
+    images, name = _asked(snapshot, found, line, drawing)
+    work = Work(line, hours_of(snapshot, images, name) if images else None)
     labelled = max((snapshot.label_count(name).labelled for name in snapshot.selections), default=0)
     if not (held := _standings(snapshot)):
         return nothing_said(None, snapshot.models, labelled, work)
@@ -73,16 +76,17 @@ def _needs(snapshot: Snapshot) -> dict[tuple[str, str], PairNeed]:
     return out
 
 
-def _hours(snapshot: Snapshot, found: Iterable[Node], line: str) -> float | None:
-    """Return the hours of labelling that the next command asks for, at the plan's costs; None if it asks for
-    none.
+def _asked(snapshot: Snapshot, found: Iterable[Node], line: str, drawing: int) -> tuple[int, str]:
+    """Return how many images the next command asks to label, or draws for that, and a selection to whose
+    images they are similar. Images that have labels already ask for none.
     """
-    asked = [
-        one.name for one in found if line and one.artefact == LABELS_OF_SELECTION.name and one.line == line
-    ]
-    if not asked:
-        return None
-    given = plan.arguments(snapshot).get("cost")
-    costs = read_costs(str(given)) if given else COSTS
-    left = len(snapshot.current(asked[0]).images) - snapshot.label_count(asked[0]).labelled
-    return left * costs["question" if snapshot.settings.classifies else "mask"] / 3600
+    one = next((node for node in found if line and node.line == line), None)
+    if one is not None and one.artefact == LABELS_OF_SELECTION.name:
+        return len(snapshot.current(one.name).images) - snapshot.label_count(one.name).labelled, one.name
+    name = next(iter(snapshot.selections), "")
+    if one is not None and one.artefact == OPEN_QUESTION.name:
+        drawing, name = more_images(snapshot, one.name, planned_pairs(snapshot)), one.name
+    if not drawing:
+        return 0, name
+    labelled = labelled_number(snapshot.root, snapshot.settings, snapshot.ids, snapshot.truth)
+    return min(drawing, snapshot.images - labelled), name

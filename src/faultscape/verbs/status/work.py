@@ -60,9 +60,9 @@ def _read_status(root: Path, place: str) -> Progress:
         return Progress(rows, f"faultscape select {snapshot.place} --remove {shlex.quote(first)}")
     line = next_line(found)
     stuck = is_stuck(found)
-    more, why = ("", "") if line or stuck else line_for_more(snapshot)
-    about = why or _about(snapshot, found, line)
-    said = verdict_of(snapshot, found, line or more)
+    more, why, drawing = ("", "", 0) if line or stuck else line_for_more(snapshot)
+    said = verdict_of(snapshot, found, line or more, drawing)
+    about = why or _about(snapshot, found, line, decided=said.decided)
     return Progress(rows, line, stuck, _instead(snapshot, found, line), more, about, said)
 
 
@@ -78,14 +78,16 @@ def _labels_asked(found: Iterable[Node], line: str) -> str | None:
     )
 
 
-def _about(snapshot: Snapshot, found: Iterable[Node], line: str) -> str:
+def _about(snapshot: Snapshot, found: Iterable[Node], line: str, *, decided: bool) -> str:
     """Return a note for a command that asks for labels of duels although images drawn for all models are
-    ranked: they answer a different question.
+    ranked, since they answer a different question, or for labels of draws whose first ones have ``decided``.
     """
     name = _labels_asked(found, line)
     ranked = next(
         (node.name for node in found if node.artefact == STANDINGS.name and node.state == "done"), ""
     )
+    if name is not None and decided and snapshot.selections[name][0].draws:
+        return "the labels decide already; more make the intervals narrower"
     if name is None or not ranked or snapshot.selections[name][0].draws:
         return ""
     if not snapshot.selections[ranked][0].draws:

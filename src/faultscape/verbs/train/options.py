@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import get_args
 
-from faultscape.arguments import NamedValues, Size
+from faultscape.arguments import NamedValues, Size, plain
 from faultscape.choices import (
     ClassWeights,
     ExportForm,
@@ -25,7 +25,6 @@ from faultscape.choices import (
 from faultscape.errors import ModelError, OptionError, closest
 from faultscape.uncertainty.catalogue import HEADS, Value, head_named
 from faultscape.verbs.given_options import refuse_empty
-from faultscape.verbs.option_kinds import plain
 
 SEED = "seed"
 MOST_SEED = 2**32 - 1

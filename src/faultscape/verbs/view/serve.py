@@ -5,18 +5,24 @@ Conventions: nothing is written. The address is printed once the server responds
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from faultscape.study.folder import existing
 from faultscape.verbs.view.library import Library
-from faultscape.verbs.view.options import Viewed, ViewOptions
 from faultscape.verbs.view.pages import router
+from faultscape.verbs.view.result import Viewed
 from faultscape.web import server
 from faultscape.web.app import make_app
 
+if TYPE_CHECKING:
+    from faultscape.verbs.options import ViewOptions
 
-def view_study(study: str, options: ViewOptions) -> Viewed:
+
+def view_study(options: ViewOptions) -> Viewed:
     """Serve the pages of a study until Ctrl-C, and return its address; StudyError if the study cannot be
     read, OptionError if the address is not available.
     """
+    study = options.study
     root = existing(study)
     library = Library(root)
     with server.bind(options.host, options.port) as listener:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from faultscape.arguments import Place, needed_text
+from faultscape.arguments import Place
 from faultscape.errors import OptionError
-from faultscape.verbs.view.options import Viewed, ViewOptions
+from faultscape.verbs.verb import verb
+from faultscape.verbs.view.result import Viewed
 
 
+def _need_libraries(_: object) -> None:
+    lacking = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
+    if lacking:
+        raise OptionError(f"view needs {' and '.join(lacking)}; install with: pip install 'faultscape[app]'")
+
+
+@verb("faultscape.verbs.view.serve:view_study", check=_need_libraries)
 def view(study: Place, *, host: str = "127.0.0.1", port: int = 8750) -> Viewed:
     """Browse a study: every image with its maps and predictions, filtered, sorted and overlaid. Nothing is
     written.
@@ -23,10 +31,4 @@ def view(study: Place, *, host: str = "127.0.0.1", port: int = 8750) -> Viewed:
     port
         The port to listen on; if it is taken, the next free one; 0 for any.
     """
-    study = needed_text(study, "study")
-    options = ViewOptions(host=host, port=port)
-    if lacking := [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]:
-        raise OptionError(f"view needs {' and '.join(lacking)}; install with: pip install 'faultscape[app]'")
-    from faultscape.verbs.view.serve import view_study
-
-    return view_study(study, options)
+    ...

@@ -115,11 +115,25 @@
     });
   }
 
+  // The second of a double click, or a key that bounces: nobody meant it. The page is loaded anew between the two.
+  const hasty = () => say("Too quick, ignored");
+  for (const form of all("form[data-settle]")) {
+    const place = "faultscape:pressed";
+    form.addEventListener("click", (event) => { if (event.detail > 1 && event.target.closest("button")) { event.preventDefault(); hasty(); } });
+    form.addEventListener("submit", (event) => {
+      const pressed = event.submitter?.textContent, now = Date.now();
+      let before = null;
+      try { before = JSON.parse(sessionStorage.getItem(place)); sessionStorage.setItem(place, JSON.stringify({ pressed, now })); } catch { before = null; } // a browser that stores nothing
+      if (before && before.pressed === pressed && Math.abs(now - before.now) < Number(form.dataset.settle)) { event.preventDefault(); hasty(); }
+    });
+  }
+
   document.addEventListener("keydown", (event) => {
+    if (event.repeat && event.key === "Enter" && event.target.tagName === "BUTTON") event.preventDefault(); // a key that is held presses a button once
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=hidden]), select, textarea")) return;
     const follow = (words) => { const found = document.querySelector(words); if (found) { event.preventDefault(); found.click(); } };
     if (event.key === "ArrowLeft") follow("a[rel=prev]");
     else if (event.key === "ArrowRight") follow("a[rel=next]");
-    else if (event.key.length === 1) follow('[data-key="' + CSS.escape(event.key) + '"]');
+    else if (event.key.length === 1 && !event.repeat) follow('[data-key="' + CSS.escape(event.key) + '"]');
   });
 })();

@@ -30,6 +30,7 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.gate import Gate, RefusedError
+from faultscape.verbs.serve.pages import work
 from faultscape.verbs.serve.pictures import LONGEST, MAP_WAYS, photo, send_map
 from faultscape.web.app import NotFoundError, page, send_picture
 from faultscape.web.bodies import form_body
@@ -124,6 +125,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
             at=f"/mask/{number}",
             query=f"?truth={quote(truth)}",
             colours=colour_words(campaign.settings.class_list),
+            settle=work.SETTLE,
         )
 
     @routes.post("/check/{number}")

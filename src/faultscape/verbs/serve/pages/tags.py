@@ -22,6 +22,7 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.gate import Gate
+from faultscape.verbs.serve.pages import work
 from faultscape.verbs.serve.pictures import MAP_WAYS, send_map
 from faultscape.web.app import NotFoundError, page
 from faultscape.web.bodies import form_body
@@ -84,6 +85,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
             maps=not campaign.settings.classifies,
             colours=colour_words(campaign.settings.class_list),
             asked=campaign.classes_of(image),
+            settle=work.SETTLE,
         )
 
     @routes.post("/tags/{number}")

@@ -6,6 +6,10 @@ function there.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Make a study": ("collect", "predict", "compare", "scale"),
     "Choose images and rank models": ("select", "label", "rank", "plan", "report"),
@@ -44,3 +48,18 @@ REMOVALS = (  # words that people type to remove something, and the commands tha
         "stress holdout --remove (a holdout)",
     ),
 )
+
+
+def signature_of(words: tuple[str, ...]) -> Callable[..., Any]:
+    """Return the function of a command, such as ``("label", "export")``."""
+    verb, *rest = words
+    return getattr(import_module(f"faultscape.verbs.{verb}"), GROUPS[verb][rest[0]] if rest else verb)
+
+
+def title_of(words: tuple[str, ...]) -> str:
+    """Return the name of the class of a command's options.
+
+    >>> title_of(("label", "export"))
+    'LabelExportOptions'
+    """
+    return f"{''.join(word.capitalize() for word in words)}Options"

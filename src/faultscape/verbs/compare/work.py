@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from faultscape.errors import ModelError
 from faultscape.study.array_jobs import share
 from faultscape.study.folder import existing
@@ -11,33 +13,35 @@ from faultscape.study.tables.label_maps import truths
 from faultscape.study.tables.logs import log
 from faultscape.verbs.compare.agreement import agreement
 from faultscape.verbs.compare.count import count
-from faultscape.verbs.compare.options import CompareOptions
 from faultscape.verbs.compare.result import Compared
 
+if TYPE_CHECKING:
+    from faultscape.verbs.options import CompareOptions
 
-def compare_study(asked: CompareOptions) -> Compared:
+
+def compare_study(options: CompareOptions) -> Compared:
     """Count what is missing or stale for every pair; for classifiers, nothing is counted.
 
     Errors: ModelError for fewer than two models, StudyError if maps are outdated.
     """
-    root, mine = existing(asked.study), share(asked.shard)
-    with writing(root, array="compare" if asked.shard else ""):
+    root, mine = existing(options.study), share(options.shard)
+    with writing(root, array="compare" if options.shard else ""):
         settings = read_settings(root)
         j = len(settings.models)
         if j < 2:
             have = ", ".join(settings.models) or "none"
             raise ModelError(
                 f"comparing needs two models; the study has {have}; add more with `faultscape predict"
-                f" {asked.study} NAME=SOURCE`"
+                f" {options.study} NAME=SOURCE`"
             )
         pairs = j * (j - 1) // 2
         if settings.classifies:
             return Compared(
-                asked.study, j, pairs, (), 0, 0, classifies=True, agreement=agreement(root, settings)
+                options.study, j, pairs, (), 0, 0, classifies=True, agreement=agreement(root, settings)
             )
         known = truths(root)
-        shards, parts = count(root, known, engine=asked.engine, workers=asked.workers, mine=mine)
+        shards, parts = count(root, known, engine=options.engine, workers=options.workers, mine=mine)
         with changing(root):
-            log(root, "compare", engine=asked.engine, shard=asked.shard)
-        agreed = None if asked.shard else agreement(root, settings)
-    return Compared(asked.study, j, pairs, tuple(known), shards, parts, agreement=agreed)
+            log(root, "compare", engine=options.engine, shard=options.shard)
+        agreed = None if options.shard else agreement(root, settings)
+    return Compared(options.study, j, pairs, tuple(known), shards, parts, agreement=agreed)

@@ -1,0 +1,71 @@
+"""Write src/faultscape/verbs/options.pyi: the options of each verb, as type checkers see it, read off the signatures.
+
+A test holds the file equal to what this script writes.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import faultscape
+from faultscape.verbs.verb_list import LINES, signature_of, title_of
+
+STUB = Path(faultscape.__file__).parent / "verbs" / "options.pyi"
+HEAD = "# The options of each verb, as their work takes them; written by scripts/verb_options.py from the signatures."
+
+
+def taken(kind: str, *, many: bool) -> str:
+    """Return the kind of an option as its work takes it, from its annotation in the signature.
+
+    >>> taken("list[str] | None", many=False), taken("Place | None", many=False), taken("Source", many=True)
+    ('tuple[str, ...]', 'str | None', 'tuple[Source, ...]')
+    """
+    if many:
+        return f"tuple[{taken(kind, many=False)}, ...]"
+    if found := re.match(r"list\[(.*)\]", kind):
+        return f"tuple[{found[1]}, ...]"
+    return re.sub(r"\bPlace\b", "str", kind)
+
+
+def imports_of(file: Path) -> dict[str, str]:
+    """Return {name: module} of what a file imports."""
+    return {
+        alias.name: node.module or ""
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def _lines(imports: set[tuple[str, str]]) -> list[str]:
+    modules = sorted({module for module, _ in imports})
+    return [
+        f"from {module} import {', '.join(sorted(name for of, name in imports if of == module))}"
+        for module in modules
+    ]
+
+
+def stub() -> str:
+    """Return the text of the stub."""
+    imports = {("faultscape.verbs.verb", "Options")}
+    classes = list[str]()
+    for words in LINES:
+        function = inspect.unwrap(signature_of(words))
+        if not hasattr(signature_of(words), "changes_nothing"):
+            continue
+        known = imports_of(Path(inspect.getfile(function)))
+        lines = [f"class {title_of(words)}(Options):"]
+        for name, parameter in inspect.signature(function).parameters.items():
+            many = parameter.kind is inspect.Parameter.VAR_POSITIONAL
+            kind = taken(str(parameter.annotation), many=many)
+            lines.append(f"    {name}: {kind}")
+            imports |= {(known[word], word) for word in re.findall(r"\w+", kind) if word in known}
+        classes.append("\n".join(lines))
+    return "\n".join([HEAD, "", *_lines(imports), "", "\n\n".join(classes), ""])
+
+
+if __name__ == "__main__":
+    STUB.write_text(stub(), encoding="utf-8")

@@ -1,0 +1,169 @@
+"""What makes a signature a verb: it binds what was given, checks it, and hands it to the verb's work.
+
+Conventions: the signature is the only home of an option. The work receives one `Options`, with an attribute
+for each parameter: a place is text, one value or several are a tuple (empty if none were given), NumPy's
+numbers are Python's, and a group of options is its dataclass. Light, because verbs are read before anything
+else is loaded. A message names an option as Python writes it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, make_dataclass, replace
+from functools import cache, wraps
+from importlib import import_module
+from typing import Any, ClassVar, ParamSpec, TypeVar, get_args, get_origin
+
+from faultscape.arguments import hints_of, needed_text, place_text, plain, refuse_other_kind, several
+from faultscape.errors import OptionError
+from faultscape.nouns import JsonObject
+
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a verb; OptionError for a value of the wrong kind, and for an empty text."""
+
+    hints: ClassVar[Mapping[str, object]] = {}  # {option: what it accepts}
+    changes_nothing: ClassVar[frozenset[str]] = frozenset()  # options that say where and how, not what
+
+    def __post_init__(self) -> None:
+        for of in fields(self):
+            value = _checked(of.name, getattr(self, of.name), self.hints[of.name], str(of.type), of.default)
+            object.__setattr__(self, of.name, value)
+
+    def given(self, *, but: Collection[str] = ()) -> JsonObject:
+        """Return the options that differ from their defaults, as JSON values, grouped ones beside the others;
+        without ``but`` and those that change nothing.
+        """
+        found = dict[str, Any]()
+        for of in fields(self):
+            value = getattr(self, of.name)
+            if of.default is MISSING:
+                continue  # an argument, not an option
+            if is_dataclass(of.default):
+                found |= {name: one for name, one in given_of(value).items() if name not in but}
+            elif of.name not in (*self.changes_nothing, *but) and value != of.default:
+                found[of.name] = _json(value, str(of.type))
+        return found
+
+
+def verb(
+    work: str, *, changes_nothing: Sequence[str] = (), check: Callable[[Any], None] | None = None
+) -> Callable[[Callable[Given, Made]], Callable[Given, Made]]:
+    """Return a decorator that gives a signature its ``work`` (``module:function``), which is imported when
+    the verb is called, after the ``check`` of options that belong together.
+
+    ``changes_nothing`` names the options that say where and how something is made, not what.
+    """
+
+    def decorated(function: Callable[Given, Made]) -> Callable[Given, Made]:
+        @wraps(function)
+        def called(*args: Given.args, **kwargs: Given.kwargs) -> Made:
+            options = options_class(called)(**inspect.signature(function).bind(*args, **kwargs).arguments)
+            if check is not None:
+                check(options)
+            module, _, name = work.partition(":")
+            return getattr(import_module(module), name)(options)
+
+        vars(called)["changes_nothing"] = frozenset(changes_nothing)
+        return called
+
+    return decorated
+
+
+@cache
+def options_class(function: Callable[..., Any]) -> type[Options]:
+    """Return the class of a verb's options, made from its signature.
+
+    >>> from faultscape.verbs.compare import compare
+    >>> options_class(compare)(study="study", workers=2).given()
+    {}
+    """
+    named = list[tuple[str, str, Any]]()
+    hints = dict[str, object]()
+    of_python = hints_of(inspect.unwrap(function))
+    for name, parameter in inspect.signature(function).parameters.items():
+        several_ = parameter.kind is inspect.Parameter.VAR_POSITIONAL
+        hint = tuple[of_python[name], ...] if several_ else _listed(of_python[name])
+        listed = get_origin(hint) is tuple
+        default = () if listed else parameter.default
+        kind = f"list[{parameter.annotation}]" if several_ else str(parameter.annotation)
+        named.append((name, kind, field() if default is inspect.Parameter.empty else field(default=default)))
+        hints[name] = hint
+    changes_nothing = getattr(function, "changes_nothing", frozenset())
+    about = {"hints": hints, "changes_nothing": changes_nothing}
+    return make_dataclass(
+        f"{function.__name__}_options", named, bases=(Options,), namespace=about, frozen=True, kw_only=True
+    )
+
+
+def given_of(group: Any) -> JsonObject:
+    """Return the options of a group that differ from their defaults, as JSON values."""
+    given = {of.name: (getattr(group, of.name), of) for of in fields(group)}
+    return {name: _json(value, str(of.type)) for name, (value, of) in given.items() if value != of.default}
+
+
+def _listed(hint: Any) -> Any:
+    """Return an annotation of one value or several, ``list[str] | None``, as that of a tuple; any other as it
+    is.
+    """
+    for part in (hint, *get_args(hint)):
+        if get_origin(part) is list:
+            return tuple[get_args(part)[0], ...]
+    return hint
+
+
+def _checked(name: str, value: Any, hint: Any, kind: str, default: Any) -> Any:
+    """Return a value as the work takes it."""
+    if is_dataclass(default):
+        return _checked_group(name, value, default)
+    if kind == "list[Place]":
+        value = tuple(needed_text(one, name) for one in value)
+    elif get_origin(hint) is tuple:
+        value = (value,) if isinstance(value, int | float) else several(value)
+    elif kind == "Place":
+        value = needed_text(value, name)
+    elif kind.startswith("Place"):
+        value = place_text(value, name)
+    value = plain(value)
+    refuse_other_kind(name, value, hint)
+    _refuse_empty(name, value)
+    return value
+
+
+def _checked_group(name: str, group: Any, default: Any) -> Any:
+    """Return a group of options as the work takes it; an option that is not given stays None."""
+    if not isinstance(group, type(default)):
+        first = ", ".join(f"{of.name}=..." for of in fields(default)[:2])
+        raise OptionError(f"{name} must be fs.{type(default).__name__}({first}); got {group!r}")
+    hints = hints_of(type(group))
+    found = dict[str, Any]()
+    for of in fields(group):
+        value = getattr(group, of.name)
+        if value is not None:
+            value = _checked(of.name, value, _listed(hints[of.name]), str(of.type), None)
+        found[of.name] = list(value) if isinstance(value, tuple) else value
+    return replace(group, **found)
+
+
+def _refuse_empty(name: str, value: Any) -> None:
+    held = (
+        value.values()
+        if isinstance(value, Mapping)
+        else value
+        if isinstance(value, tuple | list)
+        else [value]
+    )
+    if any(isinstance(one, str) and not one.strip() for one in held):
+        raise OptionError(f"--{name.rstrip('_').replace('_', '-')} is empty; give a value, or remove it")
+
+
+def _json(value: Any, kind: str) -> Any:
+    """Return a value as JSON, the same whether a command line or Python gave it."""
+    if isinstance(value, int) and not isinstance(value, bool) and "float" in kind:
+        return float(value)
+    return list(value) if isinstance(value, tuple) else value
