@@ -81,7 +81,7 @@ def served(root: Path, names: tuple[str, ...] = (), take: Any = None, **options:
 
     asked = ServeOptions(server.HOST, 0, **options)
     with closing(Database(root, stay_open=True)) as database, server.bind(port=0) as listener:
-        database.upgrade()
+        database.create_tables()
         campaign = Campaign(root, asked, database)
         gate = Gate(Annotators(root, database), server_key(root), open_=not asked.invites)
         app = app_of(

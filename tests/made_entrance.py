@@ -161,7 +161,7 @@ def entrance(root: Path, *, open_: bool = False, **options: Any) -> Iterator[Ent
     """Open a study to people."""
     asked = ServeOptions("127.0.0.1", 0, **options)
     database = Database(root, stay_open=True)
-    database.upgrade()
+    database.create_tables()
     try:
         campaign = Campaign(root, asked, database)
         gate = Gate(Annotators(root, database), server_key(root), open_=open_, address=asked.address)

@@ -42,9 +42,11 @@ if TYPE_CHECKING:
     ScaleFile: TypeAlias = Scale | Place
     LabelMeanings: TypeAlias = Place  # VALUE=CLASS pairs, a file, or a coding's name
     Costs: TypeAlias = str | Mapping[str, float]  # mask=5400,choice=10, or {kind of work: seconds}
+    # NAME=VALUE, {NAME: value}, or several words
+    NamedValues: TypeAlias = str | Mapping[str, float | int | bool | str] | Sequence[str]
 else:
     Place = ClassList = Source = GroupRule = Size = ScaleFile = LabelMeanings = Costs = str
-    Sources = Renames = list[str]
+    Sources = Renames = NamedValues = list[str]
 
 _Named = str | Mapping[str, str | os.PathLike[str]]
 _NAMED = "NAME=SOURCE, or {NAME: SOURCE}"
@@ -58,6 +60,9 @@ IN_PYTHON: Mapping[str, object] = {  # what each name above accepts in Python, a
     "Sources": Annotated[_Named | Sequence[_Named], f"{_NAMED}, or a list of these"],
     "Renames": Annotated[
         str | Mapping[str, str] | Sequence[str], "OLD=NEW, {OLD: NEW}, or a list of OLD=NEW"
+    ],
+    "NamedValues": Annotated[  # whose values are read by themselves
+        str | Mapping[str, Any] | Sequence[str], "NAME=VALUE, {NAME: value}, or a list of NAME=VALUE"
     ],
     "GroupRule": Annotated[
         str | os.PathLike[str] | Mapping[str, str], "a pattern, a file, or {image: group}"

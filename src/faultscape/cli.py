@@ -30,6 +30,7 @@ from faultscape.command_line.output_options import OutputOptions, split, without
 from faultscape.command_line.result_json import result_json
 from faultscape.errors import FaultscapeError, OptionError, write_cure
 from faultscape.progress import progress_as
+from faultscape.terminal_lines import REPEATED
 from faultscape.verbs.verb_list import GROUPS, VERBS
 
 _NAMED = ("--anomaly", "--confidence", "--doubt", "--probabilities")  # options that take NAME=FOLDER words
@@ -70,6 +71,10 @@ def _prepare_groups(function: Callable[..., Any]) -> None:
     docstring.
     """
     parameters = inspect.signature(function).parameters
+    for name in parameters:
+        kind = function.__annotations__.get(name)
+        if name in REPEATED and isinstance(kind, str):  # not prepared yet
+            function.__annotations__[name] = Annotated[kind, cyclopts.Parameter(name=REPEATED[name])]
     _one_way(function, {name: parameter.default for name, parameter in parameters.items()})
     for place, parameter in enumerate(parameters.values(), 1):
         if is_dataclass(group := type(parameter.default)):

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 WIDTH = 80
 _HARD = "\x00"  # marks a space at which no line ends
+REPEATED = {"head_options": "--head-option"}  # a mapping in Python, on a command line a word for each entry
 
 
 def wrapped(text: str, indent: str = "", rest: str = "  ") -> list[str]:
@@ -36,6 +37,15 @@ def wrapped(text: str, indent: str = "", rest: str = "  ") -> list[str]:
     return [line.replace(_HARD, " ") for line in lines]
 
 
+def flag_of(name: str) -> str:
+    """Return an option of a verb as a command line spells it.
+
+    >>> flag_of("set_"), flag_of("head_options")
+    ('--set', '--head-option')
+    """
+    return REPEATED.get(name, f"--{name.rstrip('_').replace('_', '-')}")
+
+
 def option_words(arguments: Mapping[str, object]) -> list[str]:
     """Return options as a command line spells them; None counts as not given.
 
@@ -49,10 +59,17 @@ def option_words(arguments: Mapping[str, object]) -> list[str]:
     ...     }
     ... )
     ['--truth', "'two people'", '--all-labels', '--no-boundaries', '--against', 'a', '--against', 'b']
+    >>> option_words({"head_options": {"mean_field": 2.5, "scaled": False}})
+    ['--head-option', 'mean-field=2.5', '--head-option', 'scaled=false']
     """
     words: list[str] = []
     for key, value in arguments.items():
-        flag = f"--{key.rstrip('_').replace('_', '-')}"
+        flag = flag_of(key)
+        if isinstance(value, Mapping):
+            for name, one in value.items():
+                text = str(one).lower() if isinstance(one, bool) else str(one)
+                words += [flag, shlex.quote(f"{name.replace('_', '-')}={text}")]
+            continue
         for one in value if isinstance(value, list | tuple) else [value]:
             if one is True or one is False:
                 words.append(flag if one else f"--no-{flag[2:]}")

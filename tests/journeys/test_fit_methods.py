@@ -211,7 +211,7 @@ def test_the_same_line_fits_the_same_file_and_another_seed_another(predicted: Tr
 def test_methods_are_fitted_to_networks_of_other_heads(trained: Trained) -> None:
     """Their answers are those of several members, and their layers those of the network within."""
     study, source = trained.study, f"{trained.study}/models/other/backbone.py:net"
-    head = {"head": "batch-ensemble+gp", "head_options": fs.HeadOptions(features=32)}
+    head = {"head": "batch-ensemble+gp", "head_options": {"features": 32}}
     fs.train(study, "other", backbone=trained.own, init="plain", schedules=ONE, **head)
     fs.predict(study, {"other": source}, engine="local")
     for method in METHODS:

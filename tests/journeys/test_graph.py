@@ -19,7 +19,6 @@ from faultscape.errors import LabellingError
 from faultscape.reading.snapshot import Snapshot
 from faultscape.study.tables.selections import read_selection
 from faultscape.verbs import graph
-from faultscape.verbs.given_options import options_of
 from faultscape.verbs.measure.artefact import MEASURES
 from faultscape.verbs.plan.artefact import PLAN
 from faultscape.verbs.rank.artefact import STANDINGS
@@ -55,40 +54,6 @@ def test_inputs_stand_before_what_follows_from_them() -> None:
     assert len(set(names)) == len(names)
     for place, artefact in enumerate(graph.ARTEFACTS):
         assert set(artefact.inputs) <= set(names[:place]), artefact.name
-
-
-CHANGE_NOTHING = {  # options that say which study, which instance, where and how, or change what is there
-    "corpus": "study images remove dry_run accept rate contact",
-    "maps": "study models rename remove shard measure truth set_ engine workers device batch",
-    "pairs": "study shard engine workers",
-    "selection": "study as_ replace remove dry_run engine workers list_",
-    "standings": "study selection engine where output",
-    "plan": "study engine workers",
-    "networks": "study name sweep export device threads checkpoint_activations",
-    "measures": "source models classes datasets output shard engine workers group block set_ holdout",
-    "report": "study selection output",
-}
-
-
-@pytest.mark.parametrize(
-    "artefact", [a for a in graph.ARTEFACTS if a.name in CHANGE_NOTHING], ids=lambda a: a.name
-)
-def test_an_artefact_declares_every_option_of_its_verb_that_can_change_it(artefact: graph.Artefact) -> None:
-    of_verb = set(options_of(getattr(fs, artefact.verb)))
-    assert len(set(artefact.options)) == len(artefact.options)
-    assert of_verb - set(artefact.options) == set(CHANGE_NOTHING[artefact.name].split())
-    assert set(artefact.options) <= of_verb
-
-
-def test_sets_declare_every_option_of_the_lines_that_make_them() -> None:
-    (sets,) = (artefact for artefact in graph.ARTEFACTS if artefact.name == "sets")
-    of_lines = {
-        option
-        for function in (fs.stress.corrupt, fs.stress.blend, fs.stress.fog)
-        for option in options_of(function)
-    }
-    assert of_lines - set(sets.options) == {"study", "write", "overlay_only", "review", "engine", "workers"}
-    assert set(sets.options) <= of_lines
 
 
 def test_a_selection_that_grew_makes_standings_and_report_stale(study: str, corpus: made.Corpus) -> None:

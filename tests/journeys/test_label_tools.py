@@ -18,12 +18,9 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
-from faultscape.errors import ImageError, LabellingError, OptionError, StudyError
+from faultscape.errors import LabellingError, OptionError, StudyError
 from faultscape.labelling import FORMATS, BundleFormat, MaskFormat
 from faultscape.maps import runs
-from faultscape.study.answers.checks import Checks
-from faultscape.study.answers.choices import Choices
-from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_ids
@@ -282,23 +279,10 @@ def test_check_looks_at_the_photos_that_lie_beside_a_file(study: str, tmp_path: 
     assert len(said.splitlines()) == 2
 
 
-def test_check_looks_at_the_pictures_of_pairs(study: str, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    fs.label.export(study, str(out), format="label-studio-pairs")
-    assert fs.label.check(str(out)).problems == ()
-    gone = min((out / "pairs").iterdir())
-    gone.unlink()
-    assert fs.label.check(str(out)).problems == (
-        f"{out / 'pairs.json'}: image 'pairs/{gone.name}' not found in pairs/",
-    )
-
-
 @pytest.mark.parametrize(
     ("name", "beside", "title"),
     [
         ("tasks.json", "label_config.xml", "Label Studio"),
-        ("pairs.json", "label_config.xml", "Label Studio's pairs"),
-        ("questions.json", "label_config.xml", "Label Studio's questions"),
         ("instances_val.json", "", "COCO"),
         ("panoptic.json", "", "COCO panoptic"),
         ("street.json", "street.png", "LabelMe"),
@@ -325,179 +309,3 @@ def test_damaged_json_of_which_nothing_shows_the_tool_is_blamed_on_none(tmp_path
     ):
         fs.label.check(str(tmp_path))
     assert fs.label.check(str(tmp_path), format="labelme").format == "LabelMe"
-
-
-def chosen(task: dict, word: str, by: int, seconds: float = 2.5) -> dict:
-    result = [
-        {"id": "r", "type": "choices", "from_name": "answer", "to_name": "left", "value": {"choices": [word]}}
-    ]
-    return task | {
-        "annotations": [
-            {
-                "id": 100 * by + task["id"],
-                "completed_by": by,
-                "result": result,
-                "lead_time": seconds,
-                "was_cancelled": False,
-            }
-        ]
-    }
-
-
-def test_pairs_are_chosen_in_label_studio_and_models_ranked(
-    study: str, world: tuple[str, made.Corpus], tmp_path: Path
-) -> None:
-    out, corpus = tmp_path / "pairs", world[1]
-    said = fs.label.export(study, str(out), format="label-studio-pairs")
-    assert re.match(
-        rf"{said.images} choices to make in .* \(label-studio-pairs\)", " ".join(repr(said).split())
-    )
-    tasks = json.loads((out / "pairs.json").read_text())
-    assert len(tasks) == said.images
-    assert not any(model in path.name for model in corpus.models for path in out.rglob("*.png"))
-    lefts = [task["data"]["meta"]["swapped"] for task in tasks]
-    assert 0 < sum(lefts) < len(lefts)
-    answered = []
-    for task in tasks:
-        meta = task["data"]["meta"]
-        k = corpus.ids.index(meta["image"])
-        right = {m: (corpus.maps[m][k] == corpus.truths[k]).mean() for m in (meta["first"], meta["second"])}
-        left, other = (meta["second"], meta["first"]) if meta["swapped"] else (meta["first"], meta["second"])
-        answered.append(chosen(task, "left" if right[left] >= right[other] else "right", 1))
-    (tmp_path / "done.json").write_text(json.dumps(answered))
-    taken = fs.label.import_(study, str(tmp_path / "done.json"))
-    assert (taken.new, taken.people, taken.failures) == (len(tasks), 1, 0)
-    assert fs.label.import_(study, str(tmp_path / "done.json")).new == 0
-    for one in Choices(Path(study)).choices():
-        k = corpus.ids.index(one.image)
-        right = {m: (corpus.maps[m][k] == corpus.truths[k]).mean() for m in (one.first, one.second)}
-        better = one.first if one.chosen == "first" else one.second
-        assert right[better] == max(right.values())
-    fs.rank(study)
-    assert repr(fs.label.export(study, str(tmp_path / "more"), format="label-studio-pairs")).startswith(
-        "no choices are open"
-    )
-
-
-def test_a_pair_whose_map_is_another_by_now_is_left_out(
-    study: str, world: tuple[str, made.Corpus], tmp_path: Path
-) -> None:
-    fs.label.export(study, str(tmp_path / "pairs"), format="label-studio-pairs")
-    tasks = json.loads((tmp_path / "pairs" / "pairs.json").read_text())
-    image, model = tasks[0]["data"]["meta"]["image"], tasks[0]["data"]["meta"]["first"]
-    shutil.copytree(world[1].models[model], tmp_path / "new")
-    made.write(tmp_path / "new" / f"{image}.png", np.zeros((36, 48), np.uint8))
-    fs.predict(study, {model: str(tmp_path / "new")}, engine="local")
-    (tmp_path / "done.json").write_text(json.dumps([chosen(task, "both bad", 1) for task in tasks]))
-    taken = fs.label.import_(study, str(tmp_path / "done.json"))
-    gone = sum(
-        t["data"]["meta"]["image"] == image
-        and model in (t["data"]["meta"]["first"], t["data"]["meta"]["second"])
-        for t in tasks
-    )
-    assert (taken.new, taken.failures) == (len(tasks) - gone, gone)
-    assert "one of its maps was remade since; export the task again" in taken.first
-
-
-def test_issues_of_a_review_become_findings(
-    study: str, world: tuple[str, made.Corpus], tmp_path: Path
-) -> None:
-    images = world[1].ids
-    page = {
-        "issues": {
-            "count": 2,
-            "results": [
-                {
-                    "id": 1,
-                    "frame": 0,
-                    "position": [4, 6, 8, 10],
-                    "job": 1,
-                    "owner": {"username": "eve"},
-                    "resolved": False,
-                    "comments": {"count": 2},
-                },
-                {
-                    "id": 2,
-                    "frame": 1,
-                    "position": [1, 1],
-                    "job": 1,
-                    "owner": {"username": "eve"},
-                    "resolved": True,
-                    "comments": {"count": 1},
-                },
-            ],
-            "next": None,
-        },
-        "comments": {
-            "count": 3,
-            "results": [
-                {
-                    "id": 1,
-                    "issue": 1,
-                    "owner": {"username": "eve"},
-                    "message": "tree is missing",
-                    "created_date": "2026-01-01T00:00:00Z",
-                },
-                {
-                    "id": 2,
-                    "issue": 1,
-                    "owner": {"username": "ann"},
-                    "message": "I see none",
-                    "created_date": "2026-01-02T00:00:00Z",
-                },
-                {
-                    "id": 3,
-                    "issue": 2,
-                    "owner": {"username": "eve"},
-                    "message": "wrong class",
-                    "created_date": "2026-01-01T00:00:00Z",
-                },
-            ],
-            "next": None,
-        },
-        "meta": {
-            "start_frame": 0,
-            "stop_frame": 1,
-            "frames": [{"name": f"{image}.png", "width": 48, "height": 36} for image in images[:2]],
-        },
-    }
-    (tmp_path / "issues.json").write_text(json.dumps(page))
-    taken = fs.label.import_(study, str(tmp_path / "issues.json"))
-    assert (taken.new, taken.unresolved, taken.failures) == (2, 1, 0)
-    first, second = Checks(Path(study)).checks("labels")
-    assert (first.image, first.x, first.y, first.resolved) == (images[0], 6, 8, False)
-    assert [said[:2] for said in first.comments] == [("eve", "tree is missing"), ("ann", "I see none")]
-    assert second.resolved
-    assert fs.label.import_(study, str(tmp_path / "issues.json")).new == 0
-
-
-def test_questions_are_answered_in_label_studio(tmp_path: Path) -> None:
-    names = [f"set{k % 2}/{k:03d}" for k in range(12)]
-    for name in names:
-        made.write(tmp_path / "photos" / f"{name}.png", np.zeros((6, 8, 3), np.uint8))
-    (tmp_path / "classes.txt").write_text("cat\ndog\ncar\n")
-    study = str(tmp_path / "study")
-    fs.collect(study, str(tmp_path / "photos"), task="classification", classes=str(tmp_path / "classes.txt"))
-    for k, model in enumerate(("one", "two")):
-        rows = [f"{name},{('cat', 'dog', 'car')[(j * (k + 1)) % 3]}" for j, name in enumerate(names)]
-        (tmp_path / f"{model}.csv").write_text("\n".join(["image,label", *rows]) + "\n")
-    fs.predict(study, {model: str(tmp_path / f"{model}.csv") for model in ("one", "two")})
-    fs.select(study, top=4)
-    asked = fs.label.export(study, str(tmp_path / "q"), format="label-studio-questions")
-    tasks = json.loads((tmp_path / "q" / "questions.json").read_text())
-    assert len(tasks) == asked.questions > 0
-    done = [chosen(task, "yes" if k % 2 else "unsure", 7) for k, task in enumerate(tasks)]
-    (tmp_path / "done.json").write_text(json.dumps(done))
-    taken = fs.label.import_(study, str(tmp_path / "done.json"))
-    assert (taken.answers, taken.failures) == (len(tasks), 0)
-    held = Answers(Path(study)).answers()
-    assert {row[2] for row in held} == {"7"}
-    assert [row[3] for row in held].count("yes") == len(tasks) // 2
-    assert fs.label.import_(study, str(tmp_path / "done.json")).answers == 0
-
-
-def test_questions_about_images_without_a_file_stay_a_table(tmp_path: Path) -> None:
-    answers = made_answers.study(tmp_path / "made", images=12)
-    fs.select(answers.study, top=2)
-    with refused(ImageError):
-        fs.label.export(answers.study, str(tmp_path / "q"), format="label-studio-questions")

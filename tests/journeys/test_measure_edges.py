@@ -264,16 +264,15 @@ def test_presets_and_options_without_effect_are_told(
     assert (
         "note: --preset keras200 has no effect: none of its metrics are computed" in capsys.readouterr().out
     )
-    for preset, of in (("fishyscapes", ""), ("smiyc", " or --doubt or --confidence or --probabilities")):
-        # whose other choices are the default
+    for preset in ("fishyscapes", "smiyc"):  # whose other choices are the default
         measured(tmp_path, "--preset", preset, of=corpus)
         assert (
-            f"note: --preset {preset} has no effect: none of its metrics are computed; they apply to"
-            f" --anomaly{of}\n" in capsys.readouterr().out
+            f"note: --preset {preset} has no effect: none of its metrics are computed\n"
+            in capsys.readouterr().out
         )
     for preset in ("s0-printed", "torchmetrics"):
         measured(tmp_path, "--preset", preset, of=corpus)
-        assert "changes nothing" not in capsys.readouterr().out
+        assert "has no effect" not in capsys.readouterr().out
     truth, scores = masks(tmp_path, None)
     measured(
         tmp_path / "a",
@@ -288,9 +287,6 @@ def test_presets_and_options_without_effect_are_told(
         4,
     )
     out = capsys.readouterr().out
-    assert "note: --no-boundaries has no effect: it applies to maps of classes" in out
     assert "--connectivity has no effect" not in out  # objects hang together by it
-    assert "--worst has no effect" not in out
-    assert "--images has no effect" not in out
     measured(tmp_path / "b", truth, "--anomaly", scores, "--preset", "fishyscapes")
     assert "--preset" not in capsys.readouterr().out

@@ -263,4 +263,4 @@ def test_options_of_anomalies_say_where_they_have_no_effect(
     line: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*line, "--fpr-limit", "0.1"]) == 0
-    assert "note: --fpr-limit has no effect: it applies to --anomaly" in capsys.readouterr().out
+    assert "note: --fpr-limit has no effect: none of its metrics are computed" in capsys.readouterr().out

@@ -221,12 +221,12 @@ def test_what_is_no_format_is_refused_in_one_line(study: str, tmp_path: Path) ->
     (tmp_path / "mine.py").write_text(f"{LINES}\nTEXT = 'x'\n")
     file = tmp_path / "mine.py"
     wanted = {
-        f"{file}:TEXT": ("expected a MaskFormat, BundleFormat, PairFormat, QuestionFormat or TaskFormat"),
+        f"{file}:TEXT": "expected a MaskFormat, BundleFormat or QuestionFormat",
         f"{file}:NONE": "holds no 'NONE'",
         f"{file}:ASKED": "does not fit a study of label maps; use png, png-index, ",
         "csv": "does not fit a study of label maps; use png, png-index, ",
         "gone.py:GRID": "there is no file gone.py",
-        "labelmee": "label-studio-questions, or file.py:NAME for your own. Did you mean 'labelme'?",
+        "labelmee": "csv, or file.py:NAME for your own. Did you mean 'labelme'?",
     }
     for source, words in wanted.items():
         for line in (["export", study, str(tmp_path / "out")], ["import", study, str(tmp_path)]):

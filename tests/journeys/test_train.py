@@ -22,7 +22,7 @@ from refusals import refused, told
 
 def test_a_network_learns_what_is_not_withheld_and_its_doubt_is_on_the_card(trained: Trained) -> None:
     study, source = trained.study, f"{trained.study}/models/gp/backbone.py:net"
-    words = ("--init", "plain", "--backbone", trained.own, "--head", "gp", "--features", 64)
+    words = ("--init", "plain", "--backbone", trained.own, "--head", "gp", "--head-option", "features=64")
     out = told("train", study, "gp", *words, *FEW_WORDS)
     assert "gp: net.py:net with head gp, 3 classes, without car" in " ".join(out)
     assert "mean-field factor" in " ".join(out)
@@ -122,14 +122,14 @@ def test_a_model_from_elsewhere_may_have_learnt_held_out_classes() -> None:
 @pytest.mark.parametrize("head", ["batch-ensemble", "heteroscedastic", "batch-ensemble+gp"])
 def test_every_head_brings_entropies_and_mutual_information(trained: Trained, head: str) -> None:
     study = trained.study
-    small = {"heteroscedastic": fs.HeadOptions(samples=20), "batch-ensemble+gp": fs.HeadOptions(features=32)}
+    small = {"heteroscedastic": {"samples": 20}, "batch-ensemble+gp": {"features": 32}}
     made = fs.train(
         study,
         "net",
         init="plain",
         backbone=trained.own,
         head=head,
-        head_options=small.get(head, fs.HeadOptions()),
+        head_options=small.get(head),
         schedules=FEW,
     )
     scorers = ["predictive-entropy", "expected-entropy", "mutual-information"]
@@ -167,8 +167,8 @@ def test_a_sweep_is_a_network_for_each_value_and_trains_once_where_only_use_diff
         trained.own,
         "--head",
         "gp",
-        "--features",
-        32,
+        "--head-option",
+        "features=32",
         "--sweep",
         "mean-field=0,4",
     )
@@ -251,11 +251,11 @@ def test_a_head_of_the_same_kind_is_trained_on_and_not_drawn_anew(trained: Train
         trained.study,
         fs.Schedules(steps=1, batch=4, rate=1e-9, crop="24x16", scale="1,1", validate_every=0),
     )
-    own, few = trained.own, fs.HeadOptions(features=16)
+    own, few = trained.own, {"features": 16}
     first = fs.train(study, "gp", init="plain", backbone=own, head="gp", head_options=few, schedules=FEW)
     again = fs.train(study, "more", init="gp", backbone=own, head="gp", head_options=few, schedules=none)
     assert abs(first.found["nll"] - again.found["nll"]) < 1e-3  # though its mean-field factor was tuned
-    noisy = fs.HeadOptions(samples=20)
+    noisy = {"samples": 20}
     first = fs.train(
         study, "h", init="plain", backbone=own, head="heteroscedastic", head_options=noisy, schedules=FEW
     )
@@ -292,7 +292,7 @@ def test_the_covariance_is_of_training_images_and_of_what_is_learnt_on_them(
         init="plain",
         backbone=own,
         head="gp",
-        head_options=fs.HeadOptions(features=16),
+        head_options={"features": 16},
         schedules=FEW,
     )
     assert len(held) == 8  # images of role train

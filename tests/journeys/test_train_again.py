@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from dataclasses import replace
@@ -96,16 +97,13 @@ def test_status_says_when_a_network_was_trained_on_something_else_and_how_to_go_
 
     study, own = trained.study, trained.own
     assert state_of(study, "plain")[:2] == ("done", ())
-    fs.train(
-        study,
-        "gp",
-        init="plain",
-        backbone=trained.own,
-        head="gp",
-        head_options=fs.HeadOptions(features=16),
-        schedules=FEW,
-    )
+    process = {"init": "plain", "backbone": own, "head": "gp", "schedules": FEW}
+    assert fs.train(study, "gp", head_options={"features": 16}, **process).new
+    assert not fs.train(study, "gp", head_options="features=16", **process).new
+    held = json.loads(Path(study, "models", "gp", "network.json").read_text())
+    assert held["provenance"]["arguments"]["features"] == held["network"]["head_options"]["features"] == 16
     fs.stress.holdout(study, classes=["tree"], as_="trees")
+    assert " --head-option features=16" in state_of(study, "gp")[2]
     state, why, line = state_of(study, "plain")
     assert (state, why) == ("stale", ("the withheld classes changed",))
     assert line.startswith(f"faultscape train {study} plain --backbone /")

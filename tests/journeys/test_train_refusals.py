@@ -28,7 +28,7 @@ def test_what_cannot_be_trained_is_said_in_one_line(trained: Trained, tmp_path: 
     ):
         fs.train(study, "net", init="plan")
     with refused(OptionError, "head linear has no option 'features'; it has no options"):
-        fs.train(study, "net", backbone=own, head_options=fs.HeadOptions(features=3))
+        fs.train(study, "net", backbone=own, head_options={"features": 3})
     with refused(
         OptionError,
         r"--set 'trian': the study has no such set; it has main, train, val\. Did you mean 'train'\?",
@@ -90,7 +90,7 @@ def test_a_whole_network_of_other_code_under_the_same_key_is_trained_anew(traine
     sweep = {
         "init": "start",
         "head": "gp",
-        "head_options": fs.HeadOptions(features=16),
+        "head_options": {"features": 16},
         "sweep": "mean-field=0,1",
     }
     fs.train(study, "start", backbone=trained.own, schedules=ONE)
@@ -108,16 +108,16 @@ def test_what_does_not_fit_the_network_is_said(trained: Trained) -> None:
         fs.train(study, "net", **vit)
     with refused(
         OptionError,
-        "--member-blocks needs a Segmenter and --head batch-ensemble; got segmenter-T/16 and linear: leave"
+        "--head-option member-blocks needs a Segmenter and --head batch-ensemble; got segmenter-T/16 and linear: leave"
         " it out",
     ):
-        fs.train(study, "net", head_options=fs.HeadOptions(member_blocks=2), **vit)
+        fs.train(study, "net", head_options={"member_blocks": 2}, **vit)
     with refused(
         OptionError,
-        "--member-blocks needs a Segmenter and --head batch-ensemble; got net.py:net and batch-ensemble:"
+        "--head-option member-blocks needs a Segmenter and --head batch-ensemble; got net.py:net and batch-ensemble:"
         " leave it out",
     ):
-        told = fs.HeadOptions(member_blocks=2)
+        told = {"member_blocks": 2}
         fs.train(study, "net", backbone=own, head="batch-ensemble", head_options=told, schedules=ONE)
     fs.train(study, "vit", backbone="segmenter-T/16", schedules=fs.Schedules(steps=1, batch=1, crop="16x16"))
     with refused(
@@ -133,7 +133,7 @@ def test_no_network_of_a_sweep_is_trained_where_one_cannot_be(trained: Trained) 
     with refused(OptionError, "--sweep scaled: 'maybe' is not true or false"):
         fs.train(study, "net", head="gp", sweep="scaled=true,maybe", **init)
     assert sorted(path.name for path in Path(study, "models").iterdir()) == ["plain"]
-    told = fs.HeadOptions(features=16)
+    told = {"features": 16}
     made = fs.train(study, "net", head="gp", head_options=told, sweep="scaled=true,false", **init).networks
     held = [
         json.loads(Path(one.folder, "network.json").read_text())["network"]["head_options"]["scaled"]

@@ -20,7 +20,6 @@ from faultscape.labelling.people.annotator_agreement import (
     mask_agreement,
     mask_counts,
     pair_agreement,
-    undefined_text,
 )
 from refusals import refused
 
@@ -166,16 +165,6 @@ def test_kappa_of_each_two_is_that_of_their_common_items(seed: int, people: int,
                 (alike - chance) / (1 - chance) if both.sum() >= 6 and chance < 1 - 1e-12 else float("nan")
             )
             assert said.kappa[a, b] == pytest.approx(wanted, nan_ok=True)
-
-
-def test_it_is_said_why_two_have_no_kappa() -> None:
-    item = [*range(3), *range(3), *range(10), *range(10, 20), *range(10, 20)]
-    who = [0] * 3 + [1] * 3 + [2] * 20 + [3] * 10
-    said = pair_agreement(item, who, [0, 1, 0, 0, 1, 1] + [0] * 30)
-    lines = undefined_text(said, ["anna", "ben", "cleo", "dan"])
-    assert lines[0] == "anna and ben: 3 items in common; kappa needs 6"
-    assert lines[2] == "anna and dan: 0 items in common; kappa needs 6"
-    assert lines[-1] == "cleo and dan: both gave the same answer to all 10 common items; kappa is undefined"
 
 
 def test_masks_are_compared_over_the_images_both_labelled_and_void_of_either_counts_for_nothing() -> None:

@@ -20,13 +20,10 @@ from faultscape.labelling.people.choices import (
     RIGHT,
     SECOND,
     SKIP,
-    choice_codes,
     consistency,
     pair_shares,
-    resolved,
     share_for,
     side_bias,
-    wins_of,
 )
 from faultscape.labelling.people.shares import share_of
 from refusals import refused
@@ -49,23 +46,8 @@ def drawn(seed: int, number: int = 60) -> Columns:
 
 
 def test_a_choice_counts_one_or_nothing_and_one_half_where_neither_was_chosen() -> None:
-    assert share_for(choice_codes(["left", "right", "both good", "both bad", "not sure"])).tolist() == [
-        1,
-        0,
-        0.5,
-        0.5,
-        0.5,
-    ]
+    assert share_for([LEFT, RIGHT, BOTH_GOOD, BOTH_BAD, NOT_SURE]).tolist() == [1, 0, 0.5, 0.5, 0.5]
     assert np.isnan(share_for([SKIP])).all()
-
-
-@given(seed=st.integers(0, 10_000))
-def test_a_side_resolved_twice_is_the_side_again_and_only_sides_change(seed: int) -> None:
-    _, _, _, _, choice, left = drawn(seed)
-    found = resolved(choice, left)
-    assert np.array_equal(resolved(found, left), choice)
-    assert np.array_equal(found[choice > RIGHT], choice[choice > RIGHT])
-    assert np.array_equal(found != choice, (choice <= RIGHT) & ~left)
 
 
 @given(seed=st.integers(0, 10_000))
@@ -85,8 +67,6 @@ def test_shares_are_means_over_people_of_the_means_of_their_answers(seed: int) -
         assert said.share[k] == pytest.approx(np.mean([np.mean(mine) for mine in voices[key].values()]))
         assert said.people[k] == len(voices[key])
         assert said.answers[k] == sum(len(mine) for mine in voices[key].values())
-    wins = wins_of(said, 3)
-    assert (wins + wins.T).sum() / 2 == pytest.approx(said.people.sum())
 
 
 @given(seed=st.integers(0, 10_000))
@@ -161,20 +141,12 @@ def test_an_interval_of_none_and_of_all_ends_at_nothing_and_at_one() -> None:
 
 
 def test_what_are_no_choices_is_refused_in_one_line() -> None:
-    with refused(
-        LabellingError,
-        "choice: row 1 holds 'lefft'; use left, right, both good, both bad, not sure, skip. Did you mean"
-        " 'left'",
-    ):
-        choice_codes(["left", "lefft"])
     with refused(LabellingError, "row 1 compares model 2 with itself; give the two models that were shown"):
         pair_shares([0, 0], [1, 2], [2, 2], [0, 0], [0, 0])
     with refused(LabellingError, "choice: row 0 holds 6; expected whole numbers from 0 to 5"):
         side_bias([0], [6])
     with refused(LabellingError, "columns of votes must have the same length"):
         consistency([0, 0], [0], [1], [0], [0], [True])
-    with refused(LabellingError, "model: has number 3, but there are only 3"):
-        wins_of(pair_shares([0], [0], [3], [0], [0]), 3)
 
 
 def test_no_answers_at_all_have_no_shares() -> None:

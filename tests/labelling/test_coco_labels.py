@@ -535,7 +535,6 @@ def test_the_official_panoptic_sample_is_read_as_cocos_tool_reads_it_and_so_is_i
     data: Path,
 ) -> None:
     path, annotations, classes = sample(data)
-    names = dict(zip(classes.ids, classes.names, strict=True))
     labels = coco_panoptic.read(path)
     assert len(labels) == 2
     for label, row in zip(labels, annotations, strict=True):
@@ -548,23 +547,9 @@ def test_the_official_panoptic_sample_is_read_as_cocos_tool_reads_it_and_so_is_i
             expected[numbers == info["id"]] = info["category_id"]
         assert (label.read(classes) == expected).all()
         assert 0 < np.count_nonzero(expected == 0) < expected.size / 10
-        two = path.parent / "panoptic_examples_2ch_format" / row["file_name"]
-        assert (coco_panoptic.two_channel_ids(two, names, classes) == expected).all()
     sentences = coco_panoptic.check(path)  # whose photos lie elsewhere
     assert len(sentences) == 2
     assert all("not found" in sentence for sentence in sentences)
-
-
-def test_two_channels_need_categories_that_are_known_and_no_third(tmp_path: Path) -> None:
-    Image.fromarray(np.array([[[1, 7, 0], [2, 0, 0], [0, 255, 0]]], np.uint8)).save(tmp_path / "two.png")
-    assert coco_panoptic.two_channel_ids(tmp_path / "two.png", {1: "horse", 2: "cow"}, VOC).tolist() == [
-        [13, 10, 255]
-    ]
-    with refused(LabellingError, r"two\.png: has the category 2, which is not among the 1 given"):
-        coco_panoptic.two_channel_ids(tmp_path / "two.png", {1: "horse"}, VOC)
-    Image.fromarray(np.array([[[1, 7, 1]]], np.uint8)).save(tmp_path / "two.png")
-    with refused(LabellingError, "has a third channel"):
-        coco_panoptic.two_channel_ids(tmp_path / "two.png", {1: "horse"}, VOC)
 
 
 @BOTH

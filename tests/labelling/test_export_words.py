@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faultscape.labelling.catalogue import FORMATS, BundleFormat, PairFormat, TaskFormat, find_format
+from faultscape.labelling.catalogue import FORMATS, BundleFormat, find_format
 from faultscape.terminal_lines import wrapped
 from faultscape.verbs.label.crowd.result import Consensus, SessionsExported
 from faultscape.verbs.label.mask_export import steps_of
@@ -32,16 +32,16 @@ def test_only_maps_that_a_model_filled_in_are_uploaded_to_cvat(name: str, upload
     assert upload in steps_of(form, "unet")
 
 
-TOOLS = [one for one in FORMATS if isinstance(one, BundleFormat | PairFormat | TaskFormat)]
+TOOLS = [one for one in FORMATS if isinstance(one, BundleFormat)]
 
 
 @pytest.mark.parametrize("form", TOOLS, ids=lambda form: form.name)
 def test_what_a_tool_exports_is_imported_and_not_the_file_that_nobody_edited(
-    form: BundleFormat | PairFormat | TaskFormat,
+    form: BundleFormat,
 ) -> None:
     back = returned_to("to-label/", form.returned)
     assert back != "to-label/"
-    for says in (form.says, *([form.says_prefilled] if isinstance(form, BundleFormat) else [])):
+    for says in (form.says, form.says_prefilled):
         steps = steps_text(says, "to-label/", form.returned)
         assert not says or steps.endswith(f" to {back}")
         assert "OUT" not in steps

@@ -31,9 +31,7 @@ from faultscape.labelling import (
     BundleFormat,
     Lines,
     MaskFormat,
-    PairFormat,
     QuestionFormat,
-    TaskFormat,
 )
 from faultscape.labelling.format_calls import plain_errors, read_label, write_bundle, write_label
 from refusals import refused
@@ -259,11 +257,7 @@ def test_a_file_is_of_one_format_alone(tmp_path: Path, form: BundleFormat) -> No
     paths = bundled(form, tmp_path, {"m": np.array([[3, 4], [5, 0]], np.uint16)}, classes)
     mine = [path for path in paths if form.recognise(path)]
     assert mine
-    others = [
-        f
-        for f in FORMATS
-        if isinstance(f, BundleFormat | PairFormat | TaskFormat) and f.read is not form.read
-    ]
+    others = [f for f in FORMATS if isinstance(f, BundleFormat) and f.read is not form.read]
     assert [(path.name, other.name) for path in mine for other in others if other.recognise(path)] == []
     for lone in (f for f in FORMATS if isinstance(f, MaskFormat) and not f.listed):
         assert all(lone.recognise(str(path)) == "other" for path in mine if path.suffix in lone.endings), (

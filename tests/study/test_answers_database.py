@@ -1,5 +1,5 @@
 """Where answers lie, on both kinds of database: what is written is read, counts once, and is never changed;
-earlier tables are brought to this version, later ones and others' are refused.
+tables of another version or of another study are refused.
 """
 
 from __future__ import annotations
@@ -31,33 +31,15 @@ from faultscape.study.settings import AnswerSettings, read_settings, write_setti
 from refusals import refused, told
 
 KINDS = ("sqlite", "postgres")
-VERSION_1 = (
+EARLIER = (  # tables without a word of their version
     (
         "CREATE TABLE answers (number {number}, image TEXT NOT NULL, class TEXT NOT NULL, annotator TEXT NOT"
         " NULL, answer TEXT NOT NULL, source TEXT NOT NULL, time FLOAT NOT NULL)"
     ),
     (
-        "CREATE TABLE discards (number {number}, image TEXT NOT NULL, reason TEXT NOT NULL, source TEXT NOT"
-        " NULL, time FLOAT NOT NULL)"
-    ),
-    (
         "INSERT INTO answers (image, class, annotator, answer, source, time) VALUES ('p1', 'cat', 'ann',"
         " 'yes', 'old.csv', 1.0)"
     ),
-    (
-        "INSERT INTO answers (image, class, annotator, answer, source, time) VALUES ('p2', 'cat', 'ben',"
-        " 'no', 'old.csv', 2.0)"
-    ),
-    "INSERT INTO discards (image, reason, source, time) VALUES ('p3', 'blurred', 'old.csv', 3.0)",
-)
-VERSION_2 = (
-    *VERSION_1,
-    "ALTER TABLE answers ADD COLUMN truth TEXT DEFAULT 'labels' NOT NULL",
-    (
-        "CREATE TABLE renamed (number {number}, until INTEGER NOT NULL, was TEXT NOT NULL, now TEXT NOT NULL,"
-        " time FLOAT NOT NULL)"
-    ),
-    "INSERT INTO renamed (until, was, now, time) VALUES (1, 'cat', 'feline', 4.0)",
 )
 NUMBER = {"sqlite": "INTEGER NOT NULL PRIMARY KEY", "postgres": "SERIAL PRIMARY KEY"}
 
@@ -211,7 +193,7 @@ def test_what_is_sent_again_under_its_key_is_added_once(place: Place, held: Data
 
 
 def test_eight_threads_that_send_the_same_keys_add_each_once(place: Place, held: Database) -> None:
-    held.upgrade()
+    held.create_tables()
     added: list[bool] = []
     failed: list[Exception] = []
     together = threading.Barrier(8)
@@ -243,7 +225,7 @@ def test_tables_are_made_once_when_several_open_an_empty_database_together(place
     def first() -> None:
         together.wait()
         try:
-            place.open().upgrade()
+            place.open().create_tables()
         except Exception as error:  # noqa: BLE001 - said by the test
             failed.append(error)
 
@@ -282,48 +264,27 @@ def test_classes_and_models_are_read_by_what_they_are_called_now(place: Place, h
     assert answers.answers() == [("p1", "feline", "ann", "yes"), ("p2", "cat", "ann", "no")]
 
 
-@pytest.mark.parametrize(("version", "statements"), [(1, VERSION_1), (2, VERSION_2)])
-def test_tables_of_an_earlier_version_are_read_as_they_are_and_brought_to_this_one_by_who_writes(
-    place: Place, version: int, statements: tuple[str, ...]
+@pytest.mark.parametrize(("version", "do"), [("", "collect"), ("2", "collect"), ("9", "install a later one")])
+def test_tables_of_another_version_are_refused_by_who_reads_and_who_writes(
+    place: Place, version: str, do: str
 ) -> None:
-    place.run(*statements)
-    name = {1: "cat", 2: "feline"}[version]
-    with closing(place.open()) as database:
-        answers = Answers(place.root, database)
-        was = [("p1", name, "ann", "yes"), ("p2", "cat", "ben", "no")]
-        assert (answers.answers(), answers.answers("second")) == (was, [])
-        assert (answers.discarded(), Choices(place.root, database).rows()) == ({"p3": "blurred"}, [])
-        assert _tables(place) == {"answers", "discards", *(["renamed"] if version == 2 else [])}
-        with database.connection("read") as connection:
-            assert database.version_of(connection) == version
-        assert answers.answer([("p9", "cat", "eve", "yes")], "test", "second") == 1
-        assert (answers.answers(), answers.answers("second")) == (was, [("p9", "cat", "eve", "yes")])
-        assert answers.discarded() == {"p3": "blurred"}
-        with database.connection("read") as connection:
-            assert database.version_of(connection) == schema.VERSION
-        assert database.add_once(schema.ANSWERS, _answer("same"))
-        assert not database.add_once(schema.ANSWERS, _answer("same"))
-        with refused(StudyError, "only ever added"), database.connection("write") as connection:
-            connection.execute(text("DELETE FROM answers"))
-    if place.kind == "postgres":  # a file is copied by study.versions
-        kept = {
-            f"before_version_3_{name}"
-            for name in ("answers", "discards", *(["renamed"] if version == 2 else []))
-        }
-        assert {name for name in _tables(place) if name.startswith("before_")} == kept
-        columns = place.run(
-            "SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND"
-            " table_name = 'before_version_3_answers'"
-        )
-        assert ({"truth"} <= {row[0] for row in columns}) == (version == 2)
-        assert place.run("SELECT image, answer FROM before_version_3_answers ORDER BY number") == [
-            ("p1", "yes"),
-            ("p2", "no"),
-        ]
-
-
-def _answer(key: str) -> dict[str, Any]:
-    return {"image": "p1", "class": "cat", "annotator": "ann", "answer": "yes", "source": "test", "key": key}
+    if version:
+        place.open().create_tables()
+        place.run(f"UPDATE about SET value = '{version}' WHERE name = 'version'")
+    else:
+        place.run(*EARLIER)
+    tables = _tables(place)
+    given = f"holds answers of {f'version {version}' if version else 'no version'}; this Faultscape reads"
+    choices, people = Choices(place.root, place.open()), Annotators(place.root, place.open())
+    for use in (
+        choices.rows,
+        people.everybody,
+        lambda: choices.add(choice(key="1"), "test"),
+        lambda: people.invite("Ann"),
+    ):
+        with refused(StudyError, f"{given} version 3: {do}"):
+            use()
+    assert _tables(place) == tables
 
 
 def _tables(place: Place) -> set[str]:
@@ -332,16 +293,6 @@ def _tables(place: Place) -> set[str]:
             row[0] for row in place.run("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
         }
     return {row[0] for row in place.run("SELECT name FROM sqlite_master WHERE type = 'table'")}
-
-
-def test_tables_of_a_later_version_are_refused_with_their_number(place: Place) -> None:
-    place.open().upgrade()
-    place.run("UPDATE about SET value = '9' WHERE name = 'version'")
-    with refused(
-        StudyError, r"holds answers of version 9; this Faultscape reads versions up to 3: install a later one"
-    ):
-        Choices(place.root, place.open()).add(choice(key="1"), "test")
-    assert place.run("SELECT count(*) FROM choices") == [(0,)]
 
 
 def test_a_word_that_the_database_cannot_hold_is_refused_in_one_line_and_nothing_else_fails(
@@ -402,7 +353,7 @@ def test_a_binding_that_was_killed_before_it_copied_copies_the_next_time(
 ) -> None:
     url = postgres.address()
     Answers(study).answer([("p1", "cat", "ann", "yes")], "file.csv")
-    Database(study, settings=AnswerSettings(url=url)).upgrade()  # so far it had come
+    Database(study, settings=AnswerSettings(url=url)).create_tables()  # so far it had come
     bound(study, url)
     assert Answers(study).answers() == [("p1", "cat", "ann", "yes")]
 

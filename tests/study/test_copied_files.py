@@ -11,7 +11,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from faultscape.study.versions import copy_file
+from faultscape.verbs.status.consequences import copy_file
 
 ROWS = 4000
 KILLED = """

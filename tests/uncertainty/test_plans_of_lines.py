@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import faultscape as fs
+from faultscape.errors import OptionError
 from faultscape.uncertainty.training.presets import preset_named
 from faultscape.verbs.train.options import TrainOptions
+from refusals import refused
 
 CITYSCAPES = 2975  # images
 
@@ -77,16 +80,54 @@ def test_a_preset_of_s3_says_what_it_brings_and_what_it_cannot(tmp_path: Path) -
     assert (ensemble.description.mean, ensemble.description.std) == ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
     assert wanted(tmp_path, preset="s3-paper", head="batch-ensemble").description.member_blocks == 0
     for blocks in (0, 1):
-        options = fs.HeadOptions(member_blocks=blocks)
+        options = {"member_blocks": blocks}
         asked = wanted(tmp_path, preset="s3-code", head="batch-ensemble", head_options=options)
         assert asked.description.member_blocks == blocks
     (note,) = wanted(tmp_path, preset="s3-code", head="gp").notes
     assert note.startswith(
         "note: --preset s3-code: the variance of random features that are not scaled is half their number"
     )
-    assert wanted(tmp_path, preset="s3-code", head="gp", head_options=fs.HeadOptions(scaled=True)).notes == ()
+    assert wanted(tmp_path, preset="s3-code", head="gp", head_options={"scaled": True}).notes == ()
     own = f"{tmp_path / 'net.py'}:net"
     (note,) = wanted(tmp_path, preset="s3-code", head="batch-ensemble", backbone=own).notes
     assert (
         note == "note: net.py:net is not a Segmenter, so --preset s3-code puts fast weights in the head only"
     )
+
+
+def of_head(head: str, given: object) -> dict[str, object]:
+    return TrainOptions("study", "net", head=head, head_options=given).of_head  # type: ignore[arg-type]
+
+
+def test_options_of_heads_are_the_same_from_words_and_from_a_mapping() -> None:
+    words = ["features=16", "mean-field=2", "scaled=False", "wide_start=true"]
+    given = {"features": np.int64(16), "mean_field": 2, "scaled": False, "wide-start": True}
+    found = of_head("gp", words)
+    assert (
+        found
+        == of_head("gp", given)
+        == {"features": 16, "mean_field": 2, "scaled": False, "wide_start": True}
+    )
+    assert list(map(type, found.values())) == list(map(type, of_head("gp", given).values()))
+    assert of_head("batch-ensemble", "fast-start=signs") == {"fast_start": "signs"}
+    assert of_head("linear", None) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("featurs=3", r"head gp has no option 'featurs'; it has features, .* Did you mean 'features'\?"),
+        ({"members": 3}, "head gp has no option 'members'; it has features, ridge, "),
+        ("ridge=a", "--head-option ridge: 'a' is not a number"),
+        ("features=2.5", "--head-option features: '2.5' is not a whole number"),
+        ({"features": 2.5}, "head gp: features is a whole number, 1 or more; got 2.5"),
+        ("scaled=maybe", "--head-option scaled: 'maybe' is not true or false"),
+        ("ridge", "--head-option 'ridge' is not NAME=VALUE, for example members=3"),
+        (["ridge=2", "ridge=3"], "--head-option ridge is given twice; leave one out"),
+        ({"ridge": ""}, "--head-option is empty; give a value, or remove it"),
+        (5, r"head_options must be NAME=VALUE, \{NAME: value\}, or a list of NAME=VALUE; got 5"),
+    ],
+)
+def test_options_that_a_head_does_not_take_are_refused_in_one_line(given: object, says: str) -> None:
+    with refused(OptionError, says):
+        of_head("gp", given)

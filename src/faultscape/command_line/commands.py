@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, get_args, get_origin
 
+from faultscape.terminal_lines import flag_of
 from faultscape.verbs.verb_list import signature_of
 
 KINDS = {  # {name of an annotation: the metavariable in help}
@@ -27,6 +28,7 @@ KINDS = {  # {name of an annotation: the metavariable in help}
     "GroupRule": "PATTERN",
     "Size": "WIDTHxHEIGHT",
     "Costs": "KIND=SECONDS",
+    "NamedValues": "NAME=VALUE",
     "int": "N",
     "float": "X",
 }
@@ -184,7 +186,7 @@ def _hints(owner: Any) -> dict[str, Any]:
 
 def _option(name: str, annotation: str, hint: Any, default: object, text: str) -> Option:
     choices = tuple(_choices(hint))
-    long = f"--{name.rstrip('_').replace('_', '-')}"
+    long = flag_of(name)
     shorts = [short for short, of in SHORT.items() if of == long]
     flag = hint is bool or bool in get_args(hint)
     negative = [f"--no-{long[2:]}"] if flag and default is not False else []

@@ -22,7 +22,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from faultscape.errors import CorpusError, LabelMapError
-from faultscape.formats.guard import MAX_PIXELS, read_bytes
+from faultscape.formats.guard import MAX_PIXELS
 
 MOST_BYTES = 512 << 20  # per file: the largest of COCO itself has 450 MB
 MOST_VALUES = 100_000_000
@@ -72,15 +72,9 @@ def is_coco(data: bytes) -> bool:
     return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{" and all(mark in data for mark in _MARKS)
 
 
-def read_coco(path: str | os.PathLike[str]) -> tuple[CocoImage, ...]:
-    """Return the images of a file, in its order; CorpusError if it is not a COCO file, or too large. Outlines
-    are checked by `mask_of`.
-    """
-    return coco_of(read_bytes(path, CorpusError, limit=MOST_BYTES), path)
-
-
 def coco_of(data: bytes, path: str | os.PathLike[str]) -> tuple[CocoImage, ...]:
-    """Return the images that a file's bytes name, as `read_coco` does.
+    """Return the images that a file's bytes name, in its order; CorpusError if it is not a COCO file, or too
+    large. Outlines are checked by `mask_of`.
 
     >>> image = b'{"id": 1, "file_name": "a.jpg", "width": 4, "height": 3}'
     >>> coco_of(b'{"images": [' + image + b'], "annotations": [], "categories": []}', "a.json")

@@ -27,10 +27,8 @@ from faultscape.formats.label_tools import (
     cvat_images,
     cvat_masks,
     label_studio,
-    label_studio_choices,
     labelme_rules,
 )
-from faultscape.formats.label_tools.label_studio_choices import ClassAnswer, PairAnswer, PairTask, Question
 from faultscape.formats.label_tools.named_ids import name_of_ids
 from faultscape.formats.label_tools.tool_labels import ToolLabel
 from faultscape.labelling import answers, label_tables
@@ -151,52 +149,6 @@ def _prepare_labelme(classes: Classes) -> dict[str, bytes]:
     return {"labels.txt": "".join(f"{name}\n" for name in names).encode()}
 
 
-@dataclass(frozen=True)
-class PairFormat:
-    """Which of two models' maps is better, asked in an external tool.
-
-    ``says`` and ``returned`` are as those of a `BundleFormat`. ``write`` takes (folder, pairs), the pairs as
-    `PairTask`, and yields (path in the folder, bytes) of all files but the images. ``recognise`` takes a path
-    and returns whether it is a file of this format. ``read`` takes its path and returns people's choices
-    (`PairAnswer`) and sentences on what cannot be read. ``check`` takes its path and returns what the tool
-    would reject, in sentences.
-    """
-
-    name: str  # what `--format` takes
-    title: str  # its name in messages
-    says: str
-    write: Callable[[Path, Iterable[PairTask]], Iterable[tuple[Path, bytes]]]
-    recognise: Callable[[Path], bool]
-    read: Callable[[Path], tuple[list[PairAnswer], list[str]]]
-    check: Callable[[Path], list[str]]
-    returned: str = ""
-    task: Literal["segmentation"] = "segmentation"  # the task of studies that it fits
-
-
-@dataclass(frozen=True)
-class TaskFormat:
-    """Questions about classes with their images, asked in an external tool.
-
-    ``says`` and ``returned`` are as those of a `BundleFormat`. ``photo`` takes (folder, image id) and returns
-    the path of the file of an image. ``write`` takes (folder, questions, glosses), the questions as
-    `Question`, and yields (path in the folder, bytes) of all files but the images. ``recognise`` takes a path
-    and returns whether it is a file of this format. ``read`` takes its path and returns people's answers
-    (`ClassAnswer`) and sentences on what cannot be read. ``check`` takes its path and returns what the tool
-    would reject, in sentences.
-    """
-
-    name: str  # what `--format` takes
-    title: str  # its name in messages
-    says: str
-    photo: Callable[[Path, str], Path]
-    write: Callable[[Path, Iterable[Question], Mapping[str, str]], Iterable[tuple[Path, bytes]]]
-    recognise: Callable[[Path], bool]
-    read: Callable[[Path], tuple[list[ClassAnswer], list[str]]]
-    check: Callable[[Path], list[str]]
-    returned: str = ""
-    task: Literal["classification"] = "classification"  # the task of studies that it fits
-
-
 def _write_plain(
     label: Path, _photo: Path, _size: tuple[int, int], ids: np.ndarray | None, _classes: Classes
 ) -> bytes | None:
@@ -260,9 +212,9 @@ def _bundle(
 
 _STUDIO = (
     "make a project in Label Studio with the labelling interface of label_config.xml, serve {out} as local"
-    " files, and import FILE; export it as JSON to {export}"
+    " files, and import tasks.json; export it as JSON to {export}"
 )
-Format: TypeAlias = MaskFormat | BundleFormat | PairFormat | QuestionFormat | TaskFormat
+Format: TypeAlias = MaskFormat | BundleFormat | QuestionFormat
 FORMATS: tuple[Format, ...] = (
     _masks("png", "mask", _write_png),
     _masks("png-index", "mask of plain ids", _write_plain, "png"),
@@ -310,7 +262,7 @@ FORMATS: tuple[Format, ...] = (
     _bundle(
         "label-studio",
         "Label Studio",
-        _STUDIO.replace("FILE", "tasks.json"),
+        _STUDIO,
         label_studio,
         write=label_studio.write_brush,
         outlines=True,
@@ -319,7 +271,7 @@ FORMATS: tuple[Format, ...] = (
     _bundle(
         "label-studio-bitmask",
         "Label Studio with bitmasks",
-        _STUDIO.replace("FILE", "tasks.json"),
+        _STUDIO,
         label_studio,
         write=label_studio.write_bitmask,
         returned="export.json",
@@ -341,16 +293,6 @@ FORMATS: tuple[Format, ...] = (
         write=coco_masks.write,
         returned="export.json",
     ),
-    PairFormat(
-        name="label-studio-pairs",
-        title="Label Studio's pairs",
-        says=_STUDIO.replace("FILE", "pairs.json"),
-        write=label_studio_choices.write_pairs,
-        recognise=label_studio_choices.recognise,
-        read=label_studio_choices.read_pairs,
-        check=label_studio_choices.check,
-        returned="export.json",
-    ),
     QuestionFormat(
         name="csv",
         title="CSV",
@@ -359,17 +301,6 @@ FORMATS: tuple[Format, ...] = (
         write=answers.question_table,
         filled=label_tables.filled,
         read=label_tables.read_lines,
-    ),
-    TaskFormat(
-        name="label-studio-questions",
-        title="Label Studio's questions",
-        says=_STUDIO.replace("FILE", "questions.json"),
-        photo=_photo,
-        write=label_studio_choices.write_questions,
-        recognise=label_studio_choices.recognise,
-        read=label_studio_choices.read_questions,
-        check=label_studio_choices.check,
-        returned="export.json",
     ),
 )
 _NAMED = {entry.name: entry for entry in FORMATS}
@@ -394,10 +325,7 @@ def find_format(name: str | None, task: str) -> Format:
     if name.rpartition(":")[0].endswith(".py"):
         form = plug.load("format", name)
         if not isinstance(form, Format):
-            raise OptionError(
-                f"format {name}: expected a MaskFormat, BundleFormat, PairFormat, QuestionFormat or"
-                " TaskFormat"
-            )
+            raise OptionError(f"format {name}: expected a MaskFormat, BundleFormat or QuestionFormat")
     elif name in _NAMED:
         form = _NAMED[name]
     else:
@@ -407,8 +335,6 @@ def find_format(name: str | None, task: str) -> Format:
         )
     if form.task != task:
         what, people = _TASKS[task]
-        raise OptionError(
-            f"--format {name} does not fit a study of {what}; use"
-            f" {', '.join(entry.name for entry in fitting[:-1])} or {fitting[-1].name}: {people}"
-        )
+        names = " or ".join(", ".join(entry.name for entry in fitting).rsplit(", ", 1))
+        raise OptionError(f"--format {name} does not fit a study of {what}; use {names}: {people}")
     return form

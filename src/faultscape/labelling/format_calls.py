@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from faultscape.labelling.catalogue import (
     Format,
     MaskFormat,
     QuestionFormat,
-    TaskFormat,
 )
 from faultscape.labelling.label_tables import Lines
 from faultscape.nouns import Classes
@@ -44,7 +43,7 @@ def plain_errors(form: Format, path: str | Path) -> Iterator[None]:
         raise LabellingError(f"{path}: format {form.name}: {said_by(error)}") from error
 
 
-def places_of(form: MaskFormat | BundleFormat | TaskFormat, folder: Path, image: str) -> tuple[Path, ...]:
+def places_of(form: MaskFormat | BundleFormat, folder: Path, image: str) -> tuple[Path, ...]:
     """Return the path that a format uses for the file of an image, and for its label if it has a file of its
     own; LabellingError if your own format fails, or names a path outside the ``folder``.
 
@@ -99,19 +98,8 @@ def write_bundle(
     """Yield (path, bytes) of the files of a bundle; LabellingError if your own format fails, or names a path
     outside the ``folder``.
     """
-    yield from checked_files(
-        form, folder, lambda: form.write(folder, images, classes, **({"outlines": True} if outlines else {}))
-    )
-
-
-def checked_files(
-    form: Format, folder: Path, write: Callable[[], Iterable[tuple[Path, bytes]]]
-) -> Iterator[tuple[Path, bytes]]:
-    """Yield (path, bytes) of the files that a format writes; LabellingError if your own fails, or names a
-    path outside the ``folder``.
-    """
     with plain_errors(form, folder):
-        for path, data in write():
+        for path, data in form.write(folder, images, classes, **({"outlines": True} if outlines else {})):
             inside = isinstance(path, Path) and Path(os.path.normpath(path)).is_relative_to(
                 os.path.normpath(folder)
             )

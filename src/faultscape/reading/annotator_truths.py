@@ -103,7 +103,6 @@ JOINED = Artefact(
     name="joined labels",
     verb="label",
     inputs=("corpus",),
-    options=("of", "truth", "tie", "least"),
     reasons={},
     instances=_instances,
     made_from=_made_from,

@@ -98,17 +98,15 @@ def gone_file(options: JsonObject, names: Sequence[str], do: str) -> str:
 class Artefact:
     """One kind of thing that a study contains.
 
-    ``verb`` makes it, ``inputs`` are the artefacts that it depends on, ``options`` those of the verb that can
-    change it. ``instances`` names those that a study has or should have ('' if there can be only one).
-    ``describe`` returns a text about the current state, ``line`` the command to run if it is not done, '' if
-    none helps; ``again`` the options for that, and what may prevent it; ``waits`` whether that command can
-    wait for all others.
+    ``verb`` makes it, ``inputs`` are the artefacts that it depends on. ``instances`` names those that a study
+    has or should have ('' if there can be only one). ``describe`` returns a text about the current state,
+    ``line`` the command to run if it is not done, '' if none helps; ``again`` the options for that, and what
+    may prevent it; ``waits`` whether that command can wait for all others.
     """
 
     name: str
     verb: str
     inputs: tuple[str, ...]
-    options: tuple[str, ...]
     reasons: Mapping[str, str]
     instances: Callable[[Snapshot], Sequence[str]]
     made_from: Callable[[Snapshot, str], Mapping[str, str] | None]

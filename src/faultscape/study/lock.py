@@ -1,11 +1,11 @@
 """Who may write to a study, and the cleanup after killed writers.
 
 Conventions: one writer at a time, or the jobs of one array (all of one verb, each with its own shards), by
-locks that the system releases when a process ends. A writer first upgrades a study of an earlier version
-(study.versions). A single writer first sweeps: files of parts that neither a manifest nor a receipt names do
-not count. Jobs of an array never sweep, and change shared files (study.toml, manifests, failures.csv,
-timings, log) only inside `changing`, where they read them again first. A change of models takes many steps:
-until all are done its note stays in the study, and only the process that finishes it may write.
+locks that the system releases when a process ends. A single writer first sweeps: files of parts that neither
+a manifest nor a receipt names do not count. Jobs of an array never sweep, and change shared files
+(study.toml, manifests, failures.csv, timings, log) only inside `changing`, where they read them again first.
+A change of models takes many steps: until all are done its note stays in the study, and only the process that
+finishes it may write.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import IO, TypedDict, cast
 
 from faultscape.errors import FaultscapeError, StudyError
-from faultscape.study import versions
 from faultscape.study.folder import TEMPORARY, cannot_write
 from faultscape.study.json_text import read_object
 from faultscape.study.part_folders import made
 from faultscape.study.parts import sweep
 from faultscape.study.receipts import checksums
+from faultscape.study.settings import read_settings
 
 CHANGE = ".change.json"
 _VERBS = ".lock-"
@@ -93,14 +93,14 @@ def writing(root: Path, *, array: str = "", change: bool = False) -> Iterator[No
                     f"jobs of an array (--shard) are running in {root}; wait until all of them have finished"
                 )
             raise StudyError(f"another faultscape is writing to {root}; wait until it has finished")
+        if (root / "study.toml").exists():
+            read_settings(root)  # a study of another version is refused before anything of it is changed
         if not change and (line := unfinished(root)):
             raise StudyError(f"a change of models was interrupted in {root}; finish it first: {line}")
         if array:
             _join(root, array, held)
         else:
             tidy(root)
-        with changing(root):
-            versions.upgrade(root)
         yield
 
 

@@ -11,7 +11,7 @@ other than numeric order, so that rows without names are refused. ``classes.firs
 classes when maps were first counted, if they were renamed since. ``tags`` are kinds of failure with the key
 that gives each. ``truths.NAME.labels`` maps the values of imported masks, as a model's labels are mapped;
 none for ids of the class list. ``answers`` is where people's answers are stored, if not in the study.
-``version`` is the study's (study.versions). ``store`` is where the parts are stored
+``version`` is the form of the study's files; another is refused. ``store`` is where the parts are stored
 (``s3://BUCKET/PREFIX``); empty: in the study.
 """
 
@@ -31,7 +31,7 @@ from faultscape.errors import ClassesError, StudyError, closest
 from faultscape.nouns import Classes, JsonObject
 from faultscape.study.folder import put
 
-VERSION = 3  # of studies made by this Faultscape; study.versions upgrades others to it
+VERSION = 3  # of studies made by this Faultscape; no other is read
 Task = Literal["segmentation", "classification"]
 CLASSIFICATION = "classification"
 Id = Annotated[int, pydantic.Field(ge=0, le=65535)]  # of a class: label maps have 16 bits
@@ -198,18 +198,20 @@ class Settings(pydantic.BaseModel):
         )
 
 
-def checked_version(root: Path, version: object) -> int:
-    """Return the version of a study if it can be read; StudyError otherwise."""
-    if type(version) is not int or version < 1:
+def _check_version(root: Path, version: object) -> None:
+    """StudyError for a study of an earlier or later version than this Faultscape writes, or of none."""
+    if type(version) is int and version == VERSION:
+        return
+    if type(version) is int and version > VERSION:
         raise StudyError(
-            f"{root / 'study.toml'}: version is {version!r}; expected a number from 1 to {VERSION}"
-        )
-    if version > VERSION:
-        raise StudyError(
-            f"{root} is a study of version {version}; this Faultscape ({__version__}) reads versions up to"
+            f"{root} is a study of version {version}; this Faultscape ({__version__}) reads version"
             f" {VERSION}: install a later one (pip install --upgrade faultscape)"
         )
-    return version
+    given = "it has no version" if version is None else f"its version is {version!r}"
+    raise StudyError(
+        f"{root / 'study.toml'}: {given}; this Faultscape ({__version__}) reads version {VERSION}: collect"
+        " the images again into a new study (faultscape collect NEW IMAGES)"
+    )
 
 
 def parse_size(text: str) -> tuple[int, int] | None:
@@ -254,8 +256,8 @@ def read_settings(root: Path) -> Settings:
     path = root / "study.toml"
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        # before keys of a later version are reported as unknown
-        checked_version(root, raw.setdefault("version", 1))
+        # before keys of another version are reported as unknown
+        _check_version(root, raw.get("version"))
         settings = Settings.model_validate(raw)
     except FileNotFoundError:
         raise StudyError(

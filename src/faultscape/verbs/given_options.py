@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from faultscape.arguments import plain, refuse_other_kinds
 from faultscape.errors import OptionError
 from faultscape.nouns import JsonObject
+from faultscape.terminal_lines import flag_of
 
 Made = TypeVar("Made")
 
@@ -57,9 +58,7 @@ def refuse_empty(options: Any) -> None:
             "images",
         ):
             # those raise their own errors
-            raise OptionError(
-                f"--{field.name.rstrip('_').replace('_', '-')} is empty; give a value, or remove it"
-            )
+            raise OptionError(f"{flag_of(field.name)} is empty; give a value, or remove it")
 
 
 def refuse_no_group(name: str, group: Any, value: Any) -> None:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, ParamSpec, TypeVar, get_args, get_origin
 from faultscape.arguments import hints_of, needed_text, place_text, plain, refuse_other_kind, several
 from faultscape.errors import OptionError
 from faultscape.nouns import JsonObject
+from faultscape.terminal_lines import flag_of
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
@@ -159,7 +160,7 @@ def _refuse_empty(name: str, value: Any) -> None:
         else [value]
     )
     if any(isinstance(one, str) and not one.strip() for one in held):
-        raise OptionError(f"--{name.rstrip('_').replace('_', '-')} is empty; give a value, or remove it")
+        raise OptionError(f"{flag_of(name)} is empty; give a value, or remove it")
 
 
 def _json(value: Any, kind: str) -> Any:

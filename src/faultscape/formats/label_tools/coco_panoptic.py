@@ -5,14 +5,13 @@ Conventions: a segment's number is red + 256 green + 65536 blue, with 0 for void
 panoptic.json and a folder panoptic/ with one segment per class, numbered like its category: 1, 2, ... in the
 order of the classes, including the background. Reading uses the category of each segment, including crowds;
 PNG files are in the folder named like the JSON file, in panoptic/, or beside it. If classes have no void,
-pixels of segment 0 are background. The two-channel variant has categories in red and instance numbers in
-green; 0 is void there too.
+pixels of segment 0 are background.
 Source: the panoptic task's format, Kirillov et al. 2019, as COCO documents it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -119,27 +118,6 @@ def read(path: Path) -> list[ToolLabel]:
             )
         )
     return labels
-
-
-def two_channel_ids(path: Path, categories: Mapping[int, str], classes: Classes) -> np.ndarray:
-    """Return the (H, W) ids of a PNG of the two-channel variant, where ``categories`` are the names of its
-    numbers; LabellingError if it is not one, or has an unknown category.
-    """
-    pixels = _pixels(path)
-    if pixels[..., 2].any():
-        raise LabellingError(
-            f"{path}: has a third channel; expected two: categories in red, instances in green"
-        )
-    table = np.full(256, UNKNOWN, np.uint16)
-    table[0] = _void(classes, pixels[..., 0] == 0, str(path))
-    for number in np.unique(pixels[..., 0]).tolist():
-        if number:
-            if number not in categories:
-                raise LabellingError(
-                    f"{path}: has the category {number}, which is not among the {len(categories)} given"
-                )
-            table[number] = id_of(categories[number], classes, str(path))
-    return table[pixels[..., 0]]
 
 
 def check(path: Path) -> list[str]:

@@ -19,14 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from faultscape.errors import LabellingError, OptionError, closest, counted
+from faultscape.errors import LabellingError, OptionError, closest
 from faultscape.labelling.people.vote_columns import latest_votes, same_length, size_of, vote_column
 from faultscape.maps.counts import confusions
 from faultscape.metrics.intervals.units import LEAST, LEVEL
@@ -171,27 +170,6 @@ def pair_agreement(
         alike * both - chance, rest, out=np.full(both.shape, np.nan), where=(rest > 0) & (both >= common)
     )
     return PairAgreement(kappa, share, both.astype(np.int64))
-
-
-def undefined_text(said: PairAgreement, names: Sequence[str], common: int = COMMON) -> list[str]:
-    """Return one line that explains why for every two annotators without a kappa.
-
-    >>> undefined_text(pair_agreement([0, 0], [0, 1], [1, 1]), ["anna", "ben"])
-    ['anna and ben: 1 item in common; kappa needs 6']
-    """
-    out = []
-    for a, b in combinations(range(len(names)), 2):
-        number = int(said.common[a, b])
-        if number < common:
-            out.append(
-                f"{names[a]} and {names[b]}: {counted(number, 'item')} in common; kappa needs {common}"
-            )
-        elif np.isnan(said.kappa[a, b]):
-            out.append(
-                f"{names[a]} and {names[b]}: both gave the same answer to all"
-                f" {counted(number, 'common item')}; kappa is undefined"
-            )
-    return out
 
 
 def mask_counts(labelled: Iterable[Masks], annotators: int, classes: int) -> tuple[np.ndarray, np.ndarray]:

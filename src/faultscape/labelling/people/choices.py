@@ -2,26 +2,25 @@
 consistency of each person, and preference for a side.
 
 Conventions: a choice is one of ``CHOICES``, in columns its place there, 0 to 5. Columns have one row per
-answer: image, models f and g, who, and the ``choice`` resolved: 0 for f and 1 for g (not left and right;
-``resolved`` turns one into the other). A choice counts 1 for the model chosen, 0 for the other, one half for
-each if both are good, both are bad or the person was not sure; skipped ones are left out. One person has one
-voice per image and pair: the mean of several answers (repeated items) counts, so that choosing f once and g
-once counts as one half. Repeated answers agree if they count the same: both for f, both for g, or both for
-neither, whatever the reason. Intervals hold for a number of answers that was fixed in advance.
+answer: image, models f and g, who, and the ``choice`` resolved: 0 for f and 1 for g (not left and right). A
+choice counts 1 for the model chosen, 0 for the other, one half for each if both are good, both are bad or the
+person was not sure; skipped ones are left out. One person has one voice per image and pair: the mean of
+several answers (repeated items) counts, so that choosing f once and g once counts as one half. Repeated
+answers agree if they count the same: both for f, both for g, or both for neither, whatever the reason.
+Intervals hold for a number of answers that was fixed in advance.
 Source: in Yan et al. 2021, section 4.4, people must choose; the answers besides left and right, and what they
 count, are ours. The exact test is the two-sided binomial test of one half.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtr
 
-from faultscape.errors import LabellingError, closest
+from faultscape.errors import LabellingError
 from faultscape.labelling.people.shares import Share, share_of
 from faultscape.labelling.people.vote_columns import same_length, size_of, vote_column
 from faultscape.metrics.intervals.units import LEVEL
@@ -54,32 +53,6 @@ class SideBias:
 
     left: Share
     p_value: np.ndarray
-
-
-def choice_codes(words: Sequence[str]) -> np.ndarray:
-    """Return the places (N,) of words in ``CHOICES``; LabellingError for another word.
-
-    >>> choice_codes(["right", "both bad"]).tolist()
-    [1, 3]
-    """
-    place = {word: k for k, word in enumerate(CHOICES)}
-    for row, word in enumerate(words):
-        if word not in place:
-            near = closest(str(word), CHOICES)
-            raise LabellingError(f"choice: row {row} holds {word!r}; use {', '.join(CHOICES)}.{near}")
-    return np.array([place[word] for word in words], np.int64)
-
-
-def resolved(choice: ArrayLike, f_left: ArrayLike) -> np.ndarray:
-    """Return choices (N,) of a side as choices of a model: 0 for f, 1 for g, where ``f_left`` (N,) says
-    whether f was shown on the left; or the reverse.
-
-    >>> resolved(choice_codes(["left", "left", "skip"]), [True, False, False]).tolist()
-    [0, 1, 5]
-    """
-    choice, f_left = vote_column(choice, "choice", len(CHOICES)), np.asarray(f_left, bool)
-    same_length(choice=choice, f_left=f_left)
-    return np.where((choice <= RIGHT) & ~f_left, 1 - choice, choice)
 
 
 def share_for(choice: ArrayLike) -> np.ndarray:
@@ -123,20 +96,6 @@ def pair_shares(
         np.bincount(of, answers, minlength=number).astype(np.int64),
         people,
     )
-
-
-def wins_of(said: PairShares, models: int) -> np.ndarray:
-    """Return (J, J) how many people the row model won over the column model, halves included, as ``ranking``
-    takes them.
-
-    >>> wins_of(pair_shares([0, 1], [0, 0], [1, 1], [0, 0], [FIRST, NOT_SURE]), 2).tolist()
-    [[0.0, 1.5], [0.5, 0.0]]
-    """
-    size_of(said.second, models, "model")
-    out = np.zeros((models, models))
-    np.add.at(out, (said.first, said.second), said.share * said.people)
-    np.add.at(out, (said.second, said.first), (1 - said.share) * said.people)
-    return out
 
 
 def consistency(

@@ -79,7 +79,7 @@ class Annotators:
         pseudonym = next(p for p in iter(lambda: f"person-{secrets.token_hex(3)}", "") if p not in known)
         token = secrets.token_urlsafe(24)
         made = Annotator(pseudonym, name, role, time.time(), digest(token)[:_LINK])
-        self._held.upgrade()
+        self._held.create_tables()
         with self._held.connection("write") as connection:
             row = {
                 "pseudonym": pseudonym,
@@ -96,7 +96,7 @@ class Annotators:
         becomes invalid.
         """
         token, table = secrets.token_urlsafe(24), tables()[ANNOTATORS]
-        self._held.upgrade()
+        self._held.create_tables()
         with self._held.connection("write") as connection:
             new = {"token": digest(token), **({"role": role} if role else {})}
             done = connection.execute(table.update().where(table.c.pseudonym == pseudonym).values(new))
@@ -112,7 +112,7 @@ class Annotators:
 
         table = tables()[ANNOTATORS]
         with self._held.connection("read") as connection:
-            if not sa.inspect(connection).has_table(ANNOTATORS):
+            if not self._held.has_tables(connection):
                 return []
             wanted = sa.select(*(table.c[name] for name in _COLUMNS)).order_by(
                 table.c.since, table.c.pseudonym
@@ -127,7 +127,7 @@ class Annotators:
 
         table = tables()[ANNOTATORS]
         with self._held.connection("read") as connection:
-            if not sa.inspect(connection).has_table(ANNOTATORS):
+            if not self._held.has_tables(connection):
                 return None
             wanted = sa.select(*(table.c[name] for name in _COLUMNS)).where(table.c.token == digest(token))
             row = connection.execute(wanted).first()
@@ -147,7 +147,7 @@ class Annotators:
         """Delete a person's name and token; answers stay, under a pseudonym that no longer belongs to
         anyone.
         """
-        self._held.upgrade()
+        self._held.create_tables()
         table = tables()[ANNOTATORS]
         with self._held.connection("write") as connection:
             connection.execute(table.delete().where(table.c.pseudonym == pseudonym))

@@ -1,7 +1,7 @@
 """Where answers are stored: answers.sqlite in the study, or a server's database that study.toml names.
 
 Conventions: rows are only added, each call in its own transaction, and read in order of arrival. Reading
-never changes a file, even one of an earlier version; writing upgrades its tables to this version (`upgrade`).
+never changes a file; writing creates the tables if there are none. Tables of another version are refused.
 While a server writes to the file, it keeps a write-ahead log (``stay_open``), so that others can read; the
 log is merged when the last connection closes. An address is PostgreSQL's, without a password, which every
 later command would need: libpq takes it from PGPASSWORD or its password file. SQLAlchemy is loaded only if
@@ -45,7 +45,8 @@ class Database:
         self, root: Path, *, stay_open: bool = False, settings: AnswerSettings | None = None
     ) -> None:
         self.root, self._path, self._open = root, root / FILE, stay_open
-        self._given, self._upgraded = settings, False
+        self._given = settings
+        self._created = False
 
     @cached_property
     def _settings(self) -> AnswerSettings:
@@ -116,7 +117,7 @@ class Database:
         """Add rows to a table; without rows, nothing is created."""
         if not rows:
             return
-        self.upgrade()
+        self.create_tables()
         now = time.time()
         with self.connection("write") as connection:
             for begin in range(0, len(rows), _ROWS):
@@ -131,7 +132,7 @@ class Database:
         """
         from sqlalchemy.dialects import postgresql, sqlite
 
-        self.upgrade()
+        self.create_tables()
         table = schema.tables()[name]
         insert = (
             (postgresql if self._settings.url else sqlite).insert(table).values({"time": time.time(), **row})
@@ -144,7 +145,7 @@ class Database:
         """Return the value in ``about`` under a name, setting it to ``value`` if it is missing."""
         from sqlalchemy.dialects import postgresql, sqlite
 
-        self.upgrade()
+        self.create_tables()
         about = schema.tables()[schema.ABOUT]
         insert = (postgresql if self._settings.url else sqlite).insert(about).values(name=name, value=value)
         with self.connection("write") as connection:
@@ -155,7 +156,7 @@ class Database:
         """Set the value in ``about`` under a name, or replace it."""
         from sqlalchemy.dialects import postgresql, sqlite
 
-        self.upgrade()
+        self.create_tables()
         about = schema.tables()[schema.ABOUT]
         insert = (postgresql if self._settings.url else sqlite).insert(about).values(name=name, value=value)
         with self.connection("write") as connection:
@@ -169,7 +170,7 @@ class Database:
             return ""
         about = schema.tables()[schema.ABOUT]
         with self.connection("read") as connection:
-            if not self._columns(connection, schema.ABOUT):
+            if not self.has_tables(connection):
                 return ""
             row = connection.execute(about.select().where(about.c.name == name)).first()
         return "" if row is None else str(row.value)
@@ -181,7 +182,7 @@ class Database:
         if not self.there:
             return 0
         with self.connection("read") as connection:
-            if not self._columns(connection, name):
+            if not self.has_tables(connection):
                 return 0
             return connection.execute(sa.select(sa.func.max(schema.tables()[name].c.number))).scalar() or 0
 
@@ -195,104 +196,66 @@ class Database:
             return []
         table = schema.tables()[name]
         with self.connection("read") as connection:
-            there = self._columns(connection, name)
-            if not there:
+            if not self.has_tables(connection):
                 return []
-            added = schema.ADDED.get(name, {})
-            wanted = [table.c[c] if c in there else sa.literal(added.get(c, "")) for c in columns]
-            query = sa.select(*wanted).select_from(table).order_by(table.c.number)
+            query = sa.select(*(table.c[column] for column in columns)).order_by(table.c.number)
             if after > 0:
                 query = query.where(table.c.number > after)
             for column, value in where.items():
-                query = (
-                    query.where(table.c[column] == value)
-                    if column in there
-                    else query.where(sa.literal(added.get(column) == value))
-                )
+                query = query.where(table.c[column] == value)
             return [tuple(row) for row in connection.execute(query)]
 
-    def upgrade(self) -> None:
-        """Create the tables of this version, or upgrade those of an earlier one: columns are added and
-        nothing is changed. In a server's database, copies of the old tables are kept.
-        """
-        if self._upgraded:
+    def create_tables(self) -> None:
+        """Create the tables unless they exist; StudyError for tables of another version or another study."""
+        if self._created:
             return
-        import sqlalchemy as sa
-
         with self.connection("write") as connection:
             alone = (
                 f"SELECT pg_advisory_xact_lock({_ONE_AT_A_TIME})" if self._settings.url else "BEGIN IMMEDIATE"
             )
             connection.exec_driver_sql(alone)
-            version = self.version_of(connection)
-            names = set(sa.inspect(connection).get_table_names())
-            if 0 < version < schema.VERSION:
-                for name in names & schema.ADDED.keys() if self._settings.url else ():
-                    copy = f"before_version_{schema.VERSION}_{name}"
-                    connection.exec_driver_sql(f"CREATE TABLE IF NOT EXISTS {copy} AS SELECT * FROM {name}")  # noqa: S608 - our own names
-                for name, columns in schema.ADDED.items():
-                    there = self._columns(connection, name)
-                    for column in [c for c in columns if there and c not in there]:
-                        made = sa.schema.CreateColumn(schema.tables()[name].c[column]).compile(
-                            dialect=connection.dialect
-                        )
-                        connection.exec_driver_sql(
-                            f"ALTER TABLE {name} ADD COLUMN {str(made).replace(' UNIQUE', '')}"
-                        )
-            if version < schema.VERSION:
-                next(iter(schema.tables().values())).metadata.create_all(connection)
-                for name in [name for name, columns in schema.ADDED.items() if "key" in columns]:
-                    connection.exec_driver_sql(
-                        f"CREATE UNIQUE INDEX IF NOT EXISTS one_key_of_{name} ON {name} (key)"
-                    )
+            if not self.has_tables(connection):
+                about = schema.tables()[schema.ABOUT]
+                about.metadata.create_all(connection)
                 for statement in schema.guards(connection.dialect.name):
                     connection.exec_driver_sql(statement)
-                about = schema.tables()[schema.ABOUT]
-                connection.execute(about.delete().where(about.c.name == "version"))
                 connection.execute(about.insert(), [{"name": "version", "value": str(schema.VERSION)}])
-        self._upgraded = True
+        self._created = True
 
-    def version_of(self, connection: sa.Connection) -> int:
-        """Return the version of the tables, 0 if there are none; StudyError for a later version, or for
-        tables of another study.
+    def has_tables(self, connection: sa.Connection) -> bool:
+        """Return whether the tables exist, which are created all at once; StudyError for those of another
+        version or another study.
         """
         import sqlalchemy as sa
 
+        if self._open and self._created:
+            return True
         names = set(sa.inspect(connection).get_table_names())
         if schema.ABOUT not in names:
             if not names & {*schema.SAID}:
-                return 0
-            return (
-                2
-                if "truth" in self._columns(connection, schema.ANSWERS) or schema.ANSWERS not in names
-                else 1
-            )
-        about = schema.tables()[schema.ABOUT]
-        held = {
-            str(name): str(value)
-            for name, value in connection.execute(sa.select(about.c.name, about.c.value))
-        }
+                return False
+            held = {}
+        else:
+            about = schema.tables()[schema.ABOUT]
+            held = {str(row.name): str(row.value) for row in connection.execute(about.select())}
         if self._settings.key and held.get("study", self._settings.key) != self._settings.key:
             raise StudyError(
                 f"{self.place} holds the answers of another study; name another database with `label serve"
                 " --database URL`"
             )
-        version = int(held.get("version", "0")) if held.get("version", "0").isdecimal() else 0
-        if version > schema.VERSION:
+        version = held.get("version", "")
+        if version.isdecimal() and int(version) > schema.VERSION:
             raise StudyError(
-                f"{self.place} holds answers of version {version}; this Faultscape reads versions up to"
+                f"{self.place} holds answers of version {version}; this Faultscape reads version"
                 f" {schema.VERSION}: install a later one (pip install --upgrade faultscape)"
             )
-        return version
-
-    def _columns(self, connection: sa.Connection, name: str) -> set[str]:
-        """Return the names of the columns that a table has in its database, empty if it does not exist."""
-        import sqlalchemy as sa
-
-        if self._open and self._upgraded:
-            return {column.name for column in schema.tables()[name].columns}
-        about = sa.inspect(connection)
-        return {column["name"] for column in about.get_columns(name)} if about.has_table(name) else set()
+        if version != str(schema.VERSION):
+            raise StudyError(
+                f"{self.place} holds answers of {f'version {version}' if version else 'no version'}; this"
+                f" Faultscape reads version {schema.VERSION}: collect the images again into a new study"
+                " (faultscape collect NEW IMAGES), and answer there"
+            )
+        return True
 
 
 def bind(root: Path, url: str) -> AnswerSettings:
@@ -303,7 +266,7 @@ def bind(root: Path, url: str) -> AnswerSettings:
     own = read_settings(root).answers
     database = Database(root, settings=AnswerSettings(url=plain, key=own.key))
     try:
-        database.upgrade()
+        database.create_tables()
         about = schema.tables()[schema.ABOUT]
         with database.connection("write") as connection:
             held = {str(n): str(v) for n, v in connection.execute(about.select())}
@@ -327,7 +290,7 @@ def _copy(root: Path, to: sa.Connection) -> None:
     own = Database(root)
     if not own.there:
         return
-    own.upgrade()
+    own.create_tables()
     for name, table in schema.tables().items():
         wanted = table.select()
         if name == schema.ABOUT:

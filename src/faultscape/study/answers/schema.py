@@ -1,11 +1,10 @@
-"""The tables of answers, and how earlier versions are upgraded.
+"""The tables of answers.
 
 Conventions: rows of answers (`SAID`) are only ever added: the database itself refuses to change or delete
 one. ``number`` counts the rows of a table in order of arrival; ``time`` is seconds since 1970; ``source`` is
 the file or the program that a row came from. ``key`` is the client's own id of an answer: a second row with
 the same key is refused, so that an answer sent twice counts once; rows of files have none. ``about`` holds
-the version of the tables, the id of their study, a secret, and instructions for people. Version 1 had no
-column ``truth``, version 2 only the tables discards, answers and renamed.
+the version of the tables, the id of their study, a secret, and instructions for people.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 VERSION = 3
-LABELS = "labels"  # the truth of answers of version 1
+LABELS = "labels"  # the truth of answers that name none
 SALT = "secret"  # the name of a row of ``about``
 OWN = ("version", "study")  # rows of ``about`` that are not copied to another database
 TRAINING = "(training)"  # instead of a truth, for items whose answer is known
@@ -27,11 +26,6 @@ DISCARDS, ANSWERS, RENAMED, CHOICES, TAGS, CHECKS, HANDED, ABOUT, ANNOTATORS = (
 )  # fmt: skip
 _ONLY_ADDED = "answers are only ever added"
 SAID = (DISCARDS, ANSWERS, RENAMED, CHOICES, TAGS, CHECKS, HANDED)
-ADDED = {  # {table: {column missing in an earlier version: its value for old rows}}
-    ANSWERS: {"truth": LABELS, "key": None, "seconds": None, "shown": ""},
-    DISCARDS: {"key": None, "annotator": ""},
-    RENAMED: {"kind": "class"},
-}
 
 
 @cache

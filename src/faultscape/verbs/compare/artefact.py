@@ -36,7 +36,6 @@ PAIRS = Artefact(
     name="pairs",
     verb="compare",
     inputs=("maps",),
-    options=(),
     reasons={},
     instances=_instances,
     made_from=_made_from,

@@ -10,31 +10,14 @@ from pathlib import Path
 from faultscape.corpus.id_lists import is_id_list
 from faultscape.errors import LabellingError, OptionError, closest
 from faultscape.labelling import discards
-from faultscape.labelling.catalogue import (
-    FORMATS,
-    BundleFormat,
-    Format,
-    MaskFormat,
-    PairFormat,
-    QuestionFormat,
-    TaskFormat,
-    find_format,
-)
-from faultscape.labelling.format_calls import recognises
+from faultscape.labelling.catalogue import QuestionFormat, find_format
 from faultscape.reading import evidence
 from faultscape.reading.snapshot import Snapshot
 from faultscape.study.folder import existing
 from faultscape.study.settings import read_settings
 from faultscape.study.store import is_address
 from faultscape.verbs import graph
-from faultscape.verbs.label import (
-    answer_lines,
-    mask_export,
-    masks,
-    pair_tasks,
-    question_tasks,
-    questions,
-)
+from faultscape.verbs.label import answer_lines, mask_export, masks, questions
 from faultscape.verbs.label.crowd import session_export, session_import
 from faultscape.verbs.label.crowd.result import SessionsExported, SessionsImported
 from faultscape.verbs.label.mask_export import export_done
@@ -43,7 +26,6 @@ from faultscape.verbs.label.result import (
     Answered,
     AnswersTaken,
     Asked,
-    ChoicesTaken,
     Exported,
     Imported,
     MasksWritten,
@@ -95,8 +77,6 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked | Sess
                 " the same file"
             )
         return questions.export(root, study, options, form)
-    if isinstance(form, TaskFormat):
-        return question_tasks.export(root, study, options, form)
     if options.again:
         raise OptionError(
             "--again applies to questions about classes; to redraw a mask, import the new one, which"
@@ -108,13 +88,6 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked | Sess
             f"{options.out}: images and masks (--format png or labelme) need a folder, for example"
             f" {out.with_suffix('')}; question tables are for classifiers"
         )
-    if isinstance(form, PairFormat):
-        if options.prefill is not None or options.outlines or options.sessions.people:
-            raise OptionError(
-                f"--prefill, --outlines and --annotators apply to masks only; {form.name} asks which of two"
-                " maps is better"
-            )
-        return pair_tasks.export(root, study, options, form)
     if options.sessions.people:
         return session_export.export(root, study, options, form)
     return mask_export.export(root, study, options, form)
@@ -140,7 +113,7 @@ def _check_fresh(root: Path, study: str, options: ExportOptions) -> None:
 
 def import_labels(
     study: str, options: ImportOptions
-) -> Imported | Answered | AnswersTaken | ChoicesTaken | SessionsImported:
+) -> Imported | Answered | AnswersTaken | SessionsImported:
     """Import labels from a folder or a file; LabellingError for a source that cannot contain labels for this
     study.
     """
@@ -170,41 +143,14 @@ def import_labels(
         raise LabellingError(
             f"{source}: is a table, but the labels of this study are label maps; give {_EXPECTED[False]}"
         )
-    if taken := _of_tool(root, Path(file), options, form if options.format else None, classifies=classifies):
-        return taken
-    if isinstance(form, MaskFormat | BundleFormat):
+    if not isinstance(form, QuestionFormat):
         if (Path(source) / session_export.FILE).is_file():
             return session_import.import_(root, options, form if options.format else None)
         return masks.import_(root, options, form if options.format else None)
-    if not isinstance(form, QuestionFormat):
-        raise LabellingError(f"{source}: contains no {form.title} file")
     _refuse_pattern(options)
     if options.labels is not None:
         raise OptionError("--labels applies to mask files only; in a CSV file classes have names")
     return questions.import_(root, file, column, options.truth, form)
-
-
-def _of_tool(
-    root: Path, path: Path, options: ImportOptions, form: Format | None, *, classifies: bool
-) -> ChoicesTaken | Answered | None:
-    """Import choices or answers from a tool's file, or from a folder of such files; None if the
-    source is neither.
-    """
-    there = (
-        [path]
-        if path.is_file()
-        else sorted(p for p in path.iterdir() if p.is_file() and p.suffix.lower() == ".json")
-    )
-    for entry in [form] if form else FORMATS:
-        if not isinstance(entry, PairFormat | TaskFormat) or (entry.task == "classification") != classifies:
-            continue
-        if not (files := [file for file in there if recognises(entry, file)]):
-            continue
-        _refuse_pattern(options)
-        if isinstance(entry, PairFormat):
-            return pair_tasks.import_(root, options, entry, files)
-        return question_tasks.import_(root, options, entry, files)
-    return None
 
 
 def _refuse_pattern(options: ImportOptions) -> None:

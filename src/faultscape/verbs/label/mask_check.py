@@ -89,8 +89,7 @@ def _of_place(file: Path) -> Format:
     name = file.stem.lower()
     beside = {one.name for one in _files(file.parent)}
     if CONFIG in beside:
-        asked = (word for word in ("pairs", "questions") if name.startswith(word))
-        form = "-".join(["label-studio", *asked])
+        form = "label-studio"
     elif "panoptic" in name:
         form = "coco-panoptic"
     elif "instances" in name:

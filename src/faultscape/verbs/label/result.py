@@ -68,31 +68,24 @@ class Exported:
     """What `label export` wrote."""
 
     folder: str  # where the files are
-    images: int  # images to label, or choices to make, that were written
+    images: int  # images to label that were written
     format: str  # name of the label format
     prefilled: str  # the model whose maps the labels begin with; '' for empty ones
-    labelled: int  # images of the selection that have a label already, or choices already made
+    labelled: int  # images of the selection that have a label already
     then: str = ""  # the command that imports the labels
     says: str = ""  # what to do with the files
     differing: tuple[int, int] | None = None  # pixels of outlines that differ from the maps, and of how many
-    what: str = "image"  # ``image``, or ``choice`` (which of two maps is better)
     listed: str = ""  # the list of the images, in the order of the selection
     in_order: bool = False  # whether the first labels alone can be ranked if they follow that order
 
     def __repr__(self) -> str:
         if not self.images:
-            if self.what == "choice":
-                made = f"; {self.labelled} already made" if self.labelled else ""
-                return f"no choices are open; nothing was written{made}"
             return f"no images to label; nothing was written{already_labelled(self.labelled)}"
         filled = f", filled in with the maps of {self.prefilled}" if self.prefilled else ""
         already = f"; {self.labelled} already labelled" if self.labelled else ""
-        if self.what == "choice":
-            filled, already = "", (f"; {self.labelled} already made" if self.labelled else "")
         off = self.differing
         lines = wrapped(
-            f"{counted(self.images, self.what)} to {'make' if self.what == 'choice' else 'label'} in"
-            f" {self.folder} ({self.format}{filled}){already}"
+            f"{counted(self.images, 'image')} to label in {self.folder} ({self.format}{filled}){already}"
         )
         if off is not None and off[0]:
             share = f"{100 * off[0] / max(off[1], 1):.2f} %"
@@ -157,9 +150,9 @@ class Imported:
 
 @dataclass(frozen=True)
 class Asked:
-    """What `label export` wrote for classifiers: a table or a tool's file of questions."""
+    """What `label export` wrote for classifiers: a table of questions."""
 
-    path: str  # the table, or the folder of a tool's files
+    path: str  # the table
     questions: int  # how many were written; 0 without a file
     images: int  # how many images they are about
     answered: int  # questions left out: answered already, or the image has a label
@@ -279,28 +272,6 @@ class AnswersTaken:
             else []
         )
         return ", ".join(parts)
-
-
-@dataclass(frozen=True)
-class ChoicesTaken:
-    """What `label import` read from a tool that asks which of two maps is better: new choices, of how many
-    people, and how many could not be used.
-    """
-
-    truth: str  # name under which the choices are stored
-    new: int  # choices that were not there before
-    people: int  # how many people chose
-    failures: int  # answers that cannot be used
-    first: str = ""  # why the first unusable answer was rejected
-
-    def __repr__(self) -> str:
-        rest = (
-            f", {self.failures} not usable (failures.csv); the first: {self.first}" if self.failures else ""
-        )
-        return (
-            f"truth {self.truth}: {counted(self.new, 'new choice')} by"
-            f" {counted(self.people, 'person', 'people')}{rest}"
-        )
 
 
 @dataclass(frozen=True)

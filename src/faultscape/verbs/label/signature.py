@@ -21,7 +21,6 @@ from faultscape.verbs.label.result import (
     AnswersWritten,
     Asked,
     Checked,
-    ChoicesTaken,
     Exported,
     Forgotten,
     Imported,
@@ -55,7 +54,7 @@ def export(
     png: OUT gets images/ID.png (the original, upright), classes.json, and labels/ for masks ID.png. labelme:
     OUT gets ID.png, ID.json next to it, and labels.txt. csv: OUT gets questions.csv (or is that file): image,
     class, gloss; "does the image show such a thing?" For other tools OUT gets images/ and the files that the
-    tool imports; label-studio-pairs asks which of two models' maps is better.
+    tool imports.
 
     Parameters
     ----------
@@ -66,8 +65,8 @@ def export(
         CSV file, which is never overwritten once it contains answers.
     format
         png (a folder of palette masks; default), png-index, png-colours, labelme, cvat, cvat-masks,
-        label-studio, label-studio-bitmask, coco-panoptic, coco, or label-studio-pairs; for classifiers csv
-        (yes/no questions) or label-studio-questions. Or file.py:NAME, a format of your own.
+        label-studio, label-studio-bitmask, coco-panoptic or coco; for classifiers csv (yes/no questions). Or
+        file.py:NAME, a format of your own.
     selection
         The selection whose images are written.
     truth
@@ -115,7 +114,7 @@ def import_(
     pattern: str | None = None,
     format: str | None = None,
     labels: LabelMeanings | None = None,
-) -> Imported | Answered | AnswersTaken | ChoicesTaken | SessionsImported:
+) -> Imported | Answered | AnswersTaken | SessionsImported:
     """Import labels: a folder of masks or LabelMe files with its discard.csv (image, reason), such a table of
     discards alone, a file from a labelling tool, or, for classifiers, CSV files. Run it again to add or
     replace labels; what was taken back of a folder's discards stays so.
@@ -142,8 +141,7 @@ def import_(
         its images do: {id}_png.rf.*.jpg.
     format
         png, png-index, png-colours, labelme, cvat, cvat-masks, label-studio, label-studio-bitmask,
-        coco-panoptic, coco, label-studio-pairs, csv, label-studio-questions, or file.py:NAME, a format of
-        your own; default: detected from the files.
+        coco-panoptic, coco, csv, or file.py:NAME, a format of your own; default: detected from the files.
     labels
         What values of masks mean besides the class list's ids: 255=car, 255=void, several joined by commas; a
         JSON or TOML file with a class for each value; or for Cityscapes label-ids or train-ids. Later masks

@@ -5,13 +5,15 @@ Conventions: a note is one line; a note that applies to several models appears o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from faultscape.choices import Preset
 from faultscape.corpus.groups import OF_ONE_GROUP, describe_groups, of_one_group, suggested_options
 from faultscape.errors import counted, shortened
 from faultscape.metrics.catalogue import METRICS
+from faultscape.metrics.definitions import PRESETS, Definitions
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.metrics.intervals.units import LEAST, MANY, Units
 from faultscape.reading.image_truths import only_predicted
@@ -51,6 +53,37 @@ def of_truth(failures: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, str
         for image, why in first.items()
         if others and why not in MISSING and all(found.get(image) == why for found in others)
     }
+
+
+def idle_options(
+    given: Iterable[str],
+    preset: Preset | None,
+    sets: Sequence[DataSet],
+    definitions: Definitions,
+    boundaries: bool,
+) -> list[str]:
+    """Return a line for each given definition, and for the preset, none of whose metrics is computed from
+    these data sets.
+
+    >>> idle_options(["track"], None, [], Definitions(), True)
+    ['note: --track has no effect: none of its metrics are computed']
+    """
+    sources = [source for data in sets for source in data.models.values()]
+    present = {kind for source in sources for kind in source.scores if source.scores[kind]}
+    if any(source.has_maps for source in sources):
+        present |= {definitions.regions}
+        present |= {"boundaries"} if boundaries and definitions.regions == "connected" else set()
+    fields_of = {f"--{name.replace('_', '-')}": {name} for name in given}
+    if preset:
+        chosen = PRESETS[preset]
+        changed = {name for name in chosen if chosen[name] != getattr(Definitions(), name)}
+        fields_of[f"--preset {preset}"] = changed or {*chosen}
+    lines = []
+    for option, names in fields_of.items():
+        metrics = [metric for metric in METRICS if names & {*metric.options}]
+        if metrics and not any(metric.needs & present for metric in metrics):
+            lines.append(f"note: {option} has no effect: none of its metrics are computed")
+    return lines
 
 
 def left_out(

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from faultscape import __version__, plug
 from faultscape.errors import MetricError, OptionError
@@ -30,11 +30,11 @@ from faultscape.study.tables import measures
 from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.logs import Failure, log, replace_failures
 from faultscape.study.tables.per_image import ModelRows, put_per_image
-from faultscape.verbs.measure import gather, idle_options, lists, notes, pictures
+from faultscape.verbs.measure import gather, lists, notes, pictures
 from faultscape.verbs.measure.artefact import made_from_now
 from faultscape.verbs.measure.gather import MeasuredSet
 from faultscape.verbs.measure.jobs import MeasuredPart
-from faultscape.verbs.measure.options import WORST, MeasureOptions
+from faultscape.verbs.measure.options import MeasureOptions
 from faultscape.verbs.measure.scores import jobs as score_jobs
 from faultscape.verbs.measure.sets import SCORES, DataSet, SetPart, inputs, shard_jobs
 from faultscape.verbs.measure.shard import asked_metrics, of_maps, own_metrics
@@ -228,7 +228,7 @@ def _data_sets(
 ) -> list[DataSet]:
     """Return the data sets to measure, and print notes about them and about options without effect."""
     remarks: list[str] = []
-    what, files, reading, intervals = options.inputs, options.files, options.reading, options.intervals
+    what, files = options.inputs, options.files
     if what.datasets:
         sets = lists.of_list(Path(what.datasets), files, definitions.regions, remarks.append)
     else:
@@ -242,25 +242,9 @@ def _data_sets(
             definitions.regions,
         )
         sets = lists.of_words(*words, remarks.append, options.part, earlier)
-    asked: dict[str, Any] = dict(options.choices.given)
-    asked |= {
-        "ignore": files.ignore,
-        "labels": files.labels,
-        "background": files.background,
-        "divisor": reading.divisor,
-        "score_scale": reading.score_scale,
-    }
-    asked |= {
-        "classes": what.classes,
-        "resize_maps": reading.resize_maps,
-        "no_boundaries": not reading.boundaries,
-    }
-    asked |= {"images": files.images, "pattern": files.pattern, "preset": options.preset}
-    asked |= {"worst": options.worst if options.worst != WORST else None}
-    asked["seed"] = intervals.seed if intervals.seed and intervals.resamples else None
-    if intervals.seed and not intervals.resamples:
-        remarks.append("note: --seed has no effect: --resamples 0 draws nothing")
-    for line in dict.fromkeys([*remarks, *idle_options.idle(asked, sets, definitions)]):
+    given = options.choices.given
+    idle = notes.idle_options(given, options.preset, sets, definitions, options.reading.boundaries)
+    for line in dict.fromkeys([*remarks, *idle]):
         print(line)
     return sets
 

@@ -162,7 +162,6 @@ PLAN = Artefact(
     name="plan",
     verb="plan",
     inputs=("maps", "selection", "labels", "discards", "standings"),
-    options=("cost", "wage", "within", "selection", "truth", "goal", "seed"),
     reasons={
         "maps": "images or predictions changed",
         "selections": "a selection was made or extended",

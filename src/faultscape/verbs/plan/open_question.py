@@ -85,7 +85,6 @@ OPEN_QUESTION = Artefact(
     name="open question",
     verb="select",
     inputs=("standings", "plan"),
-    options=(),
     reasons={},
     instances=_instances,
     made_from=lambda _snapshot, _name: None,

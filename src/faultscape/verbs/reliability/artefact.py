@@ -126,18 +126,6 @@ RELIABILITY = Artefact(
     name="reliability",
     verb="reliability",
     inputs=("maps", "sets", "labels"),
-    options=(
-        "models",
-        "truth",
-        "natural",
-        "misclassified",
-        "reference",
-        "preset",
-        "track",
-        "worst",
-        "resamples",
-        "seed",
-    ),
     reasons={
         "models": "models changed",
         "maps": "maps changed",

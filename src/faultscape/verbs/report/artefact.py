@@ -230,7 +230,6 @@ REPORT = Artefact(
     name="report",
     verb="report",
     inputs=("selection", "labels", "discards", "standings"),
-    options=("bands", "better", "reference_images", "thumbnail"),
     reasons={
         "selection": "the selection was extended or replaced",
         "labels": "labels changed",

@@ -43,7 +43,7 @@ def serve_labels(
     ``take`` masks. StudyError if the study cannot be read, OptionError if the address is not available.
     """
     root = existing(study)
-    with writing(root):  # upgrades a study of an earlier version
+    with writing(root):
         if options.database is not None:
             settings = read_settings(root)
             write_settings(root, settings.model_copy(update={"answers": bind(root, options.database)}))
@@ -51,7 +51,7 @@ def serve_labels(
         closing(Database(root, stay_open=True)) as database,
         server.bind(options.host, options.port) as listener,
     ):
-        database.upgrade()
+        database.create_tables()
         campaign = Campaign(root, options, database)
         address = server.address_of(listener) if options.address is None else f"{options.address}/"
         open_ = server.is_private(listener) and not options.invites and options.address is None

@@ -9,18 +9,18 @@ reaches the study; parts in a store are never written.
 from __future__ import annotations
 
 import shlex
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from faultscape.errors import DamagedSelectionError, FaultscapeError
 from faultscape.made_aside import held_folder
 from faultscape.reading.snapshot import Snapshot
-from faultscape.study.folder import TEMPORARY
+from faultscape.study.folder import TEMPORARY, put
 from faultscape.study.lock import writing
 from faultscape.study.tables.logs import log
-from faultscape.study.versions import copy_file, upgrade
 from faultscape.verbs.graph import ARTEFACTS, Node, is_stuck, next_line, nodes
 from faultscape.verbs.status.change_result import Changed
 
@@ -157,8 +157,16 @@ def rehearsal(root: Path) -> Iterator[Path]:
                 copy_file(path, copy / path.name)
             else:
                 (copy / path.name).symlink_to(path, target_is_directory=path.is_dir())
-        upgrade(copy, say=lambda _: None)
         yield copy
+
+
+def copy_file(file: Path, to: Path) -> None:
+    """Copy a file; a database whole, with what a killed writer left beside it."""
+    if file.suffix != ".sqlite":
+        put(to, file.read_bytes())
+        return
+    with closing(sqlite3.connect(file)) as held, closing(sqlite3.connect(to)) as copy:
+        held.backup(copy)
 
 
 def _mirror(folder: Path, to: Path) -> None:

@@ -21,8 +21,10 @@ from faultscape.reading.sets import find_withheld
 from faultscape.reading.snapshot import Snapshot
 from faultscape.study.parts import key_of
 from faultscape.terminal_lines import option_words
+from faultscape.uncertainty.catalogue import HEADS
 from faultscape.uncertainty.sealed_files import is_sealed
 from faultscape.verbs.label import artefact as labels
+from faultscape.verbs.train.options import MEMBER_BLOCKS
 
 METHOD_NUMBER = 3  # raised when the same options give a different training
 MODELS, NETWORK, WEIGHTS, BEGUN, OWN_FILE = (
@@ -119,7 +121,11 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
 def again(snapshot: Snapshot, name: str) -> Again:
     """Return how to train a network again, or continue: with its recorded options."""
     begun = snapshot.document(_folder(snapshot, name) / BEGUN)
-    given = begun if begun is not None else arguments_of(_provenance(snapshot, name))
+    recorded = begun if begun is not None else arguments_of(_provenance(snapshot, name))
+    names = {MEMBER_BLOCKS, *(option for head in HEADS for option in head.options)}
+    given = {key: value for key, value in recorded.items() if key not in names}
+    if of_head := {key: value for key, value in recorded.items() if key in names}:
+        given["head_options"] = of_head
     return Again(given, (), gone_file(given, ("backbone",), "train"))
 
 
@@ -140,54 +146,6 @@ NETWORKS = Artefact(
     name="networks",
     verb="train",
     inputs=("corpus", "sets"),
-    options=(
-        "backbone",
-        "head",
-        "dropout_at",
-        "dropout_rate",
-        "dropout_samples",
-        "loss",
-        "smoothing",
-        "preset",
-        "init",
-        "from_scratch",
-        "seed",
-        "set_",
-        "validation",
-        "truth",
-        "withhold",
-        "epochs",
-        "steps",
-        "batch",
-        "rate",
-        "schedule",
-        "warm_up",
-        "optimiser",
-        "weight_decay",
-        "gradient_norm",
-        "size",
-        "crop",
-        "scale",
-        "class_weights",
-        "dropout",
-        "validate_every",
-        "members",
-        "fast_start",
-        "spread",
-        "features",
-        "ridge",
-        "mean_field",
-        "momentum",
-        "scaled",
-        "normalised",
-        "member_blocks",
-        "factors",
-        "samples",
-        "temperature",
-        "shared_noise",
-        "wide_start",
-        "precision",
-    ),
     reasons={
         "images": "images of its sets changed",
         "labels": "labels changed",

@@ -38,7 +38,7 @@ from faultscape.uncertainty.networks.segmenter import Segmenter
 from faultscape.uncertainty.replace import DoubtNetwork
 from faultscape.uncertainty.training.plan import TrainingPlan
 from faultscape.uncertainty.training.presets import TrainingPreset, preset_named
-from faultscape.verbs.train.options import Schedules, TrainOptions, scale_of, size_of
+from faultscape.verbs.train.options import MEMBER_BLOCKS, Schedules, TrainOptions, scale_of, size_of
 
 _WITH_OUTLIERS = ("linear", "batch-ensemble")
 
@@ -66,7 +66,8 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
     preset = preset_named(options.preset) if options.preset else None
     kind = head_named(options.head)
     of_preset = dict(preset.heads.get(options.head, {})) if preset else {}
-    told: dict[str, Value] = {**of_preset, **options.head_options.given}
+    told: dict[str, Value] = {**of_preset, **options.of_head}
+    told.pop(MEMBER_BLOCKS, None)
     kind.check(told)
     plan = _plan(options, preset, len(withheld.classes), images)
     _need_start(options, preset)
@@ -158,13 +159,13 @@ def _member_blocks(
     able = options.head == "batch-ensemble" and (
         isinstance(inner, Segmenter) or description.backbone.startswith("segmenter-")
     )
-    said = options.head_options.member_blocks
-    if said is not None and said < 0:
-        raise OptionError(f"--member-blocks must be 0 or more; got {said}")
+    said = options.of_head.get(MEMBER_BLOCKS)
+    if said is not None and (not isinstance(said, int) or isinstance(said, bool) or said < 0):
+        raise OptionError(f"--head-option member-blocks must be a whole number, 0 or more; got {said!r}")
     if said and not able:
         raise OptionError(
-            f"--member-blocks needs a Segmenter and --head batch-ensemble; got {description.backbone} and"
-            f" {options.head}: leave it out"
+            "--head-option member-blocks needs a Segmenter and --head batch-ensemble; got"
+            f" {description.backbone} and {options.head}: leave it out"
         )
     return said if said is not None else preset.member_blocks if preset and able else 0
 

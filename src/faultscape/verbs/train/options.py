@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import get_args
 
-from faultscape.arguments import Size
+from faultscape.arguments import NamedValues, Size, plain
 from faultscape.choices import (
     ClassWeights,
     ExportForm,
-    FastStart,
     HeadName,
     LossName,
     Optimiser,
@@ -22,12 +23,12 @@ from faultscape.choices import (
     TrainingPresetName,
 )
 from faultscape.errors import ModelError, OptionError, closest
+from faultscape.uncertainty.catalogue import HEADS, Value, head_named
 from faultscape.verbs.given_options import refuse_empty
 
 SEED = "seed"
 MOST_SEED = 2**32 - 1
-_YES_OR_NO = ("scaled", "normalised", "shared_noise", "wide_start")
-_WHOLE = (SEED, "members", "member_blocks", "features", "factors", "samples")
+MEMBER_BLOCKS = "member_blocks"  # of batch-ensemble, though set outside the head: in the encoder
 LIBRARIES = ("torch", "transformers", "accelerate", "safetensors")
 
 
@@ -111,70 +112,6 @@ class Schedules:
 
 
 @dataclass(frozen=True)
-class HeadOptions:
-    """Options of heads; each applies to the heads named.
-
-    Parameters
-    ----------
-    members
-        batch-ensemble: number of members (default 3).
-    fast_start
-        batch-ensemble: initialise fast weights normal around 1, or with random signs (default normal).
-    spread
-        batch-ensemble: the standard deviation of normal, or the share of positive signs (default 0.5).
-    member_blocks
-        batch-ensemble: fast weights in this many of the last encoder blocks too, Segmenter only (default 0;
-        under s3-code 2).
-    features
-        gp: number of random features (default 1024).
-    ridge
-        gp: ridge of the precision matrix (default 1).
-    mean_field
-        gp: how strongly the variance shrinks logits; default: tuned on the validation set, or 1 without one.
-    momentum
-        gp: update the covariance during training with this momentum (the authors use 0.99), instead of one
-        exact pass after training.
-    scaled
-        gp: scale random features to prior variance 1 (default; the authors' code does not).
-    normalised
-        gp: normalise each feature vector to mean 0 and deviation 1 first (default, as in the authors' code).
-    factors
-        heteroscedastic: rank of the covariance (default 5).
-    samples
-        heteroscedastic: number of samples (default 1000).
-    temperature
-        heteroscedastic: softmax temperature (default 1).
-    shared_noise
-        heteroscedastic: share one random number per sample across all classes, as in the authors' code.
-    wide_start
-        gp, heteroscedastic: new weights start with variance 1 / D for D inputs, as in the authors' code,
-        instead of .02 / D (default no; under s3-code yes).
-    """
-
-    members: int | None = None
-    fast_start: FastStart | None = None
-    spread: float | None = None
-    member_blocks: int | None = None
-    features: int | None = None
-    ridge: float | None = None
-    mean_field: float | None = None
-    momentum: float | None = None
-    scaled: bool | None = None
-    normalised: bool | None = None
-    factors: int | None = None
-    samples: int | None = None
-    temperature: float | None = None
-    shared_noise: bool | None = None
-    wide_start: bool | None = None
-
-    @property
-    def given(self) -> dict[str, float | int | bool | str]:
-        """The given options of the head itself."""
-        named = [field.name for field in fields(self) if field.name != "member_blocks"]
-        return {name: value for name in named if (value := getattr(self, name)) is not None}
-
-
-@dataclass(frozen=True)
 class TrainingMachine:
     """The machine that trains.
 
@@ -216,12 +153,13 @@ class TrainOptions:
     export: ExportForm | None = None
     data: TrainingData = TrainingData()
     schedules: Schedules = Schedules()
-    head_options: HeadOptions = HeadOptions()
+    head_options: NamedValues | None = None
     machine: TrainingMachine = TrainingMachine()
     smoothing: Smoothing | None = None
 
     def __post_init__(self) -> None:
         refuse_empty(self)
+        _ = self.of_head  # an invalid one is refused before anything else
         if not 0 <= self.seed <= MOST_SEED:
             raise OptionError(f"--seed must be a whole number from 0 to {MOST_SEED}; got {self.seed}")
         if self.loss not in get_args(LossName):
@@ -257,7 +195,7 @@ class TrainOptions:
             return "", ()
         key, equals, values = self.sweep.partition("=")
         key = key.strip().replace("-", "_")
-        known = [SEED, *(field.name for field in fields(HeadOptions))]
+        known = [SEED, *_kinds()]
         if key not in known:
             raise OptionError(
                 f"--sweep {self.sweep!r} is not valid; use OPTION=A,B,C with one of"
@@ -269,7 +207,25 @@ class TrainOptions:
                 f"--sweep {self.sweep!r} is not valid; give at least two different values:"
                 f" {key.replace('_', '-')}=1,3,5"
             )
-        return key, tuple(_value(key, word) for word in words)
+        return key, tuple(_value(f"--sweep {key.replace('_', '-')}", key, word) for word in words)
+
+    @cached_property
+    def of_head(self) -> dict[str, Value]:
+        """The given options of the head, by name; OptionError for an unknown option, or an invalid value."""
+        given = self.head_options or ()
+        if isinstance(given, Mapping):
+            pairs = list(given.items())
+        else:
+            words = [given] if isinstance(given, str) else given
+            pairs = [_name_and_value(word) for word in words]
+        found: dict[str, Value] = {}
+        for name, value in pairs:
+            key = name.strip().replace("-", "_")
+            if key in found:
+                raise OptionError(f"--head-option {name} is given twice; leave one out")
+            found[key] = _value(f"--head-option {name}", key, plain(value))
+        head_named(self.head).check({key: found[key] for key in found if key != MEMBER_BLOCKS})
+        return found
 
 
 def need_libraries(called: str = "training") -> None:
@@ -304,12 +260,30 @@ def scale_of(text: str) -> tuple[float, float]:
     return least, most
 
 
-def _value(key: str, word: str) -> float | int | str:
-    """Return a value of a swept option; OptionError for an invalid one."""
+def _name_and_value(word: str) -> tuple[str, str]:
+    name, equals, value = word.partition("=")
+    if not equals:
+        raise OptionError(f"--head-option {word!r} is not NAME=VALUE, for example members=3")
+    return name, value
+
+
+def _kinds() -> dict[str, type]:
+    """Return {option of a head: the kind of its values}."""
+    kinds = {name: type(value) for head in HEADS for name, value in head.options.items()}
+    return kinds | {MEMBER_BLOCKS: int}
+
+
+def _value(option: str, key: str, word: Value) -> Value:
+    """Return a value of an option of heads, or the seed, from text or as it was given; OptionError for text
+    that is not of its kind.
+    """
+    kind = {SEED: int, **_kinds()}.get(key, str)
+    if kind is float and isinstance(word, int) and not isinstance(word, bool):
+        return float(word)
+    if not isinstance(word, str):
+        return word
     try:
-        if key in _YES_OR_NO:
-            return {"true": True, "false": False}[word.lower()]
-        return word if key == "fast_start" else int(word) if key in _WHOLE else float(word)
+        return {"true": True, "false": False}[word.lower()] if kind is bool else kind(word)
     except (ValueError, KeyError):
-        kind = "a whole number" if key in _WHOLE else "true or false" if key in _YES_OR_NO else "a number"
-        raise OptionError(f"--sweep {key.replace('_', '-')}: {word!r} is not {kind}") from None
+        words = {int: "a whole number", bool: "true or false", float: "a number"}
+        raise OptionError(f"{option}: {word!r} is not {words[kind]}") from None

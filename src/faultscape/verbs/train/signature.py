@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from faultscape.arguments import Place, needed_text, several
+from faultscape.arguments import NamedValues, Place, needed_text, several
 from faultscape.choices import ExportForm, HeadName, LossName, Smoothing, TrainingPresetName
 from faultscape.errors import OptionError
 from faultscape.verbs.train.options import (
-    HeadOptions,
     Schedules,
     TrainingData,
     TrainingMachine,
@@ -33,9 +32,9 @@ def train(
     sweep: str | None = None,
     seed: int = 0,
     export: ExportForm | None = None,
+    head_options: NamedValues | None = None,
     data: TrainingData = TrainingData(),
     schedules: Schedules = Schedules(),
-    head_options: HeadOptions = HeadOptions(),
     machine: TrainingMachine = TrainingMachine(),
 ) -> Trained | Swept:
     """Train a segmentation network on the labels of a study, with a head that estimates its own uncertainty.
@@ -85,12 +84,15 @@ def train(
         Seed of the weights, the order of images, crops and noise.
     export
         onnx or pt2: also write the network as one file.
+    head_options
+        NAME=VALUE, an option of the head, for example members=3; can be repeated. batch-ensemble: members,
+        fast-start (normal or signs), spread, member-blocks. gp: features, ridge, mean-field, momentum,
+        scaled, normalised, wide-start. heteroscedastic: factors, samples, temperature, shared-noise,
+        wide-start; in Python a dict.
     data
         Training and validation data: `TrainingData(set_=...)`.
     schedules
         The training schedule: `Schedules(epochs=...)`.
-    head_options
-        Options of the head: `HeadOptions(members=...)`.
     machine
         The machine: `TrainingMachine(device=...)`.
     """

@@ -46,7 +46,7 @@ from faultscape.verbs.train import network
 from faultscape.verbs.train.artefact import BEGUN, METHOD_NUMBER, MODELS, inputs_of
 from faultscape.verbs.train.examples import Examples, class_weights, find_examples
 from faultscape.verbs.train.network import Wanted, folder_of
-from faultscape.verbs.train.options import SEED, TrainOptions, need_libraries
+from faultscape.verbs.train.options import MEMBER_BLOCKS, SEED, TrainOptions, need_libraries
 from faultscape.verbs.train.result import Swept, Trained
 from faultscape.verbs.train.training_record import flags_of, read_training
 
@@ -79,15 +79,12 @@ def train_networks(options: TrainOptions) -> Trained | Swept:
     networks: dict[str, Trained] = {}
     first, kind = "", head_named(options.head)
     for value in values if option != SEED else ():  # check all before training the first
-        kind.check(replace(options.head_options, **{option: value}).given)
+        told = {**options.of_head, option: value}
+        kind.check({key: told[key] for key in told if key != MEMBER_BLOCKS})
     for value in values:
         word = f"{value:g}" if isinstance(value, float) else str(value)
         called = option.replace("_", "-")
-        told = (
-            {"seed": value}
-            if option == SEED
-            else {"head_options": replace(options.head_options, **{option: value})}
-        )
+        told = {"seed": value} if option == SEED else {"head_options": {**options.of_head, option: value}}
         mine = replace(options, name=f"{options.name}-{called}-{word}", sweep=None, **told)
         print(f"{mine.name} ({len(networks) + 1} of {len(values)})", flush=True)
         networks[word] = train_network(mine, instead_of=first if option in _AT_PREDICTION else "")
@@ -387,9 +384,9 @@ def _arguments(options: TrainOptions) -> JsonObject:
     held = given_options(options, but=(*_NOT_IN_KEY, "data", "schedules", "head_options"))
     if options.backbone is not None:
         held = {**held, "backbone": plug.absolute(options.backbone)}
-    groups = [given_options(group) for group in (options.data, options.schedules, options.head_options)]
     precision = {"precision": options.machine.precision} if options.machine.precision else {}
-    return {**held, **groups[0], **groups[1], **groups[2], **precision}
+    data, schedules = given_options(options.data), given_options(options.schedules)
+    return {**held, **data, **schedules, **options.of_head, **precision}
 
 
 def _result(
