@@ -339,7 +339,7 @@ LATE = {  # our own that are imported where they are used, and why
     "verbs/label/artefact.py": "ranking loads scipy, which status does without",
     "verbs/rank/artefact.py": "ranking loads scipy, which status does without",
     "verbs/compare/result.py": "a verb's signature names it",
-    "verbs/status/more_images.py": "ranking loads scipy, which status does without",
+    "verbs/status/study_verdict.py": "ranking loads scipy, which status does without",
     "verbs/rank/open_selections.py": "ranking loads scipy, which status does without",
     "reading/choices.py": "estimated accuracies load scipy, which status does without",
     "verbs/plan/result.py": "a verb's signature names it",
