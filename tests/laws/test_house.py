@@ -329,7 +329,6 @@ LATE = {  # our own that are imported where they are used, and why
     "prediction/sources/network_folder.py": "torch, when such a network is opened",
     "stages/artefacts/standings.py": "ranking loads scipy, which status does without",
     "stages/compare/result.py": "a verb's signature names it",
-    "stages/more_images.py": "ranking loads scipy, which status does without",
     "stages/open_selections.py": "ranking loads scipy, which status does without",
     "stages/voices.py": "estimated accuracies load scipy, which status does without",
     "stages/verdict.py": "ranking loads scipy, which status does without",

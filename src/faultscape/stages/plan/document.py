@@ -15,7 +15,7 @@ from faultscape.stages.artefacts.plan import made_from_now
 from faultscape.stages.artefacts.standings import open_questions
 from faultscape.stages.costs import read_costs
 from faultscape.stages.count import count
-from faultscape.stages.open_question import asked_next, more_images
+from faultscape.stages.open_question import asked_next, more_images, needs_of
 from faultscape.stages.plan import advice, facts
 from faultscape.stages.plan.forecast import label_numbers, pair_numbers
 from faultscape.stages.plan.options import PlanOptions
@@ -73,7 +73,7 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
         snapshot = Snapshot(root)
         open_ = asked_next(snapshot) if asked is None else ""
         if recommended and open_ == drawn.name:
-            recommended = advice.as_next(recommended, drawn, more_images(snapshot, open_, pairs))
+            recommended = advice.as_next(recommended, drawn, more_images(snapshot, open_, needs_of(pairs)))
         if recommended and recommended["verb"] == "select" and truth in known:
             new, labelled = facts.labelled_already(
                 root, settings, models, recommended, truth, engine=engine, workers=workers
