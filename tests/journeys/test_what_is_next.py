@@ -349,3 +349,13 @@ def test_a_terminal_is_asked_what_each_answer_gives(monkeypatch: pytest.MonkeyPa
     assert first.endswith("which model to use, and how sure that is")
     assert second.endswith("not by how much, nor how sure")
     assert third.endswith("not which is better")
+
+
+def test_labels_that_are_left_are_asked_for_with_a_word_that_the_first_ones_decide(tmp_path: Path) -> None:
+    it = alike(tmp_path, errors=(0.05, 0.6))
+    images = fs.select(it.study, goal="order", budget=60).images
+    made_answers.import_labels(it, list(images[:20]))
+    state = fs.run(it.study, engine="local").status
+    assert state.verdict.decided
+    assert state.next.startswith(f"faultscape label export {it.study}")
+    assert state.about == "the labels decide already; more make the intervals narrower"

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from faultscape.nouns import Draw
-
-SKIPPED = 0.05  # share of draws without labels above which they are not assumed to be missing at random
+from faultscape.standings import SKIPPED
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from faultscape.nouns import JsonObject
 from faultscape.reading.artefact import Artefact, provenance_of
 from faultscape.reading.evidence import LABELS
 from faultscape.reading.snapshot import Snapshot
-from faultscape.standings import FEW
+from faultscape.standings import FEW, SKIPPED
 from faultscape.study.answers.labels import Answers
 from faultscape.study.parts import key_of, read_manifest
 from faultscape.study.tables import label_maps
@@ -39,8 +39,6 @@ def _begins_labelled(snapshot: Snapshot, name: str, truth: str) -> bool:
     """Whether the labelled draws are the first ones, and enough to rank; as many may be skipped as `steps`
     takes for missing at random.
     """
-    from faultscape.ranking.drawn.steps import SKIPPED
-
     done = snapshot.label_count(name, truth).images
     last = max((k for k, image in enumerate(snapshot.current(name).images, 1) if image in done), default=0)
     return len(done) >= FEW and last - len(done) <= SKIPPED * last

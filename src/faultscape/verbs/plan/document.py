@@ -24,7 +24,7 @@ from faultscape.verbs.label.artefact import next_export
 from faultscape.verbs.plan import advice, facts
 from faultscape.verbs.plan.artefact import made_from_now
 from faultscape.verbs.plan.forecast import label_numbers, pair_numbers
-from faultscape.verbs.plan.open_question import asked_next, more_images
+from faultscape.verbs.plan.open_question import asked_next, more_images, needs_of
 from faultscape.verbs.plan.prices import idle_costs, price, priced_duel
 from faultscape.verbs.plan.result import LabelPlan
 from faultscape.verbs.rank.artefact import open_questions
@@ -80,7 +80,7 @@ def make_plan(options: PlanOptions) -> LabelPlan:
         snapshot = Snapshot(root)
         open_ = asked_next(snapshot) if asked is None else ""
         if recommended and open_ == drawn.name:
-            recommended = advice.as_next(recommended, drawn, more_images(snapshot, open_, pairs))
+            recommended = advice.as_next(recommended, drawn, more_images(snapshot, open_, needs_of(pairs)))
         if recommended and recommended["verb"] == "select" and truth in known:
             new, labelled = facts.labelled_already(
                 root, settings, models, recommended, truth, engine=engine, workers=workers

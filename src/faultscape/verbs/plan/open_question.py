@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from faultscape.reading.artefact import Artefact
 from faultscape.reading.snapshot import Snapshot
+from faultscape.reporting.verdict import PairNeed
 from faultscape.selection.definitions import ROUND, learns
 from faultscape.standings import ENOUGH, FEW
 from faultscape.verbs.plan import artefact as plan
-from faultscape.verbs.plan.result import PairNeeded
 from faultscape.verbs.rank.open_selections import (
     candidates,
     labels_for_images_to_come,
@@ -27,9 +27,9 @@ _STEP = 10  # images; numbers of more images are rounded up to it
 _UNFORETOLD = 50  # more images where their number cannot be predicted, as `plan` advises
 
 
-def more_images(snapshot: Snapshot, name: str, pairs: Sequence[PairNeeded]) -> int:
+def more_images(snapshot: Snapshot, name: str, needs: Mapping[tuple[str, str], PairNeed]) -> int:
     """Return how many more images to draw for an open question: those that the leader and each other model
-    that could be best are expected to need by a plan's ``pairs``, in steps of ten; as many as a round has for
+    that could be best are expected to need by a plan's ``needs``, in steps of ten; as many as a round has for
     draws that learn from labels.
 
     A step at most doubles the images: what few labels predict is rough, and each round makes it more certain.
@@ -42,19 +42,29 @@ def more_images(snapshot: Snapshot, name: str, pairs: Sequence[PairNeeded]) -> i
         return min(max(ENOUGH - have, _STEP), most)
     held = standings_now(snapshot, name)
     leader, *rivals = (candidates(held) if held is not None else []) or [""]
-    asked = [row for row in pairs if leader in row["models"] and {*row["models"]} & {*rivals}]
+    asked = [need for pair, need in needs.items() if leader in pair and {*pair} & {*rivals}]
     needed = _UNFORETOLD
     if held is not None and not rivals and math.isfinite(total := labels_for_images_to_come(held)):
         needed = math.ceil(total) - have
-    elif asked and all(row["predictable"] for row in asked):
-        needed = max(row["labels"] for row in asked) - have
+    elif asked and not any(math.isnan(need.labels) for need in asked):
+        needed = int(max(need.labels for need in asked)) - have
     return min(max(_STEP * math.ceil(needed / _STEP), _STEP), have, most)
 
 
-def planned_pairs(snapshot: Snapshot) -> list[PairNeeded]:
-    """Return what the plan expects of each pair of models; [] without one."""
+def planned_needs(snapshot: Snapshot) -> dict[tuple[str, str], PairNeed]:
+    """Return what the plan expects of each pair of models; {} without one."""
     document = snapshot.document(snapshot.root / "plan.json") or {}
-    return cast("list[PairNeeded]", document.get("pairs") or [])
+    return needs_of(cast("list[Mapping[str, object]]", document.get("pairs") or []))
+
+
+def needs_of(pairs: Sequence[Mapping[str, object]]) -> dict[tuple[str, str], PairNeed]:
+    """Return what a plan expects of each of its pairs (`verbs.plan.result.PairNeeded`)."""
+    out = dict[tuple[str, str], PairNeed]()
+    for row in pairs:
+        first, second = cast("list[str]", row["models"])
+        numbers = (float(cast("float", row[key])) for key in ("labels", "low", "high"))
+        out[first, second] = PairNeed(*(numbers if row["predictable"] else (math.nan,) * 3))
+    return out
 
 
 def asked_next(snapshot: Snapshot) -> str:
@@ -77,7 +87,7 @@ def _instances(snapshot: Snapshot) -> list[str]:
 
 def _line(snapshot: Snapshot, name: str) -> str:
     named = shlex.quote(name)
-    more = more_images(snapshot, name, planned_pairs(snapshot))
+    more = more_images(snapshot, name, planned_needs(snapshot))
     return f"faultscape select {snapshot.place} --as {named} --more {more}"
 
 

@@ -6,7 +6,6 @@ import shlex
 from dataclasses import dataclass, replace
 
 from faultscape.errors import counted
-from faultscape.nouns import MAIN
 from faultscape.reporting.verdict import NOTHING, Verdict
 from faultscape.standings import Standings, standings_text
 
@@ -43,8 +42,8 @@ class Ranked(Standings):
         notes = tuple(note for note in self.notes[hidden:] if note not in aside)
         shown = replace(self, rankings=first, notes=notes)
         more += [f"{counted(hidden, 'note')} on the method"] if hidden else []
-        name = str(self.definitions.get("selection", MAIN))
-        of = "" if name == MAIN else f" --selection {shlex.quote(name)}"
+        name = str(self.definitions.get("selection", "main"))
+        of = "" if name == "main" else f" --selection {shlex.quote(name)}"
         line = [f"{'; '.join(more)}: `rank{of} -v` prints them"] if more else []
         return "\n".join([standings_text(shown, self._score_words), *line])
 

@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
-from faultscape.errors import OptionError, SelectionError, closest, counted
+from faultscape.errors import OptionError, SelectionError, closest, counted, shortened
 from faultscape.nouns import Slots
 from faultscape.reading import evidence
 from faultscape.reading.label_counts import labelled_already
@@ -179,9 +179,10 @@ def _choose(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
         or (not asked.replace and _drew(root, asked.as_))
     )
     if not draws and (odd := next((key for key in ("budget", "more") if key in given), "")):
-        if asked.as_ is None and (drew := [name for name in selections.names(root) if _drew(root, name)]):
-            names = " or ".join(f"--as {name}" for name in drew)
-            raise OptionError(f"--{odd} adds to images drawn for all models at once; say to which: {names}")
+        drew = [name for name in selections.names(root) if _drew(root, name)]
+        if "more" in given and asked.as_ is None and drew:
+            names = shortened([f"--as {name}" for name in drew])
+            raise OptionError(f"--more adds to images drawn for all models at once; say to which: {names}")
         raise OptionError(
             f"--{odd} is for selectors that draw for all models at once; --selector mad takes the top "
             f"images of each pair, --{'top' if task == 'classification' else 'per-class'} of them. Give "

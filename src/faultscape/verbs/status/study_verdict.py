@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any, cast
 
 from faultscape.errors import RankingError
 from faultscape.reading.label_counts import labelled_number
@@ -16,7 +14,7 @@ from faultscape.study.tables import selections
 from faultscape.verbs.graph import Node, node
 from faultscape.verbs.label.artefact import LABELS_OF_SELECTION
 from faultscape.verbs.plan.artefact import PLAN
-from faultscape.verbs.plan.open_question import OPEN_QUESTION, more_images, planned_pairs
+from faultscape.verbs.plan.open_question import OPEN_QUESTION, more_images, planned_needs
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.select import artefact as selection
 from faultscape.verbs.status.costs import hours_of
@@ -64,16 +62,7 @@ def _standings(snapshot: Snapshot) -> dict[str, Standings]:
 
 def _needs(snapshot: Snapshot) -> dict[tuple[str, str], PairNeed]:
     """Return what an up-to-date plan expects of each pair of models; {} without one."""
-    document = snapshot.document(snapshot.root / "plan.json")
-    if document is None or node(snapshot, PLAN).state != "done":
-        return {}
-    rows = cast("list[dict[str, Any]]", document.get("pairs") or [])
-    out = {}
-    for row in rows:
-        first, second = row["models"]
-        known = (row["labels"], row["low"], row["high"]) if row["predictable"] else (math.nan,) * 3
-        out[first, second] = PairNeed(*known)
-    return out
+    return planned_needs(snapshot) if node(snapshot, PLAN).state == "done" else {}
 
 
 def _asked(snapshot: Snapshot, found: Iterable[Node], line: str, drawing: int) -> tuple[int, str]:
@@ -85,7 +74,7 @@ def _asked(snapshot: Snapshot, found: Iterable[Node], line: str, drawing: int) -
         return len(snapshot.current(one.name).images) - snapshot.label_count(one.name).labelled, one.name
     name = next(iter(snapshot.selections), "")
     if one is not None and one.artefact == OPEN_QUESTION.name:
-        drawing, name = more_images(snapshot, one.name, planned_pairs(snapshot)), one.name
+        drawing, name = more_images(snapshot, one.name, planned_needs(snapshot)), one.name
     if not drawing:
         return 0, name
     labelled = labelled_number(snapshot.root, snapshot.settings, snapshot.ids, snapshot.truth)
