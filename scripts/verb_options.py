@@ -50,18 +50,19 @@ def _lines(imports: set[tuple[str, str]]) -> list[str]:
 
 def stub() -> str:
     """Return the text of the stub."""
-    imports = {("faultscape.verbs.verb", "Options")}
+    imports = {("dataclasses", "dataclass"), ("faultscape.verbs.verb", "Options")}
     classes = list[str]()
     for words in LINES:
         function = inspect.unwrap(signature_of(words))
         if not hasattr(signature_of(words), "changes_nothing"):
             continue
         known = imports_of(Path(inspect.getfile(function)))
-        lines = [f"class {title_of(words)}(Options):"]
+        lines = ["@dataclass(frozen=True, kw_only=True)", f"class {title_of(words)}(Options):"]
         for name, parameter in inspect.signature(function).parameters.items():
             many = parameter.kind is inspect.Parameter.VAR_POSITIONAL
             kind = taken(str(parameter.annotation), many=many)
-            lines.append(f"    {name}: {kind}")
+            needed = parameter.default is inspect.Parameter.empty and not many
+            lines.append(f"    {name}: {kind}{'' if needed else ' = ...'}")
             imports |= {(known[word], word) for word in re.findall(r"\w+", kind) if word in known}
         classes.append("\n".join(lines))
     return "\n".join([HEAD, "", *_lines(imports), "", "\n\n".join(classes), ""])

@@ -125,7 +125,8 @@ def _checked(name: str, value: Any, hint: Any, kind: str, default: Any) -> Any:
     if kind == "list[Place]":
         value = tuple(needed_text(one, name) for one in value)
     elif get_origin(hint) is tuple:
-        value = (value,) if isinstance(value, int | float) else several(value)
+        one_number = get_args(hint)[0] in (int, float) and isinstance(value, int | float)
+        value = (value,) if one_number else several(value)
     elif kind == "Place":
         value = needed_text(value, name)
     elif kind.startswith("Place"):

@@ -10,12 +10,13 @@ from faultscape.ranking.catalogue import find_ranking
 from faultscape.reading.choices import EVERYBODY, Voices
 from faultscape.reading.snapshot import Snapshot
 from faultscape.standings import Standings
+from faultscape.verbs.options import RankOptions
 from faultscape.verbs.rank.about_leader import about_leader
 from faultscape.verbs.rank.artefact import again
-from faultscape.verbs.rank.options import RankOptions
+from faultscape.verbs.rank.options import VoteRules
 from faultscape.verbs.rank.standings import standings_of
 
-_ELSEWHERE = ("selection", "truth", "against", "benchmark", "where", "output", "engine", "weight_annotators")
+_ELSEWHERE = ("study", "selection", "truth", "against", "benchmark", "where", "output", "engine", "votes")
 
 
 def standings_now(root: Path, selection: str, truth: str, voices: Voices = EVERYBODY) -> Standings:
@@ -28,7 +29,12 @@ def standings_now(root: Path, selection: str, truth: str, voices: Voices = EVERY
     known = {f.name for f in fields(RankOptions)} - set(_ELSEWHERE)
     kept = {name: tuple(held) if isinstance(held, list) else held for name, held in given.items()}
     options = replace(
-        RankOptions(selection=selection, truth=truth, weight_annotators=voices.weighted),
+        RankOptions(
+            study=str(root),
+            selection=selection,
+            truth=truth,
+            votes=VoteRules(weight_annotators=voices.weighted),
+        ),
         **{name: held for name, held in kept.items() if name in known},
     )
     extra = [find_ranking(source) for source in options.ranking]

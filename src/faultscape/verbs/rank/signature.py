@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from faultscape.arguments import Place, needed_text, place_text, several
+from faultscape.arguments import Place
 from faultscape.choices import Population
 from faultscape.errors import OptionError
-from faultscape.verbs.rank.options import RankOptions, VoteRules
+from faultscape.verbs.rank.options import VoteRules
 from faultscape.verbs.rank.result import Ranked
+from faultscape.verbs.verb import verb
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import RankOptions
 
 
+def _check(options: RankOptions) -> None:
+    for name in ("epsilon", "laplace", "resamples", "seed"):
+        value = getattr(options, name)
+        if value is not None and value < 0:
+            raise OptionError(f"{name} must be 0 or more; got {value}")
+    if options.output and not options.where:
+        raise OptionError(
+            "--output is for --where; standings of a whole selection are written to standings.json"
+        )
+
+
+@verb("faultscape.verbs.rank.table:rank_selection", changes_nothing=("engine", "output"), check=_check)
 def rank(
     study: Place,
     *,
@@ -79,29 +94,4 @@ def rank(
     engine
         local, processes, ray or ray://HOST:PORT, for missing counts against the truth.
     """
-    from faultscape.verbs.rank.table import make_standings
-    from faultscape.verbs.status.work import read_status
-
-    options = RankOptions(
-        selection=selection,
-        truth=truth,
-        against=several(against),
-        benchmark=place_text(benchmark, "benchmark"),
-        epsilon=epsilon,
-        laplace=laplace,
-        resamples=resamples,
-        seed=seed,
-        all_labels=all_labels,
-        population=population,
-        ranking=several(ranking),
-        where=several(where),
-        output=place_text(output, "output"),
-        weight_annotators=votes.weight_annotators,
-        engine=engine,
-    )
-    for name, value in {"epsilon": epsilon, "laplace": laplace, "resamples": resamples, "seed": seed}.items():
-        if value is not None and value < 0:
-            raise OptionError(f"{name} must be 0 or more; got {value}")
-    study = needed_text(study, "study")
-    found = make_standings(study, options)
-    return found if options.where else replace(found, verdict=read_status(Path(study), study).verdict)
+    ...

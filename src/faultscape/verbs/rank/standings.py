@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
 
@@ -44,11 +44,12 @@ from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import tie_keys
 from faultscape.ties import tie_order
-from faultscape.verbs.given_options import given_options
 from faultscape.verbs.rank import artefact
-from faultscape.verbs.rank.options import RankOptions
 from faultscape.verbs.rank.where import domain_of
 from faultscape.verbs.select.artefact import is_replaced, line_again
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import RankOptions
 
 
 class Common(TypedDict):
@@ -117,7 +118,7 @@ def standings_of(
     are the scores of a closed benchmark, ``extra`` custom rankings, ``without`` the people whose answers and
     choices are left out.
     """
-    voices = Voices(frozenset(without), asked.weight_annotators)
+    voices = Voices(frozenset(without), asked.votes.weight_annotators)
     known = _labelled(root, asked.selection, truth, domain_of(root, asked.where), voices)
     snapshot = Snapshot(root)
     now, inside, of = (
@@ -157,7 +158,7 @@ def standings_of(
         )
     together = snapshot.groups
     definition = {key: value for key, value in now.definition.items() if key != "scale"}
-    if asked.weight_annotators:
+    if asked.votes.weight_annotators:
         definition |= {"annotator_weights": dict(known.weights or {})}
     if known.where is not None:
         definition |= {"where": known.where.words, "where_images": len(known.where.images)}
@@ -187,7 +188,7 @@ def standings_of(
         "faultscape": __version__,
         "selection": asked.selection,
         "truth": truth,
-        **asked.recorded(classifies=known.settings.classifies),
+        **recorded(asked, classifies=known.settings.classifies),
         "inputs": artefact.made_from_now(
             snapshot,
             asked.selection,
@@ -198,7 +199,7 @@ def standings_of(
             asked.all_labels,
         )
         | ({"tags": snapshot.tags_key()} if known.where and not known.where.known else {}),
-        "arguments": given_options(asked, but=("selection", "truth", "engine", "output")),
+        "arguments": asked.given(but=("selection", "truth")),
         "benchmark": closed or {},
     }
     return (
@@ -304,7 +305,7 @@ def _of_duels(known: Labelled, asked: RankOptions, common: Common) -> Standings:
     names = [""] if whole else [classes.names[g] for g in classes.groups]
     parents, epsilon, inside = (
         {} if whole else classes.parents,
-        asked.added_epsilon,
+        added_epsilon(asked),
         known.inside(asked.all_labels),
     )
     rows = [row for row in known.now.duels if known.covers(row.image)]
@@ -319,7 +320,7 @@ def _of_duels(known: Labelled, asked: RankOptions, common: Common) -> Standings:
 
 
 def _of_pairs(known: Labelled, asked: RankOptions, common: Common) -> Standings:
-    laplace, inside = asked.added_laplace, known.inside(asked.all_labels)
+    laplace, inside = added_laplace(asked), known.inside(asked.all_labels)
     rows = [row for row in known.now.pairs if known.covers(row.image)]
     table = (known.now.models, rows, known.accuracy[:, inside], [known.images[k] for k in inside])
     standings = classifier_rankings(*table, laplace=laplace, **common)
@@ -519,3 +520,21 @@ def _alike_note(near: float, line: str) -> str:
     more = f"the pool's error counts {too_narrow(near):.1f}-fold"
     wide = f"intervals for data to come take them for a sequence ({more})"
     return f"{alike_}: {wide}; group them with `{line}`"
+
+
+def added_epsilon(options: RankOptions) -> float:
+    """Return the term added to numerator and denominator of the ratios (Yan et al. 2021, eqs. 3 and 5)."""
+    return 0.01 if options.epsilon is None else options.epsilon
+
+
+def added_laplace(options: RankOptions) -> float:
+    """Return the term added to the right and wrong answers of each pair."""
+    return 1.0 if options.laplace is None else options.laplace
+
+
+def recorded(options: RankOptions, *, classifies: bool) -> dict[str, float | int | bool | str]:
+    """Return the options that standings record, so that they can be reproduced."""
+    own = {"laplace": added_laplace(options)} if classifies else {"epsilon": added_epsilon(options)}
+    rest = {name: getattr(options, name) for name in ("resamples", "seed", "all_labels", "population")}
+    weighted = {"weight_annotators": True} if options.votes.weight_annotators else {}
+    return {**own, **rest, **weighted}

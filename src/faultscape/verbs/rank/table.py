@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from faultscape import plug
 from faultscape.errors import OptionError, RankingError
 from faultscape.ranking import catalogue
 from faultscape.ranking.agreement import compare_selections
@@ -25,13 +28,23 @@ from faultscape.study.tables.logs import log
 from faultscape.verbs.compare.count import count
 from faultscape.verbs.rank.about_leader import about_leader
 from faultscape.verbs.rank.benchmark import read_benchmark
-from faultscape.verbs.rank.options import RankOptions
 from faultscape.verbs.rank.result import Ranked
-from faultscape.verbs.rank.standings import standings_of
+from faultscape.verbs.rank.standings import recorded, standings_of
+from faultscape.verbs.status.work import read_status
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import RankOptions
 
 
-def make_standings(study: str, options: RankOptions) -> Ranked:
-    """Rank the models of a selection, write its standings, and return them."""
+def rank_selection(options: RankOptions) -> Ranked:
+    """Rank the models of a selection, write its standings, and return them with the verdict on the study."""
+    found = _make_standings(options.study, options)
+    if options.where:
+        return found
+    return replace(found, verdict=read_status(Path(options.study), options.study).verdict)
+
+
+def _make_standings(study: str, options: RankOptions) -> Ranked:
     root = existing(study)
     classifies, selection = read_settings(root).classifies, options.selection
     if (options.epsilon if classifies else options.laplace) is not None:
@@ -52,7 +65,12 @@ def make_standings(study: str, options: RankOptions) -> Ranked:
     fits = None if slots.draws else "counts" if classifies else "ratios"
     catalogue.refuse_misfits(extra, fits)
     closed = read_benchmark(options.benchmark) if options.benchmark else None
-    options = options.in_any_folder()
+    # recorded with absolute paths, because the command may be run again in another folder
+    options = replace(
+        options,
+        benchmark=os.path.abspath(options.benchmark) if options.benchmark else None,
+        ranking=tuple(plug.absolute(source) for source in options.ranking),
+    )
     with writing(root):
         if not classifies:
             count(root, evidence.truths(root), engine=options.engine)
@@ -60,14 +78,16 @@ def make_standings(study: str, options: RankOptions) -> Ranked:
         compared = {}
         notes = list(standings.notes)
         for other in options.against:
-            theirs, other_images, _ = standings_of(root, truth, None, options.of_other(other))
+            # without intervals, on its own pool
+            alone = replace(options, selection=other, benchmark=None, resamples=0, population="pool")
+            theirs, other_images, _ = standings_of(root, truth, None, alone)
             compared[other] = compare_selections(standings, theirs, images, other_images)
             missing = theirs.labels["missing"]
             notes.append(
                 f"against {other}: {len(other_images) - missing} of its {len(other_images)} chosen images are"
                 " labelled"
             )
-        more = about_leader(root, standings, truth, images, Voices(weighted=options.weight_annotators))
+        more = about_leader(root, standings, truth, images, Voices(weighted=options.votes.weight_annotators))
         standings = replace(standings, against=compared, notes=tuple(notes), **more)
         if target is not None:
             put(
@@ -77,7 +97,9 @@ def make_standings(study: str, options: RankOptions) -> Ranked:
                 ).encode(),
             )
         part = {"where": list(options.where)} if options.where else {}
-        log(root, "rank", selection=selection, truth=truth, **options.recorded(classifies=classifies), **part)
+        log(
+            root, "rank", selection=selection, truth=truth, **recorded(options, classifies=classifies), **part
+        )
     # what lies outside, and marks, are no part of the standings: they do not become stale with them
     said = [outside, _marks_note(root, truth, images, shlex.quote(study))]
     return Ranked.of(replace(standings, notes=(*standings.notes, *filter(None, said))))
