@@ -14,7 +14,11 @@ import faultscape
 from faultscape.verbs.verb_list import LINES, signature_of, title_of
 
 STUB = Path(faultscape.__file__).parent / "verbs" / "options.pyi"
-HEAD = "# The options of each verb, as their work takes them; written by scripts/verb_options.py from the signatures."
+HEAD = """\
+# The options of each verb, as their work takes them; written by scripts/verb_options.py from the signatures.
+
+from dataclasses import dataclass
+"""
 
 
 def taken(kind: str, *, many: bool) -> str:
@@ -50,7 +54,7 @@ def _lines(imports: set[tuple[str, str]]) -> list[str]:
 
 def stub() -> str:
     """Return the text of the stub."""
-    imports = {("dataclasses", "dataclass"), ("faultscape.verbs.verb", "Options")}
+    imports = {("faultscape.verbs.verb", "Options")}
     classes = list[str]()
     for words in LINES:
         function = inspect.unwrap(signature_of(words))
@@ -65,7 +69,7 @@ def stub() -> str:
             lines.append(f"    {name}: {kind}{'' if needed else ' = ...'}")
             imports |= {(known[word], word) for word in re.findall(r"\w+", kind) if word in known}
         classes.append("\n".join(lines))
-    return "\n".join([HEAD, "", *_lines(imports), "", "\n\n".join(classes), ""])
+    return "\n".join([HEAD, *_lines(imports), "", "\n\n".join(classes), ""])
 
 
 if __name__ == "__main__":
