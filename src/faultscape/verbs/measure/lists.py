@@ -23,7 +23,7 @@ from faultscape.reading.snapshot import Snapshot
 from faultscape.study.folder import check_name, refuse_twin
 from faultscape.study.settings import read_settings
 from faultscape.verbs.measure.folders import MASKS, of_files
-from faultscape.verbs.measure.options import FileRules, Inputs, ScoreFolders, StudyPart
+from faultscape.verbs.measure.options import FileRules, ScoreFolders, StudyPart
 from faultscape.verbs.measure.sets import SCORES, DataSet, Say, SetPart, name_part, of_study
 from faultscape.verbs.stress.artefact import is_outdated
 
@@ -44,9 +44,9 @@ _KEYS = (
 )
 
 
-def study_of(what: Inputs) -> Path | None:
+def study_of(given: str | None) -> Path | None:
     """Return the study to measure; None for folders and for a list of data sets."""
-    source = None if what.datasets or what.source is None else Path(what.source)
+    source = None if given is None else Path(given)
     return source if source and (source / "study.toml").is_file() else None
 
 

@@ -1,5 +1,4 @@
-"""Options of `measure` in groups: what is measured, how files are read, definitions, intervals, and where the
-work runs.
+"""Options of `measure` in groups: which part of a study, folders of scores, how files are read, definitions.
 
 Conventions: imports are light, because the command line reads this file and shows the groups in its help.
 None is an option that was not given, so that a preset or the class list decides.
@@ -7,11 +6,9 @@ None is an option that was not given, so that a preset or the class list decides
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
 
-from faultscape.arguments import ClassList, GroupRule, LabelMeanings, Place, Source, Sources
+from faultscape.arguments import GroupRule, LabelMeanings, Place, Sources
 from faultscape.choices import (
     Absent,
     Connectivity,
@@ -21,29 +18,13 @@ from faultscape.choices import (
     Over,
     Per,
     Pooling,
-    Preset,
     RegionKind,
     RegionScale,
     Track,
     VoidRule,
 )
-from faultscape.nouns import JsonObject
-from faultscape.verbs.given_options import refuse_empty
 
 WORST = 3  # number of worst images shown for each kind of error
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What is measured: a folder of truth or masks, or a study, with its ``models``; or a list of
-    data sets.
-    """
-
-    source: str | None = None
-    models: tuple[Source, ...] = ()
-    classes: ClassList | None = None
-    truth: str | None = None
-    datasets: str | None = None
 
 
 @dataclass(frozen=True)
@@ -242,72 +223,3 @@ class Reading:
     divisor: int | None = None
     score_scale: float | None = None
     resize_maps: bool = False
-
-
-@dataclass(frozen=True)
-class Intervals:
-    """How often images are resampled, and from which seed."""
-
-    resamples: int = 1000
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class Running:
-    """Where the work runs, and which share of it to do."""
-
-    engine: str = "processes"
-    workers: int | None = None
-    shard: str | None = None
-
-
-@dataclass(frozen=True)
-class MeasureOptions:
-    """All options of `measure`."""
-
-    inputs: Inputs = Inputs()
-    scores: ScoreFolders = ScoreFolders()
-    files: FileRules = FileRules()
-    preset: Preset | None = None
-    choices: Choices = Choices()
-    intervals: Intervals = Intervals()
-    running: Running = Running()
-    part: StudyPart = StudyPart()
-    metric: tuple[str, ...] = ()  # custom metrics, file.py:NAME
-    output: str | None = None
-    skip: bool = False
-    worst: int = WORST
-
-    def __post_init__(self) -> None:
-        refuse_empty(self)
-
-    @property
-    def reading(self) -> Reading:
-        """The other options that affect statistics."""
-        choices, files = self.choices, self.files
-        return Reading(choices.boundaries, choices.divisor, files.score_scale, files.resize_maps)
-
-    @property
-    def arguments(self) -> JsonObject:
-        """{option: value} of the given options that can change measures of a study, as JSON values; without
-        the truth, which the measures name anyway.
-        """
-        groups = [self.scores, self.files, self.choices, self.intervals]
-        given = {
-            "preset": self.preset,
-            "metric": self.metric,
-            "skip": self.skip or None,
-            "worst": self.worst if self.worst != WORST else None,
-        }
-        for group in groups:
-            given |= {
-                f.name: getattr(group, f.name) for f in fields(group) if getattr(group, f.name) != f.default
-            }
-        return {name: _plain(value) for name, value in given.items() if value is not None and value != ()}
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as the command line would write it: {name: folder} as NAME=FOLDER arguments."""
-    if isinstance(value, Mapping):
-        return [f"{name}={folder}" for name, folder in value.items()]
-    return list(value) if isinstance(value, tuple) else value

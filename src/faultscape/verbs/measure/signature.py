@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from faultscape.arguments import ClassList, Place, Source, place_text, several
+from faultscape.arguments import ClassList, Place, Source
 from faultscape.choices import Preset
 from faultscape.errors import OptionError, counted
-from faultscape.verbs.measure.options import (  # fmt: skip
-    WORST,
-    Choices,
-    FileRules,
-    Inputs,
-    Intervals,
-    MeasureOptions,
-    Running,
-    ScoreFolders,
-    StudyPart,
-)
+from faultscape.verbs.measure.options import WORST, Choices, FileRules, ScoreFolders, StudyPart
+from faultscape.verbs.verb import verb
 
 if TYPE_CHECKING:
     from faultscape.reporting.measure.document import Document, MetricEntry
+    from faultscape.verbs.options import MeasureOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +80,41 @@ class MeasuredShare(Measured):
         )
 
 
+def _check(options: MeasureOptions) -> None:
+    if options.resamples < 0 or options.worst < 0:
+        raise OptionError(
+            f"resamples and worst must be 0 or more; got {options.resamples} and {options.worst}"
+        )
+    if options.seed < 0:
+        raise OptionError(f"seed must be a whole number, 0 or more; got {options.seed}")
+    divisor = options.choices.divisor
+    if divisor is not None and divisor < 1:
+        raise OptionError(f"divisor must be a whole number, 1 or more; got {divisor}")
+    score_scale = options.files.score_scale
+    if score_scale is not None and not 0 < score_scale < float("inf"):
+        raise OptionError(f"score_scale must be a finite number above 0; got {score_scale}")
+    if not options.datasets:
+        return
+    if options.source or options.models:
+        raise OptionError("--datasets LIST cannot be combined with SOURCE or models; give one or the other")
+    beside = {
+        "classes": options.classes,
+        "truth": options.truth,
+        "images": options.files.images,
+        **vars(options.part),
+        **vars(options.scores),
+    }
+    if more := [name for name, value in beside.items() if value not in (None, [], {})]:
+        raise OptionError(
+            f"--datasets LIST cannot be combined with --{more[0]}; set {more[0]} in its tables instead"
+        )
+
+
+@verb(
+    "faultscape.verbs.measure.work:measure_models",
+    changes_nothing=("output", "engine", "workers", "shard"),
+    check=_check,
+)
 def measure(
     source: Place | None = None,
     *models: Source,
@@ -165,44 +192,4 @@ def measure(
     choices
         Definitions: `Choices(per=...)`.
     """
-    from faultscape.verbs.measure.work import measure_models
-
-    inputs, running = (
-        Inputs(place_text(source, "source"), models, classes, truth, place_text(datasets, "datasets")),
-        Running(engine, workers, shard),
-    )
-    part = replace(part, set_=several(part.set_) or None) if isinstance(part, StudyPart) else part
-    options = MeasureOptions(
-        inputs,
-        scores,
-        files,
-        preset,
-        choices,
-        Intervals(resamples, seed),
-        running,
-        part,
-        several(metric),
-        place_text(output, "output"),
-        skip,
-        worst,
-    )
-    if resamples < 0 or worst < 0:
-        raise OptionError(f"resamples and worst must be 0 or more; got {resamples} and {worst}")
-    if seed < 0:
-        raise OptionError(f"seed must be a whole number, 0 or more; got {seed}")
-    if choices.divisor is not None and choices.divisor < 1:
-        raise OptionError(f"divisor must be a whole number, 1 or more; got {choices.divisor}")
-    if files.score_scale is not None and not 0 < files.score_scale < float("inf"):
-        raise OptionError(f"score_scale must be a finite number above 0; got {files.score_scale}")
-    if datasets:
-        if source or models:
-            raise OptionError(
-                "--datasets LIST cannot be combined with SOURCE or models; give one or the other"
-            )
-        beside = {"classes": classes, "truth": truth, "images": files.images, **vars(part), **vars(scores)}
-        if more := [name for name, value in beside.items() if value not in (None, [], {})]:
-            raise OptionError(
-                f"--datasets LIST cannot be combined with --{more[0]}; set {more[0]} in its tables instead"
-            )
-    path, document = measure_models(options)
-    return MeasuredShare(path, document) if shard else Measured(path, document)
+    ...

@@ -12,12 +12,13 @@ from contextlib import nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from faultscape import __version__, plug
 from faultscape.errors import MetricError, OptionError
 from faultscape.metrics.definitions import Definitions, define
 from faultscape.metrics.overlaps.region_counts import WHOLE
+from faultscape.nouns import Json, JsonObject
 from faultscape.reading import evidence, fill
 from faultscape.reading.snapshot import Snapshot
 from faultscape.reporting.measure import document as measure_document
@@ -34,19 +35,27 @@ from faultscape.verbs.measure import gather, lists, notes, pictures
 from faultscape.verbs.measure.artefact import made_from_now
 from faultscape.verbs.measure.gather import MeasuredSet
 from faultscape.verbs.measure.jobs import MeasuredPart
-from faultscape.verbs.measure.options import MeasureOptions
+from faultscape.verbs.measure.options import Reading
 from faultscape.verbs.measure.scores import jobs as score_jobs
 from faultscape.verbs.measure.sets import SCORES, DataSet, SetPart, inputs, shard_jobs
 from faultscape.verbs.measure.shard import asked_metrics, of_maps, own_metrics
+from faultscape.verbs.measure.signature import Measured, MeasuredShare
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import MeasureOptions
 
 COUNTS = ("both", "truth_pixels", "predicted_pixels", *WHOLE)  # per class, in per_image.parquet
 
 
-def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Document]:
-    """Measure what the options ask for, and return (output folder, document of measure.json); for a share of
-    an array, a summary of the work done instead of the document.
-    """
-    definitions, mine = define(options.preset, **options.choices.given), share(options.running.shard)
+def measure_models(options: MeasureOptions) -> Measured:
+    """Measure what the options ask for; of a share of an array the document is a summary of the work."""
+    path, document = _measured(options)
+    return MeasuredShare(path, document) if options.shard else Measured(path, document)
+
+
+def _measured(options: MeasureOptions) -> tuple[str, measure_document.Document]:
+    """Return the output folder and the document of measure.json."""
+    definitions, mine = define(options.preset, **options.choices.given), share(options.shard)
     options = replace(options, metric=tuple(plug.absolute(word) for word in options.metric))
     needs = [metric.needs for _, metric in asked_metrics(options.metric) if not metric.of_scores]
     if definitions.regions == "given" and any("given" not in of for of in needs):
@@ -54,9 +63,9 @@ def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Docum
             "--metric needs maps of classes, and --regions given means maps of region ids; leave one of "
             "them out"
         )
-    if options.part.given and options.output is None and options.inputs.source is None:
+    if options.part.given and options.output is None and options.source is None:
         raise OptionError("--set and --holdout select a part of a study; give the study")
-    study, array = lists.study_of(options.inputs), "measure" if options.running.shard else ""
+    study, array = lists.study_of(options.source), "measure" if options.shard else ""
     with writing(study, array=array) if study else nullcontext():
         # locked before the first read, so that the numbers describe a fixed state
         # separate from the measures of all collected images
@@ -124,11 +133,9 @@ def _make_share(
     """Make the statistics of a share of the shards and models, and return a summary of the work done."""
     made = [make_statistics(held, out, data, definitions, options, mine) for data in sets]
     with changing(held):
-        log(held, "measure", source=options.inputs.source, output=str(out), shard=options.running.shard)
+        log(held, "measure", source=options.source, output=str(out), shard=options.shard)
     jobs, failures = (sum(column) for column in zip(*made, strict=True))
-    return cast(
-        "measure_document.Document", {"shard": options.running.shard, "jobs": jobs, "failures": failures}
-    )
+    return cast("measure_document.Document", {"shard": options.shard, "jobs": jobs, "failures": failures})
 
 
 def _tell_replaced(file: Path, data: bytes) -> None:
@@ -161,7 +168,7 @@ def _make_document(
     put_per_image(out / "per_image.parquet", _per_image(out, sets, found), metrics, COUNTS)
     page = pictures.page(out, sets, found, document, definitions, options.worst)
     put(out / "report.html", page.encode("utf-8", "xmlcharrefreplace"))
-    log(held, "measure", source=options.inputs.source, output=str(out))
+    log(held, "measure", source=options.source, output=str(out))
     return document
 
 
@@ -171,7 +178,7 @@ def make_statistics(
     """Make the missing or stale statistics for a share of a data set's shards and models; return (number
     made, failures so far).
     """
-    reading, running = options.reading, options.running
+    reading = reading_of(options)
     where = {name: measures.folder(out, data.name, name) for name in data.models}
     done = {name: there(folder) for name, folder in where.items()}
 
@@ -207,8 +214,8 @@ def make_statistics(
             dict[str, MeasuredPart],
             title=f"measure {data.name}",
             items=items,
-            engine=running.engine,
-            workers=running.workers,
+            engine=options.engine,
+            workers=options.workers,
             ticked=entry.if_due,
         )
         for result in done_now:
@@ -216,7 +223,7 @@ def make_statistics(
             entry.if_due()
     of_scores = [word for word in options.metric if word not in own]
     scored = score_jobs.make(
-        out, data, definitions, reading, of_scores, mine=mine, engine=running.engine, workers=running.workers
+        out, data, definitions, reading, of_scores, mine=mine, engine=options.engine, workers=options.workers
     )
     return len(todo) + scored, sum(
         len(part.failures) for folder in where.values() for part in read_manifest(folder).values()
@@ -228,22 +235,22 @@ def _data_sets(
 ) -> list[DataSet]:
     """Return the data sets to measure, and print notes about them and about options without effect."""
     remarks: list[str] = []
-    what, files = options.inputs, options.files
-    if what.datasets:
-        sets = lists.of_list(Path(what.datasets), files, definitions.regions, remarks.append)
+    files = options.files
+    if options.datasets:
+        sets = lists.of_list(Path(options.datasets), files, definitions.regions, remarks.append)
     else:
         words = (
-            what.source,
-            what.models,
+            options.source,
+            options.models,
             options.scores,
-            what.classes,
-            what.truth,
+            options.classes,
+            options.truth,
             files,
             definitions.regions,
         )
         sets = lists.of_words(*words, remarks.append, options.part, earlier)
     given = options.choices.given
-    idle = notes.idle_options(given, options.preset, sets, definitions, options.reading.boundaries)
+    idle = notes.idle_options(given, options.preset, sets, definitions, reading_of(options).boundaries)
     for line in dict.fromkeys([*remarks, *idle]):
         print(line)
     return sets
@@ -266,9 +273,8 @@ def _summarise(out: Path, data: DataSet, definitions: Definitions, options: Meas
         for name in data.models
     }
     of_labels = of_maps(options.metric)
-    scored = score_jobs.scores(
-        out, data, definitions, options.reading, [word for word in options.metric if word not in of_labels]
-    )
+    of_scores = [word for word in options.metric if word not in of_labels]
+    scored = score_jobs.scores(out, data, definitions, reading_of(options), of_scores)
     for (
         name,
         found,
@@ -298,7 +304,8 @@ def _summarise(out: Path, data: DataSet, definitions: Definitions, options: Meas
         failures,
         chosen=chosen,
         metrics=list(own_metrics(options.metric).values()),
-        **asdict(options.intervals),
+        resamples=options.resamples,
+        seed=options.seed,
     )
 
 
@@ -329,22 +336,19 @@ def _document(
     plain = {name: one.document for name, one in found.items()}
     document = cast(
         "measure_document.Document",
-        (
-            {"datasets": plain}
-            if options.inputs.datasets or options.part.given
-            else {**next(iter(plain.values()))}
-        ),
+        ({"datasets": plain} if options.datasets or options.part.given else {**next(iter(plain.values()))}),
     )
     provenance = {
         "faultscape": __version__,
         "definitions": measure_document.recorded(definitions),
-        **asdict(options.intervals),
+        "resamples": options.resamples,
+        "seed": options.seed,
     }
-    provenance |= {name: value for name, value in asdict(options.reading).items() if value is not None}
-    if len(sets) == 1 and sets[0].study and not options.inputs.datasets and not options.part.given:
+    provenance |= {name: value for name, value in asdict(reading_of(options)).items() if value is not None}
+    if len(sets) == 1 and sets[0].study and not options.datasets and not options.part.given:
         truth = sets[0].name
         made_from = made_from_now(Snapshot(sets[0].study), truth, options.metric)
-        provenance |= {"truth": truth, "inputs": made_from, "arguments": options.arguments}
+        provenance |= {"truth": truth, "inputs": made_from, "arguments": arguments_of(options)}
     else:
         provenance |= {"inputs": {data.name: inputs(data) for data in sets}}
     if options.part.given:
@@ -360,3 +364,24 @@ def _per_image(out: Path, sets: Sequence[DataSet], found: Mapping[str, MeasuredS
         for name, values in found[data.name].images.items():
             counts = measures.Statistics(measures.folder(out, data.name, name), data.ids, only=COUNTS)
             yield ModelRows(data.name, name, data.ids, values, counts)
+
+
+def reading_of(options: MeasureOptions) -> Reading:
+    """Return the options besides definitions that affect statistics."""
+    choices = options.choices
+    files = options.files
+    return Reading(choices.boundaries, choices.divisor, files.score_scale, files.resize_maps)
+
+
+def arguments_of(options: MeasureOptions) -> JsonObject:
+    """Return {option: value} of the given options that can change measures of a study, as JSON values;
+    without the truth, which the measures name anyway.
+    """
+    elsewhere = ("models", "source", "classes", "truth", "datasets", "set_", "holdout")
+    given = options.given(but=elsewhere)
+    return {name: _as_words(value) for name, value in given.items()}
+
+
+def _as_words(value: Json) -> Json:
+    """Return a value as the command line would write it: {name: folder} as NAME=FOLDER arguments."""
+    return [f"{name}={folder}" for name, folder in value.items()] if isinstance(value, Mapping) else value
