@@ -91,12 +91,8 @@ def test_instructions_stay_with_their_campaign_after_a_restart_and_in_another_da
     assert held["instructions for choices of labels"] == "of labels, anew"
 
 
-def test_a_database_of_before_there_were_instructions_has_none(tmp_path: Path) -> None:
-    database = Database(tmp_path)
-    assert database.noted("instructions for choices of labels") == ""
-    with database.connection("write") as connection:
-        schema.tables()[schema.DISCARDS].create(connection)
-    assert database.noted("instructions for choices of labels") == ""
+def test_a_study_without_answers_has_no_instructions(tmp_path: Path) -> None:
+    assert Database(tmp_path).noted("instructions for choices of labels") == ""
 
 
 def test_organisers_who_invite_begin_at_results_and_who_is_alone_at_the_machine_answers(root: Path) -> None:
