@@ -144,13 +144,13 @@ def closest(word: str, known: list[str] | tuple[str, ...]) -> str:
 
 
 def closest_place(place: str) -> str:
-    """Return `` Did you mean 'maps/unet'?`` for the existing file or folder nearest to a ``place`` that is
+    """Return ``. Did you mean 'maps/unet'?`` for the existing file or folder nearest to a ``place`` that is
     not there, or nothing.
     """
     path = Path(place)
     gone = next((one for one in (path, *path.parents) if one.parent.is_dir()), path)
     near = _nearest(gone.name, [one.name for one in gone.parent.iterdir()]) if gone.parent.is_dir() else []
-    return f" Did you mean {str(gone.parent / near[0] / path.relative_to(gone))!r}?" if near else ""
+    return f". Did you mean {str(gone.parent / near[0] / path.relative_to(gone))!r}?" if near else ""
 
 
 def shortened(known: Sequence[str], word: str = "", most: int = 12) -> str:

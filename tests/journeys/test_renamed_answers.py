@@ -5,9 +5,7 @@ class was called when it was said.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -140,19 +138,6 @@ def test_a_class_that_was_renamed_keeps_its_answers_in_every_later_list(study: s
     assert verdicts(study) == said
     say(study, [(next(iter(said))[0], "cat", "ann", "yes")])
     assert verdicts(study) == said | {(next(iter(said))[0], "cat"): True}
-
-
-def test_answers_of_a_class_that_an_earlier_version_renamed_count_again(study: str) -> None:
-    said = verdicts(study, {"cat": "feline"})
-    called(study, FELINE)
-    with closing(sqlite3.connect(Path(study) / "answers.sqlite")) as file, file:
-        file.executescript("DROP TABLE renamed; DROP TABLE about")
-    image = next(iter(said))[0]
-    assert verdicts(study) == said
-    say(study, [(image, "feline", "ben", "yes"), (image, "feline", "eve", "yes")])
-    assert verdicts(study) == said | {(image, "feline"): True}
-    called(study, (*FELINE, "bird"))  # first names are of the old list, and gone
-    assert verdicts(study) == said | {(image, "feline"): True}
 
 
 def test_a_renaming_that_is_killed_loses_no_answer(study: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -248,7 +248,7 @@ def _files(argument: str, endings: frozenset[str], say: Say) -> tuple[str, list[
         hits = [p for p in glob.glob(argument, recursive=True) if Path(p).suffix.lower() in endings]
         return os.path.dirname(fixed) or ".", [p for p in hits if os.path.isfile(p)]
     raise CorpusError(
-        f"{argument}: no such folder or file; give a folder, a glob in quotes, or a list file ending in .txt."
+        f"{argument}: no such folder or file; give a folder, a glob in quotes, or a list file ending in .txt"
         f"{closest_place(argument)}"
     )
 

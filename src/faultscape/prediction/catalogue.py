@@ -74,7 +74,7 @@ def _named(name: str) -> Source:
 
 def _must_be_there(name: str, source: str) -> None:
     if not Path(source).exists():
-        raise ModelError(f"{name}={source}: there is no such folder or file.{closest_place(source)}")
+        raise ModelError(f"{name}={source}: there is no such folder or file{closest_place(source)}")
 
 
 def _network(
@@ -326,7 +326,7 @@ def _without_models(settings: Settings) -> Settings:
 def _why_none(source: str, task: str) -> str:
     """Return why a SOURCE is not a model, and what a model looks like."""
     if not Path(source).exists():
-        return f"there is no such folder or file.{closest_place(source)}"
+        return f"there is no such folder or file{closest_place(source)}"
     ending = Path(source).suffix.lower()
     if ending == ".py":
         return f"name the function as well: {source}:function"

@@ -116,7 +116,7 @@ def _folders(
             )
         out["", check_name(model)] = str(inner) if (inner := path / "labels").is_dir() else source
         if not path.exists():
-            raise ModelError(f"{model}={source}: there is no such folder.{closest_place(source)}")
+            raise ModelError(f"{model}={source}: there is no such folder{closest_place(source)}")
     for kind, named in scores.items():
         for model, source in named.items():
             out[kind, check_name(model)] = source
@@ -127,7 +127,7 @@ def _folders(
                 )
             if not Path(source).exists():
                 raise ModelError(
-                    f"--{kind} {model}={source}: there is no such folder.{closest_place(source)}"
+                    f"--{kind} {model}={source}: there is no such folder{closest_place(source)}"
                 )
     if models and scores.get("anomaly"):
         raise OptionError(
