@@ -117,8 +117,8 @@ def test_collect_enters_groups_says_them_and_keeps_them(
     again = fs.collect(root, grouping=fs.Grouping(group=other))  # no images are named: all of them
     assert again.groups == "2 groups of 1 to 4 images, 1 image alone"
     said = (
-        "1 image has a group now, 4 images belong to another group now, 1 image has no group now; run"
-        " measure and rank again"
+        "1 image has a group now, 4 images belong to another group now, 1 image has no group now;"
+        " `faultscape run` and `measure` update intervals"
     )
     assert capsys.readouterr().out.startswith(said)
     assert fs.collect(root, grouping=fs.Grouping(group=other)).new == 0

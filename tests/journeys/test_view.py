@@ -664,7 +664,9 @@ def test_an_address_that_cannot_be_had_is_refused(
 def test_what_is_not_installed_is_named_with_the_line_that_brings_it(
     study: made_view.Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faultscape.verbs.view.find_spec", lambda name: None if name == "uvicorn" else name)
+    monkeypatch.setattr(
+        "faultscape.verbs.view.signature.find_spec", lambda name: None if name == "uvicorn" else name
+    )
     assert "view needs uvicorn; install with: pip install 'faultscape[app]'" in refused_line(
         "view", study.root
     )

@@ -4,7 +4,6 @@ hold something else.
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -151,24 +150,6 @@ def test_answers_are_kept_as_they_came_and_only_what_is_new_counts(tmp_path: Pat
     assert len(held.answers()) == 4
     assert held.discard([("x", "blurred")], "two") == 1
     assert held.discarded() == {"x": "blurred"}
-
-
-def test_a_file_of_an_earlier_version_with_discards_alone_still_opens(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "answers.sqlite") as file:
-        file.execute(
-            "CREATE TABLE discards (number INTEGER PRIMARY KEY, image TEXT NOT NULL, reason TEXT NOT NULL,"
-            " source TEXT NOT NULL, time FLOAT NOT NULL)"
-        )
-        file.execute("CREATE INDEX ix_discards_image ON discards (image)")
-        file.execute(
-            "INSERT INTO discards (image, reason, source, time) VALUES ('x', 'blurred', 'file', 1.0)"
-        )
-    file.close()
-    held = Answers(tmp_path)
-    assert (held.answers(), held.discarded()) == ([], {"x": "blurred"})
-    assert held.answer(of("y", "cat", "y"), "new") == 1
-    assert held.discard([("z", "dark")], "new") == 1
-    assert (held.answers(), held.discarded()) == (of("y", "cat", "y"), {"x": "blurred", "z": "dark"})
 
 
 def test_answers_of_two_truths_never_meet(tmp_path: Path) -> None:

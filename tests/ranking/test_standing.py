@@ -323,7 +323,7 @@ def test_two_selections_compare():
         models[:2], [r for r in rows if {r.defender, r.attacker} == set(models[:2])], accuracy[:2], images
     )
     assert compare_selections(table, part, images, images).spearman.keys() == table.rankings.keys()
-    lone = from_json(to_json(part) | {"models": ["else", models[0]]})
+    lone = replace(part, models=("else", models[0]))
     with refused(RankingError, "two models in common"):
         compare_selections(table, lone, images, images)
 

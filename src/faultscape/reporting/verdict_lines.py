@@ -147,7 +147,8 @@ def _headline(
         here = f"On {_this_pool(standings)}, {alone}"
         if stale:
             return f"{here} was best before the study changed"
-        return f"{here} is best; for {_LATER[said.speaks_of]}, it may be {_any_of(best, standings)}"
+        later = f"for {_LATER[said.speaks_of]}, it may be {_any_of(best, standings)}"
+        return f"{here} is best{_lead_here(standings)}; {later}"
     if descriptive(said):
         images = counted(standings.labels.get("used", 0), "labelled image")
         chosen = "" if _skipped(standings) else " chosen for what the models predict"
@@ -161,6 +162,17 @@ def _headline(
     if len(best) == len(standings.models) > 2:
         return f"The labels do not decide between the {len(best)} models; {best[0]} is ahead"
     return f"The labels do not decide between {_all_of(best)}"
+
+
+def _lead_here(standings: Standings) -> str:
+    """Return by how much the best model of the pool is ahead there, in parentheses, or ''."""
+    gaps = standings.rankings[recommended(standings)].gaps
+    if not gaps:
+        return ""
+    low, high = (100 * end for end in gaps[0].interval)
+    digits = decimals([(low, high)]) if high > low else 1
+    between = f" [{_rounded(low, digits)}, {_rounded(high, digits)}]" if high > low else ""
+    return f" ({_rounded(100 * gaps[0].difference, digits)} points ahead of {gaps[0].other}{between})"
 
 
 def _by_how_much(standings: Standings, said: ModelRanking, lead: Gap, metric: str) -> str:

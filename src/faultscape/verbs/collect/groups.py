@@ -81,4 +81,4 @@ def _changes_text(changes: list[tuple[str, str]]) -> str:
         counted(none, "image has no group now", "images have no group now"),
     ]
     parts = [words for words in parts if not words.startswith("0 ")]
-    return f"{', '.join(parts)}; run measure and rank again to update intervals" if parts else ""
+    return f"{', '.join(parts)}; `faultscape run` and `measure` update intervals" if parts else ""

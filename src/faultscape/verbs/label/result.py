@@ -129,6 +129,7 @@ class Imported:
     copies: tuple[str, ...] = ()
     unchanged: int = 0  # images that had the same label already
     unusual: tuple[str, ...] = ()  # notes on much void, and on classes that only models have
+    then: str = ""
 
     def __repr__(self) -> str:
         each = (
@@ -144,7 +145,7 @@ class Imported:
         of = f"truth {self.truth}" if self.truth else "discards"
         of = f"{len(self.several)} annotators" if self.several else of
         why = f"; the first: {self.first}" if self.first else ""
-        same = "".join(f"\n{line}" for line in (*self.copies, *self.unusual))
+        same = "".join(f"\n{line}" for line in (*self.copies, *self.unusual, *_next(self.then)))
         return f"{of}: {', '.join(filter(None, parts)) or 'nothing new'}{why}{each}{same}"
 
 
@@ -187,6 +188,7 @@ class Answered:
     discarded: int  # images that are discarded from now on
     failures: int  # lines that cannot be used
     first: str = ""  # why the first unusable line was rejected
+    then: str = ""
 
     def __repr__(self) -> str:
         parts = [
@@ -202,7 +204,8 @@ class Answered:
             f"{counted(self.failures, 'line')} not usable (failures.csv)" if self.failures else "",
         ]
         more = f"; the first: {self.first}" if self.first else ""
-        return f"truth {self.truth}: {', '.join(filter(None, parts)) or 'nothing new'}{more}"
+        found = f"truth {self.truth}: {', '.join(filter(None, parts)) or 'nothing new'}{more}"
+        return "\n".join([found, *_next(self.then)])
 
 
 _SHOWN = 20  # problems that are printed
@@ -310,3 +313,7 @@ class Forgotten:
 
 def _counts(kinds: tuple[tuple[str, int], ...]) -> str:
     return ", ".join(counted(number, kind) for kind, number in kinds)
+
+
+def _next(line: str) -> list[str]:
+    return [f"next: {line}"] if line else []

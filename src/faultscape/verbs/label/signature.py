@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from faultscape.arguments import LabelMeanings, Place, needed_text, place_text, several
@@ -149,10 +151,14 @@ def import_(
     """
     from faultscape.verbs.label.exchange import import_labels
 
-    return import_labels(
-        needed_text(study, "study"),
+    study = needed_text(study, "study")
+    found = import_labels(
+        study,
         ImportOptions(needed_text(source, "source"), truth, pattern, format, place_text(labels, "labels")),
     )
+    if not isinstance(found, Imported | Answered):
+        return found
+    return replace(found, then=shlex.join(["faultscape", "run", study]))
 
 
 def labels(study: Place, *, truth: str | None = None) -> Mapping[str, np.ndarray] | Mapping[str, str]:

@@ -126,9 +126,7 @@ def _folders(
                     f"--{kind} {model}={source}: no model has this name; models with maps are {known}"
                 )
             if not Path(source).exists():
-                raise ModelError(
-                    f"--{kind} {model}={source}: there is no such folder{closest_place(source)}"
-                )
+                raise ModelError(f"--{kind} {model}={source}: there is no such folder{closest_place(source)}")
     if models and scores.get("anomaly"):
         raise OptionError(
             "--anomaly scores need masks of 0, 1 and 255, maps need classes; measure them separately, or "

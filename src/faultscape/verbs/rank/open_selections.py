@@ -36,7 +36,7 @@ def _is_open(snapshot: Snapshot, name: str) -> bool:
         return False
     if learns(slots.definition) and len(slots.rows) >= _ENOUGH_FOR_BEST and not says_how_sure(snapshot, name):
         return False
-    return not _is_decided(snapshot, name) and left(snapshot, name) > 0
+    return not is_decided(snapshot, name) and left(snapshot, name) > 0
 
 
 def _has_no_intervals(snapshot: Snapshot, name: str) -> bool:
@@ -44,7 +44,7 @@ def _has_no_intervals(snapshot: Snapshot, name: str) -> bool:
     return arguments_of(standings.provenance(snapshot, name)).get("resamples") == 0
 
 
-def _is_decided(snapshot: Snapshot, name: str) -> bool:
+def is_decided(snapshot: Snapshot, name: str) -> bool:
     """Whether standings have one best model of the pool, and no label of it would tell of images to come."""
     held = standings_now(snapshot, name)
     if held is None or held.labels.get("used", 0) < FEW:

@@ -17,7 +17,8 @@ from faultscape.study.tables.selections import MAIN
 from faultscape.terminal_lines import option_words
 from faultscape.verbs.graph import Node, is_stuck, next_line, nodes
 from faultscape.verbs.label.artefact import LABELS_OF_SELECTION
-from faultscape.verbs.rank.artefact import STANDINGS
+from faultscape.verbs.rank.artefact import STANDINGS, are_done
+from faultscape.verbs.rank.open_selections import is_decided
 from faultscape.verbs.status.more_images import line_for_more
 from faultscape.verbs.status.study_verdict import verdict_of
 
@@ -58,11 +59,11 @@ def _read_status(root: Path, place: str) -> Progress:
         first = next(iter(snapshot.damaged))
         rows += tuple(("select", "damaged", f"{name}: {why}") for name, why in snapshot.damaged.items())
         return Progress(rows, f"faultscape select {snapshot.place} --remove {shlex.quote(first)}")
-    line = next_line(found)
+    line = next_line(node for node in found if not _is_needless(snapshot, node))
     stuck = is_stuck(found)
     more, why, drawing = ("", "", 0) if line or stuck else line_for_more(snapshot)
     said = verdict_of(snapshot, found, line or more, drawing)
-    about = why or _about(snapshot, found, line, decided=said.decided)
+    about = why or _about(snapshot, found, line)
     return Progress(rows, line, stuck, _instead(snapshot, found, line), more, about, said)
 
 
@@ -78,16 +79,23 @@ def _labels_asked(found: Iterable[Node], line: str) -> str | None:
     )
 
 
-def _about(snapshot: Snapshot, found: Iterable[Node], line: str, *, decided: bool) -> str:
+def _is_needless(snapshot: Snapshot, node: Node) -> bool:
+    """Whether a node asks for labels of draws although those that are ranked decide the pool, and no label of
+    it would tell more of images to come.
+    """
+    if node.artefact != LABELS_OF_SELECTION.name or not snapshot.selections[node.name][0].draws:
+        return False
+    return are_done(snapshot, node.name) and is_decided(snapshot, node.name)
+
+
+def _about(snapshot: Snapshot, found: Iterable[Node], line: str) -> str:
     """Return a note for a command that asks for labels of duels although images drawn for all models are
-    ranked, since they answer a different question, or for labels of draws whose first ones have ``decided``.
+    ranked, since they answer a different question.
     """
     name = _labels_asked(found, line)
     ranked = next(
         (node.name for node in found if node.artefact == STANDINGS.name and node.state == "done"), ""
     )
-    if name is not None and decided and snapshot.selections[name][0].draws:
-        return "the labels decide already; more make the intervals narrower"
     if name is None or not ranked or snapshot.selections[name][0].draws:
         return ""
     if not snapshot.selections[ranked][0].draws:
