@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import sys
 from pathlib import Path
 
 import faultscape
@@ -73,4 +74,7 @@ def stub() -> str:
 
 
 if __name__ == "__main__":
-    STUB.write_text(stub(), encoding="utf-8")
+    if sys.argv[1:] == ["--print"]:
+        sys.stdout.write(stub())
+    else:
+        STUB.write_text(stub(), encoding="utf-8")
