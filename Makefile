@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 # Where the environment forbids Python to keep what it compiled, each of the tests' hundreds of programs would compile all of its libraries again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo docs test lint types layers wheel check bench benchmark-heads benchmark-doubt benchmark-people soak pins clean
+.PHONY: help demo docs test test-of lint types layers wheel check bench benchmark-heads benchmark-doubt benchmark-people soak pins clean
 help:            ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -36,6 +36,14 @@ demo: .venv/.run-ready  ## draw street scenes, let five networks compete, print 
 
 test: .venv/.test-ready  ## all tests; ends with what was skipped and why
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 10 --durations-min 20
+
+test-of: .venv/.test-ready  ## what one room's change can break, in a minute: make test-of metrics
+	$(BIN)/python scripts/test_of.py $(wordlist 2,2,$(MAKECMDGOALS))
+ifeq (test-of,$(firstword $(MAKECMDGOALS)))
+.PHONY: $(wordlist 2,2,$(MAKECMDGOALS))
+$(wordlist 2,2,$(MAKECMDGOALS)):
+	@:
+endif
 
 lint: .venv/.test-ready  ## style
 	$(BIN)/ruff check src tests benchmarks examples scripts docs
