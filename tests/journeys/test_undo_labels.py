@@ -154,9 +154,9 @@ def test_a_table_of_discards_may_come_alone(study: str, tmp_path: Path) -> None:
     image = selections.read_selection(Path(study))[0].images[0]
     table = tmp_path / "not these.csv"
     table.write_text(f"image,reason\n{image},blurred\n")
-    assert repr(fs.label.import_(study, str(table))) == "discards: 1 newly discarded"
+    assert repr(fs.label.import_(study, str(table))).startswith("discards: 1 newly discarded\n")
     assert Answers(Path(study)).discarded() == {image: "blurred"}
-    assert repr(fs.label.import_(study, str(table))) == "discards: nothing new"
+    assert repr(fs.label.import_(study, str(table))).startswith("discards: nothing new\n")
     with refused(OptionError, "--labels applies to labels; .*not these.csv holds discards"):
         fs.label.import_(study, str(table), labels="255=void")
     table.write_text("image,reason\nnope,blurred\n")
