@@ -144,8 +144,8 @@ def closest(word: str, known: list[str] | tuple[str, ...]) -> str:
 
 
 def closest_place(place: str) -> str:
-    """Return the end of a message that asks whether the existing file or folder nearest to a ``place`` that is
-    not there was meant, or nothing.
+    """Return the end of a message that asks whether the existing file or folder nearest to a ``place`` that
+    is not there was meant, or nothing.
     """
     path = Path(place)
     gone = next((one for one in (path, *path.parents) if one.parent.is_dir()), path)
