@@ -45,6 +45,7 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.verbs.given_options import group_options
+from faultscape.verbs.rank.open_selections import left
 from faultscape.verbs.select.artefact import is_replaced, is_stale
 from faultscape.verbs.status import more_images
 
@@ -244,7 +245,8 @@ class Walk(RuleBasedStateMachine):
             settled = len(could_be_best(held.rankings[recommended(held)])) == 1
             count = snapshot.label_count(name)
             complete = count.labelled == len(snapshot.current(name).images)
-            if complete and (settled or len(snapshot.selections[name][0].rows) >= pool):
+            # images on which models agree are not drawn: no label of these tells them apart
+            if settled or (complete and left(snapshot, name) == 0):
                 return
         raise AssertionError(f"the end is no verdict: {said!r} {fs.status(self.study)!r}")
 

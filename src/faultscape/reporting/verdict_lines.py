@@ -207,10 +207,13 @@ def _not_settled(
     pool = standings.rankings[recommended(standings)].gaps
     known = {frozenset((gap.model, gap.other)) for gap in pool if gap.settled}
     later = bool(_pool_alone(standings, said))
+    whole = 0 < standings.labels.get("pool", 0) <= standings.labels.get("used", 0)
 
     def words(gap: Gap) -> str:
         if frozenset((gap.model, gap.other)) in known:
             return f"{gap.model} or {gap.other}{'' if later else ' (settled on this pool)'}"
+        if whole:  # nothing is left to label
+            return f"{gap.model} or {gap.other}"
         key = tuple(sorted((gap.model, gap.other), key=lambda model: place[model]))
         need = needs.get((key[0], key[1]))
         return f"{gap.model} or {gap.other}{_more(need, standings.labels.get('used', 0))}"
