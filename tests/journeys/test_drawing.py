@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import zlib
@@ -219,6 +220,34 @@ def test_more_than_once_without_labels_in_between_is_said(
     waiting = sum(row.image not in labelled for row in drawn(answers.study, "random"))
     assert waiting > 1
     assert told(selector="random", budget=6) == [f"note: {waiting} earlier draws still need a label"]
+
+
+def test_more_is_drawn_where_every_draw_was_discarded(tmp_path: Path) -> None:
+    answers = made_answers.study(tmp_path, images=40)
+    fs.select(answers.study, selector="random", budget=5)
+    lines = [f"{row.image},blurred\n" for row in drawn(answers.study, "random")]
+    (tmp_path / "discard.csv").write_text("".join(["image,reason\n", *lines]))
+    took = fs.label.import_(answers.study, str(tmp_path / "discard.csv"))
+    assert repr(took).endswith(f"\nnext: faultscape run {answers.study}")
+    assert len(fs.select(answers.study, selector="random", more=3).rows) == 8
+
+
+def test_more_is_drawn_where_people_were_asked_and_could_not_agree(tmp_path: Path) -> None:
+    answers = made_answers.study(tmp_path, images=40)
+    fs.select(answers.study, selector="random", budget=4)
+    made_answers.import_labels(answers, [row.image for row in drawn(answers.study, "random")])
+    fs.select(answers.study, selector="random", more=3)
+    fs.label.export(answers.study, str(tmp_path / "ask.csv"), selection="random")
+    head, *rows = (tmp_path / "ask.csv").read_text().splitlines()
+    asked = list(csv.DictReader([head, *rows]))
+    lines = [
+        f"{row['image']},{row['class']},{who},{said}\n"
+        for row in asked
+        for who, said in (("ann", "yes"), ("ben", "no"))
+    ]
+    (tmp_path / "answers.csv").write_text("".join(["image,class,annotator,answer\n", *lines]))
+    fs.label.import_(answers.study, str(tmp_path / "answers.csv"))
+    assert len(fs.select(answers.study, selector="random", more=2).rows) == 9
 
 
 @pytest.fixture

@@ -146,12 +146,15 @@ def refuse_waiting(root: Path, settings: Settings, name: str, more: int) -> None
     left to draw: then the same line was typed twice, or the earlier draws should be labelled first.
     """
     slots = evidence.current(root, name, Answers(root).discarded())
+    if not slots.draws:  # all are discarded
+        return
     last = max(row.round for row in slots.draws)
     drawn = replace(slots, rows=tuple(row for row in slots.draws if row.round == last))
-    labelled = max(
-        (labelled_already(root, settings, drawn, truth) for truth in evidence.truths(root)), default=0
-    )
-    number, waiting = len(drawn.images), len(drawn.images) - labelled
+    counts = [count_labels(root, settings, drawn, truth) for truth in evidence.truths(root)]
+    if any(count.undecided for count in counts):  # all of it was asked
+        return
+    number = len(drawn.images)
+    waiting = number - max((count.labelled for count in counts), default=0)
     left = slots.draws[0].pool > len(slots.rows)
     if last > 1 and left and 2 * waiting > number:
         those = f"{waiting:,} of the {counted(number, 'image')} that --more drew last for selection {name!r}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faultscape.arguments import LabelMeanings, Place, needed_text, place_text, several
@@ -149,6 +150,7 @@ def import_(
         JSON or TOML file with a class for each value; or for Cityscapes label-ids or train-ids. Later masks
         of the truth are read alike.
     """
+    from faultscape.study.tables.selections import names
     from faultscape.verbs.label.exchange import import_labels
 
     study = needed_text(study, "study")
@@ -156,7 +158,8 @@ def import_(
         study,
         ImportOptions(needed_text(source, "source"), truth, pattern, format, place_text(labels, "labels")),
     )
-    if not isinstance(found, Imported | Answered):
+    # without a selection, what comes next is not to rank
+    if not isinstance(found, Imported | Answered) or not names(Path(study)):
         return found
     return replace(found, then=shlex.join(["faultscape", "run", study]))
 
