@@ -6,7 +6,9 @@ the images to come; what is better there, by the mean over images, is the truth.
 drives, whole runs of ten are drawn, and are groups of the study. Images are drawn as `select --goal order`
 does and labelled by the truth. *Says* is the share of campaigns that name one model, *wrong* the share that
 name one that is not the best of the images to come, *loss* by how many points it is then worse (largest).
-``--whole`` takes the best of all images for the truth.
+``--whole`` takes the best of all images for the truth. ``--stopping`` looks after 20 labels and after each
+doubling until one model is named, as the lines that `status` prints do. The set ``equal`` has five
+classifiers that are equally good, of which none should be named.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import sys
 from collections import defaultdict
 
 import numpy as np
-from label_sets import SETS, Set
+from label_sets import SETS, Set, classes
 from ranking_coverage import Drawing
 
 from faultscape.nouns import Draw
@@ -25,6 +27,7 @@ from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.reporting.verdict_lines import verdict
 
 BUDGETS = (20, 50, 100, 10**9)  # the last: all that can be drawn
+DOUBLED = tuple(20 * 2**k for k in range(12))
 NAMES = ("frames", "drives", "emotion", "cue-conflict", "16class-22nets", "colour", "noise")
 RESAMPLES, RUN = 200, 10
 
@@ -39,9 +42,11 @@ def halves(images: int, run: int, rng: np.random.Generator) -> tuple[np.ndarray,
     return np.flatnonzero(pool), np.flatnonzero(~pool), runs
 
 
-def campaign(whole: Set, run: int, repeat: int, *, of_whole: bool) -> list[tuple[int, bool, float]]:
+def campaign(
+    whole: Set, run: int, repeat: int, *, of_whole: bool, stopping: bool
+) -> list[tuple[int, bool, float]]:
     """Return (number of labels, whether one model is named, how much worse it is than the best) of one
-    campaign at each budget.
+    campaign at each budget, or only where it stops.
     """
     rng = np.random.default_rng([repeat, 51])
     here, later, runs = halves(whole.losses.shape[1], run, rng)
@@ -52,7 +57,7 @@ def campaign(whole: Set, run: int, repeat: int, *, of_whole: bool) -> list[tuple
     groups = {key: f"run {runs[int(key)]}" for key in drawing.keys} if run > 1 else None
     images, chance = drawing.draw(min(BUDGETS[-1], len(pool)), repeat)
     out = []
-    for budget in BUDGETS:
+    for budget in DOUBLED if stopping else BUDGETS:
         some = images[:budget]
         losses = drawing.set.losses[:, some]
         ids = [drawing.keys[k] for k in some.tolist()]
@@ -77,7 +82,20 @@ def campaign(whole: Set, run: int, repeat: int, *, of_whole: bool) -> list[tuple
         said = verdict({"order": standings}, models=models)
         worse = float(truth[models.index(said.models[0])] - truth.min()) if said.decided else 0.0
         out.append((min(budget, len(images)), said.decided, worse))
+        if stopping and (said.decided or budget >= len(images)):
+            return out[-1:]
     return out
+
+
+def equal() -> Set:
+    """Return five classifiers that are right on four fifths of 4,000 images each, independently."""
+    rng = np.random.default_rng(52)
+    truth = rng.integers(0, 10, 4000)
+    labels = np.tile(truth, (5, 1))
+    for own in labels:
+        wrong = rng.choice(4000, 800, replace=False)
+        own[wrong] = (truth[wrong] + rng.integers(1, 10, 800)) % 10
+    return classes("equal", labels, truth)
 
 
 def main() -> None:
@@ -86,15 +104,17 @@ def main() -> None:
     parser.add_argument("sets", nargs="*", default=NAMES)
     parser.add_argument("--repeats", type=int, default=1000)
     parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--stopping", action="store_true")
     given = parser.parse_args()
     print("| set | labels | says, % | wrong, % | loss |")
     print("|---|---|---|---|---|")
     for name in given.sets:
-        whole = SETS[name]()
+        whole = equal() if name == "equal" else SETS[name]()
         run = RUN if name in ("frames", "drives") else 1
         found = defaultdict(list)
         for repeat in range(given.repeats):
-            for place, (labels, says, worse) in enumerate(campaign(whole, run, repeat, of_whole=given.whole)):
+            rows = campaign(whole, run, repeat, of_whole=given.whole, stopping=given.stopping)
+            for place, (labels, says, worse) in enumerate(rows):
                 found[place].append((labels, says, worse))
         for rows in found.values():
             labels, says, worse = (np.array(column, dtype=float) for column in zip(*rows, strict=True))

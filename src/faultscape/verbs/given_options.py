@@ -6,7 +6,7 @@ Conventions: light, because verbs pass options on before anything else is loaded
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
@@ -18,15 +18,15 @@ from faultscape.terminal_lines import flag_of
 Made = TypeVar("Made")
 
 
-def given_options(options: Any, *, but: Sequence[str] = ()) -> JsonObject:
+def given_options(options: Any, *, but: Collection[str] = ()) -> JsonObject:
     """Return the options of a frozen dataclass that differ from their defaults, as JSON values, without
     ``but``, those that are recorded elsewhere or change nothing.
     """
     given = {f.name: (getattr(options, f.name), f) for f in fields(options) if f.name not in but}
-    return {name: _plain(value, str(f.type)) for name, (value, f) in given.items() if value != f.default}
+    return {name: as_json(value, str(f.type)) for name, (value, f) in given.items() if value != f.default}
 
 
-def _plain(value: Any, kind: str) -> Any:
+def as_json(value: Any, kind: str) -> Any:
     """Return a value as JSON, the same whether a command line or Python gave it."""
     if isinstance(value, int) and not isinstance(value, bool) and "float" in kind:
         return float(value)
@@ -36,7 +36,6 @@ def _plain(value: Any, kind: str) -> Any:
 def refuse_empty(options: Any) -> None:
     """Raise OptionError for a value of a frozen dataclass of options, or of a group in it, that does not
     match its annotation, or is an empty text. Numbers of NumPy and paths become plain.
-
     """
     for field in fields(options):
         value = getattr(options, field.name)
@@ -46,19 +45,22 @@ def refuse_empty(options: Any) -> None:
             object.__setattr__(options, field.name, value := simple)
         if is_dataclass(value) and not isinstance(value, type):
             refuse_empty(value)
-        several = (
-            list(value.values())
-            if isinstance(value, Mapping)
-            else value
-            if isinstance(value, list | tuple)
-            else [value]
-        )
-        if any(isinstance(one, str) and not one.strip() for one in several) and field.name not in (
-            "study",
-            "images",
-        ):
-            # those raise their own errors
-            raise OptionError(f"{flag_of(field.name)} is empty; give a value, or remove it")
+        if field.name not in ("study", "images"):  # those raise their own errors
+            refuse_blank(field.name, value)
+
+
+def refuse_blank(name: str, value: Any) -> None:
+    """Raise OptionError for an empty text, also in a list or among the values of a mapping.
+
+    >>> refuse_blank("shard", " ")
+    Traceback (most recent call last):
+    faultscape.errors.OptionError: --shard is empty; give a value, or remove it
+    """
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    held = value if isinstance(value, list | tuple) else [value]
+    if any(isinstance(one, str) and not one.strip() for one in held):
+        raise OptionError(f"{flag_of(name)} is empty; give a value, or remove it")
 
 
 def refuse_no_group(name: str, group: Any, value: Any) -> None:

@@ -16,9 +16,8 @@ from importlib import import_module
 from typing import Any, ClassVar, ParamSpec, TypeVar, get_args, get_origin
 
 from faultscape.arguments import hints_of, needed_text, place_text, plain, refuse_other_kind, several
-from faultscape.errors import OptionError
 from faultscape.nouns import JsonObject
-from faultscape.terminal_lines import flag_of
+from faultscape.verbs.given_options import as_json, given_options, refuse_blank, refuse_no_group
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
@@ -46,9 +45,9 @@ class Options:
             if of.default is MISSING:
                 continue  # an argument, not an option
             if is_dataclass(of.default):
-                found |= {name: one for name, one in given_of(value).items() if name not in but}
+                found |= given_options(value, but=but)
             elif of.name not in (*self.changes_nothing, *but) and value != of.default:
-                found[of.name] = _json(value, str(of.type))
+                found[of.name] = as_json(value, str(of.type))
         return found
 
 
@@ -102,12 +101,6 @@ def options_class(function: Callable[..., Any]) -> type[Options]:
     )
 
 
-def given_of(group: Any) -> JsonObject:
-    """Return the options of a group that differ from their defaults, as JSON values."""
-    given = {of.name: (getattr(group, of.name), of) for of in fields(group)}
-    return {name: _json(value, str(of.type)) for name, (value, of) in given.items() if value != of.default}
-
-
 def _listed(hint: Any) -> Any:
     """Return an annotation of one value or several, ``list[str] | None``, as that of a tuple; any other as it
     is.
@@ -133,15 +126,13 @@ def _checked(name: str, value: Any, hint: Any, kind: str, default: Any) -> Any:
         value = place_text(value, name)
     value = plain(value)
     refuse_other_kind(name, value, hint)
-    _refuse_empty(name, value)
+    refuse_blank(name, value)
     return value
 
 
 def _checked_group(name: str, group: Any, default: Any) -> Any:
     """Return a group of options as the work takes it; an option that is not given stays None."""
-    if not isinstance(group, type(default)):
-        first = ", ".join(f"{of.name}=..." for of in fields(default)[:2])
-        raise OptionError(f"{name} must be fs.{type(default).__name__}({first}); got {group!r}")
+    refuse_no_group(name, default, group)
     hints = hints_of(type(group))
     found = dict[str, Any]()
     for of in fields(group):
@@ -150,22 +141,3 @@ def _checked_group(name: str, group: Any, default: Any) -> Any:
             value = _checked(of.name, value, _listed(hints[of.name]), str(of.type), None)
         found[of.name] = list(value) if isinstance(value, tuple) else value
     return replace(group, **found)
-
-
-def _refuse_empty(name: str, value: Any) -> None:
-    held = (
-        value.values()
-        if isinstance(value, Mapping)
-        else value
-        if isinstance(value, tuple | list)
-        else [value]
-    )
-    if any(isinstance(one, str) and not one.strip() for one in held):
-        raise OptionError(f"{flag_of(name)} is empty; give a value, or remove it")
-
-
-def _json(value: Any, kind: str) -> Any:
-    """Return a value as JSON, the same whether a command line or Python gave it."""
-    if isinstance(value, int) and not isinstance(value, bool) and "float" in kind:
-        return float(value)
-    return list(value) if isinstance(value, tuple) else value
