@@ -36,13 +36,13 @@ from answering import (
     watch,
 )
 from faultscape.reading.choices import digests
-from faultscape.reading.label_counts import choice_items
 from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.secret import secret_of
 from faultscape.study.tables.selections import read_selection
 from faultscape.verbs.serve.agenda import choice_id
+from faultscape.verbs.serve.asked_items import choice_items
 
 WAYS = (
     "1",

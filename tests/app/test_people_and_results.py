@@ -22,9 +22,9 @@ import made_entrance
 from faultscape.ranking.standings_json import to_json
 from faultscape.reading.choices import Voices
 from faultscape.reading.evidence import current
-from faultscape.reading.label_counts import ChoiceItem, choice_items
 from faultscape.study.answers.annotators import ORGANISER
 from faultscape.study.answers.choices import Choice, Choices
+from faultscape.verbs.serve.asked_items import ChoiceItem, choice_items
 from faultscape.verbs.serve.pages import results as results_page
 from faultscape.verbs.serve.result_facts import results
 from made_entrance import Entrance, Person

@@ -30,10 +30,10 @@ pytest.importorskip("fastapi")
 
 from faultscape.reading.choices import Voices
 from faultscape.reading.evidence import current
-from faultscape.reading.label_counts import ChoiceItem, choice_items
 from faultscape.reporting.template import template
 from faultscape.standings import FEW, Standings
 from faultscape.verbs.rank.live import standings_now
+from faultscape.verbs.serve.asked_items import ChoiceItem, choice_items
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.options import CampaignRules, ServeOptions
 from faultscape.verbs.serve.people_facts import people_rows

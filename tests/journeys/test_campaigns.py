@@ -26,7 +26,7 @@ from refusals import refused
 
 pytest.importorskip("fastapi")
 
-from faultscape.reading.label_counts import ChoiceItem, QuestionItem
+from faultscape.verbs.serve.asked_items import ChoiceItem, QuestionItem
 from faultscape.verbs.serve.campaign import Campaign, Given
 from faultscape.verbs.serve.options import CampaignRules, ServeOptions
 from faultscape.verbs.serve.people_facts import people_rows

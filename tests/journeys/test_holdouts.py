@@ -136,9 +136,9 @@ def test_wrong_holdouts_are_refused_in_one_line(study: str) -> None:
 
 def test_no_loss_takes_a_withheld_pixel_for_void() -> None:
     from faultscape.nouns import Classes
-    from faultscape.reading.sets import find_withheld
     from faultscape.study.tables.stress_sets import StressSets
     from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
+    from faultscape.verbs.train.withheld import find_withheld
 
     classes = Classes(("sky", "car", "road"), (0, 1, 2), ((0, 0, 0),) * 3)
     found = find_withheld(StressSets(holdouts={"cars": ("car",)}), classes, None)

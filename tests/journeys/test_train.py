@@ -339,10 +339,10 @@ def test_a_network_learns_from_several_sets(trained: Trained) -> None:
 
 
 def test_weights_of_classes_are_by_median_frequency(trained: Trained) -> None:
-    from faultscape.reading.sets import find_withheld
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.stress_sets import read_stress
     from faultscape.verbs.train.examples import class_weights, find_examples
+    from faultscape.verbs.train.withheld import find_withheld
 
     root = Path(trained.study)
     settings = read_settings(root)

@@ -54,10 +54,10 @@ def test_the_code_of_s3_trains_batch_ensembles_on_ade20k_for_half_of_the_epochs(
 def wanted(tmp_path: Path, **words):
     from transformers import ViTConfig, ViTModel
 
-    from faultscape.reading.sets import find_withheld
     from faultscape.study.settings import read_settings
     from faultscape.study.tables.stress_sets import read_stress
     from faultscape.verbs.train.network import want
+    from faultscape.verbs.train.withheld import find_withheld
     from made_training import make_study
 
     if not (tmp_path / "vit").exists():

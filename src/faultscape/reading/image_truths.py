@@ -1,13 +1,11 @@
-"""The truth for each image of a study: its labels, its anomaly labels, the image whose map a made image
-should keep; the labelled images of some sets; and what is unusual about the labels of a truth.
+"""The truth for each image of a study: its labels, its anomaly labels, and the image whose map a made image
+should keep.
 
 Conventions: a made set without labels of its own uses those of its parents (`reading.sets`). Anomaly labels
 are those of a blended set, or of the truth ``anomaly`` of a data set; under a holdout, withheld pixels are
 the anomaly (stressors.holdout) of collected images, and void in made ones; if other labels define the
 anomaly, they are void, because models did not learn them. If a corruption leaves each pixel in place, the
-model's own map of the parent is the expected map. Labels are read as places of the class list (C for void),
-scaled to a size by the nearest pixel. Shares of void and of models are taken from at most ``_MOST`` labelled
-images, spread over the study, because decoding all would take long.
+model's own map of the parent is the expected map.
 """
 
 from __future__ import annotations
@@ -21,18 +19,16 @@ from pathlib import Path
 import numpy as np
 
 from faultscape.classes.class_lists import allowed, table
-from faultscape.errors import FaultscapeError, OptionError, closest
-from faultscape.maps import runs
+from faultscape.errors import FaultscapeError
 from faultscape.nouns import UNKNOWN
-from faultscape.reading import evidence
 from faultscape.reading.maps import StoredMaps
 from faultscape.reading.sets import labels_of_set
 from faultscape.stressors.anomaly_labels import KNOWN, VOID
 from faultscape.stressors.holdout import Holdout, hold_out, open_labels
-from faultscape.study.parts import Part, key_of, read_manifest
+from faultscape.study.parts import Part, read_manifest
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image, part_name, read_corpus
+from faultscape.study.tables.corpus import Image, part_name
 from faultscape.study.tables.stress_sets import StressSets, labels_folder, read_stress
 
 ANOMALY = "anomaly"  # the truth of anomaly labels, and their folder in a blended set
@@ -222,161 +218,3 @@ def made_from(root: Path, judged: Iterable[Judged]) -> Iterator[tuple[str, str, 
     for folder, parts in sorted(folders.items()):
         held = read_manifest(root / folder)
         yield from ((folder, part, held[part].sha256) for part in sorted(parts) if part in held)
-
-
-class LabelledImages:
-    """Labelled images of a study; `places` is safe for several threads."""
-
-    def __init__(
-        self, root: Path, settings: Settings, rows: Sequence[tuple[Image, Place]], roles: Sequence[str]
-    ) -> None:
-        self._root, self._classes = root, settings.class_list
-        self.rows, self.roles = tuple(rows), tuple(roles)
-        self._lock = threading.Lock()
-        self._manifests = lru_cache(maxsize=8)(lambda folder: read_manifest(root / folder))
-        self._maps = lru_cache(maxsize=8)(self._open)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def places(self, number: int, size: tuple[int, int]) -> np.ndarray:
-        """Return the labels (H, W) of an image as places, at a size (width, height)."""
-        _, (folder, shard, id_) = self.rows[number]
-        with self._lock:
-            found = self._maps(folder, shard).read(id_, size)
-            return (
-                np.full((size[1], size[0]), len(self._classes), np.uint8) if found is None else found.copy()
-            )
-
-    def key(self) -> str:
-        """Return a key of the images and of their labels."""
-        parts = sorted({(folder, shard) for _, (folder, shard, _) in self.rows})
-        held = [(folder, shard, self._manifests(folder)[part_name(shard)].sha256) for folder, shard in parts]
-        return key_of([(image.id, image.digest) for image, _ in self.rows], held)
-
-    def _open(self, folder: str, shard: int) -> StoredMaps:
-        sha256 = self._manifests(folder)[part_name(shard)].sha256
-        return StoredMaps(self._root / folder, shard, table(self._classes), allowed(self._classes), sha256)
-
-
-def find_labelled(
-    root: Path, settings: Settings, truth: str | None, sets: Sequence[str] | None, role: str, option: str
-) -> LabelledImages:
-    """Return the labelled images of some sets, or without sets the collected images with a role; OptionError
-    for an unknown set, naming the ``option``.
-    """
-    images = {image.id: image for image in read_corpus(root)}
-    known = list(dict.fromkeys(image.set for image in images.values()))
-    if lost := next((name for name in sets or () if name not in known), None):
-        raise OptionError(
-            f"--{option} {lost!r}: the study has no such set; it has"
-            f" {', '.join(known)}.{closest(lost, known)}"
-        )
-    judged = with_labels(root, find_judged(root, images, evidence.choose_truth(root, truth)))
-    places = [(image, judged[image.id].semantic) for image in of_sets_or_role(images, sets, role)]
-    rows = [(image, place) for image, place in places if place is not None]
-    return LabelledImages(root, settings, rows, [role_of(image, images) for image, _ in rows])
-
-
-def role_of(image: Image, images: Mapping[str, Image]) -> str:
-    """Return the role of an image; a made one has the role of its original."""
-    while image.parent in images:
-        image = images[image.parent]
-    return image.role
-
-
-def of_sets_or_role(images: Mapping[str, Image], sets: Sequence[str] | None, role: str) -> list[Image]:
-    """Return the images of some sets, or without sets those with a role."""
-    if not sets:
-        return [image for image in images.values() if image.role == role and not image.parent]
-    return [image for image in images.values() if image.set in set(sets)]
-
-
-# CamVid leaves 4 % void, VOC 6, Cityscapes 12, BDD100K 13; more is left where images are labelled in part
-_MUCH_VOID = 0.3
-# below it, predictions of a class that does not occur are the mistakes that every model makes
-_MUCH_PREDICTED = 0.01
-_MOST = 64
-_NAMED = 6
-
-
-def unusual(root: Path, settings: Settings, truth: str) -> tuple[str, ...]:
-    """Return a sentence each about void pixels and about classes that are missing in a truth, if that is
-    unusual.
-    """
-    classes, folder = settings.class_list, label_maps.truth(root, truth)
-    n, places, parts = len(classes), table(classes), read_manifest(folder)
-    missing, labelled = {*range(n)}, list[tuple[int, str]]()
-    for name, part in sorted(parts.items()):
-        shard = int(name)
-        if missing:
-            maps = label_maps.read_maps(folder, shard, part)
-            missing -= {place for code in maps.values() for place in places[runs.labels(code)].tolist()}
-        labelled += [(shard, id_) for id_ in sorted(label_maps.read_ids(folder, shard, part))]
-    shown = labelled[:: -(-len(labelled) // _MOST)] if labelled else []
-    counts = np.zeros(n + 1)
-    for shard, id_ in shown:
-        code = label_maps.read_map(folder, shard, parts[part_name(shard)], id_)
-        counts += 0 if code is None else _counts(code, places, n)
-    said = []
-    if counts.sum() and (share := counts[n] / counts.sum()) > _MUCH_VOID:
-        said.append(f"note: {share:.0%} of the pixels of truth {truth} are void".replace("%", " %"))
-    if missing and len(missing) < n:
-        said += _predicted(root, settings, truth, shown, sorted(missing))
-    return tuple(said)
-
-
-def _predicted(
-    root: Path, settings: Settings, truth: str, images: Sequence[tuple[int, str]], missing: Sequence[int]
-) -> list[str]:
-    """Return a sentence about the ``missing`` classes that models predict on these images."""
-    shares = {model: _shares(root, settings, model, images) for model in settings.models}
-    known = {model: share for model, share in shares.items() if share is not None}
-    line = only_predicted(f"truth {truth}", settings.class_list.names, missing, known)
-    return [f"note: {line}"] if line else []
-
-
-def only_predicted(
-    truth: str, names: Sequence[str], missing: Sequence[int], shares: Mapping[str, np.ndarray]
-) -> str:
-    """Return a sentence about the classes that are ``missing`` in a truth although models predict them often,
-    or ''; ``shares`` is {model: share of the pixels (C + 1,) that it gives each class}.
-    """
-    if not shares:
-        return ""
-    mean = np.mean([*shares.values()], axis=0)
-    found = [place for place in missing if mean[place] >= _MUCH_PREDICTED]
-    if not found:
-        return ""
-    named = ", ".join(names[place] for place in found[:_NAMED])
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    on = {model: share[found].sum() for model, share in shares.items()}
-    each = ", ".join(f"{model} on {100 * part:.0f} %" for model, part in on.items() if part >= 0.005)
-    them = "it" if len(found) == 1 else "them"
-    return f"{truth} never has {named}{more}, but models predict {them} ({each} of the pixels)"
-
-
-def _shares(
-    root: Path, settings: Settings, model: str, images: Sequence[tuple[int, str]]
-) -> np.ndarray | None:
-    """Return (C + 1,), the share of pixels that a model gives each class on these images; None if it has no
-    map of them that can be read.
-    """
-    classes, folder = settings.class_list, label_maps.predictions(root, model)
-    counts = np.zeros(len(classes) + 1)
-    try:
-        parts, places = read_manifest(folder), table(classes, settings.models[model].labels)
-        for shard, id_ in images:
-            part = parts.get(part_name(shard))
-            code = label_maps.read_map(folder, shard, part, id_) if part is not None else None
-            if code is not None:
-                counts += _counts(code, places, len(classes))
-    except FaultscapeError:
-        return None  # whoever compares its maps says so
-    return counts / counts.sum() if counts.sum() else None
-
-
-def _counts(code: bytes, places: np.ndarray, n: int) -> np.ndarray:
-    """Return (C + 1,), how many pixels of a map have each place; other values are left out."""
-    found = np.bincount(places[runs.decode(code)].ravel(), minlength=UNKNOWN + 1)
-    return found[: n + 1]

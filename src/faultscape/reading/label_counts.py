@@ -1,18 +1,13 @@
-"""How many images of a selection are labelled, and what people are asked: which of two maps of an image is
-better, or whether an image shows a class.
+"""How many images of a selection are labelled, and which questions a selection of classifiers asks.
 
 Conventions: an image counts as labelled when the selection has no open question about it: for label maps a
 map; for classifiers a label, or answers that decide for both models of a pair, or for all models of a draw.
-An item has a stable id that does not reveal what it asks. The models of a choice are in the order of their
-names. Discarded images are left out, and their spares are used; a choice of two models on an image is asked
-once, however many cells it serves (Yan et al. 2021).
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -186,75 +181,3 @@ def tell_waiting(root: Path, settings: Settings, name: str, truth: str | None, *
             f"note: {counted(waiting, 'earlier draw')} still {'needs' if waiting == 1 else 'need'} a"
             f" label{what}"
         )
-
-
-CHOICES, QUESTIONS = "choices", "questions"
-
-
-@dataclass(frozen=True)
-class ChoiceItem:
-    """Which of two models' maps of an image is better; ``classes`` are those for which the image was
-    chosen.
-    """
-
-    id: str
-    image: str
-    first: str
-    second: str
-    classes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class QuestionItem:
-    """Whether an image shows a class; ``gloss`` describes the class."""
-
-    id: str
-    image: str
-    class_: str
-    gloss: str = ""
-
-
-Item = ChoiceItem | QuestionItem
-
-
-def item_id(*words: str) -> str:
-    """Return the id of an item from what it asks.
-
-    >>> item_id("x", "fcn", "unet") == item_id("x", "fcn", "unet") != item_id("x", "fcn", "deeplab")
-    True
-    """
-    return hashlib.blake2b("\0".join(words).encode("utf-8", "surrogateescape"), digest_size=9).hexdigest()
-
-
-def second_is_left(id_: str) -> bool:
-    """Whether the second model of an item is on the left if nothing else decides: half of the time."""
-    return int(id_[:2], 16) % 2 == 1
-
-
-def choice_items(slots: Slots) -> list[ChoiceItem]:
-    """Return the choices between two models that a selection of duels asks for, in its order."""
-    classes: dict[tuple[str, str, str], list[str]] = {}
-    for row in slots.duels:
-        first, second = sorted((row.defender, row.attacker))
-        held = classes.setdefault((row.image, first, second), [])
-        held += [row.class_] if row.class_ and row.class_ not in held else []
-    return [ChoiceItem(item_id(*key), *key, tuple(names)) for key, names in classes.items()]
-
-
-def question_items(
-    root: Path, settings: Settings, slots: Slots, truth: str, glosses: dict[str, str]
-) -> list[QuestionItem]:
-    """Return the questions that a selection of classifiers asks, in its order, without those about labelled
-    images.
-    """
-    wanted = questions(root, settings, slots, truth)
-    return [
-        QuestionItem(item_id(*key), *key, glosses.get(key[1], ""))
-        for key, settled in wanted.items()
-        if not settled
-    ]
-
-
-def by_id(items: Iterable[Item]) -> dict[str, Item]:
-    """Return {id: item}."""
-    return {item.id: item for item in items}

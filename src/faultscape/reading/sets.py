@@ -1,10 +1,9 @@
 """Sets that were made from a study's other sets: which images are made, what follows when their parents
-change, where their labels are; and the classes that a holdout withholds.
+change, and where their labels are.
 
 Conventions: a made image has a parent, the id of its original. Its position, its group and whether it is in
 the study follow the parent; its pixels follow its recipe (corpus.stress.recipes), which contains the parent's
-digest. Learnt classes are 0..K-1 in the order of the study's list; pixels of withheld ones are IGNORED, void
-pixels OUTSIDE (uncertainty.training.labels).
+digest.
 """
 
 from __future__ import annotations
@@ -13,17 +12,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from faultscape.corpus.stress.recipes import recipe_of
-from faultscape.errors import OptionError, StudyError, closest
+from faultscape.errors import StudyError
 from faultscape.nouns import Classes
-from faultscape.stressors.holdout import Holdout, hold_out
+from faultscape.stressors.holdout import hold_out
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image
-from faultscape.study.tables.stress_sets import StressSets, labels_folder, read_stress
-from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
+from faultscape.study.tables.stress_sets import labels_folder, read_stress
 
 
 def collected(images: Iterable[Image]) -> list[Image]:
@@ -136,43 +132,3 @@ def held_out(root: Path, settings: Settings, name: str) -> Classes:
         there = f"it has {', '.join(held)}" if held else "make one with `faultscape stress holdout`"
         raise StudyError(f"--holdout {name!r}: the study has no such holdout; {there}")
     return hold_out(settings.class_list, held[name]).kept
-
-
-ALL = "none"  # the word for withholding nothing
-
-
-@dataclass(frozen=True)
-class Withheld:
-    """The classes that are learnt, those that are not, and (C + 1,) int16, the training label of each place
-    of the study's class list.
-    """
-
-    classes: Classes
-    names: tuple[str, ...]
-    places: np.ndarray
-
-
-def find_withheld(stress: StressSets, classes: Classes, asked: str | None) -> Withheld:
-    """Return the classes that a command lets a network learn; OptionError for an unknown holdout, or if there
-    are several and none is named.
-    """
-    held = stress.holdouts
-    if asked is not None and asked != ALL and asked not in held:
-        raise OptionError(
-            f"the study has no holdout {asked!r}; it has"
-            f" {', '.join(held) or 'none'}.{closest(asked, [*held])}"
-        )
-    if asked is None and len(held) > 1:
-        raise OptionError(
-            f"the study has several holdouts ({', '.join(held)}); choose one with --withhold, or `--withhold"
-            " none`"
-        )
-    name = asked if asked is not None else next(iter(held), ALL)
-    places = np.arange(len(classes) + 1, dtype=np.int16)
-    places[-1] = OUTSIDE
-    if name == ALL:
-        return Withheld(classes, (), places)
-    found: Holdout = hold_out(classes, held[name])
-    places[:-1] = found.kept_places[:-1]
-    places[found.is_withheld] = IGNORED
-    return Withheld(found.kept, found.withheld, places)

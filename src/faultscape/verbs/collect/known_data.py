@@ -26,10 +26,10 @@ from faultscape.corpus.mixtures import draw, label_mapping, mixture
 from faultscape.corpus.stress.recipes import OverlayStep, Recipe
 from faultscape.errors import FaultscapeError, LabelMapError, OptionError, counted
 from faultscape.formats.guard import read_bytes
+from faultscape.labelling.unusual_truth import unusual
 from faultscape.maps import runs
 from faultscape.nouns import Classes
 from faultscape.reading.fill import CHANGES_NOTHING, fill, task
-from faultscape.reading.image_truths import unusual
 from faultscape.study.parts import Part, key_of, read_manifest, write_manifest
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps

@@ -21,7 +21,7 @@ from faultscape.nouns import JsonObject
 from faultscape.prediction import devices
 from faultscape.progress import progress
 from faultscape.reading import evidence
-from faultscape.reading.image_truths import LabelledImages, find_judged, find_labelled, with_labels
+from faultscape.reading.image_truths import find_judged, with_labels
 from faultscape.reading.snapshot import Snapshot
 from faultscape.study.folder import existing
 from faultscape.study.lock import writing
@@ -47,6 +47,7 @@ from faultscape.verbs.fit.options import FitOptions
 from faultscape.verbs.fit.result import FittedMethod, FittedMethods, Tried
 from faultscape.verbs.fit.samples import LOGITS, draw_samples, meaning_of
 from faultscape.verbs.given_options import given_options
+from faultscape.verbs.train.labelled_images import LabelledImages, find_labelled
 
 _CANDIDATES = 8  # most layers to try
 _KEY = 16  # digits of a key in the name of a checkpoint folder

@@ -27,7 +27,6 @@ from faultscape.prediction.sources import ensembles
 from faultscape.prediction.sources.network import Answer
 from faultscape.prediction.stamps import about_of
 from faultscape.progress import progress
-from faultscape.reading.image_truths import LabelledImages, find_labelled
 from faultscape.study.folder import existing, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import ModelOptions, ModelSettings, Settings, add_models, read_settings
@@ -39,6 +38,7 @@ from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.open_model import known_source
 from faultscape.verbs.fit.options import FitOptions
 from faultscape.verbs.fit.result import FittedTemperature
+from faultscape.verbs.train.labelled_images import LabelledImages, find_labelled
 
 _BINS = 15
 _MOST = 1 << 28  # logits held in memory at once: a gigabyte

@@ -20,7 +20,7 @@ from faultscape.metrics.scores.histogram import Histogram16, detection_from_hist
 from faultscape.prediction.inference import Inference
 from faultscape.progress import progress
 from faultscape.reading import evidence
-from faultscape.reading.image_truths import Judge, find_judged, role_of, with_labels
+from faultscape.reading.image_truths import Judge, find_judged, with_labels
 from faultscape.stressors.holdout import hold_out
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image, read_corpus
@@ -29,6 +29,7 @@ from faultscape.uncertainty.methods.method import Fitted
 from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.open_model import OpenedModel
 from faultscape.verbs.fit.result import Tried
+from faultscape.verbs.train.labelled_images import role_of
 
 
 class AnomalousImages:

@@ -21,7 +21,6 @@ from faultscape.prediction.doubt_methods.beside_network import logits_of
 from faultscape.prediction.sources.network import Answer
 from faultscape.prediction.windows import Window
 from faultscape.progress import progress
-from faultscape.reading.image_truths import LabelledImages
 from faultscape.stressors.holdout import hold_out
 from faultscape.study.settings import Settings
 from faultscape.study.tables.stress_sets import StressSets
@@ -29,6 +28,7 @@ from faultscape.uncertainty.methods.embeddings import Embeddings, draw, grid_of,
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.open_model import OpenedModel
+from faultscape.verbs.train.labelled_images import LabelledImages
 
 LOGITS = ""
 _MOST_BYTES = 4 << 30  # of embeddings; concatenating them takes as much again

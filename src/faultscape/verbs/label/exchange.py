@@ -20,7 +20,7 @@ from faultscape.verbs import graph
 from faultscape.verbs.label import answer_lines, mask_export, masks, questions
 from faultscape.verbs.label.crowd import session_export, session_import
 from faultscape.verbs.label.crowd.result import SessionsExported, SessionsImported
-from faultscape.verbs.label.mask_export import export_done
+from faultscape.verbs.label.held_labels import export_done
 from faultscape.verbs.label.options import ExportOptions, ImportOptions
 from faultscape.verbs.label.result import (
     Answered,

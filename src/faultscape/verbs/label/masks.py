@@ -18,11 +18,11 @@ from faultscape.corpus.sources import jpegs_instead
 from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
 from faultscape.labelling import discards
 from faultscape.labelling.catalogue import FORMATS, BundleFormat, MaskFormat
+from faultscape.labelling.unusual_truth import unusual
 from faultscape.maps import runs
 from faultscape.progress import progress
 from faultscape.reading import evidence, fill
 from faultscape.reading.evidence import tell_discards
-from faultscape.reading.image_truths import unusual
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import refuse_twin
 from faultscape.study.lock import writing
@@ -32,8 +32,8 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
 from faultscape.study.tables.label_maps import StoredMap
 from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
-from faultscape.verbs.label.mask_check import Copies
 from faultscape.verbs.label.mask_files import MaskRules, Reader, inner_folder, readers
+from faultscape.verbs.label.model_copies import Copies
 from faultscape.verbs.label.options import ImportOptions
 from faultscape.verbs.label.result import Imported
 from faultscape.verbs.label.tool_files import bundles, read_bundles, truth_of

@@ -179,7 +179,7 @@ def labels(study: Place, *, truth: str | None = None) -> Mapping[str, np.ndarray
     truth
         The labels; default: labels, or the only ones.
     """
-    from faultscape.verbs.label.mask_export import held_labels
+    from faultscape.verbs.label.held_labels import held_labels
 
     return held_labels(needed_text(study, "study"), truth)
 
@@ -195,7 +195,7 @@ def check(file: Place, *, format: str | None = None) -> Checked:
     format
         Its format; default: detected from the file.
     """
-    from faultscape.verbs.label.mask_check import check as check_file
+    from faultscape.verbs.label.tool_check import check as check_file
 
     return check_file(needed_text(file, "file"), place_text(format, "format"))
 

@@ -33,7 +33,7 @@ from faultscape.study.tables.stress_sets import read_stress
 from faultscape.verbs.predict.pixel_counts import Counting, counting_of
 from faultscape.verbs.reliability.card import Evidence, EvidenceKey, Judgement
 from faultscape.verbs.reliability.conditions import Condition, LabelledStudy
-from faultscape.verbs.reliability.counts import KeptByKey
+from faultscape.verbs.reliability.kept_by_key import KeptByKey
 from faultscape.verbs.reliability.numbers import ModelNumbers
 from faultscape.verbs.reliability.options import ReliabilityOptions
 

@@ -1,20 +1,16 @@
 """Pixel counts of a study's models: find the existing ones, make others from stored maps and doubt, and name
-the command that makes what is missing; and results of a model that are kept by a key of their inputs.
+the command that makes what is missing.
 
 Conventions: stored doubt is counted as `predict --measure` would. A model has the scorers for which counts or
-doubt exist. Kept results are in reliability/FOLDER/MODEL.json; entries that a run does not use are deleted,
-and a file that cannot be read counts as missing.
+doubt exist.
 """
 
 from __future__ import annotations
 
-import json
 import shlex
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -23,7 +19,6 @@ from faultscape.metrics.scorers import SCORERS, SUBMITTED, plain_name, split_fit
 from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.reading.evidence import truth_words
 from faultscape.reading.fill import CHANGES_NOTHING, fill, task
-from faultscape.study.folder import check_name, make_folder, put
 from faultscape.study.parts import Part, read_manifest, there
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps, outputs, pixel_counts
@@ -218,50 +213,3 @@ def line_that_counts(root: str, settings: Settings, name: str, truth: str, *scor
     )
     asked = [f"--scorer {shlex.quote(name)}" for name in names]
     return " ".join([*words, *asked, "--measure", *truth_words(Path(root), truth)])
-
-
-Made = TypeVar("Made")
-_SECONDS = 2.0  # between two writes of the file during a long run
-
-
-class KeptByKey(Generic[Made]):
-    """Cached results of one model, as JSON."""
-
-    def __init__(self, root: Path, folder: str, name: str) -> None:
-        self._path = root / "reliability" / folder / f"{check_name(name)}.json"
-        self._before, self._now = self._read(), dict[str, Made]()
-        self._put_at = time.monotonic()
-
-    def find(self, key: str) -> Made | None:
-        """Return the result of a key, or None."""
-        if key not in self._now and key in self._before:
-            self._now[key] = self._before[key]
-        return self._now.get(key)
-
-    def add(self, key: str, made: Made) -> None:
-        """Add a result, and write the file every few seconds, so that a stopped run can resume."""
-        self._now[key] = made
-        if time.monotonic() - self._put_at > _SECONDS:
-            self._put({**self._before, **self._now})
-
-    def write(self) -> None:
-        """Write the entries that were used and drop the rest."""
-        if self._now != self._read():
-            self._put(self._now)
-
-    def _put(self, held: Mapping[str, Made]) -> None:
-        make_folder(self._path.parent)
-        put(
-            self._path,
-            (json.dumps(held, sort_keys=True, separators=(",", ":")) + "\n").encode(
-                "utf-8", "surrogateescape"
-            ),
-        )
-        self._put_at = time.monotonic()
-
-    def _read(self) -> dict[str, Made]:
-        try:
-            held = json.loads(self._path.read_bytes())
-        except (OSError, ValueError):
-            return {}
-        return held if isinstance(held, dict) else {}

@@ -37,7 +37,7 @@ from faultscape.ties import tie_ranks
 from faultscape.verbs.reliability.answers import Answer, answers_of
 from faultscape.verbs.reliability.card import Judgement
 from faultscape.verbs.reliability.conditions import Condition, LabelledStudy
-from faultscape.verbs.reliability.counts import KeptByKey
+from faultscape.verbs.reliability.kept_by_key import KeptByKey
 from faultscape.verbs.reliability.numbers import ModelNumbers
 
 _VERSION = 1  # of the drawing: a new number redraws all images

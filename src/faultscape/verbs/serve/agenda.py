@@ -19,14 +19,7 @@ from faultscape.labelling.people.pair_order import PairOrder
 from faultscape.reading import evidence
 from faultscape.reading.answers import read_label_sets
 from faultscape.reading.choices import Digests, worth
-from faultscape.reading.label_counts import (
-    ChoiceItem,
-    Item,
-    choice_items,
-    item_id,
-    question_glosses,
-    question_items,
-)
+from faultscape.reading.label_counts import question_glosses
 from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
@@ -37,6 +30,7 @@ from faultscape.study.part_folders import MANIFEST
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.verbs.serve.asked_items import ChoiceItem, Item, choice_items, item_id, question_items
 from faultscape.verbs.serve.assignment import Assignment, Handing
 from faultscape.verbs.serve.known_items import TrainingItem, read_training
 from faultscape.verbs.serve.measured_tags import MeasuredTags

@@ -23,7 +23,6 @@ from faultscape.labelling import answers
 from faultscape.labelling.people.pair_order import FEWEST_MODELS, PairOrder
 from faultscape.labelling.tags.kinds import kinds_of
 from faultscape.reading.choices import worth
-from faultscape.reading.label_counts import CHOICES, QUESTIONS, ChoiceItem, Item, QuestionItem, item_id
 from faultscape.study.answers.annotators import Annotators, Handed
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
@@ -37,6 +36,7 @@ from faultscape.study.answers.withdrawal import take_back_all
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image
 from faultscape.verbs.serve.agenda import EXAMPLES, Asker, Given, History, choice_id, stamp_of
+from faultscape.verbs.serve.asked_items import CHOICES, QUESTIONS, ChoiceItem, Item, QuestionItem, item_id
 from faultscape.verbs.serve.assignment import Assignment, Handing
 from faultscape.verbs.serve.known_items import TrainingItem
 from faultscape.verbs.serve.options import ServeOptions

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from faultscape.errors import LabellingError
 from faultscape.labelling import answers
-from faultscape.reading.label_counts import ChoiceItem, Item, QuestionItem, item_id
 from faultscape.study.answers.choices import WORDS
 from faultscape.study.answers.schema import TRAINING
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image
+from faultscape.verbs.serve.asked_items import ChoiceItem, Item, QuestionItem, item_id
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,11 @@ from faultscape.labelling.people.careless import (
 )
 from faultscape.labelling.people.choices import consistency
 from faultscape.labelling.people.estimated_accuracy import COMMON, estimated_accuracy
-from faultscape.reading.label_counts import CHOICES, item_id
 from faultscape.study.answers.annotators import ORGANISER, Annotator
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.schema import ANSWERS, TRAINING
+from faultscape.verbs.serve.asked_items import CHOICES, item_id
 from faultscape.verbs.serve.campaign import Campaign
 
 NONE = "–"

@@ -26,7 +26,7 @@ from faultscape.metrics.intervals.units import LEAST, LEVEL
 from faultscape.nouns import Slots
 from faultscape.reading import evidence
 from faultscape.reading.choices import EVERYBODY, WORTH, Voices, counting, shares
-from faultscape.reading.label_counts import CHOICES, ChoiceItem, choice_items, questions
+from faultscape.reading.label_counts import questions
 from faultscape.reading.snapshot import Snapshot
 from faultscape.reporting.competition.rank_tables import RankTable, rank_tables
 from faultscape.reporting.verdict import Verdict, Work, nothing_said
@@ -36,6 +36,7 @@ from faultscape.study.answers.choices import Choice
 from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
+from faultscape.verbs.serve.asked_items import CHOICES, ChoiceItem, choice_items
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.people_facts import ANSWER_CODES, NONE
 

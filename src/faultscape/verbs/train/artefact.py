@@ -17,7 +17,6 @@ from faultscape.reading.artefact import (
     gone_file,
     provenance_of,
 )
-from faultscape.reading.sets import find_withheld
 from faultscape.reading.snapshot import Snapshot
 from faultscape.study.parts import key_of
 from faultscape.terminal_lines import option_words
@@ -25,6 +24,7 @@ from faultscape.uncertainty.catalogue import HEADS
 from faultscape.uncertainty.sealed_files import is_sealed
 from faultscape.verbs.label import artefact as labels
 from faultscape.verbs.train.options import MEMBER_BLOCKS
+from faultscape.verbs.train.withheld import find_withheld
 
 METHOD_NUMBER = 3  # raised when the same options give a different training
 MODELS, NETWORK, WEIGHTS, BEGUN, OWN_FILE = (

@@ -14,12 +14,12 @@ import numpy as np
 
 from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, OptionError, StudyError, counted
-from faultscape.reading.image_truths import LabelledImages, find_labelled
-from faultscape.reading.sets import Withheld
 from faultscape.study.parts import key_of
 from faultscape.study.settings import Settings
 from faultscape.uncertainty.training.labels import OUTSIDE
+from faultscape.verbs.train.labelled_images import LabelledImages, find_labelled
 from faultscape.verbs.train.options import TrainingData
+from faultscape.verbs.train.withheld import Withheld
 
 
 class Examples:

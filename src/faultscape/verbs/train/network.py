@@ -18,7 +18,6 @@ from faultscape.nouns import JsonObject
 from faultscape.plug import is_own
 from faultscape.prediction.sources import hub
 from faultscape.prediction.stamps import digest_of_place
-from faultscape.reading.sets import Withheld
 from faultscape.study.folder import check_name
 from faultscape.uncertainty import description as descriptions
 from faultscape.uncertainty.catalogue import Value, head_named
@@ -39,6 +38,7 @@ from faultscape.uncertainty.replace import DoubtNetwork
 from faultscape.uncertainty.training.plan import TrainingPlan
 from faultscape.uncertainty.training.presets import TrainingPreset, preset_named
 from faultscape.verbs.train.options import MEMBER_BLOCKS, Schedules, TrainOptions, scale_of, size_of
+from faultscape.verbs.train.withheld import Withheld
 
 _WITH_OUTLIERS = ("linear", "batch-ensemble")
 

@@ -24,7 +24,6 @@ from faultscape.prediction import devices
 from faultscape.progress import Tick, progress
 from faultscape.reading import evidence
 from faultscape.reading.evidence import LABELS
-from faultscape.reading.sets import find_withheld
 from faultscape.reading.snapshot import Snapshot
 from faultscape.study.folder import existing, put, refuse_twin
 from faultscape.study.lock import changing, holding
@@ -49,6 +48,7 @@ from faultscape.verbs.train.network import Wanted, folder_of
 from faultscape.verbs.train.options import MEMBER_BLOCKS, SEED, TrainOptions, need_libraries
 from faultscape.verbs.train.result import Swept, Trained
 from faultscape.verbs.train.training_record import flags_of, read_training
+from faultscape.verbs.train.withheld import find_withheld
 
 WATCHED = 200  # validation images used during training; the trained network is judged on all
 _AT_PREDICTION = ("mean_field",)  # options of heads that are set after training

@@ -16,9 +16,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from faultscape.errors import LabellingError, OptionError
 from faultscape.labelling.people.careless import FASTEST
-from faultscape.reading.label_counts import CHOICES
 from faultscape.study.answers.annotators import ANNOTATOR, ORGANISER, Annotator
 from faultscape.study.answers.instructions import LONGEST
+from faultscape.verbs.serve.asked_items import CHOICES
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.gate import Gate, NoEntryError
 from faultscape.verbs.serve.pages.results import address as results_address

@@ -16,10 +16,10 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
 
 from faultscape.errors import FaultscapeError, OptionError
-from faultscape.reading.label_counts import CHOICES, ChoiceItem, QuestionItem
 from faultscape.study.answers.annotators import ORGANISER
 from faultscape.study.tables import label_maps
 from faultscape.verbs.serve.agenda import Given
+from faultscape.verbs.serve.asked_items import CHOICES, ChoiceItem, QuestionItem
 from faultscape.verbs.serve.assignment import HELD_FOR
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.gate import Gate

@@ -6,12 +6,6 @@ against other known ones is .5 if blending leaves no trace that a score detects.
 by |image - base|, averaged over channels; fog on the known pixels (Blum et al. 2021, 3.1) is meant to defeat
 it, so foggy and clear images are judged separately.
 Source: Blum et al. 2021, 3.1 (fixed backgrounds), Fig. 4 (artefacts in FS Web March 2019).
-
-Warn about models that have seen the images they are judged on: in training or validation, or when a
-temperature or method was fitted or searched. Also note which models use a temperature.
-
-Conventions: a made image counts as its original. Nothing is known about a model that `train` did not make in
-this study. Missing or damaged files are ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -37,22 +30,18 @@ from faultscape.metrics.scores.grouped_counts import (
     of_anomaly,
 )
 from faultscape.metrics.scores.rank_slopes import rank_images
-from faultscape.prediction.sources.network_folder import folder_of
 from faultscape.reading.fill import CHANGES_NOTHING, fill, task
-from faultscape.reading.image_truths import Judge, find_judged, made_from, of_sets_or_role
-from faultscape.reading.scorers import methods_of_model
+from faultscape.reading.image_truths import Judge, find_judged, made_from
 from faultscape.reporting.measure.document import number
 from faultscape.reporting.reliability.document import CardGuard
 from faultscape.stressors.blend_plans import plan_of_text
 from faultscape.study.folder import check_name
-from faultscape.study.json_text import read_object
 from faultscape.study.parts import Part, key_of, read_manifest, there, write_manifest
 from faultscape.study.settings import read_settings
-from faultscape.study.tables import label_maps, pixel_counts
+from faultscape.study.tables import pixel_counts
 from faultscape.study.tables.corpus import Image, part_name, read_corpus
 from faultscape.study.tables.logs import Timing
 from faultscape.study.tables.stress_sets import read_stress
-from faultscape.uncertainty.method_files import MethodAbout
 from faultscape.verbs.reliability.card import Judgement, interval_of
 from faultscape.verbs.reliability.conditions import Condition, LabelledStudy, Units
 from faultscape.verbs.reliability.options import ReliabilityOptions
@@ -125,7 +114,7 @@ def fill_cheat(study: LabelledStudy, conditions: Sequence[Condition], options: R
 
     fill(
         root,
-        "faultscape.verbs.reliability.guards:count_cheat",
+        "faultscape.verbs.reliability.checks.guards:count_cheat",
         jobs,
         CheatPart,
         enter,
@@ -236,102 +225,3 @@ def _is_foggy(image: Image) -> bool:
     assert recipe is not None
     assert isinstance(recipe.step, PlanStep)
     return plan_of_text(recipe.step.plan).fog is not None
-
-
-_SEEN: Mapping[str, Callable[[MethodAbout], tuple[str, ...]]] = {
-    "fitted to": lambda about: about.sets,
-    "searched with": lambda about: (about.validation,) if about.validation else (),
-}
-
-
-def told_beforehand(study: LabelledStudy, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
-    """Return a note for every model that has seen some of the images it is judged on, and for every model
-    with a temperature.
-    """
-    asked, notes = _asked(study, conditions), list[str]()
-    for name in names:
-        if seen := len(asked & _trained_on(study, name)):
-            notes.append(
-                f"{name}: was trained or validated on {seen:,} of the {len(asked):,} images it is"
-                " evaluated on; its numbers there are too good"
-            )
-        if label_maps.lacks_temperature(study.root, name):
-            notes.append(f"{name}: its maps were made before its temperature was fitted; predict it again")
-        elif values := study.settings.models[name].options.get("temperature"):
-            what = f"a temperature of {values[0]:.3g}" if len(values) == 1 else "a temperature for each class"
-            fitted = len(asked & _fitted_to(study, name))
-            also = (
-                f", fitted to {fitted:,} of the {len(asked):,} images it is evaluated on; its "
-                "calibration there is too good"
-            )
-            notes.append(f"{name}: its logits are divided by {what}{also if fitted else ''}")
-    return notes
-
-
-def told_of_methods(study: LabelledStudy, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
-    """Return a note for each model about methods that were fitted to, or searched with, sets whose images it
-    is judged on.
-    """
-    asked, notes = _asked(study, conditions), list[str]()
-    for name in names:
-        for how, sets_of in _SEEN.items():
-            scorers: dict[tuple[str, ...], list[str]] = {}
-            for scorer, about in methods_of_model(study.root, study.settings, name).items():
-                scorers.setdefault(sets_of(about), []).append(scorer)
-            for sets, some in scorers.items():
-                if sets and (seen := len(asked & _of(study, list(sets), ""))):
-                    notes.append(
-                        f"{name}: {', '.join(some)} {'was' if len(some) == 1 else 'were'} {how} "
-                        f"{', '.join(sets)}, which {'includes' if len(sets) == 1 else 'include'} "
-                        f"{seen:,} of the {len(asked):,} images it is evaluated on; numbers on these are "
-                        "too good, so evaluate on other images"
-                    )
-    return notes
-
-
-def _asked(study: LabelledStudy, conditions: Sequence[Condition]) -> set[str]:
-    """Return the images that models are judged on; made images are replaced by their originals."""
-    return {_origin(study, id_) for condition in conditions for id_ in condition.images}
-
-
-def _origin(study: LabelledStudy, id_: str) -> str:
-    while (parent := study.images[id_].parent) in study.images:
-        id_ = parent
-    return id_
-
-
-def _trained_on(study: LabelledStudy, name: str) -> set[str]:
-    """Return the images that a network, or any network it was initialized from, was trained or
-    validated on.
-    """
-    about, models = study.settings.models[name], (study.root / "models").resolve()
-    found, seen = set[str](), set[Path]()
-    folder = folder_of(about.source).resolve() if about.kind == "trained" else None
-    while folder and folder.parent == models and folder not in seen:
-        seen.add(folder)
-        arguments = _arguments(folder / "network.json")
-        found |= _of(study, arguments.get("set_"), "train") | _of(
-            study, arguments.get("validation"), "validation"
-        )
-        folder = models / str(arguments["init"]) if arguments.get("init") else None
-    return found
-
-
-def _fitted_to(study: LabelledStudy, name: str) -> set[str]:
-    """Return the images that a model's temperature was fitted to."""
-    path = study.root / "methods" / name / "temperature.json"
-    return _of(study, _arguments(path).get("validation"), "validation") if path.is_file() else set()
-
-
-def _of(study: LabelledStudy, sets: Any, role: str) -> set[str]:
-    named = [sets] if isinstance(sets, str) else sets
-    return {_origin(study, image.id) for image in of_sets_or_role(study.images, named, role)}
-
-
-def _arguments(path: Path) -> dict[str, Any]:
-    """Return the arguments recorded in a provenance file."""
-    try:
-        held: Any = read_object(path.read_bytes())
-        return dict(held["provenance"]["arguments"])
-    except (OSError, ValueError, KeyError, TypeError, FaultscapeError):
-        return {}

@@ -1,0 +1,1 @@
+"""What makes a card doubtful: images that models have seen, blends that show, claims of submissions."""
