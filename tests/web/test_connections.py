@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 import subprocess
 import sys
@@ -213,11 +214,15 @@ def test_three_hundred_connections_that_say_nothing_lock_nobody_out(tmp_path: Pa
         try:
             address = process.stdout.readline().split(" at ")[1].split()[0]
             host, port = address.removeprefix("http://").rstrip("/").split(":")
+            process.send_signal(signal.SIGSTOP)  # all of them are there when it looks again
             for _ in range(300):
-                stack.enter_context(connected((host, int(port))))
+                client = stack.enter_context(socket.socket())
+                client.setblocking(False)
+                client.connect_ex((host, int(port)))
+            process.send_signal(signal.SIGCONT)
             with urllib.request.urlopen(address, timeout=20) as answer:
                 assert answer.status == 200
-            process.send_signal(2)
+            process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=20)
         finally:
             process.kill()
