@@ -75,8 +75,9 @@ def reliability(
     submission
         A program to judge without showing it the truth: `Submission(submission=...)`.
     """
+    from faultscape.verbs.options import PredictOptions
     from faultscape.verbs.predict.models import predict_models
-    from faultscape.verbs.predict.options import Declared, PredictOptions
+    from faultscape.verbs.predict.options import Declared
     from faultscape.verbs.reliability.judge_study import check, judge_study
 
     for name, value in (("resamples", resamples), ("seed", seed), ("worst", worst)):
@@ -102,15 +103,13 @@ def reliability(
     if submission.source:
         check(options)
         declared = Declared(submission.ood_data, submission.publication, submission.claims, seed)
-        predict_models(
-            PredictOptions(
-                options.study,
-                ({submission.name: submission.source},),
-                engine=engine,
-                workers=workers,
-                declared=declared,
-            )
+        asked = PredictOptions(
+            study=options.study,
+            models=({submission.name: submission.source},),
+            engine=engine,
+            workers=workers,
         )
+        predict_models(asked, declared)
     return Reliability(*judge_study(options))
 
 
