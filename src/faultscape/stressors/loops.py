@@ -4,59 +4,25 @@ same bytes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from types import ModuleType
 
-
-def noise_loops() -> ModuleType:
-    """Return kernels/noise, or its plain twin."""
-    try:
-        from faultscape.stressors.kernels import noise
-    except ImportError:
-        from faultscape.stressors.kernels import plain_noise
-
-        return plain_noise
-    return noise
+from faultscape.stressors import kernels
 
 
-def filter_loops() -> ModuleType:
-    """Return kernels/filters, or its plain twin."""
-    try:
-        from faultscape.stressors.kernels import filters
-    except ImportError:
-        from faultscape.stressors.kernels import plain_filters
+def _loops(name: str) -> Callable[[], ModuleType]:
+    def load() -> ModuleType:
+        try:
+            return import_module(f"{kernels.__name__}.{name}")
+        except ImportError:
+            return import_module(f"{kernels.__name__}.plain_{name}")
 
-        return plain_filters
-    return filters
-
-
-def geometry_loops() -> ModuleType:
-    """Return kernels/geometry, or its plain twin."""
-    try:
-        from faultscape.stressors.kernels import geometry
-    except ImportError:
-        from faultscape.stressors.kernels import plain_geometry
-
-        return plain_geometry
-    return geometry
+    return load
 
 
-def weather_loops() -> ModuleType:
-    """Return kernels/weather, or its plain twin."""
-    try:
-        from faultscape.stressors.kernels import weather
-    except ImportError:
-        from faultscape.stressors.kernels import plain_weather
-
-        return plain_weather
-    return weather
-
-
-def colour_loops() -> ModuleType:
-    """Return kernels/colour, or its plain twin."""
-    try:
-        from faultscape.stressors.kernels import colour
-    except ImportError:
-        from faultscape.stressors.kernels import plain_colour
-
-        return plain_colour
-    return colour
+noise_loops = _loops("noise")
+filter_loops = _loops("filters")
+geometry_loops = _loops("geometry")
+weather_loops = _loops("weather")
+colour_loops = _loops("colour")
