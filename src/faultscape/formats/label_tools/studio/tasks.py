@@ -22,7 +22,7 @@ from xml.parsers import expat
 
 from faultscape.errors import LabellingError
 from faultscape.formats.guard import read_bytes
-from faultscape.formats.label_tools.named_masks import load_json
+from faultscape.formats.json_files import load_json
 
 _UPLOAD = 128 << 20  # bytes per file: files above 250 million are refused
 CONFIG = "label_config.xml"
