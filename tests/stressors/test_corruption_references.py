@@ -14,12 +14,12 @@ from scipy import ndimage
 
 import faultscape as fs
 from corrupted_images import PUBLISHED, drawn_image
-from faultscape.stressors.blur import motion_blur, motion_steps
-from faultscape.stressors.blur import move_by_glass_blur as glass_move
+from faultscape.stressors.corruptions.blur import motion_blur, motion_steps
+from faultscape.stressors.corruptions.blur import move_by_glass_blur as glass_move
+from faultscape.stressors.corruptions.digital import displacements
+from faultscape.stressors.corruptions.weather import plasma_map, snow_layer, water
 from faultscape.stressors.definition import Parameters
-from faultscape.stressors.digital import displacements
 from faultscape.stressors.streams import Stream, stream_start
-from faultscape.stressors.weather import plasma_map, snow_layer, water
 
 ENTRIES = {each.name: each for each in fs.stressors.CORRUPTIONS}
 

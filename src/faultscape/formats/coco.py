@@ -21,14 +21,13 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from faultscape.errors import CorpusError, LabelMapError
-from faultscape.formats.guard import MAX_PIXELS
-from faultscape.formats.json_files import object_lists, parse_json
+from faultscape.formats.guard import MAX_PIXELS, object_lists, parse_json
 
 MOST_BYTES = 512 << 20  # per file: the largest of COCO itself has 450 MB
 MOST_VALUES = 100_000_000
 MOST_CONTAINERS = 10_000_000  # lists and objects, which take most memory
 MOST_CROSSINGS = 20_000_000  # by an object's edges with rows of pixels
-TABLES = ("images", "annotations", "categories")
+TABLES: tuple[str, ...] = ("images", "annotations", "categories")
 _MARKS = tuple(f'"{name}"'.encode() for name in TABLES)
 _FAR = 1e7  # coordinates beyond this are not pixels
 _DIGITS = 6  # per run length: 2^29 pixels either way
@@ -349,6 +348,11 @@ def _fill(inside: np.ndarray, xy: np.ndarray, corner: tuple[int, int] = (0, 0)) 
     inside[top - y_first : bottom - y_first, left - x_first : right - x_first] |= (
         np.cumsum(toggles[:, :-1], axis=1, dtype=np.uint8) & 1
     ).astype(bool)
+
+
+def _only(annotation: dict[str, Any]) -> Literal["", "keypoints", "box"]:
+    """Return what an annotation has instead of an outline: keypoints come with a box around them."""
+    return "keypoints" if annotation.get("keypoints") else "box" if annotation.get("bbox") else ""
 
 
 def _id(row: dict[str, Any], name: str, where: str, path: str | os.PathLike[str]) -> Id:

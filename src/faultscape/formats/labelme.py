@@ -23,8 +23,7 @@ from PIL import Image
 
 from faultscape.errors import LabellingError, LabelMapError
 from faultscape.formats import shapes as drawing
-from faultscape.formats.guard import MAX_PIXELS
-from faultscape.formats.json_files import load_json
+from faultscape.formats.guard import MAX_PIXELS, load_json
 from faultscape.formats.label_tools.named_ids import (
     covered,
     ground_of,

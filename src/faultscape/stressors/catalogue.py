@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from faultscape import plug
 from faultscape.errors import OptionError, closest
-from faultscape.stressors import blur, digital, noise, weather
+from faultscape.stressors.corruptions import blur, digital, noise, weather
 from faultscape.stressors.definition import Corruption, Preset
 
 CORRUPTIONS: tuple[Corruption, ...] = (

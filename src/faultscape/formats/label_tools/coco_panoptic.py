@@ -22,8 +22,7 @@ from scipy import ndimage
 
 from faultscape.errors import LabellingError
 from faultscape.formats.coco import TABLES
-from faultscape.formats.guard import decoding, open_picture, read_bytes
-from faultscape.formats.json_files import load_json, object_lists
+from faultscape.formats.guard import decoding, load_json, object_lists, open_picture, read_bytes
 from faultscape.formats.label_tools.coco_masks import (
     categories_at_fault,
     categories_of,

@@ -19,8 +19,7 @@ from typing import Any
 from PIL import Image
 
 from faultscape.errors import LabellingError
-from faultscape.formats.guard import decoding
-from faultscape.formats.json_files import load_json
+from faultscape.formats.guard import decoding, load_json
 
 _POINTS = {
     "polygon": (3, math.inf),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from faultscape.corpus.sources import IMAGE_ENDINGS
 from faultscape.errors import LabellingError, OptionError
-from faultscape.formats.json_files import load_json
+from faultscape.formats.guard import load_json
 from faultscape.formats.label_tools.studio.tasks import CONFIG
 from faultscape.labelling.catalogue import FORMATS, Format, MaskFormat, QuestionFormat, find_format
 from faultscape.labelling.format_calls import check_file, recognises

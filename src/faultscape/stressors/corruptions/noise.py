@@ -9,10 +9,10 @@ import functools
 
 import numpy as np
 
+from faultscape.stressors.corruptions.loops import noise_loops
+from faultscape.stressors.corruptions.normal_table import normal_table
+from faultscape.stressors.corruptions.smooth import exact_exp
 from faultscape.stressors.definition import Corruption, Parameters
-from faultscape.stressors.loops import noise_loops
-from faultscape.stressors.normal_table import normal_table
-from faultscape.stressors.smooth import exact_exp
 
 _LEVEL_BITS = 8  # steps of 2^-8 of a grey level
 

@@ -12,9 +12,9 @@ from fractions import Fraction
 import numpy as np
 from PIL import Image
 
+from faultscape.stressors.corruptions.loops import colour_loops, geometry_loops, noise_loops
+from faultscape.stressors.corruptions.smooth import gaussian_field
 from faultscape.stressors.definition import Corruption, Parameters
-from faultscape.stressors.loops import colour_loops, geometry_loops, noise_loops
-from faultscape.stressors.smooth import gaussian_field
 from faultscape.stressors.streams import stream_start
 
 

@@ -12,12 +12,12 @@ from fractions import Fraction
 import numpy as np
 
 from faultscape.errors import ImageError
-from faultscape.stressors.blur import blur_along, enlarged_places
+from faultscape.stressors.corruptions.blur import blur_along, enlarged_places
+from faultscape.stressors.corruptions.frost_textures import TEXTURES, frost_texture
+from faultscape.stressors.corruptions.loops import colour_loops, geometry_loops, noise_loops, weather_loops
+from faultscape.stressors.corruptions.normal_table import normal_table
+from faultscape.stressors.corruptions.smooth import gaussian_field
 from faultscape.stressors.definition import Corruption, Parameters
-from faultscape.stressors.frost_textures import TEXTURES, frost_texture
-from faultscape.stressors.loops import colour_loops, geometry_loops, noise_loops, weather_loops
-from faultscape.stressors.normal_table import normal_table
-from faultscape.stressors.smooth import gaussian_field
 from faultscape.stressors.streams import Stream
 
 _SNOW_ONE = 255 * 64  # the value 1 of a layer of snow

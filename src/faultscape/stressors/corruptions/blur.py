@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
+from faultscape.stressors.corruptions.loops import filter_loops, geometry_loops
+from faultscape.stressors.corruptions.smooth import beyond, exact_exp, gaussian_pixels, line_weights
 from faultscape.stressors.definition import Corruption, Parameters
-from faultscape.stressors.loops import filter_loops, geometry_loops
-from faultscape.stressors.smooth import beyond, exact_exp, gaussian_pixels, line_weights
 from faultscape.stressors.streams import Stream
 
 
