@@ -186,7 +186,7 @@ def choices(study: Opened, query: ImageQuery) -> dict[str, Choice]:
             _choice("b", "model b", models, query.b, "none"),
         )
     if (columns.alike != np.arange(len(columns))).any():
-        folded = (("", "the first of each group"), ("all", "all"))
+        folded = (("", "folded"), ("all", "shown"))
         out["alike"] = Choice("alike", "near-duplicates", folded, query.alike, menu=True)
     scored = bool(models and study.truths)
     if scored:
