@@ -17,6 +17,7 @@ from typing import Any, ClassVar, ParamSpec, TypeVar, get_args, get_origin
 
 from faultscape.arguments import hints_of, needed_text, place_text, plain, refuse_other_kind, several
 from faultscape.nouns import JsonObject
+from faultscape.terminal_lines import flag_of
 from faultscape.verbs.given_options import as_json, given_options, refuse_blank, refuse_no_group
 
 Given = ParamSpec("Given")
@@ -34,6 +35,7 @@ class Options:
     def __post_init__(self) -> None:
         for of in fields(self):
             value = _checked(of.name, getattr(self, of.name), self.hints[of.name], str(of.type), of.default)
+            refuse_blank(of.name if of.name in self.arguments else flag_of(of.name), value)
             object.__setattr__(self, of.name, value)
 
     def given(self, *, but: Collection[str] = ()) -> JsonObject:
@@ -130,7 +132,6 @@ def _checked(name: str, value: Any, hint: Any, kind: str, default: Any) -> Any:
         value = place_text(value, name)
     value = plain(value)
     refuse_other_kind(name, value, hint)
-    refuse_blank(name, value)
     return value
 
 
@@ -143,5 +144,6 @@ def _checked_group(name: str, group: Any, default: Any) -> Any:
         value = getattr(group, of.name)
         if value is not None:
             value = _checked(of.name, value, _listed(hints[of.name]), str(of.type), None)
+            refuse_blank(flag_of(of.name), value)
         found[of.name] = list(value) if isinstance(value, tuple) else value
     return replace(group, **found)
