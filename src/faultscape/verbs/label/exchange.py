@@ -13,7 +13,7 @@ from faultscape.errors import LabellingError, OptionError, closest
 from faultscape.labelling import discards
 from faultscape.labelling.catalogue import QuestionFormat, find_format
 from faultscape.reading import evidence
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.folder import existing
 from faultscape.study.settings import read_settings
 from faultscape.study.store import is_address
@@ -97,7 +97,7 @@ def export_labels(options: LabelExportOptions) -> Exported | Asked | SessionsExp
 
 def _check_fresh(root: Path, options: LabelExportOptions) -> None:
     """Raise LabellingError for a stale selection, unless its images are wanted anyway."""
-    snapshot = Snapshot(root, options.study)
+    snapshot = Study(root, options.study)
     if options.anyway or options.selection not in snapshot.selections:
         return
     node = graph.node(snapshot, SELECTION, options.selection)

@@ -12,7 +12,7 @@ from faultscape.choices import Question
 from faultscape.errors import FixedSelectionError, OptionError, SelectionError, StudyError
 from faultscape.prediction.catalogue import source_of, there
 from faultscape.reading.evidence import choose_truth, find_truth, labelled_among, truths
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.standings import ENOUGH
 from faultscape.study.tables.selections import MAIN
 from faultscape.terminal_lines import flag_of, option_words
@@ -96,7 +96,7 @@ def _collected_and_predicted(
         return [*done, repr(predict(study, *models, engine=engine))]
     if not (Path(study) / "study.toml").exists():
         return done
-    snapshot = Snapshot(Path(study))
+    snapshot = Study(Path(study))
     lacking = {name: snapshot.settings.models[name].source for name in lacking_parts(snapshot)}
     todo = {name: source for name, source in lacking.items() if there(source)}
     if gone := [name for name in lacking if name not in todo]:
@@ -108,14 +108,14 @@ def _stressed_again(study: str, engine: str) -> list[str]:
     """Remake the stale and missing made sets, each once, and sets made from these afterwards."""
     root, made = Path(study), dict[str, str]()
     while todo := next((node.name for node in undone(root, "sets") if node.name not in made), ""):
-        about = Snapshot(root).stress.sets[todo]
+        about = Study(root).stress.sets[todo]
         made[todo] = repr(call_again(getattr(stress, about.kind), study, about.line, engine=engine))
     return list(made.values())
 
 
 def _selected(study: str, asked: dict[str, Any], goal: Question | None, engine: str) -> list[str]:
     """Choose images for a question, if none are chosen for it, or bring the duels of main up to date."""
-    snapshot = Snapshot(Path(study))
+    snapshot = Study(Path(study))
     of_duels = [name for name in _OF_DUELS if name in asked]
     if goal is None and not snapshot.selections:
         goal = "failures" if of_duels else asked_in_a_terminal()
@@ -145,7 +145,7 @@ def _duelled(study: str, asked: dict[str, Any], engine: str, *, wanted: bool) ->
     """Choose images on which models differ if these are ``wanted`` and none are chosen, or extend the duels.
     Replace main if it has no labels; otherwise return the command to run.
     """
-    snapshot = Snapshot(Path(study))
+    snapshot = Study(Path(study))
     todo = [one for one in undone(Path(study), "selection") if one.name in ("", MAIN)]
     if not todo and not asked and (MAIN in snapshot.selections or not wanted):
         return []
@@ -176,7 +176,7 @@ def _duelled(study: str, asked: dict[str, Any], engine: str, *, wanted: bool) ->
 def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
     """Rank every selection that can be ranked and is not ranked yet, with the options given before."""
     root = Path(study)
-    snapshot = Snapshot(root)
+    snapshot = Study(root)
     done = list[str]()
     names = [one.name for one in undone(root, "standings")]
     for name in selection.in_order(snapshot):
@@ -211,15 +211,15 @@ def _made_again(study: str, engine: str) -> list[str]:
     root = Path(study)
     done = list[str]()
     if undone(root, "measures"):
-        given = measures.again(Snapshot(root)).options
+        given = measures.again(Study(root)).options
         done.append(repr(call_again(measure, study, given, engine=engine)))
     if undone(root, "plan"):
-        call_again(plan, study, plans.again(Snapshot(root)).options, engine=engine)
+        call_again(plan, study, plans.again(Study(root)).options, engine=engine)
         done.append(f"{root / 'plan.json'}: planned again; `faultscape plan {shlex.quote(study)}` prints it")
     if undone(root, "reliability"):
-        given = cards.again(Snapshot(root)).options
+        given = cards.again(Study(root)).options
         done.append(repr(call_again(reliability, study, given, engine=engine)))
-    stale = {one.name: pages.again(Snapshot(root), one.name).options for one in undone(root, "report")}
+    stale = {one.name: pages.again(Study(root), one.name).options for one in undone(root, "report")}
     return done + [repr(call_again(report, study, given, selection=name)) for name, given in stale.items()]
 
 
@@ -227,10 +227,10 @@ def why_not_ranked(study: str) -> str:
     """Return why no selection is ranked although the images of one are labelled, and what to do about it; ''
     where one is ranked, or labels are still missing.
     """
-    snapshot = Snapshot(Path(study), study)
+    snapshot = Study(Path(study), study)
     if (
         len(snapshot.models) < 2
-        or not snapshot.images
+        or not snapshot.image_count
         or any(standings.are_done(snapshot, name) for name in snapshot.selections)
     ):
         return ""
