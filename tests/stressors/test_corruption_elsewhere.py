@@ -33,10 +33,12 @@ def digests_elsewhere(names: tuple[str, ...], **environment: str) -> dict[str, s
     return ast.literal_eval(done.stdout)
 
 
+@pytest.mark.slow
 def test_all_are_the_same_in_another_order_without_numba_and_without_vector_units_of_libraries() -> None:
     assert digests_elsewhere(NAMES[::-1], FAULTSCAPE_NUMBA="0") == GOLDEN
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     sys.platform == "win32", reason="numba's compiler takes another processor's name on Linux and macOS"
 )
