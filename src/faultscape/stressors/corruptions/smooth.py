@@ -12,7 +12,7 @@ from decimal import Context, Decimal
 
 import numpy as np
 
-from faultscape.stressors.loops import filter_loops
+from faultscape.stressors.corruptions.loops import filter_loops
 
 _DIGITS = Context(prec=40)
 

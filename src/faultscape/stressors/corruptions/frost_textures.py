@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from faultscape.stressors.loops import noise_loops
-from faultscape.stressors.smooth import gaussian_field
+from faultscape.stressors.corruptions.loops import noise_loops
+from faultscape.stressors.corruptions.smooth import gaussian_field
 from faultscape.stressors.streams import Stream, stream_start
 
 TEXTURES = 6
