@@ -41,8 +41,9 @@ from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables.logs import log
 from faultscape.study.tables.pixel_counts import MAPS
 from faultscape.study.tables.timings import frame_times
+from faultscape.verbs.options import PredictOptions
 from faultscape.verbs.predict.models import predict_models
-from faultscape.verbs.predict.options import Declared, PredictOptions
+from faultscape.verbs.predict.options import Declared
 from faultscape.verbs.reliability import card as cards
 from faultscape.verbs.reliability.artefact import made_from_now
 from faultscape.verbs.reliability.checks.claims import compare_claims, read_claims, refuse_unknown_sets
@@ -97,15 +98,13 @@ def _check_study(options: ReliabilityOptions) -> None:
 def _predict_submission(options: ReliabilityOptions) -> None:
     """Let the submission answer the images of the study."""
     of = options.submission
-    predict_models(
-        PredictOptions(
-            options.study,
-            ({of.name: of.source},),
-            engine=options.engine,
-            workers=options.workers,
-            declared=Declared(of.ood_data, of.publication, of.claims, options.seed),
-        )
+    asked = PredictOptions(
+        study=options.study,
+        models=({of.name: of.source},),
+        engine=options.engine,
+        workers=options.workers,
     )
+    predict_models(asked, Declared(of.ood_data, of.publication, of.claims, options.seed))
 
 
 def judge_study(options: ReliabilityOptions) -> Reliability:
