@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 import faultscape as fs
 from faultscape.errors import ModelError, OptionError
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 from faultscape.uncertainty.method_files import about_text, read_about
@@ -142,7 +142,7 @@ def test_a_network_in_a_file_of_your_own_can_be_fitted_before_it_is_predicted(
     assert "mine" not in read_settings(Path(study)).models
 
     def methods() -> list[tuple[str, tuple[str, ...]]]:
-        held = graph.nodes(Snapshot(Path(study)))
+        held = graph.nodes(Study(Path(study)))
         return [(one.state, one.why) for one in held if one.name == "mine/knn"]
 
     assert methods() == [("done", ())]
@@ -190,7 +190,7 @@ def test_a_model_of_another_file_than_the_trained_network_of_its_name_is_its_own
     states = []
     for name in ("one", "other"):
         fs.predict(study, {"plain": f"{folder}/{name}.py:net"}, engine="local")
-        (node,) = [one for one in graph.nodes(Snapshot(Path(study))) if one.name == "plain/knn"]
+        (node,) = [one for one in graph.nodes(Study(Path(study))) if one.name == "plain/knn"]
         states.append((node.state, node.why))
     assert states == [("done", ()), ("stale", ("its network changed",))]
 

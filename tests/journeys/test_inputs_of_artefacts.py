@@ -177,10 +177,10 @@ def test_measures_and_plans_are_made_again_against_the_truth_that_they_were_made
 
 
 def _nodes(study: str) -> Any:
-    from faultscape.reading.snapshot import Snapshot
+    from faultscape.reading.study import Study
     from faultscape.verbs import graph
 
-    return graph.nodes(Snapshot(Path(study), study))
+    return graph.nodes(Study(Path(study), study))
 
 
 OWN_CONCORDANCE = 'from faultscape.metrics.catalogue import CONCORDANCES\nmine = CONCORDANCES["miou"]\n'

@@ -16,7 +16,7 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.tables import selections
 from faultscape.verbs import graph
 from refusals import refused_text
@@ -121,7 +121,7 @@ def test_what_an_option_named_is_left_out_of_the_line_once_it_is_gone_which_is_s
     lose(it)
     assert said in words(it.study)
     other = str(shutil.copytree(it.study, tmp_path / "other"))
-    (node,) = (node for node in graph.nodes(Snapshot(Path(it.study))) if said in node.why)
+    (node,) = (node for node in graph.nodes(Study(Path(it.study))) if said in node.why)
     assert main(shlex.split(node.line)[1:]) == 0, node.line
     fs.run(other, engine="local")
     for study in (it.study, other):

@@ -17,7 +17,7 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.corpus.photos import read_parent, read_photo
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.verbs import graph
 from faultscape.verbs.stress.artefact import SETS
 from faultscape.verbs.stress.blends.blended_labels import ANOMALIES
@@ -177,7 +177,7 @@ def test_sets_with_motion_of_an_earlier_version_are_stale_and_others_are_not(stu
     assert found == {"fishyscapes-v1": "1", "fishyscapes-v2": "2", "contrast-1": "1"}
     sets["sets"]["fishyscapes-v2"]["inputs"]["method"] = "1"
     path.write_text(json.dumps(sets))
-    snapshot = Snapshot(Path(study))
+    snapshot = Study(Path(study))
     states_of_sets = {name: graph.node(snapshot, SETS, name).state for name in found}
     assert states_of_sets == {"fishyscapes-v1": "done", "fishyscapes-v2": "stale", "contrast-1": "done"}
     assert graph.node(snapshot, SETS, "fishyscapes-v2").why[0] == "an earlier version made them"

@@ -13,7 +13,7 @@ import faultscape as fs
 import lying_depth
 import made
 from faultscape.cli import main
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.stress_sets import read_stress
 from faultscape.verbs.graph import nodes
@@ -63,7 +63,7 @@ def test_a_damaged_sets_json_is_deleted_and_the_same_lines_bring_it_back(study: 
     file.write_bytes(before[:50])
     assert "delete it and run the lines of `faultscape stress`" in refused_line("status", study)
     file.unlink()
-    (row,) = [node for node in nodes(Snapshot(Path(study))) if node.artefact == "sets"]
+    (row,) = [node for node in nodes(Study(Path(study))) if node.artefact == "sets"]
     assert (row.state, row.line) == ("missing", "")
     assert row.words.endswith(" and 1 more set: made images")
     assert row.in_the_way.startswith("sets.json no longer describes this set")

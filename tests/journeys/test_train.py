@@ -12,7 +12,7 @@ import pytest
 
 import faultscape as fs
 from faultscape.errors import ModelError, OptionError
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.verbs.graph import nodes
@@ -72,10 +72,10 @@ def test_the_card_says_which_networks_learnt_held_out_classes(trained: Trained) 
 def test_status_names_networks_that_were_not_predicted_yet(trained: Trained) -> None:
     study = trained.study
     fs.train(study, "small", backbone="segformer-b0", schedules=replace(ONE, crop="32x32"))
-    (node,) = [node for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"]
+    (node,) = [node for node in nodes(Study(Path(study))) if node.artefact == "maps"]
     assert node.line == f"faultscape predict {study} plain={trained.source} small={study}/models/small"
     told(*node.line.split()[1:], "--engine", "local")
-    (node,) = [node for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"]
+    (node,) = [node for node in nodes(Study(Path(study))) if node.artefact == "maps"]
     assert node.state == "done"
 
 

@@ -18,7 +18,7 @@ import made
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError, ModelError, OptionError, SelectionError, counted
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.verbs.select import artefact as selection_artefact
@@ -254,7 +254,7 @@ def test_draws_are_made_anew_as_draws_by_the_line_that_select_names_and_never_be
     asked, told = ["--as", name] if name != "main" else [], ("selector", "goal", "seed", "temperature")
     said = refused_text("select", it.study, *asked, "--replace")
     again = said.split("`")[1]
-    assert again == selection_artefact.line_again(Snapshot(Path(it.study)), name), said
+    assert again == selection_artefact.line_again(Study(Path(it.study)), name), said
     assert again == fs.status(it.study).next
     assert refused_text("select", it.study, *asked, "--replace", "--dry-run") == said
     assert selections.read_selection(Path(it.study), name)[0].rows == before.rows

@@ -22,7 +22,7 @@ from faultscape.prediction import devices
 from faultscape.progress import progress
 from faultscape.reading import evidence
 from faultscape.reading.image_truths import find_judged, with_labels
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.folder import existing
 from faultscape.study.lock import writing
 from faultscape.study.parts import key_of
@@ -174,9 +174,7 @@ def _provenance(root: Path, asked: Request, sets: tuple[str, ...], source: str) 
     truth = evidence.choose_truth(root, options.truth) if sets else ""
     validation = options.validation or ""
     return {
-        "inputs": dict(
-            inputs_of(Snapshot(root), options.method, asked.model, sets, truth, validation, source)
-        ),
+        "inputs": dict(inputs_of(Study(root), options.method, asked.model, sets, truth, validation, source)),
         "arguments": options.given(but=("model", "per_class", "pixels")),
         "truth": truth,
         **({"source": source} if asked.source else {}),
