@@ -78,6 +78,7 @@ def two_layers(path: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
 
 
+@pytest.mark.slow
 def test_every_method_is_a_scorer_of_the_model_and_changes_none_of_its_labels(predicted: Trained) -> None:
     study, source = predicted.study, predicted.source
     before = label_maps.content_digest(Path(study) / "predictions" / "plain")
@@ -108,6 +109,7 @@ def test_every_method_is_a_scorer_of_the_model_and_changes_none_of_its_labels(pr
     assert "@" not in "".join(found)
 
 
+@pytest.mark.slow
 def test_a_method_can_be_fitted_before_the_network_was_ever_predicted(trained: Trained) -> None:
     study = trained.study
     fs.train(
@@ -208,6 +210,7 @@ def test_the_same_line_fits_the_same_file_and_another_seed_another(predicted: Tr
     assert (found.images, found.embeddings) == (5, 200)
 
 
+@pytest.mark.slow
 def test_methods_are_fitted_to_networks_of_other_heads(trained: Trained) -> None:
     """Their answers are those of several members, and their layers those of the network within."""
     study, source = trained.study, f"{trained.study}/models/other/backbone.py:net"
@@ -244,6 +247,7 @@ def check_scores(study: str, model: str) -> None:
     assert len(Path(study, "failures.csv").read_text().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_sweep_fits_a_method_for_each_value(predicted: Trained) -> None:
     study = predicted.study
     found = fitted(predicted, "knn", sweep="k=1,7")
