@@ -3,7 +3,18 @@
 from dataclasses import dataclass
 
 from faultscape.arguments import ClassList, Costs, Renames, Source
-from faultscape.choices import CardPreset, FitMethod, Goal, MethodPreset, Population, Preset, Role, Task, Track, Unmapped
+from faultscape.choices import (
+    CardPreset,
+    FitMethod,
+    Goal,
+    MethodPreset,
+    Population,
+    Preset,
+    Role,
+    Task,
+    Track,
+    Unmapped,
+)
 from faultscape.verbs.collect.options import Grouping, KnownData, Storage, WebImages
 from faultscape.verbs.fit.options import FitData, MethodOptions
 from faultscape.verbs.measure.options import Choices, FileRules, ScoreFolders, StudyPart
