@@ -115,11 +115,11 @@ def describe_set(held: dict[str, Any]) -> str:
     return f"{about}; {repeats['100']} repeats{more}{few}."
 
 
-def page(made: str, about: list[str], table: list[str]) -> str:
+def page(made: str, about: str, table: list[str]) -> str:
     """Return the page: what the notes say around the sets and the table."""
     first, shows = ((ROOT / "benchmarks" / "label-notes.md").read_text()).split("<!-- cut -->")
     first = first.replace("{figure}", figure_cell("labels", "draw_curves()")).strip()
-    parts = [HEAD + "# How many labels a ranking needs", first, "\n".join(table), "\n".join(about)]
+    parts = [HEAD + "# How many labels a ranking needs", first, "\n".join(table), about]
     return "\n\n".join([*parts, shows.replace("{made}", made).strip()]) + "\n"
 
 
@@ -133,7 +133,7 @@ def write() -> None:
     rows = agreements(found)
     keep_rows("labels", rows)
     keep_rows("label_coverage", coverages(found))
-    about = [f"- {WHAT[name]}: {describe_set(held)}" for name, held in found.items()]
+    about = " ".join(f"*{WHAT[name]}*: {describe_set(held)}" for name, held in found.items())
     (ROOT / "docs" / "benchmarks" / "labels.md").write_text(
         page(made, about, at_hundred(rows)), encoding="utf-8"
     )

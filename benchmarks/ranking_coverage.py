@@ -218,7 +218,7 @@ def table(goal: str) -> tuple[list[str], list[str]]:
     for name in SETS:
         blocks = [json.loads(path.read_text()) for path in sorted(KEPT.glob(f"{name}-{goal}-*.json"))]
         if not blocks:
-            outside.append(f"- {name} was not run.")
+            outside.append(f"{name} was not run")
             continue
         rows = [row for block in blocks for row in block["rows"]]
         for ranking in rankings(goal):
@@ -241,7 +241,7 @@ def table(goal: str) -> tuple[list[str], list[str]]:
                     f"{about} {count} | {share:.1f} ± {error:.1f} | {holds.mean(0).min():.1f} | {half:.1f} |"
                 )
                 if not 92 <= share <= 98:
-                    outside.append(f"- {name}, {number} labels, `{ranking}`: {share:.1f} %")
+                    outside.append(f"{name}, {number} labels, `{ranking}`: {share:.1f} %")
     return lines, outside
 
 
@@ -262,7 +262,7 @@ def fill_page(machine: str, tables: dict[str, tuple[list[str], list[str]]]) -> s
     text = HEAD + (ROOT / "benchmarks" / "coverage-notes.md").read_text()
     for goal, (lines, outside) in tables.items():
         text = text.replace(f"{{table {goal}}}", "\n".join(recommended(goal, lines)))
-        text = text.replace(f"{{outside {goal}}}", "\n".join(outside) or "Nothing.")
+        text = text.replace(f"{{outside {goal}}}", "; ".join(outside) or "none")
     return text.replace("{figure}", figure_cell("coverage", "draw_held()")).replace("{machine}", machine)
 
 

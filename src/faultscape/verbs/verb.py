@@ -130,6 +130,8 @@ def _checked(name: str, value: Any, hint: Any, kind: str, default: Any) -> Any:
         value = place_text(value, name)
     value = plain(value)
     refuse_other_kind(name, value, hint)
+    if kind.startswith("Size") and isinstance(value, list | tuple):
+        value = "x".join(map(str, value))
     refuse_blank(name, value)
     return value
 

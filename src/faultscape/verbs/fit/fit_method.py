@@ -22,7 +22,7 @@ from faultscape.prediction import devices
 from faultscape.progress import progress
 from faultscape.reading import evidence
 from faultscape.reading.image_truths import find_judged, with_labels
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.folder import existing
 from faultscape.study.lock import writing
 from faultscape.study.parts import key_of
@@ -161,7 +161,7 @@ def _provenance(root: Path, options: FitOptions, sets: tuple[str, ...], source: 
     """Return how a method was fitted, as recorded for `status` to detect that it is stale, with the source of
     a model that `train` did not make.
     """
-    snapshot = Snapshot(root)
+    study = Study(root)
     truth = evidence.choose_truth(root, options.truth) if sets else ""
     given = given_options(
         options,
@@ -170,7 +170,7 @@ def _provenance(root: Path, options: FitOptions, sets: tuple[str, ...], source: 
     given = {**given, **given_options(options.data), **given_options(options.method_options)}
     return {
         "inputs": dict(
-            inputs_of(snapshot, options.method, options.model, sets, truth, options.validation or "", source)
+            inputs_of(study, options.method, options.model, sets, truth, options.validation or "", source)
         ),
         "arguments": given,
         "truth": truth,

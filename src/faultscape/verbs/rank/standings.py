@@ -35,7 +35,7 @@ from faultscape.reading import evidence
 from faultscape.reading import pool as drawing_pool
 from faultscape.reading.choices import EVERYBODY, Voices, weights_note
 from faultscape.reading.pairs import corpus_key
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import draws_evenly, learns
 from faultscape.standings import Standings
@@ -120,7 +120,7 @@ def standings_of(
     """
     voices = Voices(frozenset(without), asked.votes.weight_annotators)
     known = _labelled(root, asked.selection, truth, domain_of(root, asked.where), voices)
-    snapshot = Snapshot(root)
+    study = Study(root)
     now, inside, of = (
         known.now,
         known.inside(asked.all_labels),
@@ -156,7 +156,7 @@ def standings_of(
             f"truth {truth!r} score no model: they are void everywhere; label other images, or discard "
             "these"
         )
-    together = snapshot.groups
+    together = study.groups
     definition = {key: value for key, value in now.definition.items() if key != "scale"}
     if asked.votes.weight_annotators:
         definition |= {"annotator_weights": dict(known.weights or {})}
@@ -180,7 +180,7 @@ def standings_of(
     drawn_from = corpus_key(root, known.settings, now.models)
     standings = _noted(standings, known, asked.selection, drawn_from)
     redrawn = (
-        together if asked.population == FUTURE or not artefact.is_by_chance(snapshot, asked.selection) else {}
+        together if asked.population == FUTURE or not artefact.is_by_chance(study, asked.selection) else {}
     )
     if redrawn and (number := _groups_counted(known, inside, redrawn)) is not None:
         standings = replace(standings, labels=standings.labels | {"groups": number})
@@ -190,7 +190,7 @@ def standings_of(
         "truth": truth,
         **recorded(asked, classifies=known.settings.classifies),
         "inputs": artefact.made_from_now(
-            snapshot,
+            study,
             asked.selection,
             truth,
             asked.against,
@@ -198,14 +198,14 @@ def standings_of(
             asked.benchmark,
             asked.all_labels,
         )
-        | ({"tags": snapshot.tags_key()} if known.where and not known.where.known else {}),
+        | ({"tags": study.tags_key()} if known.where and not known.where.known else {}),
         "arguments": asked.given(but=("selection", "truth")),
         "benchmark": closed or {},
     }
     return (
         replace(standings, provenance=provenance),
         tuple(image for image in now.images if known.covers(image)),
-        "" if asked.all_labels else _outside_note(known, _line_of_all(asked.selection, snapshot.place)),
+        "" if asked.all_labels else _outside_note(known, _line_of_all(asked.selection, study.place)),
     )
 
 
@@ -291,13 +291,13 @@ def _gone_notes(slots: Slots, now: Slots) -> list[str]:
 
 def _line_to_redraw(root: Path, selection: str) -> str:
     """Return advice for a selection that is no longer valid."""
-    snapshot = Snapshot(root)
-    if len(snapshot.models) == 1:
-        measure = f"`faultscape measure {snapshot.place}` scores it against labels"
-        return f"{snapshot.models[0]} is left, and {measure}"
-    if is_replaced(snapshot, selection):
-        return f"{snapshot.selections[selection][0].definition[selections.REPLACED_BY]} took its place"
-    return f"redraw it with `{line_again(snapshot, selection)}` (labels count for both)"
+    study = Study(root)
+    if len(study.models) == 1:
+        measure = f"`faultscape measure {study.place}` scores it against labels"
+        return f"{study.models[0]} is left, and {measure}"
+    if is_replaced(study, selection):
+        return f"{study.selections[selection][0].definition[selections.REPLACED_BY]} took its place"
+    return f"redraw it with `{line_again(study, selection)}` (labels count for both)"
 
 
 def _of_duels(known: Labelled, asked: RankOptions, common: Common) -> Standings:
