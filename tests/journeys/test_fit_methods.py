@@ -324,24 +324,20 @@ def test_a_withheld_pixel_counts_also_where_the_network_sees_the_image_smaller(t
 
 
 def test_the_preset_of_s4_keeps_all_and_trains_long() -> None:
-    from faultscape.uncertainty.methods.catalogue import method_named
-    from faultscape.verbs.fit.options import FitOptions
+    from faultscape.verbs.fit.request import Request
+    from faultscape.verbs.options import FitOptions
 
-    options = FitOptions("study", "flow", "net", preset="s4")
-    assert options.keep_embeddings == 0
-    assert options.told(method_named("flow")) == {"steps": 200_000, "rate": 1e-4}
-    assert options.told(method_named("knn")) == {}
-    mine = FitOptions(
-        "study",
-        "flow",
-        "net",
-        preset="s4",
-        data=fs.FitData(keep_embeddings=9),
-        method_options=fs.MethodOptions(steps=5),
-    )
-    assert (mine.keep_embeddings, mine.told(method_named("flow"))["steps"]) == (9, 5)
+    def asked(method: str, **options) -> Request:
+        return Request.of(FitOptions(study="study", method=method, model="net", preset="s4", **options))
+
+    assert asked("flow").keep_embeddings == 0
+    assert asked("flow").told == {"steps": 200_000, "rate": 1e-4}
+    assert asked("knn").told == {}
+    data, method_options = fs.FitData(keep_embeddings=9), fs.MethodOptions(steps=5)
+    mine = asked("flow", data=data, method_options=method_options)
+    assert (mine.keep_embeddings, mine.told["steps"]) == (9, 5)
     with refused(OptionError, "--preset 's5' is not known; use s4"):
-        FitOptions("study", "flow", "net", preset="s5")
+        fs.fit("study", "flow", model="net", preset="s5")
 
 
 def test_an_outlier_head_is_scored_beside_a_fitted_method(predicted: Trained) -> None:
