@@ -63,9 +63,9 @@ def export(
         The folder to write to; images and labels that are already there stay as they are. For classifiers a
         CSV file, which is never overwritten once it contains answers.
     format
-        png (a folder of palette masks; default), png-index, png-colours, labelme, cvat, cvat-masks,
-        label-studio, label-studio-bitmask, coco-panoptic or coco; for classifiers csv (yes/no questions). Or
-        file.py:NAME, a format of your own.
+        One of png, png-index, png-colours, labelme, cvat, cvat-masks, label-studio, label-studio-bitmask,
+        coco-panoptic, coco, csv, or file.py:NAME, a format of your own; default: png (a folder of palette
+        masks), for classifiers csv (yes/no questions).
     selection
         The selection whose images are written.
     truth
@@ -124,7 +124,7 @@ def import_(
         How file names become ids, for example {id}_gtFine_labelIds.png; for a tool's file, how the names of
         its images do: {id}_png.rf.*.jpg.
     format
-        png, png-index, png-colours, labelme, cvat, cvat-masks, label-studio, label-studio-bitmask,
+        One of png, png-index, png-colours, labelme, cvat, cvat-masks, label-studio, label-studio-bitmask,
         coco-panoptic, coco, csv, or file.py:NAME, a format of your own; default: detected from the files.
     labels
         What values of masks mean besides the class list's ids: 255=car, 255=void, several joined by commas; a

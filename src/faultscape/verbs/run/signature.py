@@ -81,7 +81,7 @@ def run(
     distance
         For classifiers: wordnet, path, hops, 01, or a file of distances between classes.
     concordance
-        For label maps: miou (default), fwiou, mpa, pixel_accuracy, dice, or file.py:function.
+        For label maps, one of miou, fwiou, mpa, pixel_accuracy, dice, or file.py:function; default: miou.
     truth
         The labels that count; default: labels, or the only ones.
     goal
