@@ -20,8 +20,9 @@ from faultscape.errors import counted as counted_words
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.drawn import estimates
 from faultscape.ranking.drawn.estimates import Estimates
-from faultscape.ranking.drawn.populations import group_numbers, to_come
+from faultscape.ranking.drawn.populations import to_come
 from faultscape.ranking.drawn.steps import Steps
+from faultscape.ranking.panel import group_numbers
 from faultscape.ranking.replicates import MANY
 
 MARGINS, REUSED, CORPUS = "margins", "reuse_margins", "corpus"
