@@ -15,13 +15,14 @@ import json
 import os
 import platform
 from collections import defaultdict
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from label_table import ROOT, processor
 from leave_one_out import BUDGETS, KEPT
-from page_text import HEAD, figure_cell, fold
+from page_text import HEAD, figure_cell, keep_rows, split_row, write_row
 
 SETS = {  # held-out sets: the same drives, and the same networks, are one
     "emotion": ["emotion"],
@@ -56,6 +57,7 @@ SELECTORS = [
     "mad+information",
 ]
 GOALS = {"order": [str(b) for b in BUDGETS if b >= 50], "best": ["coda"]}
+CITED = "mad, top of each pair | Bradley-Terry", "random | LURE + control"  # by the README
 DIGITS = {"order": 3, "best": 0}
 Regrets = dict[str, dict[str, list[np.ndarray]]]  # {method: {set: of each part, a number a repeat}}
 # of each set: {method: {budget or "coda": a number a repeat}}
@@ -188,6 +190,18 @@ def other_rules(table: Regrets) -> str:
     )
 
 
+def best_of_each(lines: list[str], cited: Sequence[str]) -> list[str]:
+    """Return what the page shows of a table: each selector with its best ranking, and the methods that are cited."""
+    heading, rule, *rows = lines
+    shown, seen = [heading, rule], set()
+    for line in rows:  # sorted
+        selector, ranking, *_ = split_row(line)
+        if selector not in seen or f"{selector} | {ranking}" in cited:
+            shown.append(line)
+        seen.add(selector)
+    return shown
+
+
 def page(
     made: str, chosen: dict[str, str], facts: list[str], goals: dict[str, tuple[list[str], str, list[str]]]
 ) -> str:
@@ -195,23 +209,28 @@ def page(
     out, a sentence on other rules, and all rows.
     """
     notes = (ROOT / "benchmarks" / "choice-notes.md").read_text().split("<!-- cut -->")
-    first, method, shows, *own = (note.strip() for note in notes)
+    first, method, *own = (note.strip() for note in notes)
     defaults = ["| goal | selector | ranking |", "|---|---|---|"]
-    defaults += [
-        f"| {goal} | {one.split(' | ')[0]} | {one.split(' | ')[1]} |" for goal, one in chosen.items()
-    ]
+    defaults += [write_row([goal, *one.split(" | ")]) for goal, one in chosen.items()]
     parts = [HEAD + "# Which selector and ranking to use"]
-    parts += [first.replace("{figure}", figure_cell("choice", "draw_regrets()")), "\n".join(defaults), shows]
+    parts += [first.replace("{figure}", figure_cell("choice", "draw_regrets()")), "\n".join(defaults)]
     parts += [method.replace("{made}", made), "\n".join(facts)]
-    for note, (goal, (without, others, every)) in zip(own, goals.items(), strict=True):
-        parts += [
-            f"## {'The order of all' if goal == 'order' else 'Which is best'}",
-            note,
-            "\n".join(without),
-        ]
-        parts += [others] if others else []
-        parts += [fold("The regret of every selector and ranking on every set", every)]
-    return "\n\n".join(parts) + "\n"
+    titles = {"order": "The order of all", "best": "Which is best"}
+    for before, after, (goal, (without, others, every)) in zip(
+        own[::2], own[1::2], goals.items(), strict=True
+    ):
+        table = "\n".join(best_of_each(every, (*CITED, chosen[goal])))
+        parts += [f"## {titles[goal]}", before, table, "\n".join(without), others, after]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def all_rows(goals: dict[str, list[str]]) -> list[str]:
+    """Return one table of the rows of all goals, regrets of each in its own unit."""
+    (heading, rule, *_), *_ = goals.values()
+    lines = [write_row(["goal", *split_row(heading)[:-1], "largest"]), rule + "---|"]
+    return lines + [
+        write_row([goal, *split_row(line)]) for goal, every in goals.items() for line in every[2:]
+    ]
 
 
 def write() -> dict[str, str]:
@@ -245,6 +264,7 @@ def write() -> dict[str, str]:
         )
         for goal in GOALS
     }
+    keep_rows("choice", all_rows({goal: every for goal, (*_, every) in goals.items()}))
     text = page(made, chosen, facts, goals)
     (ROOT / "docs" / "benchmarks" / "choice.md").write_text(text, encoding="utf-8")
     return chosen

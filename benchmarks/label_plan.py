@@ -19,7 +19,7 @@ import label_methods as methods
 import label_sets
 import numpy as np
 from label_sets import KEPT, SETS, Set
-from page_text import HEAD, figure_cell, fold
+from page_text import HEAD, figure_cell, keep_rows, split_row
 
 from faultscape.ranking.drawn import estimates
 from faultscape.ranking.planning import label_needs as needs
@@ -294,7 +294,17 @@ def page(found: dict[str, dict]) -> str:
         [f"Python {platform.python_version()}", *(f"{n} {version(n)}" for n in ("numpy", "scipy"))]
     )
     repeats = min(one["repeats"] for one in found.values())
+    keep_rows("plan", lines)
     return fill_page(str(dt.date(2026, 11, 22)), versions, repeats, lines, few, ratios)
+
+
+def shown(table: list[str]) -> list[str]:
+    """Return the rows of the page: draws by mad, which model is best and the order of all."""
+    heading, rule, *rows = table
+    asked = [
+        row for row in rows if split_row(row)[1].startswith("mad") and split_row(row)[2] != NAMED["scores"]
+    ]
+    return [heading, rule, *asked]
 
 
 def fill_page(
@@ -307,7 +317,7 @@ def fill_page(
         date=date,
         versions=versions,
         repeats=repeats,
-        table=fold("Every set, selector and question", table),
+        table="\n".join(shown(table)),
         few="\n".join(few),
         **ratios,
     )

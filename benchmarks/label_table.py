@@ -1,5 +1,5 @@
-"""Write docs/benchmarks/labels.md from what label_efficiency.py has found, with label-notes.md below the
-tables.
+"""Write docs/benchmarks/labels.md and its tables of all rows from what label_efficiency.py has found, with what
+label-notes.md says around the table.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from label_sets import KEPT, SETS
-from page_text import HEAD, figure_cell, fold
+from page_text import HEAD, figure_cell, keep_rows, split_row, write_row
 
 SHOWN = (100, 200, 400)  # labels at which coverage is shown
+UNWEIGHTED, WEIGHTED = "margins re-used + control", "LURE + control"  # the rankings of the figure
 ROOT = Path(__file__).parents[1]
 WHAT = {
     "emotion": "emotion",
@@ -32,19 +33,33 @@ def short(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}f}".replace("0.", ".", 1) if value < 1 else f"{value:.{digits}f}"
 
 
-def agreements(held: dict[str, Any]) -> list[str]:
-    """Return a table: a row a selector and ranking, a column a budget, in a cell the Spearman correlation and
-    the regret.
+def agreements(found: dict[str, dict[str, Any]]) -> list[str]:
+    """Return a table: a row a set, selector and ranking, a column a budget, in a cell the Spearman correlation
+    and the regret.
     """
-    methods = held["methods"]
-    budgets = sorted({int(b) for rows in methods.values() for b in rows})
-    lines = [
-        "| selector | ranking | " + " | ".join(map(str, budgets)) + " |",
-        "|---|---|" + "---|" * len(budgets),
-    ]
-    for method, rows in methods.items():
-        lines.append(f"| {method} | " + " | ".join(cell(rows.get(str(b))) for b in budgets) + " |")
+    budgets = sorted({int(b) for held in found.values() for rows in held["methods"].values() for b in rows})
+    lines = [write_row(["set", "selector", "ranking", *map(str, budgets)]), "|" + "---|" * (3 + len(budgets))]
+    for name, held in found.items():
+        for method, rows in held["methods"].items():
+            lines.append(write_row([name, method, *(cell(rows.get(str(b))) for b in budgets)]))
     return lines
+
+
+def at_hundred(lines: list[str]) -> list[str]:
+    """Return what the page shows of that table: a row a selector with the ranking of the figure, a column a set."""
+    heading, _, *rows = map(split_row, lines)
+    place = heading.index("100")
+    weighted = {selector for _, selector, ranking, *_ in rows if ranking == WEIGHTED}
+    shown: dict[str, dict[str, str]] = {}
+    for row in rows:
+        name, selector, ranking = row[:3]
+        if ranking == (WEIGHTED if selector in weighted else UNWEIGHTED):
+            shown.setdefault(f"{selector} | {ranking}", {})[name] = row[place]
+    sets = list(dict.fromkeys(row[0] for row in rows))
+    table = [write_row(["selector", "ranking", *sets]), "|" + "---|" * (2 + len(sets))]
+    return table + [
+        write_row([method, *(cells.get(name, "") for name in sets)]) for method, cells in shown.items()
+    ]
 
 
 def cell(found: dict[str, Any] | None) -> str:
@@ -100,16 +115,12 @@ def describe_set(held: dict[str, Any]) -> str:
     return f"{about}; {repeats['100']} repeats{more}{few}."
 
 
-def page(made: str, sets: dict[str, list[str]], repeats: str, coverage: list[str]) -> str:
-    """Return the page from the lines of its tables: {title of a set: its description and its table}."""
-    notes = (ROOT / "benchmarks" / "label-notes.md").read_text().split("<!-- cut -->")
-    first, shows, cells, intervals = (note.strip() for note in notes)
-    first = first.replace("{figure}", figure_cell("labels", "draw_curves()")).replace("{made}", made)
-    parts = [HEAD + "# How many labels a ranking needs", first, shows, cells]
-    for title, lines in sets.items():
-        parts += [f"### {title}", lines[0], fold(f"All selectors and rankings on {title}", lines[1:])]
-    parts += ["### Coverage of nominal 95 % intervals", f"{intervals} Repeats: {repeats}."]
-    return "\n\n".join([*parts, fold("Coverage by selector and estimator", coverage)]) + "\n"
+def page(made: str, about: str, table: list[str]) -> str:
+    """Return the page: what the notes say around the sets and the table."""
+    first, shows = ((ROOT / "benchmarks" / "label-notes.md").read_text()).split("<!-- cut -->")
+    first = first.replace("{figure}", figure_cell("labels", "draw_curves()")).strip()
+    parts = [HEAD + "# How many labels a ranking needs", first, "\n".join(table), about]
+    return "\n\n".join([*parts, shows.replace("{made}", made).strip()]) + "\n"
 
 
 def write() -> None:
@@ -119,10 +130,13 @@ def write() -> None:
         f"Made by `python benchmarks/label_efficiency.py`; {dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {processor()},"
         f" {os.cpu_count()} cores, Python {platform.python_version()}, {libraries}."
     )
-    sets = {WHAT[name]: [describe_set(held), *agreements(held)] for name, held in found.items()}
-    repeats = ", ".join(f"{held['coverage_repeats']} of {WHAT[name]}" for name, held in found.items())
-    text = page(made, sets, repeats, coverages(found))
-    (ROOT / "docs" / "benchmarks" / "labels.md").write_text(text, encoding="utf-8")
+    rows = agreements(found)
+    keep_rows("labels", rows)
+    keep_rows("label_coverage", coverages(found))
+    about = " ".join(f"*{WHAT[name]}*: {describe_set(held)}" for name, held in found.items())
+    (ROOT / "docs" / "benchmarks" / "labels.md").write_text(
+        page(made, about, at_hundred(rows)), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -1,14 +1,20 @@
-"""The form of a page of measurements: notebook in Markdown, first the question and a figure, last the tables, folded.
+"""The form of a page of measurements: notebook in Markdown, the question, a figure, the rows that answer it, and a
+link to all rows.
 
 Conventions: `make docs` runs the cell of a figure, which reads the tables of the page itself or a file in
-docs/benchmarks/data; docs/_figures draws it.
+docs/benchmarks/data; docs/_figures draws it. A table that is printed is kept by
+``python benchmarks/page_text.py NAME < TABLE``.
 """
 
 from __future__ import annotations
 
+import csv
+import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+DATA = Path(__file__).parents[1] / "docs" / "benchmarks" / "data"
 HEAD = """---
 file_format: mystnb
 kernelspec:
@@ -31,9 +37,24 @@ def figure_cell(module: str, call: str) -> str:
     )
 
 
-def fold(summary: str, lines: Sequence[str]) -> str:
-    """Return lines that show once somebody asks for them."""
-    return "\n".join(["<details>", f"<summary>{summary}</summary>", "", *lines, "", "</details>"])
+def split_row(line: str) -> list[str]:
+    """Return the cells of a row of a table.
+
+    >>> split_row("| emotion | .87 / .16 |  |")
+    ['emotion', '.87 / .16', '']
+    """
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip()[1:-1])]
+
+
+def write_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def keep_rows(name: str, lines: Sequence[str]) -> None:
+    """Write a Markdown table to docs/benchmarks/data/NAME.csv, cells as they are: a page shows some of its rows."""
+    DATA.mkdir(exist_ok=True)
+    with (DATA / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows(map(split_row, [lines[0], *lines[2:]]))
 
 
 def speed_page(title: str, notes: Path, page: str, made: str, rows: Sequence[str]) -> str:
@@ -44,3 +65,7 @@ def speed_page(title: str, notes: Path, page: str, made: str, rows: Sequence[str
     )
     table = ["| what | measured | target |", "|---|---|---|", *rows]
     return "\n\n".join([f"{HEAD}# {title}", before.strip(), "\n".join(table), after.strip()]) + "\n"
+
+
+if __name__ == "__main__":
+    keep_rows(sys.argv[1], [line for line in sys.stdin if line.startswith("|")])

@@ -24,7 +24,7 @@ import numpy as np
 import scipy
 from label_sets import SETS, Set
 from leave_one_out import ROUND, alike
-from page_text import HEAD, figure_cell, fold
+from page_text import HEAD, figure_cell, keep_rows, split_row, write_row
 
 from faultscape.nouns import Draw
 from faultscape.ranking import catalogue as rankings_catalogue
@@ -41,9 +41,10 @@ BLOCK, REPEATS, RESAMPLES = 100, 1000, 200
 BUDGETS = (25, 50, 100, 200, 400)
 MOST = 0.98  # a pool all but labelled: above this share of it nothing is left open
 TOP = (
-    "| set | labels | ranking | repeats | held, % | worst, % | half-width |",
-    "|---|---|---|---|---|---|---|",
+    "| goal | set | labels | ranking | repeats | held, % | worst, % | half-width |",
+    "|---|---|---|---|---|---|---|---|",
 )
+RECOMMENDED = {"order": "prediction_powered", "best": "reuse_margins"}
 WEIGHTED = "margins", "lure", "prediction_powered"
 
 
@@ -217,7 +218,7 @@ def table(goal: str) -> tuple[list[str], list[str]]:
     for name in SETS:
         blocks = [json.loads(path.read_text()) for path in sorted(KEPT.glob(f"{name}-{goal}-*.json"))]
         if not blocks:
-            outside.append(f"- {name} was not run.")
+            outside.append(f"{name} was not run")
             continue
         rows = [row for block in blocks for row in block["rows"]]
         for ranking in rankings(goal):
@@ -226,7 +227,7 @@ def table(goal: str) -> tuple[list[str], list[str]]:
                 if not any(number in row for row in rows):
                     continue
                 about = (
-                    f"| {name} ({blocks[0]['models']} models, {blocks[0]['pool']:,} images) | {number} |"
+                    f"| {goal} | {name} ({blocks[0]['models']} models, {blocks[0]['pool']:,} images) | {number} |"
                     f" `{ranking}` |"
                 )
                 if not cells:
@@ -240,18 +241,28 @@ def table(goal: str) -> tuple[list[str], list[str]]:
                     f"{about} {count} | {share:.1f} ± {error:.1f} | {holds.mean(0).min():.1f} | {half:.1f} |"
                 )
                 if not 92 <= share <= 98:
-                    outside.append(f"- {name}, {number} labels, `{ranking}`: {share:.1f} %")
+                    outside.append(f"{name}, {number} labels, `{ranking}`: {share:.1f} %")
     return lines, outside
+
+
+def recommended(goal: str, lines: list[str]) -> list[str]:
+    """Return what the page shows of a table: a row a set, a column a number of labels, of the recommended ranking."""
+    shown: dict[str, dict[str, str]] = {}
+    for _, name, number, ranking, _, share, worst, _ in map(split_row, lines):
+        if ranking == f"`{RECOMMENDED[goal]}`":
+            told = "-" if share == "-" else f"{share.partition(' ')[0]} ({worst})"
+            shown.setdefault(name, {})[number] = told
+    budgets = [str(n) for n in BUDGETS]
+    table = [write_row(["set", *(f"{n} labels" for n in budgets)]), "|" + "---|" * (1 + len(budgets))]
+    return table + [write_row([name, *(row.get(n, "") for n in budgets)]) for name, row in shown.items()]
 
 
 def fill_page(machine: str, tables: dict[str, tuple[list[str], list[str]]]) -> str:
     """Return the page from the machine and, of each goal, the rows and what of them lies outside."""
     text = HEAD + (ROOT / "benchmarks" / "coverage-notes.md").read_text()
     for goal, (lines, outside) in tables.items():
-        text = text.replace(
-            f"{{fold {goal}}}", fold("Every set, ranking and number of labels", [*TOP, *lines])
-        )
-        text = text.replace(f"{{outside {goal}}}", "\n".join(outside) or "Nothing.")
+        text = text.replace(f"{{table {goal}}}", "\n".join(recommended(goal, lines)))
+        text = text.replace(f"{{outside {goal}}}", "; ".join(outside) or "none")
     return text.replace("{figure}", figure_cell("coverage", "draw_held()")).replace("{machine}", machine)
 
 
@@ -261,6 +272,7 @@ def page() -> None:
         f" {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}"
     )
     tables = {goal: table(goal) for goal in ("order", "best")}
+    keep_rows("coverage", [*TOP, *(line for lines, _ in tables.values() for line in lines)])
     (ROOT / "docs" / "benchmarks" / "coverage.md").write_text(fill_page(machine, tables))
 
 

@@ -30,9 +30,9 @@ def taken(kind: str, *, many: bool) -> str:
     """
     if many:
         return f"tuple[{taken(kind, many=False)}, ...]"
-    if found := re.match(r"list\[(.*)\]", kind):
+    if found := re.match(r"(?:str \| )?list\[(.*)\]", kind):
         return f"tuple[{found[1]}, ...]"
-    return re.sub(r"\bPlace\b", "str", kind)
+    return re.sub(r"\b(Place|LabelMeanings|Size)\b", "str", kind)
 
 
 def imports_of(file: Path) -> dict[str, str]:

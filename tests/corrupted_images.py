@@ -39,6 +39,7 @@ GOLDEN = {
     "spatter": "1767c684 fda8a631 3e000560 819a65ac",
     "saturate": "efc75bea f7f68bea d5fd0abb f1a64714",
 }
+PUBLISHED = tuple(GOLDEN)  # by Hendrycks and Dietterich 2019; other entries have no digest to be held to
 COMPILED = ("noise", "filters", "geometry", "weather", "colour")
 
 

@@ -17,7 +17,7 @@ from _figures.drawing import (
     finish_figure,
     make_panel,
 )
-from _figures.tables import Row, numbers, read_table
+from _figures.tables import Row, numbers, read_rows, read_table
 
 SETS = ("emotion", "cue-conflict", "16class-22nets", "camvid-zoo", "16class-confidence")
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, VIOLET)
@@ -29,27 +29,24 @@ NEVER = (
     "model-picker",
 )  # of unknown probabilities
 GOALS = {
-    "order": (
-        "largest, in deviations",
-        "The order of all",
-        "rank correlation lost against the best of the set",
-    ),
-    "best": ("largest", "Which is best", "points lost over labels 1 to 100"),
+    "order": ("The order of all", "rank correlation lost against the best of the set"),
+    "best": ("Which is best", "points lost over labels 1 to 100"),
 }
 
 
 def best_rows(goal: str) -> list[Row]:
     """Return the row of the ranking with which each selector has the smallest largest regret, best first."""
     out: dict[str, Row] = {}
-    for row in read_table("choice", "selector", "ranking", GOALS[goal][0]):
-        out.setdefault(row["selector"], row)  # rows are sorted
+    for row in read_rows("choice"):
+        if row["goal"] == goal:
+            out.setdefault(row["selector"], row)  # rows are sorted
     return list(out.values())
 
 
 def draw_regrets() -> Drawing:
     """Return a panel a goal: how far each selector lies behind the best of each set."""
     panels = []
-    for goal, (_, title, xlabel) in GOALS.items():
+    for goal, (title, xlabel) in GOALS.items():
         rows = best_rows(goal)
         figure, axes = make_panel(5.4, 4.4)
         names = [row["selector"] for row in rows]

@@ -17,7 +17,7 @@ from _figures.drawing import (
     label_ends,
     make_panel,
 )
-from _figures.tables import numbers, read_table, value_and_error
+from _figures.tables import numbers, read_rows, value_and_error
 
 COLOURS = dict(
     zip(
@@ -26,18 +26,18 @@ COLOURS = dict(
         strict=True,
     )
 )
-PANELS = (  # which table of the page, the ranking, its title
-    (0, "`prediction_powered`", "The order of all: prediction_powered"),
-    (1, "`reuse_margins`", "Which is best: reuse_margins"),
+PANELS = (  # the goal, the ranking, its title
+    ("order", "`prediction_powered`", "The order of all: prediction_powered"),
+    ("best", "`reuse_margins`", "Which is best: reuse_margins"),
 )
 Curve = list[tuple[float, float, float]]
 
 
-def read_held(place: int, ranking: str) -> dict[str, Curve]:
-    """Return {set: (labels, share held in %, standard error) in their order} of one ranking of one table."""
+def read_held(goal: str, ranking: str) -> dict[str, Curve]:
+    """Return {set: (labels, share held in %, standard error) in their order} of one ranking of one goal."""
     out: dict[str, Curve] = {}
-    for row in read_table("coverage", "set", "labels", "held, %", place=place):
-        if row["ranking"] == ranking and row["held, %"] != "-":
+    for row in read_rows("coverage"):
+        if (row["goal"], row["ranking"]) == (goal, ranking) and row["held, %"] != "-":
             held, error = value_and_error(row["held, %"])
             out.setdefault(row["set"].partition(" (")[0], []).append((*numbers(row["labels"]), held, error))
     return out
@@ -46,12 +46,12 @@ def read_held(place: int, ranking: str) -> dict[str, Curve]:
 def draw_held() -> Drawing:
     """Return a panel a goal: the share of intervals that hold, with bands of two standard errors."""
     panels = []
-    for place, ranking, title in PANELS:
+    for goal, ranking, title in PANELS:
         figure, axes = make_panel(5.0, 3.6)
         axes.axhspan(92, 98, color=MUTED, alpha=0.1, linewidth=0)
         axes.axhline(95, color=MUTED, linewidth=1, linestyle="--")
         ends = []
-        for name, curve in read_held(place, ranking).items():
+        for name, curve in read_held(goal, ranking).items():
             labels, held, error = zip(*curve, strict=True)
             low, high = ([h + sign * 2 * e for h, e in zip(held, error, strict=True)] for sign in (-1, 1))
             axes.fill_between(labels, low, high, color=COLOURS[name], alpha=0.15, linewidth=0)

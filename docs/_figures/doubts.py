@@ -14,7 +14,7 @@ from _figures.drawing import (
     label_ends,
     make_panel,
 )
-from _figures.tables import Row, numbers, read_table, value_and_error
+from _figures.tables import Row, numbers, read_rows, read_table, value_and_error
 
 SETS = {"blended v2 AP": "Blended objects", "held out AP": "Classes withheld from training"}
 HEADS = {"corrupted mIoU": "mIoU on corrupted images", "ECE": "ECE", "held out AP": "AP of withheld classes"}
@@ -23,7 +23,7 @@ BACKBONES = {"segmenter-T/16": (ORANGE, "s", 0.14), "segformer-b0": (BLUE, "o", 
 
 def read_scores() -> list[Row]:
     """Return the rows of single scores, each named after its network unless that is the plain one."""
-    rows = read_table("doubt", "network", "score", "blended v2 AP")
+    rows = read_rows("doubt")
     for row in rows:
         score = row["score"].strip("`")
         row["name"] = score if row["network"] == "linear" else f"{score} ({row['network']})"
@@ -87,7 +87,7 @@ def draw_editions() -> Drawing:
 
 def draw_heads() -> Drawing:
     """Return a panel a number: what each head changes against the linear network of its own seed."""
-    rows = read_table("heads", "backbone", "head", "corrupted mIoU")
+    rows = read_rows("head_differences")
     heads = list(dict.fromkeys(row["head"] for row in rows))
     panels = []
     for column, title in HEADS.items():

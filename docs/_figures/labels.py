@@ -78,5 +78,5 @@ def draw_curves() -> Drawing:
     return finish_figure(
         panels,
         "Rank correlation with the ranking by all labels against the number of labels, one panel a data set,"
-        " one curve a selector; the numbers stand in the tables below.",
+        " one curve a selector; the table below has those at 100 labels.",
     )

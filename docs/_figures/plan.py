@@ -14,7 +14,7 @@ from _figures.drawing import (
     finish_figure,
     make_panel,
 )
-from _figures.tables import numbers, read_table
+from _figures.tables import numbers, read_rows
 
 COLOURS = {
     "emotion": BLUE,
@@ -35,7 +35,7 @@ def read_predictions(moment: str) -> list[Prediction]:
     """Return (set, needed, predicted, low, high) of the question which model is best."""
     return [
         (row["set"], numbers(row["really needed"])[0], *numbers(row[moment])[:3])
-        for row in read_table("plan", "set", "question", "really needed")
+        for row in read_rows("plan")
         if row["question"] == "which is best"
     ]
 

@@ -1,4 +1,5 @@
-"""The tables of a page of measurements, read off the page itself: a figure shows what its tables say.
+"""The tables of a page of measurements, read off the page itself or off the file of all its rows: a figure shows
+what its tables say.
 
 Conventions: a table is a list of rows, {heading of the column: text of the cell}; headings that stand twice
 get " 2", " 3". Numbers of cells: "0.376 ± 0.003" is a value and its error, "1,629" a number, "**.910**" also.
@@ -6,6 +7,7 @@ get " 2", " 3". Numbers of cells: "0.376 ± 0.003" is a value and its error, "1,
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from collections.abc import Iterator
@@ -25,6 +27,13 @@ def read_table(page: str, *headings: str, place: int = 0) -> list[Row]:
     if len(found) <= place:
         raise LookupError(f"docs/benchmarks/{page}.md has no table {place} with the columns {headings}")
     return found[place]
+
+
+def read_rows(name: str) -> list[Row]:
+    """Return all rows of docs/benchmarks/data/NAME.csv, of which a page shows some."""
+    with (PAGES / "data" / f"{name}.csv").open(encoding="utf-8") as file:
+        names, *rows = csv.reader(file)
+    return [dict(zip(unique(names), row, strict=True)) for row in rows]
 
 
 def has(table: list[Row], headings: tuple[str, ...]) -> bool:

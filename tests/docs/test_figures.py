@@ -19,13 +19,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "benchmarks"
 FIGURES = ROOT / "docs" / "_figures"
 CALL = re.compile(r"```\{code-cell\} python\n:tags: \[remove-input\]\n\n(.*?)```", re.DOTALL)
-SET = {  # as the page names it: as the data do
-    "emotion": "emotion",
-    "cue-conflict (shape is the truth)": "cue-conflict",
-    "16class-22nets": "16class-22nets",
-    "camvid-zoo, whole frames": "frames",
-    "camvid-zoo, 3 x 3 crops": "crops",
-}
+SETS = {"emotion", "cue-conflict", "16class-22nets", "frames", "crops"}
 drawn = pytest.mark.skipif(
     importlib.util.find_spec("matplotlib") is None,
     reason="needs matplotlib, which the documentation installs",
@@ -69,17 +63,14 @@ def test_no_picture_is_pasted_where_a_figure_can_be_drawn() -> None:
 @pytest.mark.usefixtures("figures")
 def test_curves_of_labels_are_those_of_the_tables() -> None:
     tables = load("tables")
-    text = (PAGES / "labels.md").read_text("utf-8")
     said = {
-        (SET[title], row["selector"], row["ranking"], labels): cell
-        for title, body in re.findall(r"^### ([^\n]+)\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL)
-        if title in SET
-        for row in next(tables.tables(body))
-        for labels, cell in row.items()
+        (row["set"], row["selector"], row["ranking"], labels): cell
+        for row in tables.read_rows("labels")
+        for labels, cell in list(row.items())[3:]
     }
     with (PAGES / "data" / "label_curves.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert {row["set"] for row in rows} == set(SET.values())
+    assert {row["set"] for row in rows} == SETS
     for row in rows:
         cell = said[row["set"], row["selector"], row["ranking"], row["labels"]]
         rho, *_, regret = tables.numbers(cell)
@@ -87,6 +78,50 @@ def test_curves_of_labels_are_those_of_the_tables() -> None:
         assert abs(float(row["regret"]) - regret) < 0.0051, row
         assert float(row["low"]) <= float(row["high"])
         assert 0 <= float(row["error"]) < 0.05
+
+
+@pytest.mark.usefixtures("figures")
+@pytest.mark.parametrize(
+    ("page", "name", "headings", "key"),
+    [
+        ("choice", "choice", ("selector", "ranking", "emotion"), ("selector", "ranking")),
+        ("plan", "plan", ("set", "selector", "question"), ("set", "selector", "question")),
+        ("heads", "head_differences", ("backbone", "head", "mIoU"), ("backbone", "head")),
+        ("corruptions", "corruption_speed", ("corruption", "ours, ms"), ("corruption", "ours, ms")),
+    ],
+)
+def test_rows_of_a_page_are_rows_of_its_file(
+    page: str, name: str, headings: tuple[str, ...], key: tuple[str, ...]
+) -> None:
+    tables = load("tables")
+    kept = {tuple(row[heading] for heading in key): row for row in reversed(tables.read_rows(name))}
+    shown = tables.read_table(page, *headings)
+    assert shown
+    for row in shown:
+        held = kept[tuple(row[heading] for heading in key)]
+        assert {heading: held[heading] for heading in row if heading in held} == {
+            heading: cell for heading, cell in row.items() if heading in held
+        }
+
+
+@pytest.mark.usefixtures("figures")
+def test_coverage_shows_what_its_file_says_of_the_recommended_rankings() -> None:
+    tables = load("tables")
+    rows = tables.read_rows("coverage")
+    for place, (goal, ranking) in enumerate((("order", "`prediction_powered`"), ("best", "`reuse_margins`"))):
+        for shown in tables.read_table("coverage", "set", "25 labels", place=place):
+            for heading, cell in list(shown.items())[1:]:
+                (held,) = [
+                    row for row in rows
+                    if (row["goal"], row["ranking"], row["set"]) == (goal, ranking, shown["set"])
+                    and f"{row['labels']} labels" == heading
+                ] or [None]  # fmt: skip
+                assert (held is None) == (cell == "")
+                if held:
+                    assert tables.numbers(cell) == [
+                        tables.value_and_error(held["held, %"])[0],
+                        float(held["worst, %"]),
+                    ]
 
 
 @pytest.mark.usefixtures("figures")

@@ -5,6 +5,7 @@ is an entry that a page lacks.
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 from pathlib import Path
 
@@ -24,7 +25,13 @@ from faultscape.uncertainty.methods.catalogue import METHODS
 from faultscape.uncertainty.networks.catalogue import BACKBONES
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "reference" / "catalogues.md"
+DOCS = ROOT / "docs"
+PAGE = DOCS / "reference" / "catalogues.md"
+ELSEWHERE = {  # a table has one place: these are on the page that uses them, which the page of catalogues names
+    "SELECTORS": "reference/verbs/select.md",
+    "LAYOUTS": "how-to/datasets.md",
+    "METHODS": "how-to/methods.md",
+}
 SPEC = importlib.util.spec_from_file_location("tables", ROOT / "scripts" / "tables.py")
 assert SPEC is not None
 assert SPEC.loader is not None
@@ -59,10 +66,15 @@ def test_every_table_of_a_page_is_what_the_catalogues_say(path: Path) -> None:
         ("BACKBONES", BACKBONES),
     ],
 )
-def test_the_page_of_catalogues_has_a_row_for_every_entry(
+def test_one_page_has_a_row_for_every_entry_and_the_page_of_catalogues_leads_there(
     catalogue: str, entries: tuple[object, ...]
 ) -> None:
-    part = PAGE.read_text(encoding="utf-8").partition(f"<!-- {catalogue} -->\n\n")[2].partition("\n\n")[0]
+    page = DOCS / ELSEWHERE.get(catalogue, "reference/catalogues.md")
+    holding = [path for path in PAGES if f"<!-- {catalogue} -->" in path.read_text(encoding="utf-8")]
+    assert holding == [page]
+    if page != PAGE:
+        assert f"({os.path.relpath(page, PAGE.parent)}" in PAGE.read_text(encoding="utf-8")
+    part = page.read_text(encoding="utf-8").partition(f"<!-- {catalogue} -->\n\n")[2].partition("\n\n")[0]
     assert len(part.splitlines()) == len(entries) + 2
 
 

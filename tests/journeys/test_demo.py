@@ -27,10 +27,9 @@ MODELS = ("dilated", "fcn", "mobile", "segformer", "unet")
 SCENES = 200
 FEW_IN_THE_CARD = """
 import runpy
-from faultscape.verbs import demo
-from faultscape.verbs.demo import scenes as drawing
-demo.CARD_SCENES = 2  # of 24: the card has journeys of its own
-drawing.draw_stress = lambda *_: 0  # and so have its pictures
+from faultscape.verbs.demo import acts
+acts.CARD_SCENES = 2  # of 24: the card has journeys of its own
+acts.draw_stress = lambda *_: 0  # and so have its pictures
 runpy.run_module("faultscape", run_name="__main__")
 """
 

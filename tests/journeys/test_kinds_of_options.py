@@ -23,7 +23,7 @@ WRONG: list[tuple[str, Callable[[str], Any], str]] = [
     ("images", lambda s: fs.collect(s, None), "got None"),
     ("classes", lambda _: fs.collect("new", "photos", classes=3.5), "a number of classes; got 3.5"),
     ("remove", lambda s: fs.collect(s, remove=5), "must be text, or a list of texts; got 5"),
-    ("size", lambda s: fs.collect(s, size=5), "must be text; got 5"),
+    ("size", lambda s: fs.collect(s, size=5), "must be WIDTHxHEIGHT, or (width, height); got 5"),
     ("set_", lambda s: fs.collect(s, "photos", set_=5), "must be text; got 5"),
     (
         "role",
@@ -41,14 +41,10 @@ WRONG: list[tuple[str, Callable[[str], Any], str]] = [
     ("models", lambda s: fs.predict(s, {"x": 5}), "got {'x': 5}"),
     ("models", lambda s: fs.predict(s, {3: "maps"}), "got {3: 'maps'}"),
     ("rename", lambda s: fs.predict(s, rename={"a": 5}), "must be OLD=NEW"),
-    ("keep", lambda s: fs.predict(s, keep=5), "must be a list of texts; got 5"),
+    ("keep", lambda s: fs.predict(s, keep=5), "must be text, or a list of texts; got 5"),
     ("workers", lambda s: fs.predict(s, workers="2"), "must be a whole number; got '2'"),
     ("workers", lambda s: fs.predict(s, workers=1.5), "must be a whole number; got 1.5"),
-    (
-        "mean",
-        lambda s: fs.predict(s, shown=fs.Shown(mean=[0.5, "x"])),
-        "must be a list of numbers; got [0.5, 'x']",
-    ),
+    ("mean", lambda s: fs.predict(s, shown=fs.Shown(mean=[0.5, "x"])), "must be a number; got 'x'"),
     ("engine", lambda s: fs.compare(s, engine=None), "must be text; got None"),
     ("classes", lambda _: fs.scale("truth", classes=None), "got None"),
     ("output", lambda _: fs.scale("truth", classes=5, output=5), "got 5"),
@@ -157,6 +153,13 @@ def test_numbers_of_numpy_serve_as_numbers(ready: tuple[str, made.Corpus]) -> No
 
 def test_a_whole_number_serves_where_any_number_is_expected(ready: tuple[str, made.Corpus]) -> None:
     assert fs.rank(ready[0], epsilon=1, resamples=20, engine="local").models
+
+
+def test_a_size_serves_as_text_or_as_a_pair(tmp_path: Path, ready: tuple[str, made.Corpus]) -> None:
+    _, corpus = ready
+    for study, size in ((tmp_path / "text", "24x16"), (tmp_path / "pair", (24, np.int64(16)))):
+        fs.collect(study, corpus.photos, classes=5, size=size)
+    assert (tmp_path / "text" / "study.toml").read_bytes() == (tmp_path / "pair" / "study.toml").read_bytes()
 
 
 def test_one_name_serves_where_several_may_stand(ready: tuple[str, made.Corpus]) -> None:

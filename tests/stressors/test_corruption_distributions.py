@@ -10,13 +10,12 @@ import pytest
 from scipy import ndimage, special
 
 import faultscape as fs
-from faultscape.stressors.blur.glass_blur import move as glass_move
-from faultscape.stressors.digital.elastic_transform import displacements
-from faultscape.stressors.noise.shot_noise import count_limits
-from faultscape.stressors.normal_table import quantiles
+from faultscape.stressors.corruptions.blur import move_by_glass_blur as glass_move
+from faultscape.stressors.corruptions.digital import displacements
+from faultscape.stressors.corruptions.noise import count_limits
+from faultscape.stressors.corruptions.normal_table import quantiles
+from faultscape.stressors.corruptions.weather import plasma_map, snow_layer
 from faultscape.stressors.streams import stream_start
-from faultscape.stressors.weather.fog import plasma_map
-from faultscape.stressors.weather.snow import snow_layer
 
 ENTRIES = {each.name: each for each in fs.stressors.CORRUPTIONS}
 SIDE = 200

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from corrupted_images import GOLDEN, NAMES
+from corrupted_images import GOLDEN, NAMES, PUBLISHED, digests
 
 HERE = Path(__file__).parents[1]
 LESS = {
@@ -34,7 +34,8 @@ def digests_elsewhere(names: tuple[str, ...], **environment: str) -> dict[str, s
 
 
 def test_all_are_the_same_in_another_order_without_numba_and_without_vector_units_of_libraries() -> None:
-    assert digests_elsewhere(NAMES[::-1], FAULTSCAPE_NUMBA="0") == GOLDEN
+    later = [name for name in NAMES if name not in PUBLISHED]  # held to what they give here
+    assert digests_elsewhere(NAMES[::-1], FAULTSCAPE_NUMBA="0") == GOLDEN | digests(later)
 
 
 @pytest.mark.skipif(

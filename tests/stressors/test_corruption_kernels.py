@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import faultscape as fs
 from corrupted_images import COMPILED, NAMES, drawn_image, without_numba
-from faultscape.stressors import loops
+from faultscape.stressors.corruptions import loops
 from faultscape.stressors.kernels import filters, noise, plain_filters, plain_noise, plain_weather, weather
 
 # what sums 16 bits in wider integers than 8 bits; the other loops are of 64 bits for both, and each type
@@ -49,7 +49,7 @@ def test_a_corruption_is_the_same_with_and_without_numba(
 
 
 def test_the_rarest_deviates_are_the_same_too() -> None:
-    from faultscape.stressors.normal_table import normal_table
+    from faultscape.stressors.corruptions.normal_table import normal_table
 
     table, tail = normal_table(1000.0)
     drawn = noise.normals(np.uint64(5), 400_003, table, tail)

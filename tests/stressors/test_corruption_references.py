@@ -13,16 +13,13 @@ from PIL import Image
 from scipy import ndimage
 
 import faultscape as fs
-from corrupted_images import drawn_image
-from faultscape.stressors.blur.glass_blur import move as glass_move
-from faultscape.stressors.blur.motion_blur import apply as motion_blur
-from faultscape.stressors.blur.motion_blur import motion_steps
+from corrupted_images import PUBLISHED, drawn_image
+from faultscape.stressors.corruptions.blur import motion_blur, motion_steps
+from faultscape.stressors.corruptions.blur import move_by_glass_blur as glass_move
+from faultscape.stressors.corruptions.digital import displacements
+from faultscape.stressors.corruptions.weather import plasma_map, snow_layer, water
 from faultscape.stressors.definition import Parameters
-from faultscape.stressors.digital.elastic_transform import displacements
 from faultscape.stressors.streams import Stream, stream_start
-from faultscape.stressors.weather.fog import plasma_map
-from faultscape.stressors.weather.snow import snow_layer
-from faultscape.stressors.weather.spatter import water
 
 ENTRIES = {each.name: each for each in fs.stressors.CORRUPTIONS}
 
@@ -141,7 +138,7 @@ def test_without_chance_every_pixel_is_within_a_grey_level_of_the_formula(
 
 def test_without_chance_nothing_is_left_out() -> None:
     assert {reference.__name__ for reference in REFERENCES} == {
-        each.name for each in fs.stressors.CORRUPTIONS if not each.random
+        name for name in PUBLISHED if not ENTRIES[name].random
     }
 
 

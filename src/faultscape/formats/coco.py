@@ -12,7 +12,6 @@ code is used.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Sequence
@@ -22,13 +21,14 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from faultscape.errors import CorpusError, LabelMapError
-from faultscape.formats.guard import MAX_PIXELS
+from faultscape.formats.guard import MAX_PIXELS, object_lists, parse_json
 
 MOST_BYTES = 512 << 20  # per file: the largest of COCO itself has 450 MB
 MOST_VALUES = 100_000_000
 MOST_CONTAINERS = 10_000_000  # lists and objects, which take most memory
 MOST_CROSSINGS = 20_000_000  # by an object's edges with rows of pixels
-_MARKS = (b'"images"', b'"annotations"', b'"categories"')
+TABLES: tuple[str, ...] = ("images", "annotations", "categories")
+_MARKS = tuple(f'"{name}"'.encode() for name in TABLES)
 _FAR = 1e7  # coordinates beyond this are not pixels
 _DIGITS = 6  # per run length: 2^29 pixels either way
 NO_OUTLINE = {  # what is said of an object by what it has instead of an outline
@@ -80,18 +80,14 @@ def coco_of(data: bytes, path: str | os.PathLike[str]) -> tuple[CocoImage, ...]:
     >>> coco_of(b'{"images": [' + image + b'], "annotations": [], "categories": []}', "a.json")
     (CocoImage(file='a.jpg', size=(3, 4), objects=()),)
     """
-    values, containers = data.count(b","), data.count(b"[") + data.count(b"{")
-    if values > MOST_VALUES or containers > MOST_CONTAINERS:
-        raise CorpusError(
-            f"{path}: holds about {values:,} values in {containers:,} lists and objects; at most"
-            f" {MOST_VALUES:,} in {MOST_CONTAINERS:,} are supported; split it"
-        )
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise CorpusError(
-            f"{path}: is not a COCO file: {' '.join(str(error).split())[:200] or 'it does not fit in memory'}"
-        ) from None
+    document = parse_json(
+        data,
+        path,
+        "a COCO file",
+        CorpusError,
+        most_values=MOST_VALUES,
+        most_containers=MOST_CONTAINERS,
+    )
     return images_of(document, path)
 
 
@@ -99,9 +95,7 @@ def images_of(document: Any, path: str | os.PathLike[str], *, each: bool = False
     """Return the images of a file whose JSON is already parsed, as `coco_of` does; with ``each``, an
     annotation with an undefined category has no class, so that it affects only its own image.
     """
-    images, annotations, categories = (
-        _table(document, name, path) for name in ("images", "annotations", "categories")
-    )
+    images, annotations, categories = object_lists(document, TABLES, path, "a COCO file", CorpusError)
     names: dict[Id, str] = {}
     for k, category in enumerate(categories):
         if (
@@ -354,13 +348,6 @@ def _fill(inside: np.ndarray, xy: np.ndarray, corner: tuple[int, int] = (0, 0)) 
     inside[top - y_first : bottom - y_first, left - x_first : right - x_first] |= (
         np.cumsum(toggles[:, :-1], axis=1, dtype=np.uint8) & 1
     ).astype(bool)
-
-
-def _table(document: Any, name: str, path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    rows = document.get(name) if isinstance(document, dict) else None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise CorpusError(f"{path}: is not a COCO file: it has no list of objects `{name}`")
-    return rows
 
 
 def _only(annotation: dict[str, Any]) -> Literal["", "keypoints", "box"]:

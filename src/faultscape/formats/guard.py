@@ -2,12 +2,14 @@
 reader's own error class.
 
 Conventions: ``error`` is the class of FaultscapeError to raise. An image above ``MAX_PIXELS`` is refused
-before it is decoded. Only regular files are read, because a pipe would block.
+before it is decoded, and JSON of too many values before it is parsed. Only regular files are read, because
+a pipe would block.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import logging
 import lzma
 import os
@@ -16,13 +18,17 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from PIL import Image, TiffImagePlugin
 
-from faultscape.errors import FaultscapeError, library_text
+from faultscape.errors import FaultscapeError, LabellingError, library_text
 from faultscape.library_warnings import without_warnings
 
 MAX_PIXELS = 178_956_970  # twice Pillow's limit: above it, Pillow also reports a decompression bomb
+MOST_JSON_BYTES = 256 << 20  # per file of labels, which may contain its image
+MOST_JSON_VALUES = 50_000_000
+MOST_JSON_CONTAINERS = 2_000_000  # lists and objects, which take most memory
 UNREADABLE = (  # what NumPy, Pillow and zip raise for damaged or malicious files
     OSError,
     ValueError,
@@ -61,6 +67,58 @@ def read_bytes(path: Path, error: type[FaultscapeError], *, limit: int | None = 
             return file.read()
     except OSError as fault:
         raise error(f"{path}: {fault.strerror}") from None
+
+
+def load_json(path: Path, kind: str) -> Any:
+    """Return the content of a JSON file of labels, in any Unicode encoding; LabellingError if it is too large
+    or not JSON, and so not of its ``kind``, for example "a COCO file".
+    """
+    return parse_json(read_bytes(path, LabellingError, limit=MOST_JSON_BYTES), path, kind)
+
+
+def parse_json(
+    data: bytes,
+    path: Path,
+    kind: str,
+    error: type[FaultscapeError] = LabellingError,
+    *,
+    most_values: int = MOST_JSON_VALUES,
+    most_containers: int = MOST_JSON_CONTAINERS,
+) -> Any:
+    """Return the content of a file's bytes; ``error`` if they are not JSON, or hold too much.
+
+    >>> parse_json(b"{}", "a.json", "a COCO file"), parse_json("3".encode("utf-16"), "b.json", "a number")
+    ({}, 3)
+    """
+    values = data.count(b",")
+    containers = data.count(b"[") + data.count(b"{")
+    if values > most_values or containers > most_containers:
+        raise error(
+            f"{path}: holds about {values:,} values in {containers:,} lists and objects; at most"
+            f" {most_values:,} in {most_containers:,} are supported; split it"
+        )
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError, MemoryError) as fault:
+        text = " ".join(str(fault).split())[:200]
+        raise error(f"{path}: is not {kind}: {text or 'it does not fit in memory'}") from None
+
+
+def object_lists(
+    document: Any,
+    names: tuple[str, ...],
+    path: Path,
+    kind: str,
+    error: type[FaultscapeError] = LabellingError,
+) -> list[list[dict[str, Any]]]:
+    """Return the lists of objects that a parsed file has under ``names``; ``error`` if it lacks one."""
+    found = []
+    for name in names:
+        rows = document.get(name) if isinstance(document, dict) else None
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise error(f"{path}: is not {kind}: it has no list of objects `{name}`")
+        found.append(rows)
+    return found
 
 
 @contextmanager

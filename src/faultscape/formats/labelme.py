@@ -23,7 +23,7 @@ from PIL import Image
 
 from faultscape.errors import LabellingError, LabelMapError
 from faultscape.formats import shapes as drawing
-from faultscape.formats.guard import MAX_PIXELS, read_bytes
+from faultscape.formats.guard import MAX_PIXELS, load_json
 from faultscape.formats.label_tools.named_ids import (
     covered,
     ground_of,
@@ -34,8 +34,6 @@ from faultscape.formats.label_tools.named_ids import (
 )
 from faultscape.formats.label_tools.outlines import outlines as polygons_of
 from faultscape.nouns import Classes
-
-MOST_BYTES = 256 << 20  # per file, which may contain its image
 
 
 def encode(
@@ -82,7 +80,7 @@ def read(
     LabellingError names the file, the shape and the fault; LabelMapError if the file's size is not that of
     its ``photo``, (width, height).
     """
-    document = _loaded(path)
+    document = load_json(path, "a LabelMe file")
     if not isinstance(document, dict) or not isinstance(document.get("shapes"), list):
         raise LabellingError(f"{path}: is not a LabelMe file: it has no list `shapes`")
     said = document.get("imageWidth"), document.get("imageHeight")
@@ -129,26 +127,13 @@ def state(path: str | os.PathLike[str]) -> str:
     ``other`` (a class list, notes). A file too damaged to tell counts as drawn.
     """
     try:
-        document = _loaded(path)
+        document = load_json(path, "a LabelMe file")
     except LabellingError:
         return "drawn"
     if not isinstance(document, dict) or "shapes" not in document:
         return "other"
     shapes = document["shapes"]
     return "empty" if isinstance(shapes, list) and all(map(drawing.without_area, shapes)) else "drawn"
-
-
-def _loaded(path: str | os.PathLike[str]) -> Any:
-    """Return the content of a JSON file in any Unicode encoding, with or without a byte order mark;
-    LabellingError if it is not JSON.
-    """
-    data = read_bytes(path, LabellingError, limit=MOST_BYTES)
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise LabellingError(
-            f"{path}: is not a LabelMe file: {str(error)[:200] or 'it does not fit in memory'}"
-        ) from None
 
 
 def _masks(ids: np.ndarray, classes: Classes) -> list[dict[str, Any]]:

@@ -78,7 +78,8 @@ def verdict(
     metric = _metric(one)
     lines = [f"{head}."]
     lines += [_by_how_much(one, said, lead, metric)] if lead else []
-    lines += filter(None, [_not_settled(one, said, needs or {}, decided=decided)])
+    told = () if speaks in (stale or {}) else best
+    lines += filter(None, [_not_settled(one, said, needs or {}, decided=decided, told=told)])
     # of a score that is printed as 100 % nothing fails
     if one.failing and one.failing.model == best[0] and one.failing.score < 0.995:
         lines.append(_where_it_fails(one.failing, "IoU " if "concordance" in one.definitions else ""))
@@ -196,17 +197,21 @@ def _not_settled(
     needs: Mapping[tuple[str, str], PairNeed],
     *,
     decided: bool,
+    told: Sequence[str],
 ) -> str:
     """Return a sentence on the pairs that are left open: the leader's first, then neighbors in order. What
-    `plan` expects is about the pool.
+    `plan` expects is about the pool. ``told`` are the models between which the headline does not decide.
     """
     open_ = [gap for gap in said.gaps if not gap.settled]
-    if not open_:
-        return ""
     place = {model: k for k, model in enumerate(standings.models)}
     pool = standings.rankings[recommended(standings)].gaps
     known = {frozenset((gap.model, gap.other)) for gap in pool if gap.settled}
     later = bool(_pool_alone(standings, said))
+    named_above = later and 0 < len(told) <= _NAMED  # as those of which any may be the best of images to come
+    if named_above:
+        open_ = [gap for gap in open_ if not {gap.model, gap.other} <= set(told)]
+    if not open_:
+        return ""
     whole = 0 < standings.labels.get("pool", 0) <= standings.labels.get("used", 0)
 
     def words(gap: Gap) -> str:
@@ -224,7 +229,7 @@ def _not_settled(
     # numbers of labels are of the pool, which is settled as far as the best model goes
     what = "Not settled further down" if decided else "Not settled"
     if later:
-        what += f" for {_LATER[said.speaks_of]}"
+        what = f"{'Also not settled' if named_above else what} for {_LATER[said.speaks_of]}"
     return f"{what}: {'; '.join(named)}{more}."
 
 

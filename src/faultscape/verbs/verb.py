@@ -28,6 +28,7 @@ class Options:
     """The options of a verb; OptionError for a value of the wrong kind, and for an empty text."""
 
     hints: ClassVar[Mapping[str, object]] = {}  # {option: what it accepts}
+    arguments: ClassVar[frozenset[str]] = frozenset()  # names of those that are given by their place
     changes_nothing: ClassVar[frozenset[str]] = frozenset()  # options that say where and how, not what
 
     def __post_init__(self) -> None:
@@ -42,11 +43,11 @@ class Options:
         found = dict[str, Any]()
         for of in fields(self):
             value = getattr(self, of.name)
-            if of.default is MISSING:
-                continue  # an argument, not an option
             if is_dataclass(of.default):
                 found |= given_options(value, but=but)
-            elif of.name not in (*self.changes_nothing, *but) and value != of.default:
+            elif of.name in (*self.arguments, *self.changes_nothing, *but):
+                continue
+            elif of.default is MISSING or value != of.default:
                 found[of.name] = as_json(value, str(of.type))
         return found
 
@@ -85,6 +86,7 @@ def options_class(function: Callable[..., Any]) -> type[Options]:
     """
     named = list[tuple[str, str, Any]]()
     hints = dict[str, object]()
+    arguments = set[str]()
     of_python = hints_of(inspect.unwrap(function))
     for name, parameter in inspect.signature(function).parameters.items():
         several_ = parameter.kind is inspect.Parameter.VAR_POSITIONAL
@@ -94,8 +96,10 @@ def options_class(function: Callable[..., Any]) -> type[Options]:
         kind = f"list[{parameter.annotation}]" if several_ else str(parameter.annotation)
         named.append((name, kind, field() if default is inspect.Parameter.empty else field(default=default)))
         hints[name] = hint
+        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+            arguments.add(name)
     changes_nothing = getattr(function, "changes_nothing", frozenset())
-    about = {"hints": hints, "changes_nothing": changes_nothing}
+    about = {"hints": hints, "arguments": frozenset(arguments), "changes_nothing": changes_nothing}
     return make_dataclass(
         f"{function.__name__}_options", named, bases=(Options,), namespace=about, frozen=True, kw_only=True
     )
@@ -126,6 +130,8 @@ def _checked(name: str, value: Any, hint: Any, kind: str, default: Any) -> Any:
         value = place_text(value, name)
     value = plain(value)
     refuse_other_kind(name, value, hint)
+    if kind.startswith("Size") and isinstance(value, list | tuple):
+        value = "x".join(map(str, value))
     refuse_blank(name, value)
     return value
 

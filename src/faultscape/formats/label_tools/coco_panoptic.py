@@ -21,7 +21,8 @@ import numpy as np
 from scipy import ndimage
 
 from faultscape.errors import LabellingError
-from faultscape.formats.guard import decoding, open_picture, read_bytes
+from faultscape.formats.coco import TABLES
+from faultscape.formats.guard import decoding, load_json, object_lists, open_picture, read_bytes
 from faultscape.formats.label_tools.coco_masks import (
     categories_at_fault,
     categories_of,
@@ -31,7 +32,7 @@ from faultscape.formats.label_tools.coco_masks import (
     twice,
 )
 from faultscape.formats.label_tools.named_ids import id_of
-from faultscape.formats.label_tools.named_masks import MOST_MASK_PIXELS, check_size, class_masks, load_json
+from faultscape.formats.label_tools.named_masks import MOST_MASK_PIXELS, check_size, class_masks
 from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
 from faultscape.formats.png import encode_pixels
 from faultscape.nouns import UNKNOWN, Classes
@@ -46,11 +47,11 @@ _NOUN = "a COCO panoptic file"
 
 @dataclass(frozen=True, eq=False)
 class _File:
-    """A panoptic file: images by id, annotations, and names of categories by id."""
+    """A panoptic file: its lists, images by id, and names of categories by id."""
 
     path: Path
+    tables: dict[str, list[dict[str, Any]]]
     images: dict[Any, dict[str, Any]]
-    annotations: list[dict[str, Any]]
     names: dict[int, str]
 
 
@@ -100,7 +101,7 @@ def read(path: Path) -> list[ToolLabel]:
     """
     file = _loaded(path)
     labels = []
-    for number, row in enumerate(file.annotations):
+    for number, row in enumerate(file.tables["annotations"]):
         image = _image(file, row)
         size = tuple(side if type(side := image.get(key)) is int else 0 for key in ("width", "height"))
         name = image.get("file_name")
@@ -126,10 +127,9 @@ def check(path: Path) -> list[str]:
     """
     try:
         file = _loaded(path)
-        document = load_json(path, _NOUN)
     except LabellingError as error:
         return [str(error)]
-    said = categories_at_fault(document["categories"], path)
+    said = categories_at_fault(file.tables["categories"], path)
     for name, key in (
         ("images", "id"),
         ("images", "file_name"),
@@ -137,12 +137,12 @@ def check(path: Path) -> list[str]:
         ("categories", "name"),
         ("annotations", "image_id"),
     ):
-        said += twice(document[name], key, name, path)
+        said += twice(file.tables[name], key, name, path)
     for image in file.images.values():
         said += photo_at_fault(
             path, _text(image.get("file_name")), (image.get("width", 0), image.get("height", 0))
         )
-    for number, row in enumerate(file.annotations):
+    for number, row in enumerate(file.tables["annotations"]):
         where = f"{path}, annotations[{number}]"
         image = _image(file, row)
         if not image:
@@ -166,23 +166,15 @@ def check(path: Path) -> list[str]:
 
 
 def _loaded(path: Path) -> _File:
-    document = load_json(path, _NOUN)
-    tables = [
-        document.get(name) if isinstance(document, dict) else None
-        for name in ("images", "annotations", "categories")
-    ]
-    for name, table in zip(("images", "annotations", "categories"), tables, strict=True):
-        if not isinstance(table, list) or not all(isinstance(row, dict) for row in table):
-            raise LabellingError(f"{path}: is not {_NOUN}: it has no list of objects `{name}`")
-    images, annotations, categories = (table or [] for table in tables)
+    lists = object_lists(load_json(path, _NOUN), TABLES, path, _NOUN)
+    tables = dict(zip(TABLES, lists, strict=True))
     names = {}
-    for k, entry in enumerate(categories):
+    for k, entry in enumerate(tables["categories"]):
         if type(entry.get("id")) is not int or not isinstance(entry.get("name"), str):
             raise LabellingError(f"{path}: categories[{k}] needs a whole-number id and a name")
         names[entry["id"]] = entry["name"]
-    return _File(
-        path, {row["id"]: row for row in images if type(row.get("id")) in (int, str)}, annotations, names
-    )
+    images = {row["id"]: row for row in tables["images"] if type(row.get("id")) in (int, str)}
+    return _File(path, tables, images, names)
 
 
 def _image(file: _File, row: dict[str, Any]) -> dict[str, Any]:

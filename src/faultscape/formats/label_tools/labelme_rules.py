@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 import io
-import json
 import math
 import os
 from collections.abc import Iterator
@@ -20,9 +19,8 @@ from typing import Any
 from PIL import Image
 
 from faultscape.errors import LabellingError
-from faultscape.formats.guard import decoding, read_bytes
+from faultscape.formats.guard import decoding, load_json
 
-MOST_BYTES = 256 << 20
 _POINTS = {
     "polygon": (3, math.inf),
     "rectangle": (2, 2),
@@ -52,12 +50,9 @@ def check(path: Path) -> list[str]:
 
 def _problems(path: Path, known: set[str] | None) -> Iterator[str]:
     try:
-        document = json.loads(read_bytes(path, LabellingError, limit=MOST_BYTES))
+        document = load_json(path, "a LabelMe file")
     except LabellingError as error:
         yield str(error)
-        return
-    except (ValueError, RecursionError, MemoryError) as error:
-        yield f"{path}: is not valid JSON: {' '.join(str(error).split())[:200]}"
         return
     if not isinstance(document, dict) or not isinstance(document.get("shapes"), list):
         yield f"{path}: is not a LabelMe file: it has no list `shapes`"

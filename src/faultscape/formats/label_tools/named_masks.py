@@ -3,28 +3,22 @@ for import.
 
 Conventions: masks are (H, W) bool, named by `named_ids`. No mask is written for the id of pixels under no
 mask. The cost of painting is summed first, in nanoseconds on an ordinary machine, so that no label takes too
-long. JSON is bounded before it is read.
+long.
 """
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from faultscape.errors import LabellingError, LabelMapError
-from faultscape.formats.guard import MAX_PIXELS, read_bytes
+from faultscape.formats.guard import MAX_PIXELS
 from faultscape.formats.label_tools.named_ids import covered, ground_of, known_ids, name_of_ids
 from faultscape.formats.label_tools.tool_labels import DrawnImage
 from faultscape.nouns import Classes
 
-MOST_BYTES = 256 << 20  # per JSON file of labels
-MOST_VALUES = 50_000_000
-MOST_CONTAINERS = 2_000_000  # lists and objects, which take most memory
 MOST_NANOSECONDS = 20e9  # of painting one label
 MOST_MASK_PIXELS = 1 << 26  # of a PNG with colours: Pillow takes four bytes for each
 Box = tuple[int, int, np.ndarray]
@@ -88,24 +82,6 @@ def painted(pieces: Sequence[Piece], size: tuple[int, int], classes: Classes, wh
             raise LabellingError(f"{piece.where}: {error}") from None
         ids[top : top + mask.shape[0], left : left + mask.shape[1]][mask] = piece.id
     return covered(ids, classes, where)
-
-
-def load_json(path: str | os.PathLike[str], kind: str) -> Any:
-    """Return the content of a JSON file of labels, of a ``kind`` such as "a COCO file"; LabellingError if it
-    is not JSON, or is too large.
-    """
-    data = read_bytes(path, LabellingError, limit=MOST_BYTES)
-    values, containers = data.count(b","), data.count(b"[") + data.count(b"{")
-    if values > MOST_VALUES or containers > MOST_CONTAINERS:
-        raise LabellingError(
-            f"{path}: holds about {values:,} values in {containers:,} lists and objects; at most"
-            f" {MOST_VALUES:,} in {MOST_CONTAINERS:,} are supported; split it"
-        )
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError, MemoryError) as error:
-        text = " ".join(str(error).split())[:200]
-        raise LabellingError(f"{path}: is not {kind}: {text or 'it does not fit in memory'}") from None
 
 
 def check_size(size: tuple[int, int], where: str) -> None:

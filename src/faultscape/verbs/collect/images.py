@@ -39,10 +39,10 @@ from faultscape.verbs.collect import groups, pictures, settings, web
 from faultscape.verbs.collect.known_data import Found as KnownFrames
 from faultscape.verbs.collect.known_data import enter_truths, find_known, parts_of_mixture
 from faultscape.verbs.collect.no_images import change_groups, change_settings, described, given_classes
-from faultscape.verbs.collect.options import CollectOptions
 from faultscape.verbs.collect.removal import remove_images
 from faultscape.verbs.collect.result import Collected, Downloaded, Queries
 from faultscape.verbs.collect.shards import grouped, sharded
+from faultscape.verbs.options import CollectOptions
 from faultscape.verbs.status.change_result import Changed
 
 
@@ -72,9 +72,9 @@ def _collect_images(
     task = settings.task_of(root, options.task, options.size, options.only_classes)
     settings.refuse_tables(options.images, task, new=is_new)
     step = web.step_of(options.images, options.web)
-    if options.speaks_of_groups_alone and step is None and options.web.accept is None and not is_new:
+    if _changes_groups_alone(options) and step is None and options.web.accept is None and not is_new:
         return change_groups(root, options)
-    if options.speaks_of_settings_alone and step is None and options.web.accept is None and not is_new:
+    if _changes_settings_alone(options) and step is None and options.web.accept is None and not is_new:
         return change_settings(root, replace(options, task=task))
     if not options.images and step is None and options.web.accept is None:
         raise CorpusError("no images given; name a folder, a glob in quotes, or a list file")
@@ -100,6 +100,19 @@ def _collect_images(
     photos.forget()
     with writing(root):
         return _collect(root, options, set_name, classes, named, data)
+
+
+def _changes_settings_alone(options: CollectOptions) -> bool:
+    given = options.given().keys()
+    of_study = {"classes", "only_classes", "size", "shard_size"}
+    of_images = {"not_in", "set_", "role", "pattern", "store", "probe"}
+    return bool(given & of_study) and not options.images and not given & of_images
+
+
+def _changes_groups_alone(options: CollectOptions) -> bool:
+    given = options.given().keys()
+    others = given - {"group", "block", "task", "remove"}
+    return options.grouping.asked and not options.images and not given & others
 
 
 def _refuse_swapped(root: Path, images: Sequence[str]) -> None:

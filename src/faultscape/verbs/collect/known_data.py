@@ -37,7 +37,8 @@ from faultscape.study.tables.corpus import part_name, read_corpus
 from faultscape.study.tables.label_maps import StoredMap
 from faultscape.study.tables.logs import Failure, Timing, read_failures, replace_failures
 from faultscape.study.tables.stress_sets import DataSource, add_source, read_stress
-from faultscape.verbs.collect.options import CollectOptions, KnownData
+from faultscape.verbs.collect.options import KnownData
+from faultscape.verbs.options import CollectOptions
 
 _ID, _FILE = 8, 16  # characters of the digests of an id and of a file
 # kinds of truth, and the names under which they are stored

@@ -19,8 +19,8 @@ from faultscape.study.lock import writing
 from faultscape.study.tables.corpus import Image, read_corpus, write_corpus
 from faultscape.study.tables.logs import log, read_failures
 from faultscape.verbs.collect import groups, settings
-from faultscape.verbs.collect.options import CollectOptions
 from faultscape.verbs.collect.result import Collected
+from faultscape.verbs.options import CollectOptions
 
 
 def change_settings(root: Path, options: CollectOptions) -> Collected:

@@ -1,12 +1,11 @@
-"""The options of `collect`, as its verb passes them to the stage."""
+"""The options of `collect` that belong together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from faultscape.arguments import ClassList, GroupRule, Place, Size
-from faultscape.choices import Licence, Role, Task, WebApi
-from faultscape.verbs.given_options import refuse_empty
+from faultscape.arguments import GroupRule, Place, Size
+from faultscape.choices import Licence, WebApi
 
 
 @dataclass(frozen=True)
@@ -132,71 +131,3 @@ class KnownData:
     def asked(self) -> bool:
         """Whether any option is given."""
         return any(value is not None for value in (self.layout, self.split, self.mixture))
-
-
-@dataclass(frozen=True)
-class CollectOptions:
-    """All options of `collect`; None for those not given."""
-
-    study: str
-    images: tuple[str, ...]
-    task: Task | None = None
-    classes: ClassList | None = None
-    only_classes: str | None = None
-    size: str | None = None
-    not_in: tuple[str, ...] = ()
-    set_: str | None = None
-    role: Role | None = None
-    pattern: str | None = None
-    grouping: Grouping = Grouping()
-    web: WebImages = WebImages()
-    storage: Storage = Storage()
-    known: KnownData = KnownData()
-    remove: tuple[str, ...] = ()
-    replace_classes: bool = False
-    dry_run: bool = False
-
-    def __post_init__(self) -> None:
-        refuse_empty(self)
-
-    @property
-    def asks_for_more(self) -> bool:
-        """Whether the command asks for anything that needs no images, or accompanies them."""
-        return self.grouping.asked or bool(self.not_in) or self.web != WebImages() or self.known.asked or any(
-            value is not None
-            for value in (
-                self.task, self.classes, self.only_classes, self.size, self.set_, self.role, self.pattern,
-                *vars(self.storage).values(),
-            )
-        )  # fmt: skip
-
-    @property
-    def speaks_of_settings_alone(self) -> bool:
-        """Whether the command changes only classes or the working size, and perhaps groups."""
-        others = (self.set_, self.role, self.pattern, self.storage.store, self.storage.probe)
-        settings = (self.classes, self.only_classes, self.size, self.storage.shard_size)
-        return (
-            any(value is not None for value in settings)
-            and not self.images
-            and not self.not_in
-            and all(v is None for v in others)
-        )
-
-    @property
-    def speaks_of_groups_alone(self) -> bool:
-        """Whether the command changes only groups."""
-        others = (
-            self.classes,
-            self.only_classes,
-            self.size,
-            self.set_,
-            self.role,
-            self.pattern,
-            *vars(self.storage).values(),
-        )
-        return (
-            self.grouping.asked
-            and not self.images
-            and not self.not_in
-            and all(value is None for value in others)
-        )

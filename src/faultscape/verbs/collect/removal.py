@@ -18,8 +18,8 @@ from faultscape.study.folder import existing
 from faultscape.study.tables.corpus import read_corpus, write_corpus
 from faultscape.study.tables.removed_images import note_removed
 from faultscape.study.tables.stress_sets import drop_sets
-from faultscape.verbs.collect.options import CollectOptions
 from faultscape.verbs.collect.shards import grouped
+from faultscape.verbs.options import CollectOptions
 from faultscape.verbs.status.change_result import Changed
 from faultscape.verbs.status.consequences import change
 
@@ -29,7 +29,7 @@ def remove_images(options: CollectOptions) -> Changed:
     OptionError if the command asks for more, CorpusError for words that match no image.
     """
     root = existing(options.study)
-    if options.images or options.asks_for_more:
+    if options.images or options.given(but=("remove", "replace_classes", "dry_run")):
         raise OptionError(
             "--remove cannot be combined with images or settings; give those in a separate command"
         )

@@ -23,7 +23,7 @@ from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import Image
 from faultscape.study.tables.label_maps import truths
 from faultscape.study.tables.stress_sets import rename_held_classes
-from faultscape.verbs.collect.options import CollectOptions
+from faultscape.verbs.options import CollectOptions
 
 _TABLES = (".npz", ".npy", ".tsv", ".tsv.gz", ".csv.gz")
 

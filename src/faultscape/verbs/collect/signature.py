@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
-from faultscape.arguments import ClassList, Place, needed_text, place_text, several
+from faultscape.arguments import ClassList, Place, Size
 from faultscape.choices import Role, Task
 from faultscape.errors import CorpusError
-from faultscape.verbs.collect.options import CollectOptions, Grouping, KnownData, Storage, WebImages
+from faultscape.verbs.collect.options import Grouping, KnownData, Storage, WebImages
 from faultscape.verbs.collect.result import Collected, Downloaded, Queries
 from faultscape.verbs.status.change_result import Changed
+from faultscape.verbs.verb import verb
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import CollectOptions
 
 _ROLES = get_args(Role)
 
 
+def _check(options: CollectOptions) -> None:
+    shard_size = options.storage.shard_size
+    if shard_size is not None and shard_size < 1:
+        raise CorpusError(f"a shard needs at least 1 image; got --shard-size {shard_size}")
+    if options.role not in (None, *_ROLES):
+        raise CorpusError(f"role {options.role!r} is not known; use {', '.join(_ROLES[:-1])} or {_ROLES[-1]}")
+
+
+@verb("faultscape.verbs.collect.images:collect_images", check=_check)
 def collect(
     study: Place,
     *images: Place,
     task: Task | None = None,
     classes: ClassList | None = None,
     only_classes: Place | None = None,
-    size: str | None = None,
+    size: Size | None = None,
     not_in: list[str] | None = None,
     set_: str | None = None,
     role: Role | None = None,
@@ -90,30 +103,4 @@ def collect(
     known
         A data set in a known layout: `KnownData(layout=...)`.
     """
-    from faultscape.verbs.collect.images import collect_images
-
-    study, sources = needed_text(study, "study"), tuple(needed_text(image, "images") for image in images)
-    options = CollectOptions(
-        study=study,
-        images=sources,
-        task=task,
-        classes=classes,
-        only_classes=place_text(only_classes, "only_classes"),
-        size="x".join(map(str, size)) if isinstance(size, list | tuple) else size,
-        not_in=several(not_in),
-        set_=set_,
-        role=role,
-        pattern=pattern,
-        grouping=grouping,
-        web=web,
-        storage=storage,
-        known=known,
-        remove=several(remove),
-        replace_classes=replace_classes,
-        dry_run=dry_run,
-    )
-    if storage.shard_size is not None and storage.shard_size < 1:
-        raise CorpusError(f"a shard needs at least 1 image; got --shard-size {storage.shard_size}")
-    if role not in (None, *_ROLES):
-        raise CorpusError(f"role {role!r} is not known; use {', '.join(_ROLES[:-1])} or {_ROLES[-1]}")
-    return collect_images(options)
+    ...

@@ -91,10 +91,7 @@ def step_of(images: Sequence[str], asked: WebImages) -> Callable[[Path], Queries
     after, before = hits.option_day("after", asked.after), hits.option_day("before", asked.before)
     if after and before and after >= before:
         raise OptionError(f"--after {after} --before {before}: no day is between them")
-    size = asked.min_size
-    smallest = (
-        parse_size(size if isinstance(size, str) else "x".join(map(str, size))) if size is not None else None
-    )
+    smallest = None if asked.min_size is None else parse_size(str(asked.min_size))
     wanted = hits.Wanted(after, before, smallest, asked.transparent, licence)
     contact = asked.contact or ""
     agent(contact)

@@ -1,2 +1,2 @@
+from .acts import networks as networks
 from .signature import demo as demo
-from .signature import networks as networks

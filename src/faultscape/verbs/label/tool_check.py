@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from faultscape.corpus.sources import IMAGE_ENDINGS
 from faultscape.errors import LabellingError, OptionError
-from faultscape.formats.guard import read_bytes
-from faultscape.formats.label_tools.named_masks import MOST_BYTES
+from faultscape.formats.guard import load_json
 from faultscape.formats.label_tools.studio.tasks import CONFIG
 from faultscape.labelling.catalogue import FORMATS, Format, MaskFormat, QuestionFormat, find_format
 from faultscape.labelling.format_calls import check_file, recognises
@@ -61,11 +59,9 @@ def _recognised(path: Path) -> Format:
 def _fault_of_json(file: Path) -> str:
     """Return why a file is not JSON, or ''."""
     try:
-        json.loads(read_bytes(file, LabellingError, limit=MOST_BYTES))
-    except (ValueError, RecursionError, MemoryError) as error:
-        return " ".join(str(error).split())[:200] or "it does not fit into memory"
-    except LabellingError:  # cannot be opened, or is too large: the format's own check says so
-        return ""
+        load_json(file, "JSON")
+    except LabellingError as error:  # that it cannot be opened, or is too large, its format's own check says
+        return str(error).partition(": is not JSON: ")[2]
     return ""
 
 

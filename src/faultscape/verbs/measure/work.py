@@ -377,7 +377,7 @@ def arguments_of(options: MeasureOptions) -> JsonObject:
     """Return {option: value} of the given options that can change measures of a study, as JSON values;
     without the truth, which the measures name anyway.
     """
-    elsewhere = ("models", "source", "classes", "truth", "datasets", "set_", "holdout")
+    elsewhere = ("classes", "truth", "datasets", "set_", "holdout")
     given = options.given(but=elsewhere)
     return {name: _as_words(value) for name, value in given.items()}
 

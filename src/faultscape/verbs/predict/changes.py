@@ -7,18 +7,16 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from faultscape.arguments import Renames
 from faultscape.errors import ModelError, counted
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import logs
 from faultscape.terminal_lines import option_words
-from faultscape.verbs.given_options import given_options
+from faultscape.verbs.options import PredictOptions
 from faultscape.verbs.predict import changed_models
-from faultscape.verbs.predict.options import PredictOptions
 
 
-def asked(
-    rename: Sequence[str] | Mapping[str, str] | str | None, remove: Sequence[str] | str | None
-) -> tuple[dict[str, str], list[str]]:
+def asked(rename: Renames | None, remove: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """Return {old: new} and the names to remove; ModelError for an argument that is not OLD=NEW, or a name
     given twice.
 
@@ -31,7 +29,7 @@ def asked(
         if not (old and equals and new):
             raise ModelError(f"--rename {word}: is not OLD=NEW, for example --rename unet=unet-2019")
         words.append((old, new))
-    removed = [remove] if isinstance(remove, str) else list(remove or [])
+    removed = list(remove)
     for names in ([old for old, _ in words], removed):
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise ModelError(f"{twice!r} is given twice; name each model once")
@@ -65,10 +63,7 @@ def change(
 
 def _of_models(options: PredictOptions) -> list[str]:
     """Return the options of the models that are predicted after a change, as a command line spells them."""
-    but = ("study", "models", "rename", "remove", "part", "shown", "hardware", "scoring", "declared")
-    asked = dict(given_options(options, but=but))
-    for group in (options.part, options.shown, options.hardware, options.scoring):
-        asked.update(given_options(group))
+    asked = options.given(but=("rename", "remove"))
     if options.labels and os.path.exists(options.labels):
-        asked["labels"] = os.path.abspath(options.labels)
+        return option_words({**asked, "labels": os.path.abspath(options.labels)})
     return option_words(asked)

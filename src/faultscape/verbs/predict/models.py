@@ -30,11 +30,12 @@ from faultscape.study.store import is_address
 from faultscape.study.tables import label_maps, outputs, pixel_counts
 from faultscape.study.tables.corpus import shard_sizes
 from faultscape.study.tables.logs import Timing, log, read_failures
+from faultscape.verbs.options import PredictOptions
 from faultscape.verbs.predict import changed_models, changes, shard
 from faultscape.verbs.predict.job import Job, Made
-from faultscape.verbs.predict.options import PredictOptions
+from faultscape.verbs.predict.options import Declared
 from faultscape.verbs.predict.pixel_counts import CountParts
-from faultscape.verbs.predict.plan import Plan, plan, refuse_truths, shards_of_sets
+from faultscape.verbs.predict.plan import Plan, asked_of_models, plan, refuse_truths, shards_of_sets
 from faultscape.verbs.predict.result import Predicted
 from faultscape.verbs.predict.statistics import Statistics
 from faultscape.verbs.predict.takeover import Takeover, is_other, keeping, kept_text
@@ -42,24 +43,29 @@ from faultscape.verbs.predict.takeover import Takeover, is_other, keeping, kept_
 _TASK = "faultscape.verbs.predict.shard:shard"
 
 
-def predict_models(options: PredictOptions) -> Predicted:
-    """Run `predict` with its options; ModelError, OptionError or StudyError if that is impossible."""
+def predict_models(options: PredictOptions, declared: Declared | None = None) -> Predicted:
+    """Run `predict` with its options, and with what a submission declares; ModelError, OptionError or
+    StudyError if that is impossible.
+    """
     root = existing(options.study)
     renamed, removed = changes.asked(options.rename, options.remove)
     mine, task = share(options.shard), toml.read_settings(root).task
     given = named(options.models, task) if options.models or not (renamed or removed) else {}
-    _check_options(options, task)
+    of_models = asked_of_models(options, declared or Declared())
+    sets = options.part.set_ or []
+    _check_options(options, of_models, task)
     _check_sources(root, given)
-    _refuse_second_name(root, given, options)
+    if not of_models and options.labels is None:
+        _refuse_second_name(options.study, root, given)
     refuse_truths(root, given)
     with writing(root, array="predict" if options.shard else "", change=bool(renamed or removed)):
         if renamed or removed:
             changes.change(options, root, renamed, removed, given)
-        shards_of_sets(root, options.sets)  # an unknown set is refused before anything is opened
+        shards_of_sets(root, sets)  # an unknown set is refused before anything is opened
         before, settings = toml.read_settings(root), toml.read_settings(root)
         fresh = [name for name in given if name not in settings.models]
         against = evidence.choose_truth(root, options.truth) if options.measure else ""
-        plans = _plans(root, before, settings, given, options, against)
+        plans = _plans(root, before, settings, given, options, of_models, against)
         catalogue.release()
         takeover = Takeover(root, plans)
         with changing(root):
@@ -84,8 +90,7 @@ def predict_models(options: PredictOptions) -> Predicted:
             empty = [
                 name
                 for name, (maps, _) in counts.items()
-                if (maps == 0 and not (options.sets and pixel_counts.dropped(root, name)))
-                or name in takeover.refused
+                if (maps == 0 and not (sets and pixel_counts.dropped(root, name))) or name in takeover.refused
             ]
             unusable = bool(given) and not options.shard and len(empty) == len(counts)
             if unusable:  # a model without predictions would make selections stale
@@ -97,7 +102,7 @@ def predict_models(options: PredictOptions) -> Predicted:
                     models={n: str(s) for n, s in given.items()},
                     engine=options.engine,
                     shard=options.shard,
-                    **({"set": options.sets} if options.sets else {}),
+                    **({"set": sets} if sets else {}),
                 )
             if not options.shard:
                 changed_models.forget(root)
@@ -129,20 +134,18 @@ def _check_sources(root: Path, given: Mapping[str, str]) -> None:
             raise keeping(root, settings, other, error) from None
 
 
-def _refuse_second_name(root: Path, given: Mapping[str, str], options: PredictOptions) -> None:
+def _refuse_second_name(study: str, root: Path, given: Mapping[str, str]) -> None:
     """Raise ModelError for a new model whose source, without options of its own, a model of a similar name
     has: that name was probably mistyped.
     """
     held = toml.read_settings(root).models
-    if options.of_models or options.labels is not None:
-        return
     for name, source in given.items():
         others = [
             other for other, model in held.items() if other not in given and not is_other(model, source)
         ]
         near = next((other for other in others if closest(name, [other])), "")
         if name not in held and near:
-            rename = f"`faultscape predict {shlex.quote(str(options.study))} --rename {near}={name}`"
+            rename = f"`faultscape predict {shlex.quote(study)} --rename {near}={name}`"
             raise ModelError(
                 f"{name}={source}: model {near} has this source already; to give it this name: {rename}"
             )
@@ -154,6 +157,7 @@ def _plans(
     settings: toml.Settings,
     given: Mapping[str, str],
     options: PredictOptions,
+    of_models: toml.ModelOptions,
     against: str,
 ) -> dict[str, Plan]:
     """Return the plan of each model; an error in opening or trying one also says what that model keeps."""
@@ -161,7 +165,7 @@ def _plans(
     for name, place in given.items():
         refuse_twin(name, before.models)
         try:
-            plans[name] = plan(root, settings, name, place, options, against)
+            plans[name] = plan(root, settings, name, place, options, of_models, against)
         except FaultscapeError as error:
             kept_at = catalogue.source_of(name, place, settings.task).kept_as(place)
             other = [name] if is_other(before.models.get(name), kept_at) else []
@@ -205,10 +209,10 @@ def named(models: Sequence[Source], task: str = "segmentation") -> dict[str, str
     return out
 
 
-def _check_options(options: PredictOptions, task: str) -> None:
+def _check_options(options: PredictOptions, of_models: toml.ModelOptions, task: str) -> None:
     """Raise OptionError for options that apply to no model, or to no study of this task."""
-    model_options.check(options.of_models)
-    devices.check(options.device)
+    model_options.check(of_models)
+    devices.check(options.hardware.device or "")
     engines.check(options.engine, options.workers)
     if task != "segmentation" and options.measure:
         raise OptionError(
@@ -218,7 +222,7 @@ def _check_options(options: PredictOptions, task: str) -> None:
         raise OptionError(
             "--scorer is for label maps; to keep the probabilities of classifiers give --keep probabilities"
         )
-    if task == "segmentation" and "crop" in options.of_models:
+    if task == "segmentation" and "crop" in of_models:
         raise OptionError("--crop is for classifiers; use --window to show an image in parts")
 
 
@@ -269,15 +273,16 @@ def _run(
     run([job for planned, job in jobs if planned.source.here], "local")
     away = [job for planned, job in jobs if not planned.source.here]
     runtimes = {planned.runtime for planned, _ in jobs} - {""}
-    gpus = max((devices.count(runtime) for runtime in runtimes), default=0) if options.device != "cpu" else 0
+    device = options.hardware.device or ""
+    gpus = max((devices.count(runtime) for runtime in runtimes), default=0) if device != "cpu" else 0
     workers, cores = options.workers or gpus or None, engines.cores()
     at_once = {"local": 1, "processes": min(workers or cores, max(1, len(away)))}.get(options.engine, cores)
     away = [replace(job, lanes=max(1, cores // at_once)) for job in away]
-    on_gpu = int(bool(gpus) or options.device.startswith("cuda"))
+    on_gpu = int(bool(gpus) or device.startswith("cuda"))
     first, then = _in_order(root, away, counts)
     run(first, options.engine, workers=workers, apart=bool(runtimes), gpus=on_gpu)
     ready = [job for job in then if counts is None or counts.parents(job.number) <= _stored(root, job.name)]
-    if (waiting := len(then) - len(ready)) and options.sets:
+    if (waiting := len(then) - len(ready)) and options.part.set_:
         print(
             f"{counted(waiting, 'shard')} of made images {'waits' if waiting == 1 else 'wait'} for maps of"
             " the images they were made from: name that set with --set too"

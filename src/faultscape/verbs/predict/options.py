@@ -1,18 +1,10 @@
-"""Options of `predict`, as its verb passes them to the stage."""
+"""The options of `predict` that belong together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
 
-from faultscape import plug
-from faultscape.arguments import Renames, Source
-from faultscape.choices import Layout, Precision, Unmapped
-from faultscape.verbs.given_options import refuse_empty
-
-if TYPE_CHECKING:
-    from faultscape.study.settings import ModelOptions
+from faultscape.choices import Layout, Precision
 
 
 @dataclass(frozen=True)
@@ -116,68 +108,3 @@ class Declared:
     publication: str | None = None
     claims: list[str] | None = None
     seed: int | None = None
-
-
-@dataclass(frozen=True)
-class PredictOptions:
-    """All options of `predict`."""
-
-    study: str
-    models: tuple[Source, ...] = ()
-    labels: str | None = None
-    unmapped: Unmapped | None = None
-    keep: list[str] | None = None
-    scorer: list[str] | None = None
-    measure: bool = False
-    truth: str | None = None
-    pattern: str | None = None
-    resize_maps: bool | None = None
-    rename: Renames | None = None
-    remove: Sequence[str] | str | None = None
-    part: PredictPart = PredictPart()
-    shown: Shown = Shown()
-    hardware: Hardware = Hardware()
-    scoring: Scoring = Scoring()
-    engine: str = "processes"
-    workers: int | None = None
-    shard: str | None = None
-    declared: Declared = Declared()
-
-    def __post_init__(self) -> None:
-        refuse_empty(self)
-
-    @property
-    def sets(self) -> list[str]:
-        """The sets to predict, [] for all."""
-        return self.part.set_ or []
-
-    @property
-    def device(self) -> str:
-        """The requested device, or ''."""
-        return self.hardware.device or ""
-
-    @property
-    def of_models(self) -> ModelOptions:
-        """{name in study.toml: value} of the options that were set for how models see images and what is
-        kept.
-        """
-        seen = {"size": self.shown.input_size} | {
-            key: value for key, value in vars(self.shown).items() if key != "input_size"
-        }
-        ran = {key: value for key, value in vars(self.hardware).items() if key != "device"}
-        scorer = None if self.scorer is None else [plug.absolute(word) for word in self.scorer]
-        kept = {
-            "unmapped": self.unmapped,
-            "keep": self.keep,
-            "scorer": scorer,
-            "resize_maps": self.resize_maps,
-            "pattern": self.pattern,
-        }
-        return cast(
-            "ModelOptions",
-            {
-                key: value
-                for key, value in (seen | ran | kept | vars(self.declared)).items()
-                if value not in (None, [])
-            },
-        )

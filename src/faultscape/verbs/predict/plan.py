@@ -11,8 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
+from faultscape import plug
 from faultscape.classes import mapping as label_names
 from faultscape.errors import ModelError, OptionError, article, closest
+from faultscape.metrics.scorers import with_corrected_members
 from faultscape.prediction import catalogue, networks, stamps
 from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.prediction.source import Opening, Origin, Request, Source, Trial
@@ -27,10 +29,11 @@ from faultscape.study.tables.logs import imported_from, truths_without_place
 from faultscape.study.tables.pixel_counts import MAPS
 from faultscape.study.tables.removed_images import each_whole_shard, read_removed, whole_sizes
 from faultscape.study.tables.stress_sets import read_stress
+from faultscape.verbs.options import PredictOptions
 from faultscape.verbs.predict import shard
 from faultscape.verbs.predict.job import Job
 from faultscape.verbs.predict.line_back import line_back, temperature_line
-from faultscape.verbs.predict.options import PredictOptions
+from faultscape.verbs.predict.options import Declared
 from faultscape.verbs.predict.pixel_counts import CountParts, counting_of, state_of_maps
 
 _RECORDED = (  # by the first run, for options that were not set
@@ -54,6 +57,28 @@ class Plan:
     runtime: str = ""
 
 
+def asked_of_models(options: PredictOptions, declared: Declared) -> ModelOptions:
+    """Return {name in study.toml: value} of the options that were set for how models see images and what is
+    kept.
+    """
+    seen = {"size": options.shown.input_size, **vars(options.shown)}
+    del seen["input_size"]
+    ran = {**vars(options.hardware)}
+    del ran["device"]
+    scorers = list(options.scorer)
+    if options.scoring.correct_members:
+        scorers = with_corrected_members(scorers)
+    kept = {
+        "unmapped": options.unmapped,
+        "keep": list(options.keep),
+        "scorer": [plug.absolute(word) for word in scorers],
+        "resize_maps": options.resize_maps,
+        "pattern": options.pattern,
+    }
+    held = seen | ran | kept | vars(declared)
+    return cast("ModelOptions", {key: value for key, value in held.items() if value not in (None, [])})
+
+
 def refuse_truths(root: Path, names: Iterable[str]) -> None:
     """Raise ModelError for a model named like a truth, or like the default truth."""
     held, known = read_settings(root).models, {LABELS, *truths(root)}
@@ -65,13 +90,19 @@ def refuse_truths(root: Path, names: Iterable[str]) -> None:
 
 
 def plan(
-    root: Path, settings: Settings, name: str, place: str, options: PredictOptions, against: str
+    root: Path,
+    settings: Settings,
+    name: str,
+    place: str,
+    options: PredictOptions,
+    of_models: ModelOptions,
+    against: str,
 ) -> Plan:
-    """Return the plan of a model NAME=PLACE, and enter the model in the given settings; ``against`` is the
-    truth to measure against, or ''.
+    """Return the plan of a model NAME=PLACE, and enter the model in the given settings; ``of_models`` holds
+    the options that were given for models, and ``against`` is the truth to measure against, or ''.
     """
     source = catalogue.source_of(name, place, settings.task)
-    request = _request(root, settings, name, place, source, options)
+    request = _request(root, settings, name, place, source, options, of_models)
     origin, before = source.origin(source, request), settings.models.get(name)
     if origin.options.get("temperature") and _fitted_to(root, name) not in ("", origin.digest):
         print(
@@ -85,14 +116,15 @@ def plan(
     done = there(where)
     here = shard_sizes(root)  # a shard that left the corpus entirely needs nothing
     stale = [s for s in _stale(where, origin, done) if s in here]
-    asked = shards_of_sets(root, options.sets)
+    sets = options.part.set_ or []
+    asked = shards_of_sets(root, sets)
     if asked is not None and (others := len(set(stale) - asked)):
         raise OptionError(
-            f"--set {', '.join(options.sets)}: the source, options or images of {name} changed, and"
+            f"--set {', '.join(sets)}: the source, options or images of {name} changed, and"
             f" {others} of {len(here)} shards, of other sets, are outdated too; leave --set out, so that one"
             " network predicts them all"
         )
-    scorers = list(model.options.get("scorer", [])) if against or options.scorer is not None else []
+    scorers = list(model.options.get("scorer", [])) if against or "scorer" in of_models else []
     # uncertainty maps are large: kept only on request
     told = cast(
         "ModelOptions", {**model.options, "scorer": scorers, **({"counted": True} if against else {})}
@@ -134,7 +166,7 @@ def plan(
         origin.source or kept_at,
         {**told, "keep": [*keep.words, *drop]},
         model.labels,
-        options.device,
+        options.hardware.device or "",
         origin.digest,
         origin.hidden,
         str(methods_folder(root, name)),
@@ -232,27 +264,33 @@ def _fitted_to(root: Path, name: str) -> str:
 
 
 def _request(
-    root: Path, settings: Settings, name: str, place: str, source: Source, options: PredictOptions
+    root: Path,
+    settings: Settings,
+    name: str,
+    place: str,
+    source: Source,
+    options: PredictOptions,
+    of_models: ModelOptions,
 ) -> Request:
     """Return the request for a model, with the options that still apply; print which are dropped or have no
     effect.
     """
     before = settings.models.get(name)
     if before is not None and (before.kind, before.source) != (source.name, source.kept_as(place)):
-        given = {*options.of_models, *(["labels"] if options.labels else [])}
+        given = {*of_models, *(["labels"] if options.labels else [])}
         kept = {*_RECORDED, *given}
         if lost := ", ".join(_option(key) for key in before.options if key not in kept):
             print(f"{name}: source changed; options set for the old source were dropped: {lost}")
         before = None
-    if options.scorer and "scorer" not in source.options:
+    if "scorer" in of_models and "scorer" not in source.options:
         raise ModelError(
             f"{name}={place}: --scorer needs a network's logits, and this is {article(source.called)}; "
             "name the network, or leave --scorer out"
         )
-    if idle := [key for key in options.of_models if key not in source.options]:
+    if idle := [key for key in of_models if key not in source.options]:
         print(f"note: {name}: {', '.join(map(_option, idle))} has no effect on {article(source.called)}")
     labels = {"labels": "given"} if options.labels else {}
-    said = {**(before.options if before else {}), **options.of_models, **labels}
+    said = {**(before.options if before else {}), **of_models, **labels}
     said = {key: value for key, value in said.items() if key in ("labels", *source.options)}
     if "scorer" in said:
         said["scorer"] = with_digests(
@@ -276,7 +314,7 @@ def _request(
         cast("ModelOptions", said),
         options.labels,
         held,
-        options.device,
+        options.hardware.device or "",
         _with_truth(root),
         str(methods_folder(root, name)),
         tuple(unplaced),

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from faultscape.arguments import LabelMeanings, Place, Renames, Source, needed_text, place_text, several
+from faultscape.arguments import LabelMeanings, Place, Renames, Source
 from faultscape.choices import Unmapped
 from faultscape.errors import OptionError
-from faultscape.verbs.predict.options import Hardware, PredictOptions, PredictPart, Scoring, Shown
+from faultscape.verbs.predict.options import Hardware, PredictPart, Scoring, Shown
 from faultscape.verbs.predict.result import Predicted
+from faultscape.verbs.verb import verb
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import PredictOptions
 
 
+def _check(options: PredictOptions) -> None:
+    if options.shard and (options.rename or options.remove):
+        raise OptionError(
+            "--rename and --remove apply to the whole study; run them without --shard, when no job of an"
+            " array is running"
+        )
+    if options.part.set_ and not options.models:
+        raise OptionError("--set needs NAME=SOURCE, the models that predict these sets")
+    if options.truth is not None and not options.measure:
+        raise OptionError("--truth needs --measure; add --measure, or remove --truth")
+
+
+@verb("faultscape.verbs.predict.models:predict_models", check=_check)
 def predict(
     study: Place,
     *models: Source,
@@ -96,44 +113,4 @@ def predict(
     scoring
         How the doubt of members is scored: `Scoring(correct_members=...)`.
     """
-    from faultscape.verbs.predict.models import predict_models
-
-    kept: list[str] | None = [str(keep)] if isinstance(keep, str) else keep
-    if isinstance(part, PredictPart):
-        part = replace(part, set_=list(several(part.set_)) or None)
-    scorers = None if scorer is None else list(several(scorer))
-    if isinstance(scoring, Scoring) and scoring.correct_members:
-        from faultscape.metrics.scorers import with_corrected_members
-
-        scorers = with_corrected_members(scorers or [])
-    options = PredictOptions(
-        needed_text(study, "study"),
-        models,
-        place_text(labels, "labels"),
-        unmapped,
-        kept,
-        scorers,
-        measure,
-        truth,
-        pattern,
-        resize_maps,
-        rename,
-        remove,
-        part,
-        shown,
-        hardware,
-        scoring,
-        engine,
-        workers,
-        shard,
-    )
-    if shard and (rename or remove):
-        raise OptionError(
-            "--rename and --remove apply to the whole study; run them without --shard, when no job of an"
-            " array is running"
-        )
-    if part.set_ and not models:
-        raise OptionError("--set needs NAME=SOURCE, the models that predict these sets")
-    if truth is not None and not measure:
-        raise OptionError("--truth needs --measure; add --measure, or remove --truth")
-    return predict_models(options)
+    ...

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,7 +36,9 @@ from faultscape.verbs.reliability.card import Evidence, EvidenceKey, Judgement
 from faultscape.verbs.reliability.conditions import Condition, LabelledStudy
 from faultscape.verbs.reliability.kept_by_key import KeptByKey
 from faultscape.verbs.reliability.numbers import ModelNumbers
-from faultscape.verbs.reliability.options import ReliabilityOptions
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import ReliabilityOptions
 
 METHOD = 1
 METRIC = "component_f1"

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,7 +37,9 @@ from faultscape.verbs.predict.pixel_counts import (
     state_of_maps,
 )
 from faultscape.verbs.reliability.conditions import LabelledStudy
-from faultscape.verbs.reliability.options import ReliabilityOptions
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import ReliabilityOptions
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -41,7 +41,9 @@ from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables.logs import log
 from faultscape.study.tables.pixel_counts import MAPS
 from faultscape.study.tables.timings import frame_times
-from faultscape.verbs.given_options import given_options
+from faultscape.verbs.options import PredictOptions
+from faultscape.verbs.predict.models import predict_models
+from faultscape.verbs.predict.options import Declared
 from faultscape.verbs.reliability import card as cards
 from faultscape.verbs.reliability.artefact import made_from_now
 from faultscape.verbs.reliability.checks.claims import compare_claims, read_claims, refuse_unknown_sets
@@ -60,13 +62,16 @@ from faultscape.verbs.reliability.conditions import (
 from faultscape.verbs.reliability.counts import ModelCounts, fill_counts, line_that_counts
 from faultscape.verbs.reliability.finders import finders
 from faultscape.verbs.reliability.numbers import ModelNumbers
-from faultscape.verbs.reliability.options import ReliabilityOptions
 from faultscape.verbs.reliability.pictures import Frames
 from faultscape.verbs.reliability.presets import preset_numbers
+from faultscape.verbs.reliability.signature import Reliability
 from faultscape.verbs.train.training_record import flags_of, training_of
 
+if TYPE_CHECKING:
+    from faultscape.verbs.options import ReliabilityOptions
 
-def check(options: ReliabilityOptions) -> None:
+
+def _check_study(options: ReliabilityOptions) -> None:
     """Raise StudyError, ModelError or OptionError for options that do not fit the study; called before a
     submission runs for hours.
     """
@@ -90,10 +95,25 @@ def check(options: ReliabilityOptions) -> None:
     _asked(root, settings, options)
 
 
-def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
-    """Judge the models of a study, write the card, and return (output folder, document). StudyError,
-    ModelError or OptionError if that is impossible; RefusedError if a submission does not meet its claims.
+def _predict_submission(options: ReliabilityOptions) -> None:
+    """Let the submission answer the images of the study."""
+    of = options.submission
+    asked = PredictOptions(
+        study=options.study,
+        models=({of.name: of.source},),
+        engine=options.engine,
+        workers=options.workers,
+    )
+    predict_models(asked, Declared(of.ood_data, of.publication, of.claims, options.seed))
+
+
+def judge_study(options: ReliabilityOptions) -> Reliability:
+    """Judge the models of a study, and write the card. StudyError, ModelError or OptionError if that is
+    impossible; RefusedError if a submission does not meet its claims.
     """
+    if options.submission.source:
+        _check_study(options)
+        _predict_submission(options)
     root = existing(options.study)
     _refuse_output(root, options.output)
     with writing(root):
@@ -133,7 +153,7 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
             f"{options.submission.name} does not meet its claims: it {'; '.join(refused)}; the card is "
             f"in {out}"
         )
-    return str(out), document
+    return Reliability(str(out), document)
 
 
 def _settings(root: Path, options: ReliabilityOptions) -> Settings:
@@ -238,10 +258,7 @@ def _document(
             "faultscape": __version__,
             "truth": study.truth,
             "inputs": made_from_now(Snapshot(study.root), study.truth),
-            "arguments": {
-                **given_options(options, but=("study", "output", "engine", "workers", "submission")),
-                **given_options(options.submission),
-            },
+            "arguments": options.given(),
         },
     }
     return document | {"presets": {options.preset: others}} if options.preset else document

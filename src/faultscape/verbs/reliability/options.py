@@ -1,12 +1,10 @@
-"""Options of `reliability`, as its verb passes them to the stage."""
+"""The options of `reliability` that belong together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from faultscape.choices import CardPreset, Track
 from faultscape.errors import OptionError
-from faultscape.verbs.given_options import refuse_empty
 
 _COMMAND = "exec:"
 
@@ -59,28 +57,3 @@ class Submission:
             raise OptionError(
                 f"{option} is for submissions; give the program too, with --submission exec:COMMAND"
             )
-
-
-@dataclass(frozen=True)
-class ReliabilityOptions:
-    """All options of `reliability`."""
-
-    study: str
-    models: tuple[str, ...] = ()
-    truth: str | None = None
-    natural: tuple[str, ...] = ()
-    misclassified: tuple[str, ...] = ()
-    reference: str | None = None
-    preset: CardPreset | None = None
-    track: Track | None = None
-    output: str | None = None
-    worst: int = 2
-    resamples: int = 200
-    seed: int = 0
-    engine: str = "processes"
-    workers: int | None = None
-    submission: Submission = Submission()
-
-    def __post_init__(self) -> None:
-        refuse_empty(self)
-        self.submission.check()

@@ -5,15 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from faultscape.arguments import Place, needed_text, place_text, several
+from faultscape.arguments import Place
 from faultscape.choices import CardPreset, Track
 from faultscape.errors import OptionError
-from faultscape.verbs.reliability.options import ReliabilityOptions, Submission
+from faultscape.verbs.reliability.options import Submission
+from faultscape.verbs.verb import verb
 
 if TYPE_CHECKING:
     from faultscape.reporting.reliability.document import Card
+    from faultscape.verbs.options import ReliabilityOptions
 
 
+def _check(options: ReliabilityOptions) -> None:
+    for name in ("resamples", "seed", "worst"):
+        if (value := getattr(options, name)) < 0:
+            raise OptionError(f"{name} must be 0 or more; got {value}")
+    options.submission.check()
+
+
+@verb(
+    "faultscape.verbs.reliability.judge_study:judge_study",
+    changes_nothing=("output", "engine", "workers"),
+    check=_check,
+)
 def reliability(
     study: Place,
     *,
@@ -75,43 +89,7 @@ def reliability(
     submission
         A program to judge without showing it the truth: `Submission(submission=...)`.
     """
-    from faultscape.verbs.predict.models import predict_models
-    from faultscape.verbs.predict.options import Declared, PredictOptions
-    from faultscape.verbs.reliability.judge_study import check, judge_study
-
-    for name, value in (("resamples", resamples), ("seed", seed), ("worst", worst)):
-        if value < 0:
-            raise OptionError(f"{name} must be 0 or more; got {value}")
-    options = ReliabilityOptions(
-        needed_text(study, "study"),
-        several(models),
-        truth,
-        several(natural),
-        several(misclassified),
-        reference,
-        preset,
-        track,
-        place_text(output, "output"),
-        worst,
-        resamples,
-        seed,
-        engine,
-        workers,
-        submission,
-    )
-    if submission.source:
-        check(options)
-        declared = Declared(submission.ood_data, submission.publication, submission.claims, seed)
-        predict_models(
-            PredictOptions(
-                options.study,
-                ({submission.name: submission.source},),
-                engine=engine,
-                workers=workers,
-                declared=declared,
-            )
-        )
-    return Reliability(*judge_study(options))
+    ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from faultscape.arguments import Place, needed_text
+from faultscape.arguments import Place
 from faultscape.errors import OptionError, counted
 from faultscape.standings import Standings
 from faultscape.verbs.select.chosen_result import ChosenImages
+from faultscape.verbs.verb import verb
 
-ROWS = 20
+if TYPE_CHECKING:
+    from faultscape.verbs.options import ShowOptions
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,16 @@ class Table:
         return "\n".join(lines)
 
 
+def _check(options: ShowOptions) -> None:
+    if options.images and options.rows is not None:
+        raise OptionError("--rows applies to tables only; --images prints all chosen images")
+    if options.selection != "main" and not options.images:
+        raise OptionError("--selection needs --images; add --images, or remove --selection")
+    if options.rows is not None and options.rows < 0:
+        raise OptionError(f"--rows must be 0 or more; got {options.rows}")
+
+
+@verb("faultscape.verbs.show.work:show_file", check=_check)
 def show(
     file: Place, *, rows: int | None = None, images: bool = False, selection: str = "main"
 ) -> Table | Standings | ShownText | ChosenImages:
@@ -53,27 +64,7 @@ def show(
     selection
         With --images: the selection to print.
     """
-    from faultscape.arguments import refuse_other_kinds
-    from faultscape.verbs.show.work import Rows, read_table
-
-    file = needed_text(file, "file")
-    refuse_other_kinds(show, {"rows": rows, "images": images, "selection": selection})
-    if images:
-        from faultscape.verbs.select.chosen_images import chosen_images
-
-        if rows is not None:
-            raise OptionError("--rows applies to tables only; --images prints all chosen images")
-        return chosen_images(file, selection)
-    if selection != "main":
-        raise OptionError("--selection needs --images; add --images, or remove --selection")
-    if rows is not None and rows < 0:
-        raise OptionError(f"--rows must be 0 or more; got {rows}")
-    shown = read_table(file, ROWS if rows is None else rows)
-    if rows is not None and not isinstance(shown, Rows):
-        print(f"note: --rows has no effect: {PurePath(file).name} is not a table, so all of it is shown")
-    if isinstance(shown, Rows):
-        return Table(shown.title, shown.columns, shown.rows, shown.total)
-    return ShownText(shown) if isinstance(shown, str) else shown
+    ...
 
 
 class ShownText(str):

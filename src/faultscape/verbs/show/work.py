@@ -7,27 +7,36 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from faultscape.errors import StudyError
 from faultscape.ranking.duel_standings import from_json
 from faultscape.standings import Standings
 from faultscape.study.tables.timings import FrameTimes, frame_times
+from faultscape.verbs.select.chosen_images import chosen_images
+from faultscape.verbs.select.chosen_result import ChosenImages
+from faultscape.verbs.show.signature import ShownText, Table
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import ShowOptions
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The first rows of a table, its columns, and how many rows there are."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    total: int
+ROWS = 20
 
 
-def read_table(file: str, rows: int) -> Rows | Standings | str:
+def show_file(options: ShowOptions) -> Table | Standings | ShownText | ChosenImages:
+    """Return the chosen images of a study, or what a file of one holds."""
+    if options.images:
+        return chosen_images(options.file, options.selection)
+    shown = read_table(options.file, ROWS if options.rows is None else options.rows)
+    if options.rows is not None and not isinstance(shown, Table):
+        name = Path(options.file).name
+        print(f"note: --rows has no effect: {name} is not a table, so all of it is shown")
+    return shown
+
+
+def read_table(file: str, rows: int) -> Table | Standings | ShownText:
     """Return the first rows of a table, the standings, or a text; StudyError for a file that cannot be
     shown.
     """
@@ -46,7 +55,7 @@ def read_table(file: str, rows: int) -> Rows | Standings | str:
                 return _times(times)
             table = pq.read_table(path)
             first = table.slice(0, rows).to_pylist()
-            return Rows(
+            return Table(
                 path.name, tuple(table.column_names), tuple(tuple(r.values()) for r in first), table.num_rows
             )
         if path.suffix == ".csv":
@@ -54,26 +63,26 @@ def read_table(file: str, rows: int) -> Rows | Standings | str:
                 table = list(csv.reader(lines))
             wide = len(table[0]) if table else 0
             body = tuple(tuple((r + [""] * wide)[:wide]) for r in table[1 : rows + 1])
-            return Rows(path.name, tuple(table[0]) if table else (), body, max(0, len(table) - 1))
+            return Table(path.name, tuple(table[0]) if table else (), body, max(0, len(table) - 1))
         if path.suffix == ".sqlite":
             from faultscape.study.answers.labels import Answers
 
             thrown = Answers(path.parent).discarded()
-            return Rows("discarded images", ("image", "reason"), tuple(thrown.items())[:rows], len(thrown))
+            return Table("discarded images", ("image", "reason"), tuple(thrown.items())[:rows], len(thrown))
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
             raw = json.loads(text)
             if isinstance(raw, dict) and "rankings" in raw and "models" in raw:
                 return from_json(raw)
-            return json.dumps(raw, indent=1, ensure_ascii=False)
+            return ShownText(json.dumps(raw, indent=1, ensure_ascii=False))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error) as error:
         raise StudyError(
             f"{file}: cannot be shown: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
         ) from None
-    return text
+    return ShownText(text)
 
 
-def _times(times: list[FrameTimes]) -> Rows:
+def _times(times: list[FrameTimes]) -> Table:
     """Return the time per frame by which people compare models."""
     columns = (
         "model",
@@ -102,4 +111,4 @@ def _times(times: list[FrameTimes]) -> Rows:
         )
         for t in times
     ]
-    return Rows("time of a frame, median and quartiles, warm-up left out", columns, tuple(rows), len(rows))
+    return Table("time of a frame, median and quartiles, warm-up left out", columns, tuple(rows), len(rows))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from faultscape.arguments import Place, needed_text
+from faultscape.arguments import Place
 from faultscape.reporting.verdict import NOTHING, Verdict, hours_words
 from faultscape.terminal_lines import wrapped
 from faultscape.verbs.status.change_result import next_words
+from faultscape.verbs.verb import verb
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Status:
         return "\n".join([*lines, f"or:   {self.instead}"] if self.instead else lines)
 
 
+@verb("faultscape.verbs.status.work:study_status")
 def status(study: Place) -> Status:
     """Report which stages of a study are done, stale or missing, and the next command.
 
@@ -51,11 +53,7 @@ def status(study: Place) -> Status:
     study
         The study folder.
     """
-    from faultscape.study.folder import existing
-    from faultscape.verbs.status.work import read_status
-
-    study = needed_text(study, "study")
-    return Status(study, *read_status(existing(study), study))
+    ...
 
 
 def verdict(study: Place) -> Verdict:

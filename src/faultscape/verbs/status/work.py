@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from faultscape.errors import StudyChangedError, counted
 from faultscape.reading.evidence import LABELS
 from faultscape.reading.snapshot import Snapshot
-from faultscape.reporting.verdict import NOTHING, Verdict
+from faultscape.study.folder import existing
 from faultscape.study.lock import unfinished
 from faultscape.study.tables.selections import MAIN
 from faultscape.terminal_lines import option_words
@@ -20,29 +20,22 @@ from faultscape.verbs.label.artefact import LABELS_OF_SELECTION
 from faultscape.verbs.rank.artefact import STANDINGS, are_done
 from faultscape.verbs.rank.open_selections import is_decided
 from faultscape.verbs.status.more_images import line_for_more
+from faultscape.verbs.status.signature import Status
 from faultscape.verbs.status.study_verdict import verdict_of
 
+if TYPE_CHECKING:
+    from faultscape.verbs.options import StatusOptions
+
 TRIES = 10
-Row = tuple[str, str, str]  # verb, state, words
 _UNSHOWN = ("discards", "answers", "open question")  # no command makes them, or the verdict says it
 
 
-class Progress(NamedTuple):
-    """How far a study is: its rows, the next command, and, if that is '', whether someone must fix something
-    first; an alternative command; where nothing is next, the command that adds images because too few are
-    labelled; and what the command is for, if that needs words.
-    """
-
-    rows: tuple[Row, ...]
-    next: str
-    stuck: bool = False
-    instead: str = ""
-    more: str = ""
-    about: str = ""
-    verdict: Verdict = NOTHING
+def study_status(options: StatusOptions) -> Status:
+    """Return how far a study is; StudyError for a folder that is none."""
+    return read_status(existing(options.study), options.study)
 
 
-def read_status(root: Path, place: str) -> Progress:
+def read_status(root: Path, place: str) -> Status:
     """Return how far a study is; ``place`` is how its commands name it."""
     for _ in range(TRIES):  # the study is not locked for this: another process may be writing to it
         with suppress(StudyChangedError):
@@ -50,21 +43,23 @@ def read_status(root: Path, place: str) -> Progress:
     return _read_status(root, place)
 
 
-def _read_status(root: Path, place: str) -> Progress:
+def _read_status(root: Path, place: str) -> Status:
     if line := unfinished(root):  # until it is finished, files may contradict each other
-        return Progress((("predict", "stale", "a change of models was interrupted; finish it first"),), line)
-    found = nodes(snapshot := Snapshot(root, place, skip_damaged=True))
+        interrupted = ("predict", "stale", "a change of models was interrupted; finish it first")
+        return Status(place, (interrupted,), line)
+    snapshot = Snapshot(root, place, skip_damaged=True)
+    found = nodes(snapshot)
     rows = tuple(_row(node) for node in found if node.artefact not in _UNSHOWN)
     if snapshot.damaged:
         first = next(iter(snapshot.damaged))
         rows += tuple(("select", "damaged", f"{name}: {why}") for name, why in snapshot.damaged.items())
-        return Progress(rows, f"faultscape select {snapshot.place} --remove {shlex.quote(first)}")
+        return Status(place, rows, f"faultscape select {snapshot.place} --remove {shlex.quote(first)}")
     line = next_line(node for node in found if not _is_needless(snapshot, node))
     stuck = is_stuck(found)
     more, why, drawing = ("", "", 0) if line or stuck else line_for_more(snapshot)
     said = verdict_of(snapshot, found, line or more, drawing)
     about = why or _about(snapshot, found, line)
-    return Progress(rows, line, stuck, _instead(snapshot, found, line), more, about, said)
+    return Status(place, rows, line, stuck, _instead(snapshot, found, line), more, about, said)
 
 
 def _labels_asked(found: Iterable[Node], line: str) -> str | None:
@@ -121,5 +116,5 @@ def _instead(snapshot: Snapshot, found: Iterable[Node], line: str) -> str:
     return " ".join([f"faultscape label serve {snapshot.place}", *option_words(options)])
 
 
-def _row(node: Node) -> Row:
+def _row(node: Node) -> tuple[str, str, str]:
     return node.verb, node.state, "; ".join([node.words, *node.why])

@@ -34,6 +34,7 @@ from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.study.tables.logs import log
 from faultscape.study.tables.stress_sets import Held, StressSet, read_stress
 from faultscape.ties import tie_order
+from faultscape.verbs.options import StressBlendOptions
 from faultscape.verbs.stress.blends.base_labels import BaseLabels
 from faultscape.verbs.stress.blends.blended_labels import fill_blended, notes_of
 from faultscape.verbs.stress.blends.objects import FOLDER, Objects, find_objects, keep_objects
@@ -41,7 +42,7 @@ from faultscape.verbs.stress.blends.review import write_review
 from faultscape.verbs.stress.blends.share import write_shared
 from faultscape.verbs.stress.depth import depth_files
 from faultscape.verbs.stress.entry import enter_sets, finish_sets
-from faultscape.verbs.stress.options import FS_STATIC, BlendOptions
+from faultscape.verbs.stress.options import FS_STATIC, blending_version
 from faultscape.verbs.stress.parents import Base, find_base, line_of, made_image, refuse_others, set_inputs
 from faultscape.verbs.stress.result import Blends, Reviewed
 
@@ -58,7 +59,7 @@ class Frame:
     cutouts: tuple[Cutout, ...]
 
 
-def blend_images(options: BlendOptions) -> Blends | Reviewed:
+def blend_images(options: StressBlendOptions) -> Blends | Reviewed:
     """Add blended sets, and write them to a folder on request. Errors: OptionError, CorpusError and
     StudyError if that is impossible.
     """
@@ -137,9 +138,9 @@ def blend_images(options: BlendOptions) -> Blends | Reviewed:
     )
 
 
-def _set_names(options: BlendOptions, base: Base) -> dict[str, str]:
+def _set_names(options: StressBlendOptions, base: Base) -> dict[str, str]:
     """Return {split: name of its set}; a preset without splits has one, ''."""
-    name = options.preset if options.preset != FS_STATIC else f"{FS_STATIC}-{options.blending_version}"
+    name = options.preset if options.preset != FS_STATIC else f"{FS_STATIC}-{blending_version(options)}"
     edition = f"-{options.edition}" if options.edition else ""
     if options.preset == FS_STATIC:
         return {split: base.set_name(f"{name}{edition}-{split}") for split in ("validation", "test")}
@@ -147,7 +148,7 @@ def _set_names(options: BlendOptions, base: Base) -> dict[str, str]:
 
 
 def _frames(
-    options: BlendOptions, labels: BaseLabels, objects: Objects, names: Mapping[str, str]
+    options: StressBlendOptions, labels: BaseLabels, objects: Objects, names: Mapping[str, str]
 ) -> list[Frame]:
     """Return the frames to make: each labelled base once, or the requested number, with bases reused for new
     draws.
@@ -156,7 +157,7 @@ def _frames(
     if options.preset == FS_STATIC:
         held = {cutout.digest: cutout for cutout in objects.cutouts}
         known = (
-            known_of_splits(objects.cutouts, seed=options.seed) if options.blending_version == "v3" else {}
+            known_of_splits(objects.cutouts, seed=options.seed) if blending_version(options) == "v3" else {}
         )
         test = TEST_FRAMES if options.frames is None else options.frames
         frames = static_frames(
@@ -189,7 +190,7 @@ def _frames(
 
 
 def _planned(
-    root: Path, options: BlendOptions, base: Base, labels: BaseLabels, frames: Sequence[Frame]
+    root: Path, options: StressBlendOptions, base: Base, labels: BaseLabels, frames: Sequence[Frame]
 ) -> dict[str, list[Image]]:
     """Return the rows of all frames, each with its plan, by set."""
     rows: dict[str, list[Image]] = {}
@@ -201,7 +202,7 @@ def _planned(
         else 0.0
     )
     depth = depth_files(root, place_text(options.blending.depth, "depth"), base) if fog else {}
-    preset, folder = cast("BlendPreset", f"fishyscapes-{options.blending_version}"), root / FOLDER
+    preset, folder = cast("BlendPreset", f"fishyscapes-{blending_version(options)}"), root / FOLDER
     order = {image.id: place for place, image in enumerate(labels.images)}
     with progress("plan", len(frames)) as tick:
         for frame in sorted(frames, key=lambda frame: (order[frame.base.id], frame.draw)):
@@ -235,10 +236,10 @@ def _planned(
     return rows
 
 
-def _about(root: Path, options: BlendOptions, base: Base, objects: Objects, truth: str) -> StressSet:
+def _about(root: Path, options: StressBlendOptions, base: Base, objects: Objects, truth: str) -> StressSet:
     parameters: Held = {
         "preset": options.preset,
-        "blending": options.blending_version,
+        "blending": blending_version(options),
         "seed": options.seed,
         "objects_per_frame": options.blending.objects_per_frame,
         "objects": [*objects.digests],

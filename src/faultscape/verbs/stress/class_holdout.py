@@ -29,13 +29,14 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus, shards
 from faultscape.study.tables.logs import log
 from faultscape.study.tables.stress_sets import add_holdout, drop_holdout, read_stress
-from faultscape.verbs.stress.options import HoldoutOptions, claim_place
+from faultscape.verbs.options import StressHoldoutOptions
+from faultscape.verbs.stress.options import claim_place
 from faultscape.verbs.stress.result import HeldOut
 
 TRAINING, OPEN = "training", "open"
 
 
-def hold_out_classes(options: HoldoutOptions) -> HeldOut:
+def hold_out_classes(options: StressHoldoutOptions) -> HeldOut:
     """Enter the held-out classes, and write truth on request. Errors: OptionError, ClassesError and
     StudyError if that is impossible.
     """
@@ -88,7 +89,7 @@ def named_classes(words: Sequence[str], known: Sequence[str]) -> list[str]:
     return names
 
 
-def _write(root: Path, settings: Settings, found: Holdout, options: HoldoutOptions) -> int:
+def _write(root: Path, settings: Settings, found: Holdout, options: StressHoldoutOptions) -> int:
     """Write training and test truth of every labelled collected image, and the class list for training;
     return the number of images.
     """

@@ -26,15 +26,15 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.study.tables.stress_sets import StressSet, labels_folder, read_stress
 from faultscape.ties import tie_order
+from faultscape.verbs.options import StressSheetOptions
 from faultscape.verbs.stress.blends.blended_labels import ANOMALIES, read_facts
-from faultscape.verbs.stress.options import SheetOptions
 from faultscape.verbs.stress.result import Sheet
 
 _BY_DISTANCE = "fog by distance"  # from `stress fog`; the corruption fog is different
 _GRID = (128, 64)  # cells of the coverage map, width and height
 
 
-def write_sheet(options: SheetOptions) -> Sheet:
+def write_sheet(options: StressSheetOptions) -> Sheet:
     """Write the contact sheet of the named made sets, or of all; StudyError if there are none."""
     root = existing(options.study)
     known = read_stress(root).sets

@@ -25,9 +25,10 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.study.tables.logs import log
 from faultscape.study.tables.stress_sets import Held, StressSet, read_stress
+from faultscape.verbs.options import StressCorruptOptions
 from faultscape.verbs.stress.entry import enter_sets, finish_sets
 from faultscape.verbs.stress.moved_labels import fill_moved
-from faultscape.verbs.stress.options import CorruptOptions, severities_of
+from faultscape.verbs.stress.options import severities_of
 from faultscape.verbs.stress.parents import Base, find_base, line_of, made_image, refuse_others, set_inputs
 from faultscape.verbs.stress.pixels import write_images
 from faultscape.verbs.stress.result import Stressed
@@ -53,7 +54,7 @@ class Condition:
         return CorruptStep(self.name, self.severity, seed, parent.key, self.textures, self.code)
 
 
-def corrupt_images(options: CorruptOptions) -> Stressed:
+def corrupt_images(options: StressCorruptOptions) -> Stressed:
     """Add corrupted sets, and write their images to a folder on request. Errors: OptionError, CorpusError and
     StudyError if that is impossible.
     """
@@ -116,7 +117,7 @@ def corrupt_images(options: CorruptOptions) -> Stressed:
     )
 
 
-def conditions_of(options: CorruptOptions) -> list[Condition]:
+def conditions_of(options: StressCorruptOptions) -> list[Condition]:
     """Return the requested conditions, in the order of the preset; OptionError for unknown names and
     severities.
     """
@@ -147,7 +148,9 @@ def conditions_of(options: CorruptOptions) -> list[Condition]:
     return found
 
 
-def _about(root: Path, options: CorruptOptions, base: Base, condition: Condition, truth: str) -> StressSet:
+def _about(
+    root: Path, options: StressCorruptOptions, base: Base, condition: Condition, truth: str
+) -> StressSet:
     moves = options.move_labels and condition.corruption.move is not None
     parameters: Held = {
         "corruption": condition.name,

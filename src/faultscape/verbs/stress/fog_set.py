@@ -19,9 +19,9 @@ from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import log
 from faultscape.study.tables.stress_sets import Held, StressSet, read_stress
 from faultscape.verbs.given_options import number_word
+from faultscape.verbs.options import StressFogOptions
 from faultscape.verbs.stress.depth import depth_files
 from faultscape.verbs.stress.entry import enter_sets, finish_sets
-from faultscape.verbs.stress.options import FogOptions
 from faultscape.verbs.stress.parents import find_base, line_of, made_image, refuse_others, set_inputs
 from faultscape.verbs.stress.pixels import write_images
 from faultscape.verbs.stress.result import Stressed
@@ -29,7 +29,7 @@ from faultscape.verbs.stress.result import Stressed
 BETAS = (0.005, 0.01, 0.02)  # as in Foggy Cityscapes: visibility of 600, 300 and 150 m
 
 
-def fog_images(options: FogOptions) -> Stressed:
+def fog_images(options: StressFogOptions) -> Stressed:
     """Add foggy sets, and write their images to a folder on request. Errors: OptionError and CorpusError if
     that is impossible.
     """

@@ -1,4 +1,4 @@
-"""Options of `stress corrupt`, `stress blend`, `stress fog`, `stress holdout` and `stress sheet`."""
+"""The options of `stress` that belong together, and what they mean."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from faultscape.arguments import Place
-from faultscape.choices import Role
-from faultscape.errors import OptionError, closest
+from faultscape.errors import OptionError
 from faultscape.study.folder import TEMPORARY, make_folder, put
-from faultscape.verbs.given_options import refuse_empty
 
-RUNNING = ("study", "write", "engine", "workers", "overlay_only", "review")  # options that change no image
-FS_STATIC, VERSIONS = "fs-static", ("v1", "v2", "v3")
+if TYPE_CHECKING:
+    from faultscape.verbs.options import StressBlendOptions
+
+FS_STATIC = "fs-static"
+VERSIONS = ("v1", "v2", "v3")
 PRESETS = ("fishyscapes-v1", "fishyscapes-v2", "fishyscapes-v3", FS_STATIC)
-_MOST = 5
-
-
 NOTES = ".made.json"  # marks a folder that we wrote, and holds the digests of images that it has
 
 
@@ -45,33 +44,6 @@ def claim_place(folder: Path) -> None:
     make_folder(folder)
     if not (folder / NOTES).exists():
         put(folder / NOTES, b"{}")
-
-
-@dataclass(frozen=True)
-class CorruptOptions:
-    """Which images to corrupt, how, and whether to write them too: see `stress corrupt`."""
-
-    study: str
-    set_: str | None = None
-    preset: str | None = None
-    corruption: tuple[str, ...] = ()
-    severities: str | None = None
-    seed: int = 0
-    move_labels: bool = False
-    truth: str | None = None
-    frost_textures: str | None = None
-    role: Role = "test"
-    write: str | None = None
-    engine: str = "processes"
-    workers: int | None = None
-
-    def __post_init__(self) -> None:
-        refuse_empty(self)
-        refuse_place(self.study, self.write)
-        if self.seed < 0:
-            raise OptionError(f"--seed must be a whole number, 0 or more; got {self.seed}")
-        if self.truth is not None and not self.move_labels:
-            raise OptionError("--truth names the labels that --move-labels moves; give both, or leave it out")
 
 
 @dataclass(frozen=True)
@@ -111,93 +83,6 @@ class Blending:
     version: str | None = None
 
 
-@dataclass(frozen=True)
-class BlendOptions:
-    """Which objects to blend into which images, how, and what to write: see `stress blend`."""
-
-    study: str
-    preset: str
-    set_: str | None = None
-    objects: str | None = None
-    edition: str | None = None
-    seed: int = 0
-    frames: int | None = None
-    truth: str | None = None
-    review: bool = False
-    write: str | None = None
-    overlay_only: bool = False
-    engine: str = "processes"
-    workers: int | None = None
-    blending: Blending = Blending()
-
-    def __post_init__(self) -> None:
-        refuse_empty(self)
-        refuse_place(self.study, self.write)
-        how = self.blending
-        if self.preset not in PRESETS:
-            raise OptionError(
-                f"--preset {self.preset!r} is not known; use"
-                f" {', '.join(PRESETS)}.{closest(self.preset, PRESETS)}"
-            )
-        if how.version is not None and (self.preset != FS_STATIC or how.version not in VERSIONS):
-            raise OptionError(
-                f"--version must be one of {', '.join(VERSIONS)}, with --preset {FS_STATIC}; got "
-                f"{how.version!r} with {self.preset}"
-            )
-        if how.fog is not None and not 0 <= how.fog <= 1:
-            raise OptionError(f"--fog must be a probability, 0 to 1; got {how.fog}")
-        numbers = {
-            "seed": (self.seed, 0),
-            "objects-per-frame": (how.objects_per_frame, 1),
-            "smallest": (how.smallest, 1),
-            "frames": (self.frames, 1),
-        }
-        if wrong := next(
-            (name for name, (value, least) in numbers.items() if value is not None and value < least), None
-        ):
-            value, least = numbers[wrong]
-            raise OptionError(f"--{wrong} must be a whole number, {least} or more; got {value}")
-        if how.known is not None and self.blending_version != "v3":
-            raise OptionError(
-                f"--known has no effect: {self.preset} blends no known objects; use fishyscapes-v3, or "
-                "fs-static with --version v3"
-            )
-        if how.depth is not None and not (how.fog if how.fog is not None else self.preset == FS_STATIC):
-            raise OptionError(
-                "--depth is used for fog, and no image is foggy; add --fog 0.2, or leave it out"
-            )
-        if self.review and self.write:
-            raise OptionError(
-                "--review only writes the contact sheet; leave out --write until the objects are chosen"
-            )
-        if self.overlay_only and not self.write:
-            raise OptionError("--overlay-only needs --write DIR")
-
-    @property
-    def blending_version(self) -> str:
-        """The version of the blending: v1, v2 or v3."""
-        return self.blending.version or ("v2" if self.preset == FS_STATIC else self.preset.rpartition("-")[2])
-
-
-@dataclass(frozen=True)
-class FogOptions:
-    """Which images to put into fog, how dense: see `stress fog`."""
-
-    study: str
-    set_: str | None = None
-    depth: str | None = None
-    beta: tuple[float, ...] = ()
-    light: int = 210
-    role: Role = "test"
-    write: str | None = None
-    engine: str = "processes"
-    workers: int | None = None
-
-    def __post_init__(self) -> None:
-        refuse_empty(self)
-        refuse_place(self.study, self.write)
-
-
 def severities_of(text: str) -> tuple[int, ...]:
     """Return the severities in texts such as ``1-5``, ``3`` or ``1,3,5``, in order; OptionError for any
     other.
@@ -209,44 +94,14 @@ def severities_of(text: str) -> tuple[int, ...]:
     for word in text.split(","):
         match = re.fullmatch(r"\s*(\d)(?:\s*-\s*(\d))?\s*", word)
         low, high = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
-        if not 1 <= low <= high <= _MOST:
+        if not 1 <= low <= high <= 5:
             raise OptionError(f"--severities {text!r}: severities are 1 to 5; write 1-5, 3 or 1,3,5")
         found.update(range(low, high + 1))
     return tuple(sorted(found))
 
 
-@dataclass(frozen=True)
-class HoldoutOptions:
-    """Which classes to hold out, under which name, and where to write truth without them: see `stress
-    holdout`.
-    """
-
-    study: str
-    classes: tuple[str, ...] = ()
-    preset: str | None = None
-    as_: str | None = None
-    truth: str | None = None
-    write: str | None = None
-    remove: str | None = None
-
-    def __post_init__(self) -> None:
-        refuse_empty(self)
-        refuse_place(self.study, self.write)
-        if self.remove is not None and any([self.classes, self.preset, self.as_, self.truth, self.write]):
-            raise OptionError("--remove only removes a holdout; give it alone")
-        if self.truth is not None and not self.write:
-            raise OptionError("--truth names the labels that --write writes; give both, or leave it out")
-
-
-@dataclass(frozen=True)
-class SheetOptions:
-    """Which made sets to show, and how many images of a blended one: see `stress sheet`."""
-
-    study: str
-    set_: tuple[str, ...] = ()
-    images: int = 8
-
-    def __post_init__(self) -> None:
-        refuse_empty(self)
-        if self.images < 1:
-            raise OptionError(f"--images must be a whole number, 1 or more; got {self.images}")
+def blending_version(options: StressBlendOptions) -> str:
+    """Return the version of the blending: v1, v2 or v3."""
+    return options.blending.version or (
+        "v2" if options.preset == FS_STATIC else options.preset.rpartition("-")[2]
+    )

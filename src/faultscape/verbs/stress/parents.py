@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, cast
 
 from faultscape import plug
 from faultscape.corpus.stress.recipes import Recipe, Step
@@ -19,14 +19,14 @@ from faultscape.study.folder import check_name
 from faultscape.study.parts import key_of
 from faultscape.study.tables.corpus import Image
 from faultscape.study.tables.stress_sets import Held, StressSet, StressSets
-from faultscape.verbs.given_options import given_options
+from faultscape.verbs.options import StressBlendOptions, StressCorruptOptions, StressFogOptions
 from faultscape.verbs.stress.artefact import method_number, own_files
-from faultscape.verbs.stress.options import RUNNING
 
 CLEAN, MAIN = "clean", "main"
 # parameters that may change: different files remake all images, and more frames add images
 _FREE = ("code", "textures", "frames")
 _FILES = ("objects", "depth", "without", "ego", "frost_textures")  # options that may name files
+Stressing: TypeAlias = StressCorruptOptions | StressBlendOptions | StressFogOptions
 
 
 @dataclass(frozen=True)
@@ -143,16 +143,11 @@ def refuse_others(study: str, known: dict[str, StressSet], about: dict[str, Stre
         )
 
 
-def line_of(options: Any, base: Base) -> Held:
+def line_of(options: Stressing, base: Base) -> Held:
     """Return the options that can change the result, in the form that `status` prints: the base by name, your
     own files by absolute path.
     """
-    groups = {
-        field.name: held for field in fields(options) if is_dataclass(held := getattr(options, field.name))
-    }
-    given = given_options(replace(options, set_=base.name), but=(*RUNNING, *groups))
-    for group in groups.values():
-        given = {**given, **given_options(group)}
+    given = replace(options, set_=base.name).given()
     return cast("Held", {name: _whole(name, value) for name, value in given.items()})
 
 

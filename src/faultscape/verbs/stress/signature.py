@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
-from faultscape.arguments import Place, needed_text, place_text, several
+from typing import TYPE_CHECKING
+
+from faultscape.arguments import Place
 from faultscape.choices import Role
+from faultscape.errors import OptionError, closest
 from faultscape.verbs.stress.options import (
+    FS_STATIC,
+    PRESETS,
+    VERSIONS,
     Blending,
-    BlendOptions,
-    CorruptOptions,
-    FogOptions,
-    HoldoutOptions,
-    SheetOptions,
+    blending_version,
+    refuse_place,
 )
 from faultscape.verbs.stress.result import Blends, HeldOut, Reviewed, Sheet, Stressed
+from faultscape.verbs.verb import verb
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import (
+        StressBlendOptions,
+        StressCorruptOptions,
+        StressFogOptions,
+        StressHoldoutOptions,
+        StressSheetOptions,
+    )
 
 
+def _check_corrupt(options: StressCorruptOptions) -> None:
+    refuse_place(options.study, options.write)
+    if options.seed < 0:
+        raise OptionError(f"--seed must be a whole number, 0 or more; got {options.seed}")
+    if options.truth is not None and not options.move_labels:
+        raise OptionError("--truth names the labels that --move-labels moves; give both, or leave it out")
+
+
+@verb(
+    "faultscape.verbs.stress.corruption_set:corrupt_images",
+    changes_nothing=("write", "engine", "workers"),
+    check=_check_corrupt,
+)
 def corrupt(
     study: Place,
     *,
@@ -68,27 +94,52 @@ def corrupt(
     workers
         Number of processes; default: all cores.
     """
-    from faultscape.verbs.stress.corruption_set import corrupt_images
+    ...
 
-    return corrupt_images(
-        CorruptOptions(
-            needed_text(study, "study"),
-            set_,
-            preset,
-            several(corruption),
-            severities,
-            seed,
-            move_labels,
-            truth,
-            place_text(frost_textures, "frost_textures"),
-            role,
-            place_text(write, "write"),
-            engine,
-            workers,
+
+def _check_blend(options: StressBlendOptions) -> None:
+    refuse_place(options.study, options.write)
+    how = options.blending
+    if options.preset not in PRESETS:
+        raise OptionError(
+            f"--preset {options.preset!r} is not known; use"
+            f" {', '.join(PRESETS)}.{closest(options.preset, PRESETS)}"
         )
-    )
+    if how.version is not None and (options.preset != FS_STATIC or how.version not in VERSIONS):
+        raise OptionError(
+            f"--version must be one of {', '.join(VERSIONS)}, with --preset {FS_STATIC}; got "
+            f"{how.version!r} with {options.preset}"
+        )
+    if how.fog is not None and not 0 <= how.fog <= 1:
+        raise OptionError(f"--fog must be a probability, 0 to 1; got {how.fog}")
+    for name, value, least in (
+        ("seed", options.seed, 0),
+        ("objects-per-frame", how.objects_per_frame, 1),
+        ("smallest", how.smallest, 1),
+        ("frames", options.frames, 1),
+    ):
+        if value is not None and value < least:
+            raise OptionError(f"--{name} must be a whole number, {least} or more; got {value}")
+    if how.known is not None and blending_version(options) != "v3":
+        raise OptionError(
+            f"--known has no effect: {options.preset} blends no known objects; use fishyscapes-v3, or "
+            "fs-static with --version v3"
+        )
+    if how.depth is not None and not (how.fog if how.fog is not None else options.preset == FS_STATIC):
+        raise OptionError("--depth is used for fog, and no image is foggy; add --fog 0.2, or leave it out")
+    if options.review and options.write:
+        raise OptionError(
+            "--review only writes the contact sheet; leave out --write until the objects are chosen"
+        )
+    if options.overlay_only and not options.write:
+        raise OptionError("--overlay-only needs --write DIR")
 
 
+@verb(
+    "faultscape.verbs.stress.blend_set:blend_images",
+    changes_nothing=("review", "write", "overlay_only", "engine", "workers"),
+    check=_check_blend,
+)
 def blend(
     study: Place,
     *,
@@ -150,28 +201,18 @@ def blend(
     blending
         Which objects, where, and in what weather: `Blending(ego=...)`.
     """
-    from faultscape.verbs.stress.blend_set import blend_images
-
-    return blend_images(
-        BlendOptions(
-            needed_text(study, "study"),
-            preset,
-            set_,
-            place_text(objects, "objects"),
-            edition,
-            seed,
-            frames,
-            truth,
-            review,
-            place_text(write, "write"),
-            overlay_only,
-            engine,
-            workers,
-            blending,
-        )
-    )
+    ...
 
 
+def _check_fog(options: StressFogOptions) -> None:
+    refuse_place(options.study, options.write)
+
+
+@verb(
+    "faultscape.verbs.stress.fog_set:fog_images",
+    changes_nothing=("write", "engine", "workers"),
+    check=_check_fog,
+)
 def fog(
     study: Place,
     *,
@@ -209,23 +250,19 @@ def fog(
     workers
         Number of processes; default: all cores.
     """
-    from faultscape.verbs.stress.fog_set import fog_images
-
-    return fog_images(
-        FogOptions(
-            needed_text(study, "study"),
-            set_,
-            place_text(depth, "depth"),
-            several(beta),
-            light,
-            role,
-            place_text(write, "write"),
-            engine,
-            workers,
-        )
-    )
+    ...
 
 
+def _check_holdout(options: StressHoldoutOptions) -> None:
+    refuse_place(options.study, options.write)
+    others = (options.classes, options.preset, options.as_, options.truth, options.write)
+    if options.remove is not None and any(others):
+        raise OptionError("--remove only removes a holdout; give it alone")
+    if options.truth is not None and not options.write:
+        raise OptionError("--truth names the labels that --write writes; give both, or leave it out")
+
+
+@verb("faultscape.verbs.stress.class_holdout:hold_out_classes", check=_check_holdout)
 def holdout(
     study: Place,
     *,
@@ -260,21 +297,15 @@ def holdout(
     remove
         Remove the holdout of this name and do nothing else.
     """
-    from faultscape.verbs.stress.class_holdout import hold_out_classes
-
-    return hold_out_classes(
-        HoldoutOptions(
-            needed_text(study, "study"),
-            several(classes),
-            preset,
-            as_,
-            truth,
-            place_text(write, "write"),
-            remove,
-        )
-    )
+    ...
 
 
+def _check_sheet(options: StressSheetOptions) -> None:
+    if options.images < 1:
+        raise OptionError(f"--images must be a whole number, 1 or more; got {options.images}")
+
+
+@verb("faultscape.verbs.stress.contact_sheet:write_sheet", check=_check_sheet)
 def sheet(study: Place, *, set_: list[str] | None = None, images: int = 8) -> Sheet:
     """Write STUDY/stress/sheet.html, a contact sheet of made sets: one image under each corruption and
     severity, and blended images with their labels.
@@ -288,6 +319,4 @@ def sheet(study: Place, *, set_: list[str] | None = None, images: int = 8) -> Sh
     images
         How many images of a blended set to show.
     """
-    from faultscape.verbs.stress.contact_sheet import write_sheet
-
-    return write_sheet(SheetOptions(needed_text(study, "study"), several(set_), images))
+    ...

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -44,7 +45,9 @@ from faultscape.study.tables.logs import Timing
 from faultscape.study.tables.stress_sets import read_stress
 from faultscape.verbs.reliability.card import Judgement, interval_of
 from faultscape.verbs.reliability.conditions import Condition, LabelledStudy, Units
-from faultscape.verbs.reliability.options import ReliabilityOptions
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import ReliabilityOptions
 
 METHOD = 1
 CHEAT = Scorer(

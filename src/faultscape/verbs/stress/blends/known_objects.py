@@ -27,7 +27,7 @@ from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image
 from faultscape.ties import tie_order
-from faultscape.verbs.stress.options import BlendOptions
+from faultscape.verbs.options import StressBlendOptions
 
 MOST = 500  # most objects per set
 KNOWN = ("car", "person", "pedestrian", "truck", "bus", "train", "bicycle", "bicyclist", "bike")
@@ -36,7 +36,7 @@ _WHOLE = 0.98  # share of an instance's pixels in its largest piece, to tolerate
 
 
 def known_objects(
-    root: Path, settings: Settings, images: Sequence[Image], options: BlendOptions, truth: str
+    root: Path, settings: Settings, images: Sequence[Image], options: StressBlendOptions, truth: str
 ) -> list[Cutout]:
     """Return known objects of labelled training images, at most `MOST`; CorpusError if there are none."""
     names = {place: name for place, name in enumerate(settings.classes.names) if name.lower() in KNOWN}

@@ -28,8 +28,9 @@ from faultscape.study.folder import put
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image
 from faultscape.study.tables.stress_sets import StressSet
+from faultscape.verbs.options import StressBlendOptions
 from faultscape.verbs.stress.blends.known_objects import known_objects
-from faultscape.verbs.stress.options import FS_STATIC, Blending, BlendOptions
+from faultscape.verbs.stress.options import FS_STATIC, Blending, blending_version
 
 FOLDER = "objects"  # folder in the study
 _SAME = (  # names of the same class in different data sets
@@ -62,7 +63,7 @@ def find_objects(
     root: Path,
     settings: Settings,
     images: Sequence[Image],
-    options: BlendOptions,
+    options: StressBlendOptions,
     truth: str,
     made: Mapping[str, StressSet],
 ) -> Objects:
@@ -103,7 +104,7 @@ def find_objects(
             f"{'is' if len(unknown) == 1 else 'are'} not among these objects (first: {unknown[0]})"
         )
     cutouts = [cutout for cutout in cutouts if cutout.digest not in off]
-    if options.blending_version == "v3":
+    if blending_version(options) == "v3":
         known = [cutout for cutout in cutouts if cutout.use == "known"] or known_objects(
             root, settings, images, options, truth
         )
@@ -113,7 +114,7 @@ def find_objects(
     return Objects(tuple({cutout.digest: cutout for cutout in cutouts}.values()))
 
 
-def _refuse_switched_off(options: BlendOptions, found: Objects, sets: Sequence[str]) -> None:
+def _refuse_switched_off(options: StressBlendOptions, found: Objects, sets: Sequence[str]) -> None:
     """Raise OptionError if an existing set has objects that the command switches off: they would stay,
     contrary to expectation.
     """
@@ -178,7 +179,7 @@ def known_words(classes: Classes) -> frozenset[str]:
     return frozenset(own.union(*(same for same in _SAME if own & set(same))))
 
 
-def _offered(options: BlendOptions, settings: Settings, say: Callable[[str], object]) -> list[Cutout]:
+def _offered(options: StressBlendOptions, settings: Settings, say: Callable[[str], object]) -> list[Cutout]:
     """Return the cut-outs in the given folder, or drawn ones, of classes that the preset uses and the study
     does not know.
     """

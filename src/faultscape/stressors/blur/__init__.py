@@ -1,1 +1,0 @@
-"""Corruptions that smear an image."""

@@ -1,0 +1,1 @@
+"""The corruptions of Hendrycks and Dietterich 2019, and others, a file for each family."""

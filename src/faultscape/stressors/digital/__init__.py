@@ -1,1 +1,0 @@
-"""Corruptions by camera electronics and file formats."""

@@ -1,1 +1,0 @@
-"""Corruptions that draw a random number per pixel."""

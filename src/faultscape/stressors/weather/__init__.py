@@ -1,1 +1,0 @@
-"""Corruptions by weather."""
