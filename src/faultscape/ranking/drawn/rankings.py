@@ -38,7 +38,7 @@ from faultscape.ranking.drawn import scores as drawn_estimates
 from faultscape.ranking.drawn.domains import Domain, domain_scores
 from faultscape.ranking.drawn.estimates import Estimates, lure_weights
 from faultscape.ranking.drawn.gaps import gaps
-from faultscape.ranking.drawn.scores import MARGINS, REUSED, Found, unusable
+from faultscape.ranking.drawn.scores import MARGINS, REUSED, Expected, Found, unusable
 from faultscape.ranking.drawn.stand_ins import Shifts, score_shifts, shift_note
 from faultscape.ranking.drawn.steps import Steps, steps
 from faultscape.ranking.intervals import ranks
@@ -96,22 +96,10 @@ def draw_rankings(
     >>> table.rankings["lure"].unusable
     'effective sample size 3.0, below 10'
     """
+    expected = None if proxy is None or pool is None else Expected(pool, proxy, proxy_named)
     return assemble(
         Panel.of(models, images, accuracy, keys=keys, groups=groups, discarded=discarded),
-        Draws(
-            rows,
-            learns,
-            proxy=proxy,
-            proxy_named=proxy_named,
-            pool=pool,
-            rest=rest,
-            lost=lost,
-            elsewhere=elsewhere,
-            partly=partly,
-            population=population,
-            widen=widen,
-            where=where,
-        ),
+        Draws(rows, learns, expected, rest, lost, elsewhere, partly, population, widen, where),
         RankingOptions(resamples, seed, all_labels, benchmark, definitions or {}, extra),
     )
 
@@ -120,9 +108,8 @@ def draw_rankings(
 class Draws:
     """Images drawn for all models at once, as evidence: the draws in order (``rows``).
 
-    ``proxy`` (J, N) is the expected loss of each model on each image of the ``pool``, for the control
-    variate; of a group of near-duplicates it is that of the first image, and ``proxy_named`` (J, N) that of
-    the image that the pool names, where another may be drawn. ``rest`` are scores (J, n) on images drawn
+    ``expected`` are the losses on the pool that predictions let expect, for the control variate. ``rest`` are
+    scores (J, n) on images drawn
     uniformly from those on which no two models differ, and the number of such images. ``partly`` are the
     images that labels decide in part. ``lost``, ``elsewhere`` and ``learns``: see ``drawn.steps``.
     ``population`` says what intervals are about: this "pool", or data to come ("future"), which redraw
@@ -134,9 +121,7 @@ class Draws:
 
     rows: Sequence[Draw]
     learns: bool
-    proxy: np.ndarray | None = None
-    proxy_named: np.ndarray | None = None
-    pool: Sequence[str] | None = None
+    expected: Expected | None = None
     rest: tuple[np.ndarray, int] | None = None
     lost: Collection[str] = ()
     elsewhere: Collection[str] = ()
@@ -156,7 +141,7 @@ class Draws:
         part = panel.counting(mine, known, f"drawn images{there}", all_labels=options.all_labels)
         if future or not by_chance:
             part = part.grouped()
-        counted, found = None, Found({}, False, None, [])
+        counted, found = None, Found()
         if by_chance:
             counted, found = self._estimates(panel)
         else:
@@ -228,19 +213,12 @@ class Draws:
             self.rows, images, scores, lost=self.lost, elsewhere=self.elsewhere, learns=self.learns
         )
         if self.where is not None:
-            found = domain_scores(counted, images, scores, self.proxy, self.pool, self.where)
+            found = domain_scores(counted, panel, self.expected, self.where)
             found.notes.extend([drawn_estimates.NO_PART] if self.rest is not None and self.rest[1] else [])
             return counted, found
+        future = self.population == FUTURE
         return counted, drawn_estimates.unbiased(
-            counted,
-            images,
-            scores,
-            self.proxy,
-            self.pool,
-            self.rest,
-            future=self.population == FUTURE,
-            groups=panel.groups,
-            widen=self.widen,
+            counted, panel, self.expected, self.rest, future=future, widen=self.widen
         )
 
     def _reused(self, part: Panel, options: RankingOptions, found: Found, *, by_chance: bool) -> Table:
@@ -248,14 +226,13 @@ class Draws:
         weights = part.weights(options)
         images = part.draws(part.labelled)
         scored = reused(part, weights, images, options.extra)
-        proxy, pool = self.proxy, self.pool
-        if self.where is not None and proxy is not None and pool is not None:
-            there = [k for k, image in enumerate(pool) if self.where.known and image in self.where.images]
-            proxy, pool = (proxy[:, there], [pool[k] for k in there]) if there else (None, None)
+        expected = self.expected
+        if expected is not None and self.where is not None:
+            expected = expected.only(self.where.images if self.where.known else ())
         none = not by_chance or (MARGINS in found.estimates and unusable(found.estimates[MARGINS]))
-        if none and proxy is not None and pool is not None:
-            more = drawn_estimates.reused_margins(part.scores, part.images, weights, proxy, pool)
-            scored |= {name: Scored(scores, images) for name, scores in more.items()}
+        if none and expected is not None:
+            margins = drawn_estimates.reused_margins(part, weights, expected)
+            scored |= {} if margins is None else {REUSED: Scored(margins, images)}
         return with_intervals(scored, part, options.extra, groups_told=found.groups)
 
     def _rows(self, models: tuple[str, ...], found: Found, options: RankingOptions, speaks_of: str) -> Table:
@@ -277,14 +254,13 @@ class Draws:
         """Return a note if margins or scores shift by more than a tenth of their intervals, because drawn
         groups of near-duplicates are labelled on another image than the first; '' otherwise.
         """
-        if self.proxy is None or self.proxy_named is None or self.pool is None:
+        if self.expected is None or self.expected.named is None:
             return ""
-        place = {image: k for k, image in enumerate(self.pool)}
         names = [panel.images[int(k)] for k in counted.columns]
-        if not names or not all(name in place for name in names):
+        at = self.expected.places(names)
+        if not names or (at < 0).any():
             return ""
-        at = [place[name] for name in names]
-        own, first = np.asarray(self.proxy_named)[:, at], np.asarray(self.proxy)[:, at]
+        own, first = np.asarray(self.expected.named)[:, at], np.asarray(self.expected.losses)[:, at]
         weights = lure_weights(counted.probability, counted.pool)
         weights *= [self._covers(name) for name in names]
         moved = int((own != first).any(0).sum())

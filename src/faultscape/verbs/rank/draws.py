@@ -16,7 +16,7 @@ from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.assembly import assemble
 from faultscape.ranking.drawn import estimates
 from faultscape.ranking.drawn.rankings import Draws
-from faultscape.ranking.drawn.scores import OF_DATA_TO_COME
+from faultscape.ranking.drawn.scores import OF_DATA_TO_COME, Expected
 from faultscape.ranking.drawn.steps import steps
 from faultscape.ranking.panel import RankingOptions
 from faultscape.ranking.replicates import FUTURE, ONE_GROUP
@@ -76,9 +76,7 @@ def _drawn(known: Labelled, asked: RankOptions, pool: drawing_pool.Pool) -> Draw
     found = Draws(
         slots.draws,  # including discarded ones: they came from the pool
         learns(slots.definition),
-        proxy=pool.expected,
-        proxy_named=pool.named,
-        pool=pool.images,
+        Expected(pool.images, pool.expected, pool.named),
         lost=lost,
         elsewhere=evidence.chosen_elsewhere(root, known.selection),
         population=asked.population,
