@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import faultscape as fs
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import read_corpus, write_corpus
 from faultscape.study.tables.stress_sets import drop_sets, labels_folder
@@ -27,21 +27,21 @@ KINDS = ("standings", "plan", "measures", "report", "sets")  # in the order in w
 
 def states(study: str) -> dict[tuple[str, str], str]:
     """The state of every artefact of a study, by kind and name."""
-    return {(node.artefact, node.name): node.state for node in graph.nodes(Snapshot(Path(study)))}
+    return {(node.artefact, node.name): node.state for node in graph.nodes(Study(Path(study)))}
 
 
 def whys(study: str) -> dict[tuple[str, str], tuple[str, ...]]:
     """Why what is stale of a study is stale, by kind and name."""
     return {
         (node.artefact, node.name): node.why
-        for node in graph.nodes(Snapshot(Path(study)))
+        for node in graph.nodes(Study(Path(study)))
         if node.state == "stale"
     }
 
 
 def differing(study: str) -> list[str]:
     """The files of a study that are called done, and that are others when they are made anew."""
-    root, snapshot = Path(study), Snapshot(Path(study))
+    root, snapshot = Path(study), Study(Path(study))
     done = [pair for pair, state in states(study).items() if pair[0] in KINDS and state == "done"]
     other = [
         name
@@ -77,9 +77,9 @@ def differing(study: str) -> list[str]:
         return other + [file for file in files if _content(fresh / file) != _content(root / file)]
 
 
-def _made_anew(root: Path, snapshot: Snapshot, name: str) -> object:
+def _made_anew(root: Path, study: Study, name: str) -> object:
     """What the line of some made sets makes of a copy of the study that has none of their images."""
-    about, mine = snapshot.stress.sets[name], _sets_of(snapshot, name)
+    about, mine = study.stress.sets[name], _sets_of(study, name)
     with tempfile.TemporaryDirectory() as folder:
         fresh = Path(folder) / root.name
         shutil.copytree(root, fresh)
@@ -91,9 +91,9 @@ def _made_anew(root: Path, snapshot: Snapshot, name: str) -> object:
         return _made(fresh, mine)
 
 
-def _sets_of(snapshot: Snapshot, name: str) -> list[str]:
+def _sets_of(study: Study, name: str) -> list[str]:
     """The sets that were made by the same line as one."""
-    sets = snapshot.stress.sets
+    sets = study.stress.sets
     return [
         other
         for other, about in sets.items()

@@ -14,7 +14,7 @@ from typing import Any
 import faultscape as fs
 import made
 from faultscape.cli import main
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.tables import selections
 from faultscape.verbs import graph
 
@@ -41,7 +41,7 @@ def digest(study: str) -> str:
 
 
 def states(study: str) -> dict[tuple[str, str], str]:
-    return {(node.artefact, node.name): node.state for node in graph.nodes(Snapshot(Path(study)))}
+    return {(node.artefact, node.name): node.state for node in graph.nodes(Study(Path(study)))}
 
 
 def bytes_of(study: str, room: str) -> dict[str, bytes]:

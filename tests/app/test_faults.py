@@ -40,6 +40,8 @@ from faultscape.web.app import asset
 from made_served import Person, Served
 from refusals import refused, told
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, made.Corpus]:

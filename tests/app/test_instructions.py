@@ -113,6 +113,7 @@ def test_organisers_who_invite_begin_at_results_and_who_is_alone_at_the_machine_
         assert held.client().post("/enter", data={"name": "eve"}).headers["location"] == "/welcome"
 
 
+@pytest.mark.slow
 def test_help_shows_instructions_and_keys_and_no_answer_is_given_behind_it(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:

@@ -303,7 +303,7 @@ def test_an_order_is_settled_as_surely_as_an_interval_of_95_per_cent_says(study:
 def test_images_of_a_group_are_one_vote(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pair = most_asked(study)
     scene = {item.image: f"scene {k % 5}" for k, item in enumerate(pair)}
-    monkeypatch.setattr("faultscape.reading.snapshot.Snapshot.groups", scene)
+    monkeypatch.setattr("faultscape.reading.study.Study.groups", scene)
     for item in pair[:FEW]:
         choose(study, item, "first", "ann")
     forecasts = found(study).forecasts

@@ -14,7 +14,7 @@ import pytest
 
 import faultscape as fs
 import made_answers
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.verbs.plan import artefact as plan
 
 ODD = (None, "x", 7, [], {}, [[1]])
@@ -65,6 +65,7 @@ PARTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PARTS)
 def test_status_reads_whatever_a_value_became_or_says_that_the_file_cannot_be_read(
     study: str, name: str
@@ -92,10 +93,10 @@ def test_status_reads_whatever_a_value_became_or_says_that_the_file_cannot_be_re
 def test_a_plan_with_a_damaged_row_records_nothing(study: str, row: dict[str, object]) -> None:
     path = Path(study) / "plan.json"
     whole = path.read_text()
-    assert plan.arguments(Snapshot(Path(study))) == {}
-    assert plan.PLAN.made_from(Snapshot(Path(study)), "") != {"file": "damaged"}
+    assert plan.arguments(Study(Path(study))) == {}
+    assert plan.PLAN.made_from(Study(Path(study)), "") != {"file": "damaged"}
     path.write_text(json.dumps({**json.loads(whole), "pairs": [row]}))
     try:
-        assert plan.PLAN.made_from(Snapshot(Path(study)), "") == {"file": "damaged"}
+        assert plan.PLAN.made_from(Study(Path(study)), "") == {"file": "damaged"}
     finally:
         path.write_text(whole)

@@ -15,7 +15,7 @@ from PIL import Image
 
 import faultscape as fs
 from faultscape.errors import ModelError, OptionError
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.settings import read_settings
 from faultscape.verbs.graph import nodes
 from flipped_bits import flip
@@ -64,6 +64,7 @@ def test_a_method_with_a_flipped_bit_is_refused_and_the_line_that_is_named_fits_
     assert path.read_bytes() == whole
 
 
+@pytest.mark.slow
 def test_flags_follow_what_was_scored(predicted: Trained) -> None:
     """A method that is fitted again, or whose file is deleted, leaves the numbers of before, and all that is
     known of them.
@@ -89,7 +90,7 @@ def test_flags_follow_what_was_scored(predicted: Trained) -> None:
             )
         ],
     )
-    assert [node.state for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"] == ["done"]
+    assert [node.state for node in nodes(Study(Path(study))) if node.artefact == "maps"] == ["done"]
     fitted(predicted, "knn")
     assert flags()[0] == ["tuned-with-ood"]
     assert (
@@ -97,7 +98,7 @@ def test_flags_follow_what_was_scored(predicted: Trained) -> None:
         == "plain: knn was fitted again since these scores were made; run `faultscape predict` again to "
         "update them"
     )
-    (node,) = [node for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"]
+    (node,) = [node for node in nodes(Study(Path(study))) if node.artefact == "maps"]
     assert (node.state, node.line) == ("stale", f"faultscape predict {study} plain={predicted.source}")
     assert "or a fitted method changed since" in node.words
     path.unlink()
@@ -114,7 +115,7 @@ def test_flags_follow_what_was_scored(predicted: Trained) -> None:
     for said in (path.parent / "scored").iterdir():
         said.write_bytes(b"\xff{")
     path.unlink()
-    assert [node.state for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"] == ["done"]
+    assert [node.state for node in nodes(Study(Path(study))) if node.artefact == "maps"] == ["done"]
     card = fs.reliability(study, worst=0, resamples=0).document
     assert (
         "plain: the file of knn is missing, so it is unknown whether it was tuned with unknown objects"
@@ -131,7 +132,7 @@ def test_methods_go_with_their_model(predicted: Trained) -> None:
     assert held.source == f"{study}/models/other/backbone.py:net"
     assert Path(study, "methods", "other", "knn.safetensors").is_file()
     assert all(
-        node.state == "done" for node in nodes(Snapshot(Path(study))) if node.artefact in ("maps", "methods")
+        node.state == "done" for node in nodes(Study(Path(study))) if node.artefact in ("maps", "methods")
     )
     fs.fit(study, "mahalanobis", model="other")
     fs.predict(study, {"other": held.source}, scorer=["msp", "knn", "mahalanobis"], engine="local")
@@ -184,7 +185,7 @@ def test_status_says_what_a_method_follows_from_and_the_line_that_fits_it_again(
         fs.status(study)
     )
     fs.predict(study, {"plain": predicted.source}, engine="local")
-    (row,) = [node for node in nodes(Snapshot(Path(study), study)) if node.artefact == "methods"]
+    (row,) = [node for node in nodes(Study(Path(study), study)) if node.artefact == "methods"]
     assert row.line == f"faultscape fit {study} knn --model plain --images 5 --keep-embeddings 200 --seed 3"
     told(*row.line.split()[1:])
     assert "  fit      done     plain: knn at net.head:in" in str(fs.status(study))
@@ -232,6 +233,7 @@ def test_the_card_says_which_methods_saw_the_images_that_it_judges_on(predicted:
     ]
 
 
+@pytest.mark.slow
 def test_a_holdout_that_comes_or_goes_makes_counts_of_blended_sets_anew(predicted: Trained) -> None:
     """Pixels of withheld classes are void there: numbers that counted them as known, or left them out, must
     not be shown as today's.

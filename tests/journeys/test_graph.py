@@ -16,7 +16,7 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import LabellingError
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.tables.selections import read_selection
 from faultscape.verbs import graph
 from faultscape.verbs.measure.artefact import MEASURES
@@ -39,7 +39,7 @@ def study(corpus: made.Corpus, tmp_path: Path) -> str:
 
 
 def states(study: str) -> dict[tuple[str, str], tuple[str, tuple[str, ...]]]:
-    return {(node.artefact, node.name): (node.state, node.why) for node in graph.nodes(Snapshot(Path(study)))}
+    return {(node.artefact, node.name): (node.state, node.why) for node in graph.nodes(Study(Path(study)))}
 
 
 def labelled(study: str, corpus: made.Corpus) -> None:
@@ -100,16 +100,17 @@ def test_standings_measures_and_plans_of_an_earlier_method_are_stale(study: str,
         ("plan.json", PLAN, ""),
     ):
         file = Path(study) / path
-        assert graph.node(Snapshot(Path(study)), artefact, name).state == "done"
+        assert graph.node(Study(Path(study)), artefact, name).state == "done"
         held, text = json.loads(file.read_text()), file.read_text()
         held["provenance"]["inputs"]["method"] = "0"
         file.write_text(json.dumps(held))
-        node = graph.node(Snapshot(Path(study)), artefact, name)
+        node = graph.node(Study(Path(study)), artefact, name)
         assert node.state == "stale"
         assert node.why[0].startswith("an earlier version made")
         file.write_text(text)  # a plan follows from standings too
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["rank", "measure", "plan", "report"])
 def test_run_does_what_is_undone_with_the_options_that_were_given(
     study: str, corpus: made.Corpus, tmp_path: Path, verb: str
@@ -158,6 +159,7 @@ def arguments(file: Path) -> dict[str, Any]:
     return json.loads(file.read_text())["provenance"]["arguments"]
 
 
+@pytest.mark.slow
 def test_run_goes_on_beside_a_selection_that_must_be_made_anew(
     study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -172,8 +174,8 @@ def test_run_goes_on_beside_a_selection_that_must_be_made_anew(
     assert main(shlex.split(line)[1:]) == 0
     capsys.readouterr()
     assert states(study)["selection", "main"] == ("done", ())
-    kept = next(name for name in Snapshot(Path(study)).selections if name.startswith("main-"))
-    assert "replaced by main" in graph.node(Snapshot(Path(study)), SELECTION, kept).words
+    kept = next(name for name in Study(Path(study)).selections if name.startswith("main-"))
+    assert "replaced by main" in graph.node(Study(Path(study)), SELECTION, kept).words
     lines = 0
     while (line := fs.status(study).next) and lines < 5:
         lines += 1
@@ -188,4 +190,4 @@ def test_the_report_says_itself_what_it_was_made_from(study: str, corpus: made.C
     assert states(study)["report", "main"] == ("done", ())
     page.write_text(page.read_text().replace("faultscape-made-from", "other"))
     assert states(study)["report", "main"][0] == "stale"
-    assert REPORT.line(Snapshot(Path(study)), "main").startswith("faultscape report")
+    assert REPORT.line(Study(Path(study)), "main").startswith("faultscape report")

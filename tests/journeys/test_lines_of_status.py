@@ -16,7 +16,7 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.tables import selections
 from faultscape.verbs import graph
 from refusals import refused_text
@@ -102,6 +102,7 @@ def planned_labels(it: made_answers.Answers) -> None:
     fs.label.remove(it.study, all_=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lose", "said"),
     [
@@ -121,7 +122,7 @@ def test_what_an_option_named_is_left_out_of_the_line_once_it_is_gone_which_is_s
     lose(it)
     assert said in words(it.study)
     other = str(shutil.copytree(it.study, tmp_path / "other"))
-    (node,) = (node for node in graph.nodes(Snapshot(Path(it.study))) if said in node.why)
+    (node,) = (node for node in graph.nodes(Study(Path(it.study))) if said in node.why)
     assert main(shlex.split(node.line)[1:]) == 0, node.line
     fs.run(other, engine="local")
     for study in (it.study, other):
@@ -218,6 +219,7 @@ def distance_gone(it: made_answers.Answers) -> str:
     return "far.csv of --distance is gone; put it back, or choose again with --replace without --distance"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lose",
     [
@@ -275,6 +277,7 @@ def test_labels_that_are_void_everywhere_are_said_to_tell_nothing_and_no_line_ra
     assert "all is done" in repr(fs.status(study))
 
 
+@pytest.mark.slow
 def test_a_report_waits_for_its_reference_images_and_measures_for_their_metric_and_their_truth(
     corpus: made.Corpus, tmp_path: Path
 ) -> None:

@@ -19,7 +19,7 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.metrics.overlaps.recall_by_size import object_size_counts, recall_of_quarter
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.verbs import graph
 from faultscape.verbs.measure.artefact import MEASURES
 from refusals import refused_line
@@ -59,6 +59,7 @@ def line(corpus: made.Corpus, tmp_path: Path) -> list[str]:
     return ["measure", str(corpus.truth), *models, *words]
 
 
+@pytest.mark.slow
 def test_what_is_asked_for_stands_beside_the_others_and_nothing_else_changes(
     line: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,10 +142,10 @@ def test_a_study_keeps_what_was_asked_for(corpus: made.Corpus, tmp_path: Path) -
     fs.label.import_(study, str(corpus.truth))
     found = fs.measure(study, metric=["cldice"], resamples=20, engine="local")
     assert all(set(of) >= CENTRELINES for of in found.models.values())
-    node = graph.node(Snapshot(Path(study), study), MEASURES)
+    node = graph.node(Study(Path(study), study), MEASURES)
     assert node.state == "done"
     fs.predict(study, {"third": corpus.models["model-0"]}, engine="local")
-    node = graph.node(Snapshot(Path(study), study), MEASURES)
+    node = graph.node(Study(Path(study), study), MEASURES)
     assert node.state == "stale"
     assert "--metric cldice" in node.line
     assert main([*shlex.split(node.line)[1:], "--engine", "local"]) == 0

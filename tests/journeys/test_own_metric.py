@@ -18,7 +18,7 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import MetricError
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.verbs import graph
 from faultscape.verbs.measure.artefact import MEASURES
 from refusals import refused, refused_line
@@ -131,7 +131,7 @@ def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_ch
     fs.measure(study, metric=[f"{own}:wrong_share"], resamples=20, engine="local")
 
     def measures() -> graph.Node:
-        return graph.node(Snapshot(Path(study), study), MEASURES)
+        return graph.node(Study(Path(study), study), MEASURES)
 
     assert measures().state == "done"
     own.write_text(OWN.replace("truth != prediction", "truth == prediction"))

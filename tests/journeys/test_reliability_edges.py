@@ -55,6 +55,7 @@ def network(study: Study, weights: np.ndarray = WEIGHTS, name: str = "net") -> s
     return str(colour_network(study[1].root / f"{name}.onnx", weights))
 
 
+@pytest.mark.slow
 def test_another_network_that_gives_the_same_maps_is_counted_anew(study: Study) -> None:
     fs.stress.holdout(study[0], classes=["car"])
     fs.predict(study[0], {"net": network(study)}, scorer=["msp", "entropy"], engine="local")

@@ -17,7 +17,7 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.corpus.photos import read_parent, read_photo
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.verbs import graph
 from faultscape.verbs.stress.artefact import SETS
 from faultscape.verbs.stress.blends.blended_labels import ANOMALIES
@@ -98,6 +98,7 @@ def test_no_object_lies_on_the_ego_vehicle(study: str, tmp_path: Path) -> None:
         blended(study, blending=fs.Blending(ego="rood"))
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_set_whatever_files_and_studies_are_called(
     study: str, corpus: made.Corpus, cutouts: Path, tmp_path: Path
 ) -> None:
@@ -177,7 +178,7 @@ def test_sets_with_motion_of_an_earlier_version_are_stale_and_others_are_not(stu
     assert found == {"fishyscapes-v1": "1", "fishyscapes-v2": "2", "contrast-1": "1"}
     sets["sets"]["fishyscapes-v2"]["inputs"]["method"] = "1"
     path.write_text(json.dumps(sets))
-    snapshot = Snapshot(Path(study))
+    snapshot = Study(Path(study))
     states_of_sets = {name: graph.node(snapshot, SETS, name).state for name in found}
     assert states_of_sets == {"fishyscapes-v1": "done", "fishyscapes-v2": "stale", "contrast-1": "done"}
     assert graph.node(snapshot, SETS, "fishyscapes-v2").why[0] == "an earlier version made them"
@@ -256,6 +257,7 @@ def test_changed_labels_make_a_blended_set_stale_and_its_line_mends_it(
     assert set(np.unique(flags)) == {1, 255}
 
 
+@pytest.mark.slow
 def test_a_model_reads_blended_images_and_is_measured_by_their_labels(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import faultscape as fs
 from faultscape.errors import ModelError, OptionError
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.verbs.graph import nodes
@@ -20,6 +20,7 @@ from made_training import FEW, FEW_WORDS, NAMES, NETWORK, ONE, VOID, Trained, do
 from refusals import refused, told
 
 
+@pytest.mark.slow
 def test_a_network_learns_what_is_not_withheld_and_its_doubt_is_on_the_card(trained: Trained) -> None:
     study, source = trained.study, f"{trained.study}/models/gp/backbone.py:net"
     words = ("--init", "plain", "--backbone", trained.own, "--head", "gp", "--head-option", "features=64")
@@ -72,10 +73,10 @@ def test_the_card_says_which_networks_learnt_held_out_classes(trained: Trained) 
 def test_status_names_networks_that_were_not_predicted_yet(trained: Trained) -> None:
     study = trained.study
     fs.train(study, "small", backbone="segformer-b0", schedules=replace(ONE, crop="32x32"))
-    (node,) = [node for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"]
+    (node,) = [node for node in nodes(Study(Path(study))) if node.artefact == "maps"]
     assert node.line == f"faultscape predict {study} plain={trained.source} small={study}/models/small"
     told(*node.line.split()[1:], "--engine", "local")
-    (node,) = [node for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"]
+    (node,) = [node for node in nodes(Study(Path(study))) if node.artefact == "maps"]
     assert node.state == "done"
 
 
@@ -205,6 +206,7 @@ def test_seeds_in_one_line_are_a_deep_ensemble(trained: Trained) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["onnx", "pt2"])
 def test_an_exported_network_says_the_same_with_its_doubt(trained: Trained, form: str) -> None:
     study = trained.study

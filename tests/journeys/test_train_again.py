@@ -79,13 +79,11 @@ def test_a_backbone_whose_code_changed_is_trained_anew(trained: Trained) -> None
 
 
 def state_of(study: str, name: str) -> tuple[str, tuple[str, ...], str]:
-    from faultscape.reading.snapshot import Snapshot
+    from faultscape.reading.study import Study
     from faultscape.verbs import graph
 
     (node,) = (
-        node
-        for node in graph.nodes(Snapshot(Path(study)))
-        if (node.artefact, node.name) == ("networks", name)
+        node for node in graph.nodes(Study(Path(study))) if (node.artefact, node.name) == ("networks", name)
     )
     return node.state, node.why, node.line
 

@@ -17,7 +17,7 @@ import made_answers
 from faultscape.cli import main
 from faultscape.errors import ModelError, StudyError
 from faultscape.reading import evidence
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.verbs import graph
@@ -93,7 +93,7 @@ def test_what_was_ranked_by_one_truth_is_not_ranked_by_another(tmp_path: Path) -
 
 
 def standings_line(study: str) -> str:
-    (node,) = (node for node in graph.nodes(Snapshot(Path(study))) if node.artefact == "standings")
+    (node,) = (node for node in graph.nodes(Study(Path(study))) if node.artefact == "standings")
     return node.line
 
 

@@ -14,7 +14,7 @@ import made
 from faultscape.cli import main
 from faultscape.errors import CorpusError, OptionError
 from faultscape.reading.evidence import accuracies
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_corpus
@@ -28,6 +28,7 @@ def study(corpus: made.Corpus, tmp_path: Path) -> str:
     return chosen(corpus, tmp_path / "study")
 
 
+@pytest.mark.slow
 def test_images_leave_the_corpus_and_come_back_with_all_that_was_said_of_them(
     study: str, corpus: made.Corpus
 ) -> None:
@@ -45,7 +46,7 @@ def test_images_leave_the_corpus_and_come_back_with_all_that_was_said_of_them(
     assert any(words.startswith("measures") for words in said.stale)
     assert gone not in {image.id for image in read_corpus(Path(study))}
     assert gone not in read_pool(Path(study)).ids.to_pylist()
-    assert gone not in {row.image for row in Snapshot(Path(study)).current("main").rows}
+    assert gone not in {row.image for row in Study(Path(study)).current("main").rows}
     assert states(study)["maps", ""] == "done"
     assert states(study)["pairs", ""] == "done"
     fs.predict(study, dict(list(corpus.models.items())[:2]), engine="local")
@@ -127,6 +128,7 @@ def test_the_lines_as_a_person_types_them(
     assert main(["select", study, "--remove", "main"]) == 2
 
 
+@pytest.mark.slow
 def test_what_is_measured_while_a_model_answers_leaves_removed_images_out(
     study: str, corpus: made.Corpus
 ) -> None:

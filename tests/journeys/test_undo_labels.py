@@ -13,7 +13,7 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.errors import LabellingError, OptionError, StudyError
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import read_settings
@@ -66,7 +66,7 @@ def test_masks_are_taken_back_and_can_be_imported_again(study: str, corpus: made
     assert (Path(study) / "standings.json").read_bytes() == standings
     assert fs.status(study).next == ""  # all is as it was before
     fs.label.remove(study, all_=True)
-    assert Snapshot(Path(study)).truths == []
+    assert Study(Path(study)).truths == []
 
 
 def test_labels_that_others_replace_are_kept(
@@ -141,9 +141,9 @@ def test_discards_are_taken_back(answers: made_answers.Answers, tmp_path: Path) 
     image = selections.read_selection(Path(study))[0].images[0]
     (tmp_path / "discard.csv").write_text(f"image,reason\n{image},blurred\n")
     fs.label.import_(study, str(tmp_path / "discard.csv"))
-    assert image not in Snapshot(Path(study)).current("main").images
+    assert image not in Study(Path(study)).current("main").images
     assert fs.label.remove(study, image, discards=True).done == "1 image is no longer discarded"
-    assert image in Snapshot(Path(study)).current("main").images
+    assert image in Study(Path(study)).current("main").images
     with refused(LabellingError, "none of 1 image is discarded"):
         fs.label.remove(study, image, discards=True)
     fs.label.import_(study, str(tmp_path / "discard.csv"))

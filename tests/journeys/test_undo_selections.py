@@ -18,7 +18,7 @@ import made
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError, ModelError, OptionError, SelectionError, counted
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.verbs.select import artefact as selection_artefact
@@ -64,6 +64,7 @@ def test_how_many_of_its_images_have_labels_is_said_without_spares(
     assert f"; {of_it} labels, which are kept" in gone.done
 
 
+@pytest.mark.slow
 def test_a_labelled_selection_that_is_replaced_is_kept_under_a_dated_name(
     study: str, corpus: made.Corpus
 ) -> None:
@@ -254,7 +255,7 @@ def test_draws_are_made_anew_as_draws_by_the_line_that_select_names_and_never_be
     asked, told = ["--as", name] if name != "main" else [], ("selector", "goal", "seed", "temperature")
     said = refused_text("select", it.study, *asked, "--replace")
     again = said.split("`")[1]
-    assert again == selection_artefact.line_again(Snapshot(Path(it.study)), name), said
+    assert again == selection_artefact.line_again(Study(Path(it.study)), name), said
     assert again == fs.status(it.study).next
     assert refused_text("select", it.study, *asked, "--replace", "--dry-run") == said
     assert selections.read_selection(Path(it.study), name)[0].rows == before.rows

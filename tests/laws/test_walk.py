@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -38,7 +39,7 @@ import made_answers
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError
 from faultscape.ranking.duel_standings import from_json
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.reporting.competition.standing_tables import recommended
 from faultscape.standings import FEW, could_be_best
 from faultscape.study.settings import read_settings
@@ -48,6 +49,8 @@ from faultscape.verbs.given_options import group_options
 from faultscape.verbs.rank.open_selections import left
 from faultscape.verbs.select.artefact import is_replaced, is_stale
 from faultscape.verbs.status import more_images
+
+pytestmark = pytest.mark.slow
 
 STEPS = 30
 WALKS = int(os.environ.get("FAULTSCAPE_WALKS", "10"))
@@ -227,31 +230,29 @@ class Walk(RuleBasedStateMachine):
 
     def the_end_is_a_verdict(self) -> None:
         """Either it is decided, or nothing that can be labelled would change it."""
-        said, snapshot = fs.verdict(self.study), Snapshot(self.root)
-        if said.decided or len(snapshot.models) < 2 or fs.status(self.study).stuck:
+        said, study = fs.verdict(self.study), Study(self.root)
+        if said.decided or len(study.models) < 2 or fs.status(self.study).stuck:
             return
         pool = more_images.pool_size(self.root)
         drawn = [
             name
-            for name, (slots, _) in snapshot.selections.items()
-            if slots.draws and not is_stale(snapshot, name) and not is_replaced(snapshot, name)
+            for name, (slots, _) in study.selections.items()
+            if slots.draws and not is_stale(study, name) and not is_replaced(study, name)
         ]
         if not drawn and pool < FEW:
             return
         for name in drawn:
-            held = from_json(
-                snapshot.document(selections.path(self.root, name, "json", stem="standings")) or {}
-            )
+            held = from_json(study.document(selections.path(self.root, name, "json", stem="standings")) or {})
             settled = len(could_be_best(held.rankings[recommended(held)])) == 1
-            count = snapshot.label_count(name)
-            complete = count.labelled == len(snapshot.current(name).images)
+            count = study.label_count(name)
+            complete = count.labelled == len(study.current(name).images)
             # images on which models agree are not drawn: no label of these tells them apart
-            if settled or (complete and left(snapshot, name) == 0):
+            if settled or (complete and left(study, name) == 0):
                 return
         raise AssertionError(f"the end is no verdict: {said!r} {fs.status(self.study)!r}")
 
     def label(self, images: list[str]) -> None:
-        images = [image for image in images if image in Snapshot(self.root).ids]
+        images = [image for image in images if image in Study(self.root).ids]
         if not images:
             return
         self.made.import_labels(images)
@@ -295,7 +296,7 @@ class Walk(RuleBasedStateMachine):
     def label_as(self, first: int, number: int, who: str) -> None:
         first %= len(self.made.images)
         images = [
-            image for image in self.made.images[first : first + number] if image in Snapshot(self.root).ids
+            image for image in self.made.images[first : first + number] if image in Study(self.root).ids
         ]
         if images:
             self.made.import_labels(images, f"labels-{who}")

@@ -37,11 +37,11 @@ def page_of(study: str, selection: str) -> str:
 
 
 def state(study: str, selection: str) -> tuple[str, tuple[str, ...]]:
-    from faultscape.reading.snapshot import Snapshot
+    from faultscape.reading.study import Study
     from faultscape.verbs import graph
     from faultscape.verbs.report.artefact import REPORT
 
-    found = graph.node(Snapshot(Path(study)), REPORT, selection)
+    found = graph.node(Study(Path(study)), REPORT, selection)
     return found.state, found.why
 
 

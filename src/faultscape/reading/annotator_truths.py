@@ -11,92 +11,92 @@ from pathlib import Path
 
 from faultscape.reading.artefact import Again, Artefact
 from faultscape.reading.evidence import LABELS
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.consensus import Joined, read_joined
 from faultscape.terminal_lines import option_words
 
 
-def annotators(snapshot: Snapshot, truth: str) -> list[str]:
+def annotators(study: Study, truth: str) -> list[str]:
     """Return the truths of annotators who labelled for a truth, and have a label of an image of the study."""
-    named = [name for name in label_maps.truths(snapshot.root) if name.startswith(f"{truth}-")]
-    return [name for name in named if _labels_something(snapshot, name)]
+    named = [name for name in label_maps.truths(study.root) if name.startswith(f"{truth}-")]
+    return [name for name in named if _labels_something(study, name)]
 
 
-def _labels_something(snapshot: Snapshot, truth: str) -> bool:
-    folder = label_maps.truth(snapshot.root, truth)
+def _labels_something(study: Study, truth: str) -> bool:
+    folder = label_maps.truth(study.root, truth)
     parts = read_manifest(folder).items()
     return any(
-        not snapshot.ids.isdisjoint(label_maps.read_ids(folder, int(number), part)) for number, part in parts
+        not study.ids.isdisjoint(label_maps.read_ids(folder, int(number), part)) for number, part in parts
     )
 
 
-def _instances(snapshot: Snapshot) -> list[str]:
-    if snapshot.settings.classifies:  # answers are merged by majority when they are read
+def _instances(study: Study) -> list[str]:
+    if study.settings.classifies:  # answers are merged by majority when they are read
         return []
-    merged = [name for name in read_joined(snapshot.root) if name in snapshot.truths]
-    wanted = LABELS not in snapshot.truths and len(annotators(snapshot, LABELS)) > 1
+    merged = [name for name in read_joined(study.root) if name in study.truths]
+    wanted = LABELS not in study.truths and len(annotators(study, LABELS)) > 1
     return [*merged, *([LABELS] if wanted else [])]
 
 
-def _held(snapshot: Snapshot, truth: str) -> Joined | None:
-    return read_joined(snapshot.root).get(truth) if truth in snapshot.truths else None
+def _held(study: Study, truth: str) -> Joined | None:
+    return read_joined(study.root).get(truth) if truth in study.truths else None
 
 
-def _made_from(snapshot: Snapshot, truth: str) -> dict[str, str] | None:
-    held = _held(snapshot, truth)
+def _made_from(study: Study, truth: str) -> dict[str, str] | None:
+    held = _held(study, truth)
     return None if held is None else dict(held.inputs)
 
 
-def _made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
-    held = _held(snapshot, truth)
+def _made_from_now(study: Study, truth: str) -> dict[str, str]:
+    held = _held(study, truth)
     if held is None:
         return {}
-    now = {name: snapshot.truth_key(name) for name in _of(snapshot, truth)}
+    now = {name: study.truth_key(name) for name in _of(study, truth)}
     if len(now) < 2:  # nothing is left to merge
         return dict(held.inputs)
     return now
 
 
-def _of(snapshot: Snapshot, truth: str) -> list[str]:
+def _of(study: Study, truth: str) -> list[str]:
     """Return the truths to merge: those that were merged and are still there, and those of new annotators."""
-    there, held = annotators(snapshot, truth), _held(snapshot, truth)
+    there, held = annotators(study, truth), _held(study, truth)
     if held is None:
         return there
-    kept = [name for name in held.of if name in snapshot.truths]
+    kept = [name for name in held.of if name in study.truths]
     return [*kept, *(name for name in there if name not in (*held.of, *held.others))]
 
 
-def again(snapshot: Snapshot, truth: str) -> Again:
+def again(study: Study, truth: str) -> Again:
     """Return how to merge a truth again, or for the first time: then an image with the mask of one annotator
     counts as well, so that no label is wasted.
     """
-    held, own_name = _held(snapshot, truth), (None if truth == LABELS else truth)
+    held, own_name = _held(study, truth), (None if truth == LABELS else truth)
     if held is not None:
         tie, least = (held.tie if held.tie != "void" else None), (held.least if held.least != 2 else None)
-        return Again({"of": _of(snapshot, truth), "truth": own_name, "tie": tie, "least": least})
-    tie = None if snapshot.settings.class_list.void else "skill"
-    return Again({"of": _of(snapshot, truth), "truth": own_name, "tie": tie, "least": 1})
+        return Again({"of": _of(study, truth), "truth": own_name, "tie": tie, "least": least})
+    tie = None if study.settings.class_list.void else "skill"
+    return Again({"of": _of(study, truth), "truth": own_name, "tie": tie, "least": 1})
 
 
-def _line(snapshot: Snapshot, truth: str) -> str:
-    options = again(snapshot, truth).options
-    return " ".join([f"faultscape label consensus {snapshot.place}", *option_words(options)])
+def _line(study: Study, truth: str) -> str:
+    options = again(study, truth).options
+    return " ".join([f"faultscape label consensus {study.place}", *option_words(options)])
 
 
 def lines_to_merge(root: Path) -> list[str]:
     """Return the commands that merge masks of several annotators, or merge them again."""
-    snapshot = Snapshot(root)
+    study = Study(root)
     return [
-        _line(snapshot, truth)
-        for truth in _instances(snapshot)
-        if _made_from(snapshot, truth) != _made_from_now(snapshot, truth)
+        _line(study, truth)
+        for truth in _instances(study)
+        if _made_from(study, truth) != _made_from_now(study, truth)
     ]
 
 
-def _describe(snapshot: Snapshot, truth: str) -> str:
-    return f"{truth}: merged from {', '.join(_of(snapshot, truth))}"
+def _describe(study: Study, truth: str) -> str:
+    return f"{truth}: merged from {', '.join(_of(study, truth))}"
 
 
 JOINED = Artefact(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Required, TypedDict, cast
 
 from faultscape.nouns import JsonObject
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 
 METHOD = "method"
@@ -108,12 +108,12 @@ class Artefact:
     verb: str
     inputs: tuple[str, ...]
     reasons: Mapping[str, str]
-    instances: Callable[[Snapshot], Sequence[str]]
-    made_from: Callable[[Snapshot, str], Mapping[str, str] | None]
-    made_from_now: Callable[[Snapshot, str], Mapping[str, str]]
-    describe: Callable[[Snapshot, str], str]
-    line: Callable[[Snapshot, str], str]
-    again: Callable[[Snapshot, str], Again] = lambda _snapshot, _name: Again({})
-    waits: Callable[[Snapshot, str], bool] = lambda _snapshot, _name: False
+    instances: Callable[[Study], Sequence[str]]
+    made_from: Callable[[Study, str], Mapping[str, str] | None]
+    made_from_now: Callable[[Study, str], Mapping[str, str]]
+    describe: Callable[[Study, str], str]
+    line: Callable[[Study, str], str]
+    again: Callable[[Study, str], Again] = lambda _study, _name: Again({})
+    waits: Callable[[Study, str], bool] = lambda _study, _name: False
     method: int = 1
     in_parts: bool = False

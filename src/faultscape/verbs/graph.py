@@ -15,7 +15,7 @@ from typing import Literal
 
 from faultscape.reading.annotator_truths import JOINED
 from faultscape.reading.artefact import METHOD, Again, Artefact
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.verbs.collect.artefact import CORPUS
 from faultscape.verbs.compare.artefact import PAIRS
 from faultscape.verbs.fit.artefact import METHODS
@@ -76,31 +76,29 @@ class Node:
     in_the_way: str = ""
 
 
-def nodes(snapshot: Snapshot) -> tuple[Node, ...]:
+def nodes(study: Study) -> tuple[Node, ...]:
     """Return every artefact that a study has or should have, in the order in which they are made."""
-    if not snapshot.images:  # nothing else can exist
-        return (node(snapshot, CORPUS, ""), node(snapshot, MAPS, ""))
-    return tuple(
-        node(snapshot, artefact, name) for artefact in ARTEFACTS for name in artefact.instances(snapshot)
-    )
+    if not study.image_count:  # nothing else can exist
+        return (node(study, CORPUS, ""), node(study, MAPS, ""))
+    return tuple(node(study, artefact, name) for artefact in ARTEFACTS for name in artefact.instances(study))
 
 
 def undone(root: Path, artefact: str) -> list[Node]:
     """Return what must be made of one kind of artefact, given the study now."""
     return [
         node
-        for node in nodes(Snapshot(root))
+        for node in nodes(Study(root))
         if node.artefact == artefact and node.state != "done" and node.line
     ]
 
 
-def node(snapshot: Snapshot, artefact: Artefact, name: str = "") -> Node:
+def node(study: Study, artefact: Artefact, name: str = "") -> Node:
     """Return the node of one artefact of a study."""
-    held, now = artefact.made_from(snapshot, name), artefact.made_from_now(snapshot, name)
+    held, now = artefact.made_from(study, name), artefact.made_from_now(study, name)
     state, differing = state_of(artefact, None if held is None else dict(held), dict(now))
-    again = artefact.again(snapshot, name) if state != "done" else Again({})
-    line = artefact.line(snapshot, name) if state != "done" and not again.in_the_way else ""
-    words, waits = artefact.describe(snapshot, name), artefact.waits(snapshot, name)
+    again = artefact.again(study, name) if state != "done" else Again({})
+    line = artefact.line(study, name) if state != "done" and not again.in_the_way else ""
+    words, waits = artefact.describe(study, name), artefact.waits(study, name)
     added = () if held is None else _added(held.get(_MODELS, ""), now.get(_MODELS, ""))
     why = (*why_text(artefact, differing, added), *again.left_out, *filter(None, [again.in_the_way]))
     return Node(artefact.name, artefact.verb, name, state, why, words, line, waits, again.in_the_way)

@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from faultscape.reading.artefact import Artefact
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 
 
-def _instances(snapshot: Snapshot) -> Sequence[str]:
-    return [""] if len(snapshot.models) >= 2 and not snapshot.settings.classifies else []
+def _instances(study: Study) -> Sequence[str]:
+    return [""] if len(study.models) >= 2 and not study.settings.classifies else []
 
 
-def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str]:
-    now = _made_from_now(snapshot, "")
+def _made_from(study: Study, _name: str) -> dict[str, str]:
+    now = _made_from_now(study, "")
     held = {
         f"{model} {part}": entry.key
-        for model, parts in snapshot.stored_pairs.items()
+        for model, parts in study.stored_pairs.items()
         for part, entry in parts.items()
     }
     # parts of truths and of former models do not matter
     return {part: key for part, key in held.items() if part in now}
 
 
-def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
-    return {f"{part.name} {part.part}": part.key for part in snapshot.wanted_pairs}
+def _made_from_now(study: Study, _name: str) -> dict[str, str]:
+    return {f"{part.name} {part.part}": part.key for part in study.wanted_pairs}
 
 
-def _describe(snapshot: Snapshot, _name: str) -> str:
-    held, now = _made_from(snapshot, ""), _made_from_now(snapshot, "")
+def _describe(study: Study, _name: str) -> str:
+    held, now = _made_from(study, ""), _made_from_now(study, "")
     return f"{sum(held.get(part) == key for part, key in now.items())} of {len(now)} parts"
 
 
@@ -41,6 +41,6 @@ PAIRS = Artefact(
     made_from=_made_from,
     made_from_now=_made_from_now,
     describe=_describe,
-    line=lambda snapshot, _: f"faultscape compare {snapshot.place}",
+    line=lambda study, _: f"faultscape compare {study.place}",
     in_parts=True,
 )

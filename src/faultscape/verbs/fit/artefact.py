@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from faultscape.errors import ModelError
 from faultscape.reading.artefact import METHOD, Again, Artefact, Provenance, arguments_of
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.uncertainty.method_files import ENDING, MethodAbout, fit_line, read_about
 from faultscape.uncertainty.sealed_files import is_sealed
@@ -23,7 +23,7 @@ FOLDER = "methods"
 
 
 def inputs_of(
-    snapshot: Snapshot,
+    study: Study,
     method: str,
     model: str,
     sets: Sequence[str],
@@ -36,62 +36,60 @@ def inputs_of(
     fitted to, from a ``source`` if it is not a model of the study yet.
     """
     return {
-        "images": key_of({name: snapshot.set_keys.get(name, "") for name in sets}),
-        "labels": labels.key(snapshot, truth),
-        "holdout": key_of({name: list(words) for name, words in snapshot.stress.holdouts.items()}),
-        "classes": key_of(snapshot.settings.classes.counted),
-        **({"validation": snapshot.set_keys.get(validation, "")} if validation else {}),
-        "network": _network(snapshot, model, source),
+        "images": key_of({name: study.set_keys.get(name, "") for name in sets}),
+        "labels": labels.key(study, truth),
+        "holdout": key_of({name: list(words) for name, words in study.stress.holdouts.items()}),
+        "classes": key_of(study.settings.classes.counted),
+        **({"validation": study.set_keys.get(validation, "")} if validation else {}),
+        "network": _network(study, model, source),
         METHOD: str(_NUMBERS.get(method, METHOD_NUMBER)),
     }
 
 
-def _network(snapshot: Snapshot, model: str, source: str) -> str:
+def _network(study: Study, model: str, source: str) -> str:
     """Return the key of a trained network, or the source of a model that is another file: it may have the
     name of a trained network.
     """
-    held = snapshot.settings.models.get(model)
+    held = study.settings.models.get(model)
     file = held.source if held else source
     # the study may have moved since its source was stored
     is_trained = not file or f"/{networks.MODELS}/{model}/" in f"/{file}/"
-    return (networks.key(snapshot, model) if is_trained else "") or file
+    return (networks.key(study, model) if is_trained else "") or file
 
 
-def _path(snapshot: Snapshot, name: str) -> Path:
-    return snapshot.root / FOLDER / f"{name}{ENDING}"
+def _path(study: Study, name: str) -> Path:
+    return study.root / FOLDER / f"{name}{ENDING}"
 
 
-def _about(snapshot: Snapshot, name: str) -> MethodAbout | None:
+def _about(study: Study, name: str) -> MethodAbout | None:
     try:
-        return read_about(_path(snapshot, name))
+        return read_about(_path(study, name))
     except ModelError:
         return None
 
 
-def _provenance(snapshot: Snapshot, name: str) -> Provenance | None:
-    about = _about(snapshot, name)
+def _provenance(study: Study, name: str) -> Provenance | None:
+    about = _about(study, name)
     return cast("Provenance", about.provenance) if about and "inputs" in about.provenance else None
 
 
-def _instances(snapshot: Snapshot) -> list[str]:
-    return [
-        f"{path.parent.name}/{path.stem}" for path in sorted((snapshot.root / FOLDER).glob(f"*/*{ENDING}"))
-    ]
+def _instances(study: Study) -> list[str]:
+    return [f"{path.parent.name}/{path.stem}" for path in sorted((study.root / FOLDER).glob(f"*/*{ENDING}"))]
 
 
-def _made_from(snapshot: Snapshot, name: str) -> dict[str, str]:
-    held = _provenance(snapshot, name)
+def _made_from(study: Study, name: str) -> dict[str, str]:
+    held = _provenance(study, name)
     if held is None:
         return {"file": "damaged"}
-    return {**held["inputs"], **({} if is_sealed(_path(snapshot, name)) else {METHOD: "0"})}
+    return {**held["inputs"], **({} if is_sealed(_path(study, name)) else {METHOD: "0"})}
 
 
-def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
-    about = _about(snapshot, name)
+def _made_from_now(study: Study, name: str) -> dict[str, str]:
+    about = _about(study, name)
     if about is None:
         return {}
     return inputs_of(
-        snapshot,
+        study,
         about.method,
         name.partition("/")[0],
         about.sets,
@@ -101,19 +99,19 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
     )
 
 
-def again(snapshot: Snapshot, name: str) -> Again:
+def again(study: Study, name: str) -> Again:
     """Return how to fit a method again: with its recorded options."""
-    return Again(arguments_of(_provenance(snapshot, name)))
+    return Again(arguments_of(_provenance(study, name)))
 
 
-def _line(snapshot: Snapshot, name: str) -> str:
-    about = _about(snapshot, name)
+def _line(study: Study, name: str) -> str:
+    about = _about(study, name)
     model = name.partition("/")[0]
-    return "" if about is None else fit_line(snapshot.place, model, about, snapshot.settings.models)
+    return "" if about is None else fit_line(study.place, model, about, study.settings.models)
 
 
-def _describe(snapshot: Snapshot, name: str) -> str:
-    about, (model, _, called) = _about(snapshot, name), name.partition("/")
+def _describe(study: Study, name: str) -> str:
+    about, (model, _, called) = _about(study, name), name.partition("/")
     where = f" at {', '.join(about.layers)}" if about and about.layers else ""
     return f"{model}: {called}{where}"
 
@@ -138,6 +136,6 @@ METHODS = Artefact(
     describe=_describe,
     line=_line,
     again=again,
-    waits=lambda _snapshot, _name: True,
+    waits=lambda _study, _name: True,
     method=METHOD_NUMBER,
 )

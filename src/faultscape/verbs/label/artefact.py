@@ -12,7 +12,7 @@ from faultscape.maps import runs
 from faultscape.nouns import JsonObject
 from faultscape.reading.artefact import Artefact, provenance_of
 from faultscape.reading.evidence import LABELS
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.standings import FEW, SKIPPED
 from faultscape.study.answers.labels import Answers
 from faultscape.study.parts import key_of, read_manifest
@@ -25,34 +25,34 @@ from faultscape.verbs.select.artefact import in_order, is_replaced, is_stale
 from faultscape.verbs.select.artefact import key as key_of_selection
 
 
-def is_short(snapshot: Snapshot, name: str, truth: str = "") -> bool:
+def is_short(study: Study, name: str, truth: str = "") -> bool:
     """Whether a selection has too few labels to rank: none, or, for draws for all models, fewer than half,
     because labels made for another selection reveal little about them. The first draws, labelled in their
     order, are a fair sample however many follow.
     """
-    number, have = len(snapshot.current(name).images), snapshot.label_count(name, truth).labelled
-    few = bool(snapshot.selections[name][0].draws) and 2 * have < number
-    return have == 0 or (few and not _begins_labelled(snapshot, name, truth))
+    number, have = len(study.current(name).images), study.label_count(name, truth).labelled
+    few = bool(study.selections[name][0].draws) and 2 * have < number
+    return have == 0 or (few and not _begins_labelled(study, name, truth))
 
 
-def _begins_labelled(snapshot: Snapshot, name: str, truth: str) -> bool:
+def _begins_labelled(study: Study, name: str, truth: str) -> bool:
     """Whether the labelled draws are the first ones, and enough to rank; as many may be skipped as `steps`
     takes for missing at random.
     """
-    done = snapshot.label_count(name, truth).images
-    last = max((k for k, image in enumerate(snapshot.current(name).images, 1) if image in done), default=0)
+    done = study.label_count(name, truth).images
+    last = max((k for k, image in enumerate(study.current(name).images, 1) if image in done), default=0)
     return len(done) >= FEW and last - len(done) <= SKIPPED * last
 
 
-def are_void(snapshot: Snapshot, name: str, truth: str) -> bool:
+def are_void(study: Study, name: str, truth: str) -> bool:
     """Whether the labels of a selection's images are maps that are void everywhere, which show nothing about
     any model.
     """
-    if snapshot.settings.classifies:
+    if study.settings.classifies:
         return False
-    classes, folder, void = snapshot.settings.class_list, label_maps.truth(snapshot.root, truth), 0
+    classes, folder, void = study.settings.class_list, label_maps.truth(study.root, truth), 0
     places, parts = table(classes), read_manifest(folder)
-    shard_of = shards_of(snapshot.root, snapshot.current(name).images)
+    shard_of = shards_of(study.root, study.current(name).images)
     for number in sorted(set(shard_of.values())):
         part = parts.get(part_name(number))
         codes = label_maps.read_maps(folder, number, part) if part else {}
@@ -60,35 +60,35 @@ def are_void(snapshot: Snapshot, name: str, truth: str) -> bool:
         if any((places[runs.labels(code)] != len(classes)).any() for code in mine):
             return False
         void += len(mine)
-    count = snapshot.label_count(name, truth)
+    count = study.label_count(name, truth)
     return void == count.labelled + count.partly  # on images without a map, people chose between models
 
 
-def is_silent(snapshot: Snapshot, name: str, truth: str) -> bool:
+def is_silent(study: Study, name: str, truth: str) -> bool:
     """Whether no answer under a truth shows anything about a selection's models."""
-    count = snapshot.label_count(name, truth)
-    return not count.labelled + count.partly or are_void(snapshot, name, truth)
+    count = study.label_count(name, truth)
+    return not count.labelled + count.partly or are_void(study, name, truth)
 
 
-def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
-    return {} if snapshot.label_count(name).labelled == len(snapshot.current(name).images) else None
+def _made_from(study: Study, name: str) -> dict[str, str] | None:
+    return {} if study.label_count(name).labelled == len(study.current(name).images) else None
 
 
-def key(snapshot: Snapshot, truth: str) -> str:
+def key(study: Study, truth: str) -> str:
     """Return a digest of all labels of a truth and of the answers that count with it, or '' if there is no
     such truth.
     """
-    return snapshot.truth_key(truth) if truth in snapshot.truths else ""
+    return study.truth_key(truth) if truth in study.truths else ""
 
 
-def _describe(snapshot: Snapshot, name: str) -> str:
-    count, number = snapshot.label_count(name), len(snapshot.current(name).images)
+def _describe(study: Study, name: str) -> str:
+    count, number = study.label_count(name), len(study.current(name).images)
     partly = f", {count.partly} partly" if count.partly else ""
-    late = count.labelled >= FEW and is_short(snapshot, name)
+    late = count.labelled >= FEW and is_short(study, name)
     order = "; not in the order of the draws, so that they cannot be ranked before half are" if late else ""
-    marks = snapshot.second_round.words(snapshot.current(name).images)
+    marks = study.second_round.words(study.current(name).images)
     return (
-        f"{name}: {count.labelled} of {counted(number, 'image')} labelled{partly} (truth {snapshot.truth})"
+        f"{name}: {count.labelled} of {counted(number, 'image')} labelled{partly} (truth {study.truth})"
         f"{order}{f'; {marks}' if marks else ''}"
     )
 
@@ -111,19 +111,19 @@ def export_target(name: str, *, classifies: bool, again: bool = False, answers: 
     return shlex.quote("-".join(words) + ".csv")
 
 
-def _line(snapshot: Snapshot, name: str) -> str:
-    if is_stale(snapshot, name) or is_replaced(snapshot, name):
+def _line(study: Study, name: str) -> str:
+    if is_stale(study, name) or is_replaced(study, name):
         return ""
-    target, options = next_export(snapshot, name, snapshot.truth)
-    return " ".join([f"faultscape label export {snapshot.place} {target}", *option_words(options)])
+    target, options = next_export(study, name, study.truth)
+    return " ".join([f"faultscape label export {study.place} {target}", *option_words(options)])
 
 
-def next_export(snapshot: Snapshot, name: str, truth: str) -> tuple[str, JsonObject]:
+def next_export(study: Study, name: str, truth: str) -> tuple[str, JsonObject]:
     """Return where the next `label export` of a selection under a truth writes, as a command names it, and
     with which options.
     """
-    undecided, classifies = snapshot.label_count(name, truth).undecided, snapshot.settings.classifies
-    answers = len(Answers(snapshot.root).answers(truth)) if classifies else 0
+    undecided, classifies = study.label_count(name, truth).undecided, study.settings.classifies
+    answers = len(Answers(study.root).answers(truth)) if classifies else 0
     target = export_target(name, classifies=classifies, again=undecided, answers=answers)
     return target, {
         "format": "csv" if classifies else "png",
@@ -133,24 +133,24 @@ def next_export(snapshot: Snapshot, name: str, truth: str) -> tuple[str, JsonObj
     }
 
 
-def _waits(snapshot: Snapshot, name: str) -> bool:
+def _waits(study: Study, name: str) -> bool:
     """Whether other commands come first: where there are enough labels for a first ranking of what was
     chosen, and for duels, wherever images drawn for all models say which is better.
     """
-    drawn = any(other.draws for other, _ in snapshot.selections.values())
-    return (drawn and not snapshot.selections[name][0].draws) or not come_first(snapshot, name)
+    drawn = any(other.draws for other, _ in study.selections.values())
+    return (drawn and not study.selections[name][0].draws) or not come_first(study, name)
 
 
-def come_first(snapshot: Snapshot, name: str) -> bool:
+def come_first(study: Study, name: str) -> bool:
     """Whether a selection needs labels before it is ranked: it has too few, or has grown since."""
-    return is_short(snapshot, name) or _has_grown(snapshot, name)
+    return is_short(study, name) or _has_grown(study, name)
 
 
-def _has_grown(snapshot: Snapshot, name: str) -> bool:
+def _has_grown(study: Study, name: str) -> bool:
     """Whether a selection has other images than when it was ranked."""
-    path = path_of(snapshot.root, name, "json", stem="standings")
-    held = provenance_of(snapshot.document(path))
-    return held is not None and held["inputs"].get("selection") != key_of_selection(snapshot, name)
+    path = path_of(study.root, name, "json", stem="standings")
+    held = provenance_of(study.document(path))
+    return held is not None and held["inputs"].get("selection") != key_of_selection(study, name)
 
 
 LABELS_OF_SELECTION = Artefact(
@@ -160,25 +160,25 @@ LABELS_OF_SELECTION = Artefact(
     reasons={},
     instances=in_order,
     made_from=_made_from,
-    made_from_now=lambda _snapshot, _name: {},
+    made_from_now=lambda _study, _name: {},
     describe=_describe,
     line=_line,
     waits=_waits,
 )
 
 
-def discards_key(snapshot: Snapshot, selection: str | None) -> str:
+def discards_key(study: Study, selection: str | None) -> str:
     """Return a digest of which images of a selection, or of the study, are discarded; the reasons do not
     matter.
     """
-    images = set(snapshot.discarded)
+    images = set(study.discarded)
     if selection is not None:
-        images &= {row.image for row in snapshot.selections[selection][0].rows}
+        images &= {row.image for row in study.selections[selection][0].rows}
     return key_of(sorted(images))
 
 
-def _describe_answers(snapshot: Snapshot, truth: str) -> str:
-    return f"answers of truth {truth} ({key(snapshot, truth)[:8]})"
+def _describe_answers(study: Study, truth: str) -> str:
+    return f"answers of truth {truth} ({key(study, truth)[:8]})"
 
 
 ANSWERS = Artefact(
@@ -186,22 +186,20 @@ ANSWERS = Artefact(
     verb="label",
     inputs=("corpus",),
     reasons={},
-    instances=lambda snapshot: snapshot.truths if snapshot.settings.classifies else [],
-    made_from=lambda _snapshot, _name: {},
-    made_from_now=lambda _snapshot, _name: {},
+    instances=lambda study: study.truths if study.settings.classifies else [],
+    made_from=lambda _study, _name: {},
+    made_from_now=lambda _study, _name: {},
     describe=_describe_answers,
-    line=lambda _snapshot, _name: "",
+    line=lambda _study, _name: "",
 )
 DISCARDS = Artefact(
     name="discards",
     verb="label",
     inputs=("corpus",),
     reasons={},
-    instances=lambda snapshot: [""] if snapshot.discarded else [],
-    made_from=lambda _snapshot, _name: {},
-    made_from_now=lambda _snapshot, _name: {},
-    describe=lambda snapshot, _name: (
-        f"{counted(len(snapshot.discarded), 'image is', 'images are')} discarded"
-    ),
-    line=lambda _snapshot, _name: "",
+    instances=lambda study: [""] if study.discarded else [],
+    made_from=lambda _study, _name: {},
+    made_from_now=lambda _study, _name: {},
+    describe=lambda study, _name: f"{counted(len(study.discarded), 'image is', 'images are')} discarded",
+    line=lambda _study, _name: "",
 )

@@ -12,7 +12,7 @@ from faultscape.errors import LabellingError, OptionError, closest
 from faultscape.labelling import discards
 from faultscape.labelling.catalogue import QuestionFormat, find_format
 from faultscape.reading import evidence
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.folder import existing
 from faultscape.study.settings import read_settings
 from faultscape.study.store import is_address
@@ -95,7 +95,7 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked | Sess
 
 def _check_fresh(root: Path, study: str, options: ExportOptions) -> None:
     """Raise LabellingError for a stale selection, unless its images are wanted anyway."""
-    snapshot = Snapshot(root, study)
+    snapshot = Study(root, study)
     if options.anyway or options.selection not in snapshot.selections:
         return
     node = graph.node(snapshot, SELECTION, options.selection)

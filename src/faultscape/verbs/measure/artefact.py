@@ -16,7 +16,7 @@ from faultscape.reading.artefact import (
     gone_file,
     provenance_of,
 )
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.parts import key_of, read_manifest
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name, stress_shards
@@ -26,14 +26,12 @@ from faultscape.verbs.label import artefact as labels
 METHOD_NUMBER = 3  # raised when a metric or an interval is computed differently
 
 
-def made_from_now(snapshot: Snapshot, truth: str, metrics: Sequence[str] = ()) -> dict[str, str]:
+def made_from_now(study: Study, truth: str, metrics: Sequence[str] = ()) -> dict[str, str]:
     """Return what measures of all models against a truth are made from, with your own ``metrics``
     (file.py:NAME).
     """
-    folders = {
-        model: label_maps.predictions(snapshot.root, model) / "confidence" for model in snapshot.models
-    }
-    aside = {part_name(shard) for shard in stress_shards(snapshot.root)}
+    folders = {model: label_maps.predictions(study.root, model) / "confidence" for model in study.models}
+    aside = {part_name(shard) for shard in stress_shards(study.root)}
     held = {
         model: sorted(
             (name, part.sha256)
@@ -44,70 +42,66 @@ def made_from_now(snapshot: Snapshot, truth: str, metrics: Sequence[str] = ()) -
     }
     kept = {model: parts for model, parts in held.items() if parts}
     chosen = (
-        evidence.measured_by_choice(snapshot.root, truth, snapshot.drawn, snapshot.discarded)
-        if truth in snapshot.truths
+        evidence.measured_by_choice(study.root, truth, study.drawn, study.discarded)
+        if truth in study.truths
         else 0
     )
     return {
-        "maps": snapshot.drawn_from(snapshot.models),
+        "maps": study.drawn_from(study.models),
         **({"confidence": key_of(kept)} if kept else {}),
-        "models": ",".join(snapshot.models),
-        "labels": labels.key(snapshot, truth),
+        "models": ",".join(study.models),
+        "labels": labels.key(study, truth),
         # images decide the order of sums and of the bootstrap, and the page shows some
-        "photos": (snapshot.photos_key()),
-        **({"colours": key_of(colours)} if (colours := snapshot.settings.classes.colours) else {}),
-        **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
-        **(
-            {"names": key_of(snapshot.settings.classes.names)}
-            if snapshot.settings.classes.first_names
-            else {}
-        ),
+        "photos": (study.photos_key()),
+        **({"colours": key_of(colours)} if (colours := study.settings.classes.colours) else {}),
+        **({"groups": key_of(sorted(study.groups.items()))} if study.groups else {}),
+        **({"names": key_of(study.settings.classes.names)} if study.settings.classes.first_names else {}),
         **({"metrics": key_of([(source, plug.digest(source)) for source in metrics])} if metrics else {}),
         **({"chosen": str(chosen)} if chosen else {}),
         METHOD: str(METHOD_NUMBER),
     }
 
 
-def _provenance(snapshot: Snapshot) -> Provenance | None:
-    return provenance_of(snapshot.document(snapshot.root / "measures" / "measure.json"))
+def _provenance(study: Study) -> Provenance | None:
+    return provenance_of(study.document(study.root / "measures" / "measure.json"))
 
 
-def _truth(snapshot: Snapshot) -> str:
-    return str((_provenance(snapshot) or {}).get("truth", ""))
+def _truth(study: Study) -> str:
+    return str((_provenance(study) or {}).get("truth", ""))
 
 
-def _instances(snapshot: Snapshot) -> list[str]:
+def _instances(study: Study) -> list[str]:
     """A table of several data sets does not count as the study's own."""
-    path = snapshot.root / "measures" / "measure.json"
-    held = snapshot.document(path)
+    path = study.root / "measures" / "measure.json"
+    held = study.document(path)
     return [""] if path.exists() and (held is None or "datasets" not in held) else []
 
 
-def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str]:
-    held = _provenance(snapshot)
+def _made_from(study: Study, _name: str) -> dict[str, str]:
+    held = _provenance(study)
     return {"file": "damaged"} if held is None else {str(k): str(v) for k, v in held["inputs"].items()}
 
 
-def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
-    if _provenance(snapshot) is None:
+def _made_from_now(study: Study, _name: str) -> dict[str, str]:
+    if _provenance(study) is None:
         return {}
-    metrics = arguments(snapshot).get("metric")
+    metrics = arguments(study).get("metric")
     return made_from_now(
-        snapshot, _truth(snapshot), [str(one) for one in metrics] if isinstance(metrics, list) else ()
+        study, _truth(study), [str(one) for one in metrics] if isinstance(metrics, list) else ()
     )
 
 
-def arguments(snapshot: Snapshot) -> JsonObject:
+def arguments(study: Study) -> JsonObject:
     """Return the options that were given when this was made, without defaults."""
-    return arguments_of(_provenance(snapshot))
+    return arguments_of(_provenance(study))
 
 
-def again(snapshot: Snapshot, _name: str = "") -> Again:
+def again(study: Study, _name: str = "") -> Again:
     """Return how to remake the measures: with their own truth, so that they wait for it if it is missing."""
-    truth = _truth(snapshot)
-    given = {**({"truth": truth} if truth not in ("", labels.LABELS) else {}), **arguments(snapshot)}
-    if truth and truth not in snapshot.truths:
-        line = f"`faultscape label import {snapshot.place} SOURCE --truth {truth}`"
+    truth = _truth(study)
+    given = {**({"truth": truth} if truth not in ("", labels.LABELS) else {}), **arguments(study)}
+    if truth and truth not in study.truths:
+        line = f"`faultscape label import {study.place} SOURCE --truth {truth}`"
         return Again(
             given,
             (),
@@ -117,11 +111,11 @@ def again(snapshot: Snapshot, _name: str = "") -> Again:
     return Again(given, (), gone_file(given, ("metric",), "measure"))
 
 
-def _line(snapshot: Snapshot, _name: str) -> str:
-    truth = _truth(snapshot)
-    if truth and truth not in snapshot.truths:
+def _line(study: Study, _name: str) -> str:
+    truth = _truth(study)
+    if truth and truth not in study.truths:
         return ""  # nothing is left to measure against
-    return " ".join([f"faultscape measure {snapshot.place}", *option_words(again(snapshot).options)])
+    return " ".join([f"faultscape measure {study.place}", *option_words(again(study).options)])
 
 
 MEASURES = Artefact(
@@ -145,9 +139,7 @@ MEASURES = Artefact(
     instances=_instances,
     made_from=_made_from,
     made_from_now=_made_from_now,
-    describe=lambda snapshot, _: (
-        f"against {_truth(snapshot)}" if _truth(snapshot) else "measures/measure.json"
-    ),
+    describe=lambda study, _: f"against {_truth(study)}" if _truth(study) else "measures/measure.json",
     line=_line,
     again=again,
     method=METHOD_NUMBER,

@@ -19,7 +19,7 @@ from faultscape.classes.class_lists import checked, resolve
 from faultscape.errors import ClassesError, FaultscapeError, ModelError, OptionError, closest
 from faultscape.nouns import Classes
 from faultscape.reading import evidence
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.folder import check_name, refuse_twin
 from faultscape.study.settings import read_settings
 from faultscape.verbs.measure.folders import MASKS, of_files
@@ -110,7 +110,7 @@ def _parts_of_study(
     measured.
     """
     named: dict[SetPart, None] = dict.fromkeys((set_, part.holdout or "") for set_ in part.set_ or [""])
-    found, snapshot = [of_study(root, truth, *one) for one in named], Snapshot(root)
+    found, study = [of_study(root, truth, *one) for one in named], Study(root)
     for one in earlier:
         if one not in named:
             try:
@@ -121,7 +121,7 @@ def _parts_of_study(
                     f"{error}"
                 )
     for set_ in dict.fromkeys(data.part[0] for data in found):
-        if is_outdated(snapshot, set_):
+        if is_outdated(study, set_):
             say(
                 f"note: set {set_} was made of other images, labels or files than the study has now; "
                 f"`faultscape status {root}` prints the line that makes it again"

@@ -20,7 +20,7 @@ from faultscape.metrics.definitions import Definitions, define
 from faultscape.metrics.overlaps.region_counts import WHOLE
 from faultscape.nouns import Json, JsonObject
 from faultscape.reading import evidence, fill
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.reporting.measure import document as measure_document
 from faultscape.study.array_jobs import Share, share
 from faultscape.study.folder import make_folder, put
@@ -322,7 +322,7 @@ def of_other_images(
 
 
 def _chosen(study: Path, truth: str) -> int:
-    snapshot = Snapshot(study)
+    snapshot = Study(study)
     return evidence.measured_by_choice(study, truth, snapshot.drawn, snapshot.discarded)
 
 
@@ -347,7 +347,7 @@ def _document(
     provenance |= {name: value for name, value in asdict(reading_of(options)).items() if value is not None}
     if len(sets) == 1 and sets[0].study and not options.datasets and not options.part.given:
         truth = sets[0].name
-        made_from = made_from_now(Snapshot(sets[0].study), truth, options.metric)
+        made_from = made_from_now(Study(sets[0].study), truth, options.metric)
         provenance |= {"truth": truth, "inputs": made_from, "arguments": arguments_of(options)}
     else:
         provenance |= {"inputs": {data.name: inputs(data) for data in sets}}

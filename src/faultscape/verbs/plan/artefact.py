@@ -8,7 +8,7 @@ from faultscape import plug
 from faultscape.nouns import JsonObject, Slots
 from faultscape.reading.artefact import METHOD, Again, Artefact, Provenance, arguments_of, provenance_of
 from faultscape.reading.evidence import find_truth
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.study.tables.selections import MAIN
 from faultscape.terminal_lines import option_words
@@ -20,34 +20,32 @@ from faultscape.verbs.select import artefact as selection
 METHOD_NUMBER = 4  # raised when forecasts are computed differently
 
 
-def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
+def made_from_now(study: Study, truth: str) -> dict[str, str]:
     """Return what a plan is made from: the predictions of all models, what was chosen and discarded, the
     labels of a truth ('' if there were none, and any that count would be used), what standings leave open,
     and what its own duels depend on.
     """
-    left = {
-        name: open_ for name in snapshot.selections if (open_ := standings.open_questions(snapshot, name))
-    }
+    left = {name: open_ for name in study.selections if (open_ := standings.open_questions(study, name))}
     return {
-        "maps": snapshot.drawn_from(snapshot.models),
-        "selections": key_of({name: selection.key(snapshot, name) for name in snapshot.selections}),
-        "discards": labels.discards_key(snapshot, None),
-        "labels": labels.key(snapshot, truth or find_truth(snapshot.root)),
-        "models": ",".join(snapshot.models),
-        "photos": snapshot.photos_key(),  # they break ties in draws
-        **({"files": key_of(files)} if (files := _own_files(snapshot)) else {}),
-        **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
+        "maps": study.drawn_from(study.models),
+        "selections": key_of({name: selection.key(study, name) for name in study.selections}),
+        "discards": labels.discards_key(study, None),
+        "labels": labels.key(study, truth or find_truth(study.root)),
+        "models": ",".join(study.models),
+        "photos": study.photos_key(),  # they break ties in draws
+        **({"files": key_of(files)} if (files := _own_files(study)) else {}),
+        **({"groups": key_of(sorted(study.groups.items()))} if study.groups else {}),
         **({"open": key_of(left)} if left else {}),
-        **_of_own_duels(snapshot),
+        **_of_own_duels(study),
         METHOD: str(METHOD_NUMBER),
     }
 
 
-def _own_files(snapshot: Snapshot) -> dict[str, str]:
+def _own_files(study: Study) -> dict[str, str]:
     """Return digests of your own files that selections use as selector or concordance."""
     named = [
         str(slots.definition.get(key, ""))
-        for slots, _ in snapshot.selections.values()
+        for slots, _ in study.selections.values()
         for key in ("selector", "concordance")
     ]
     return {name: plug.digest(name) for name in sorted(set(named)) if plug.is_own(name)}
@@ -60,13 +58,13 @@ def holds_duels(slots: Slots, models: Sequence[str]) -> bool:
     return slots.models == tuple(models) and bool(slots.chosen) and not slots.draws
 
 
-def _of_own_duels(snapshot: Snapshot) -> dict[str, str]:
+def _of_own_duels(study: Study) -> dict[str, str]:
     """Return what else the duels of a plan of classifiers depend on: which classes are excluded, and the
     positions of classes in WordNet.
     """
-    settings, classes = snapshot.settings, snapshot.settings.classes
+    settings, classes = study.settings, study.settings.classes
     if not settings.classifies or (
-        MAIN in snapshot.selections and holds_duels(snapshot.current(MAIN), snapshot.models)
+        MAIN in study.selections and holds_duels(study.current(MAIN), study.models)
     ):
         return {}
     others = [
@@ -75,9 +73,9 @@ def _of_own_duels(snapshot: Snapshot) -> dict[str, str]:
     return {"classes": key_of(others, classes.wnids)} if others or classes.wnids else {}
 
 
-def _provenance(snapshot: Snapshot) -> Provenance | None:
+def _provenance(study: Study) -> Provenance | None:
     """Return what the plan records about how it was made; None if there is none, or it cannot be read."""
-    held = snapshot.document(snapshot.root / "plan.json")
+    held = study.document(study.root / "plan.json")
     return provenance_of(held) if held is not None and _has_pairs(held) else None
 
 
@@ -98,64 +96,62 @@ def _is_pair(row: JsonObject) -> bool:
     )
 
 
-def arguments(snapshot: Snapshot) -> JsonObject:
+def arguments(study: Study) -> JsonObject:
     """Return the options that were given when this was made, without defaults."""
-    return arguments_of(_provenance(snapshot))
+    return arguments_of(_provenance(study))
 
 
-def again(snapshot: Snapshot, _name: str = "") -> Again:
+def again(study: Study, _name: str = "") -> Again:
     """Return how to remake the plan: without a selection that is gone, and with the truth that counts if its
     own is gone.
     """
-    given, left_out = dict(arguments(snapshot)), list[str]()
+    given, left_out = dict(arguments(study)), list[str]()
     name, truth = (
         given.get("selection"),
-        str(given.pop("truth", "") or (_provenance(snapshot) or {}).get("truth", "")),
+        str(given.pop("truth", "") or (_provenance(study) or {}).get("truth", "")),
     )
-    if truth not in snapshot.truths:
+    if truth not in study.truths:
         left_out += (
             [f"truth {truth} no longer has labels and is left out"]
             if truth not in ("", labels.LABELS)
             else []
         )
-        truth = snapshot.truth if snapshot.truths else ""
+        truth = study.truth if study.truths else ""
     if truth not in ("", labels.LABELS):
         given = {"truth": truth, **given}
-    if name is not None and not (snapshot.truths and _can_say(snapshot, str(name))):
+    if name is not None and not (study.truths and _can_say(study, str(name))):
         del given["selection"]
-        why = "no longer shows how models differ" if name in snapshot.selections else "is gone"
-        left_out.append(
-            f"selection {name} {why if snapshot.truths else 'no longer has labels'} and is left out"
-        )
+        why = "no longer shows how models differ" if name in study.selections else "is gone"
+        left_out.append(f"selection {name} {why if study.truths else 'no longer has labels'} and is left out")
     return Again(given, tuple(left_out))
 
 
-def _can_say(snapshot: Snapshot, name: str) -> bool:
+def _can_say(study: Study, name: str) -> bool:
     """Whether a selection that a plan should use exists, and can be a random draw from the current pool."""
-    if name not in snapshot.selections or not standings.is_by_chance(snapshot, name):
+    if name not in study.selections or not standings.is_by_chance(study, name):
         return False
-    return not (selection.is_stale(snapshot, name) and selection.is_superseded(snapshot, name))
+    return not (selection.is_stale(study, name) and selection.is_superseded(study, name))
 
 
-def _line(snapshot: Snapshot, _name: str) -> str:
+def _line(study: Study, _name: str) -> str:
     """A plan from a selection that must be redrawn waits for that."""
-    options = again(snapshot).options
+    options = again(study).options
     name = options.get("selection")
-    if name is not None and selection.is_stale(snapshot, str(name)):
+    if name is not None and selection.is_stale(study, str(name)):
         return ""
-    return " ".join([f"faultscape plan {snapshot.place}", *option_words(options)])
+    return " ".join([f"faultscape plan {study.place}", *option_words(options)])
 
 
-def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str] | None:
-    if not (snapshot.root / "plan.json").exists():
+def _made_from(study: Study, _name: str) -> dict[str, str] | None:
+    if not (study.root / "plan.json").exists():
         return None
-    held = _provenance(snapshot)
+    held = _provenance(study)
     return {"file": "damaged"} if held is None else {str(k): str(v) for k, v in held["inputs"].items()}
 
 
-def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
-    held = _provenance(snapshot)
-    return {} if held is None else made_from_now(snapshot, str(held.get("truth", "labels")))
+def _made_from_now(study: Study, _name: str) -> dict[str, str]:
+    held = _provenance(study)
+    return {} if held is None else made_from_now(study, str(held.get("truth", "labels")))
 
 
 PLAN = Artefact(
@@ -176,14 +172,12 @@ PLAN = Artefact(
         METHOD: "an earlier version made it",
         "file": "plan.json cannot be read",
     },
-    instances=lambda snapshot: (
-        [""] if (snapshot.root / "plan.json").exists() or open_selections(snapshot) else []
-    ),
+    instances=lambda study: [""] if (study.root / "plan.json").exists() or open_selections(study) else [],
     made_from=_made_from,
     made_from_now=_made_from_now,
-    describe=lambda _snapshot, _name: "plan.json",
+    describe=lambda _study, _name: "plan.json",
     line=_line,
     again=again,
-    waits=lambda snapshot, _name: not open_selections(snapshot),
+    waits=lambda study, _name: not open_selections(study),
     method=METHOD_NUMBER,
 )

@@ -12,7 +12,7 @@ from faultscape.errors import ModelError, SelectionError
 from faultscape.nouns import JsonObject
 from faultscape.ranking.standings_json import written
 from faultscape.reading import evidence
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.selection.catalogue import check_goal
 from faultscape.study.folder import existing, put
 from faultscape.study.lock import writing
@@ -77,7 +77,7 @@ def make_plan(options: PlanOptions) -> LabelPlan:
             and _left_open(root, drawn.name, recommended["question"])
         ):
             recommended = advice.further(recommended, looked.pools[drawn.selector], drawn)
-        snapshot = Snapshot(root)
+        snapshot = Study(root)
         open_ = asked_next(snapshot) if asked is None else ""
         if recommended and open_ == drawn.name:
             recommended = advice.as_next(recommended, drawn, more_images(snapshot, open_, needs_of(pairs)))
@@ -89,7 +89,7 @@ def make_plan(options: PlanOptions) -> LabelPlan:
                 recommended["new"] = new
                 recommended["labelled"] = labelled
         if recommended and recommended["verb"] == "label":
-            target, given = next_export(Snapshot(root), recommended["selection"], truth)
+            target, given = next_export(Study(root), recommended["selection"], truth)
             recommended["file"] = target
             recommended["again"] = bool(given["again"])
         plan = LabelPlan(
@@ -124,7 +124,7 @@ def make_plan(options: PlanOptions) -> LabelPlan:
                 "truth": truth if known or named else "",
                 "within": within,
                 "seed": options.seed,
-                "inputs": made_from_now(Snapshot(root), truth if known or named else ""),
+                "inputs": made_from_now(Study(root), truth if known or named else ""),
                 "arguments": _arguments(options),
             },
             study=study,
@@ -151,8 +151,8 @@ def make_plan(options: PlanOptions) -> LabelPlan:
 
 def _left_open(root: Path, selection: str, question: str) -> bool:
     """Whether the standings of a selection use all its labels and leave a question open."""
-    snapshot = Snapshot(root)
-    return selection in snapshot.selections and question in open_questions(snapshot, selection)
+    study = Study(root)
+    return selection in study.selections and question in open_questions(study, selection)
 
 
 def _arguments(options: PlanOptions) -> JsonObject:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from faultscape.reading.artefact import Artefact
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.reporting.verdict import PairNeed
 from faultscape.selection.definitions import ROUND, learns
 from faultscape.standings import ENOUGH, FEW
@@ -27,20 +27,20 @@ _STEP = 10  # images; numbers of more images are rounded up to it
 _UNFORETOLD = 50  # more images where their number cannot be predicted, as `plan` advises
 
 
-def more_images(snapshot: Snapshot, name: str, needs: Mapping[tuple[str, str], PairNeed]) -> int:
+def more_images(study: Study, name: str, needs: Mapping[tuple[str, str], PairNeed]) -> int:
     """Return how many more images to draw for an open question: those that the leader and each other model
     that could be best are expected to need by a plan's ``needs``, in steps of ten; as many as a round has for
     draws that learn from labels.
 
     A step at most doubles the images: what few labels predict is rough, and each round makes it more certain.
     """
-    slots, most = snapshot.selections[name][0], left(snapshot, name)
+    slots, most = study.selections[name][0], left(study, name)
     have = len(slots.rows)
     if slots.definition.get("goal") == "best" and learns(slots.definition):
         return min(ROUND, most)
     if have < FEW:
         return min(max(ENOUGH - have, _STEP), most)
-    held = standings_now(snapshot, name)
+    held = standings_now(study, name)
     leader, *rivals = (candidates(held) if held is not None else []) or [""]
     asked = [need for pair, need in needs.items() if leader in pair and {*pair} & {*rivals}]
     needed = _UNFORETOLD
@@ -51,9 +51,9 @@ def more_images(snapshot: Snapshot, name: str, needs: Mapping[tuple[str, str], P
     return min(max(_STEP * math.ceil(needed / _STEP), _STEP), have, most)
 
 
-def planned_needs(snapshot: Snapshot) -> dict[tuple[str, str], PairNeed]:
+def planned_needs(study: Study) -> dict[tuple[str, str], PairNeed]:
     """Return what the plan expects of each pair of models; {} without one."""
-    document = snapshot.document(snapshot.root / "plan.json") or {}
+    document = study.document(study.root / "plan.json") or {}
     return needs_of(cast("list[Mapping[str, object]]", document.get("pairs") or []))
 
 
@@ -67,28 +67,28 @@ def needs_of(pairs: Sequence[Mapping[str, object]]) -> dict[tuple[str, str], Pai
     return out
 
 
-def asked_next(snapshot: Snapshot) -> str:
+def asked_next(study: Study) -> str:
     """Return the open selection to draw more of: one is enough to answer, the one with most images, of those
     that can say how sure the answer is; '' if no question is open.
     """
 
     def place(name: str) -> tuple[bool, int]:
-        slots = snapshot.selections[name][0]
+        slots = study.selections[name][0]
         return not learns(slots.definition), len(slots.rows)
 
-    return max(open_selections(snapshot), key=place, default="")
+    return max(open_selections(study), key=place, default="")
 
 
-def _instances(snapshot: Snapshot) -> list[str]:
-    planned = plan.PLAN.made_from(snapshot, "") == plan.PLAN.made_from_now(snapshot, "")
-    name = asked_next(snapshot)
+def _instances(study: Study) -> list[str]:
+    planned = plan.PLAN.made_from(study, "") == plan.PLAN.made_from_now(study, "")
+    name = asked_next(study)
     return [name] if name and planned else []
 
 
-def _line(snapshot: Snapshot, name: str) -> str:
+def _line(study: Study, name: str) -> str:
     named = shlex.quote(name)
-    more = more_images(snapshot, name, planned_needs(snapshot))
-    return f"faultscape select {snapshot.place} --as {named} --more {more}"
+    more = more_images(study, name, planned_needs(study))
+    return f"faultscape select {study.place} --as {named} --more {more}"
 
 
 OPEN_QUESTION = Artefact(
@@ -97,8 +97,8 @@ OPEN_QUESTION = Artefact(
     inputs=("standings", "plan"),
     reasons={},
     instances=_instances,
-    made_from=lambda _snapshot, _name: None,
-    made_from_now=lambda _snapshot, _name: {},
-    describe=lambda _snapshot, name: f"{name}: the labels do not decide which model is best",
+    made_from=lambda _study, _name: None,
+    made_from_now=lambda _study, _name: {},
+    describe=lambda _study, name: f"{name}: the labels do not decide which model is best",
     line=_line,
 )

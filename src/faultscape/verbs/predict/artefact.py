@@ -8,45 +8,44 @@ import shlex
 
 from faultscape.errors import counted
 from faultscape.reading.artefact import Artefact
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.tables.corpus import part_name
 from faultscape.verbs.train import artefact as networks
 
 _HELD, _OTHER = "held", "other"
 
 
-def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str] | None:
+def _made_from(study: Study, _name: str) -> dict[str, str] | None:
     """Return the existing parts; what they were made from is compared in one pass over the corpus
-    (`Snapshot.outdated_models`).
+    (`Study.outdated_models`).
     """
-    if not snapshot.models:
+    if not study.models:
         return None
-    return {f"{model} {part}": _HELD for model, parts in snapshot.stored_maps.items() for part in parts}
+    return {f"{model} {part}": _HELD for model, parts in study.stored_maps.items() for part in parts}
 
 
-def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
+def _made_from_now(study: Study, _name: str) -> dict[str, str]:
     wanted = {}
-    for model in snapshot.models:
-        state = _OTHER if model in snapshot.outdated_models or model in snapshot.fitted_again else _HELD
-        wanted |= {f"{model} {part_name(shard)}": state for shard in snapshot.shard_sizes}
+    for model in study.models:
+        state = _OTHER if model in study.outdated_models or model in study.fitted_again else _HELD
+        wanted |= {f"{model} {part_name(shard)}": state for shard in study.shard_sizes}
     return wanted
 
 
-def lacking_parts(snapshot: Snapshot) -> dict[str, int]:
+def lacking_parts(study: Study) -> dict[str, int]:
     """Return {model: shards without a part} for models that lack some or are outdated."""
     lacking = {
-        m: sum(part_name(s) not in snapshot.stored_maps[m] for s in snapshot.shard_sizes)
-        for m in snapshot.models
+        m: sum(part_name(s) not in study.stored_maps[m] for s in study.shard_sizes) for m in study.models
     }
     return {
         m: number
         for m, number in lacking.items()
-        if number or m in snapshot.outdated_models or m in snapshot.fitted_again
+        if number or m in study.outdated_models or m in study.fitted_again
     }
 
 
-def _describe(snapshot: Snapshot, _name: str) -> str:
-    models, late = snapshot.models, lacking_parts(snapshot)
+def _describe(study: Study, _name: str) -> str:
+    models, late = study.models, lacking_parts(study)
     if late:
         number = sum(late.values())
         why = (
@@ -57,17 +56,17 @@ def _describe(snapshot: Snapshot, _name: str) -> str:
         return f"{', '.join(late)}: {why}"
     if len(models) < 2:
         return f"{len(models) or 'no'} model{'s' * (not models)}; at least two are needed"
-    empty = [m for m in models if not any(part.rows for part in snapshot.stored_maps[m].values())]
+    empty = [m for m in models if not any(part.rows for part in study.stored_maps[m].values())]
     words = f"; no map of {', '.join(empty)} could be used (failures.csv)" if empty else ""
     return f"{counted(len(models), 'model')}: {', '.join(models)}{words}"
 
 
-def _line(snapshot: Snapshot, _name: str) -> str:
-    models = snapshot.settings.models
-    lacking = {name: models[name].source for name in lacking_parts(snapshot)}
-    trained = {name: source for name, source in networks.sources(snapshot).items() if name not in models}
+def _line(study: Study, _name: str) -> str:
+    models = study.settings.models
+    lacking = {name: models[name].source for name in lacking_parts(study)}
+    trained = {name: source for name, source in networks.sources(study).items() if name not in models}
     sources = [shlex.quote(f"{name}={source}") for name, source in (lacking or trained).items()]
-    return f"faultscape predict {snapshot.place} {' '.join(sources or ['NAME=SOURCE'] * (2 - len(models)))}"
+    return f"faultscape predict {study.place} {' '.join(sources or ['NAME=SOURCE'] * (2 - len(models)))}"
 
 
 MAPS = Artefact(

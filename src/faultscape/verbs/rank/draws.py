@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 def standings_of_draws(known: Labelled, asked: RankOptions, options: RankingOptions) -> Standings:
     """Return the standings of a selection that draws for all models."""
-    classifies, mine = known.snapshot.settings.classifies, set(known.now.images)
+    classifies, mine = known.study.settings.classifies, set(known.now.images)
     losses = 1 - known.panel.scores[:, [image in mine for image in known.panel.images]]
     trust = estimates.vote_weights(losses) if classifies else None
     pool = drawing_pool.drawn_from(
-        known.snapshot.root,
-        known.snapshot.settings,
+        known.study.root,
+        known.study.settings,
         replace(known.slots, models=known.now.models),
         trust,
     )
@@ -52,7 +52,7 @@ def standings_of_draws(known: Labelled, asked: RankOptions, options: RankingOpti
         known = replace(known, where=None)
     panel = known.inside(asked.all_labels)
     if classifies:
-        partly = evidence.partly_decided(known.snapshot.root, panel.models, panel.images, panel.scores)
+        partly = evidence.partly_decided(known.study.root, panel.models, panel.images, panel.scores)
         found = replace(found, partly=partly)
     near = None if panel.groups or classifies else _neighbours(pool.images, pool.expected)
     standings = assemble(panel, replace(found, widen=too_narrow(near) if near else 1.0), options)
@@ -61,7 +61,7 @@ def standings_of_draws(known: Labelled, asked: RankOptions, options: RankingOpti
     if near and (asked.population == FUTURE or standings.to_come):
         together = suggested_options(pool.images, LEAST)
         define = {**standings.definitions, "alike": round(near, 3), "together": together}
-        note = _alike_note(near, f"faultscape collect {known.snapshot.root} {together}")
+        note = _alike_note(near, f"faultscape collect {known.study.root} {together}")
         return replace(standings, notes=(*standings.notes, note), definitions=define)
     return standings
 
@@ -70,7 +70,7 @@ def _drawn(known: Labelled, asked: RankOptions, pool: drawing_pool.Pool) -> Draw
     """Return the draws of a selection from a pool as evidence, with labels of images on which all models
     agree.
     """
-    root, settings, slots = known.snapshot.root, known.snapshot.settings, known.slots
+    root, settings, slots = known.study.root, known.study.settings, known.slots
     models = known.now.models
     lost = evidence.undecidable(root, models, known.truth, known.voices) | set(known.discarded)
     found = Draws(

@@ -16,7 +16,7 @@ from faultscape.ranking.panel import Panel
 from faultscape.reading import choices as choice_evidence
 from faultscape.reading import evidence
 from faultscape.reading.choices import EVERYBODY, Voices, weights_note
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.selection.catalogue import find_selector
 from faultscape.study.answers.labels import Answers
 from faultscape.study.tables import selections
@@ -33,7 +33,7 @@ class Labelled:
     holds what they chose.
     """
 
-    snapshot: Snapshot
+    study: Study
     selection: str
     truth: str
     slots: Slots
@@ -61,19 +61,19 @@ class Labelled:
 
 
 def labelled_selection(
-    snapshot: Snapshot, selection: str, truth: str, where: Domain | None, voices: Voices = EVERYBODY
+    study: Study, selection: str, truth: str, where: Domain | None, voices: Voices = EVERYBODY
 ) -> Labelled:
     """Return a selection and its labels, to rank on all of its images or a part; RankingError if the
     selection is no longer valid.
     """
-    root, settings = snapshot.root, snapshot.settings
+    root, settings = study.root, study.settings
     slots, drawn_from = selections.read_selection(root, selection)
     discarded = Answers(root).discarded()
     now = evidence.current(root, selection, discarded)
     if gone := [m for m in now.models if m not in settings.models]:
         raise RankingError(
             f"selection {selection!r} was drawn with {gone[0]!r}, which is no longer in the study; "
-            f"{_line_to_redraw(snapshot, selection)}"
+            f"{_line_to_redraw(study, selection)}"
         )
     measure = str(now.definition.get("concordance", ""))
     if now.definition.get("concordance_file", "") != plug.digest(measure):
@@ -110,11 +110,11 @@ def labelled_selection(
         images,
         scores,
         keys=tie_keys(root, images),
-        groups=snapshot.groups,
+        groups=study.groups,
         discarded=len(lost),
     )
     return Labelled(
-        snapshot,
+        study,
         selection,
         truth,
         slots,
@@ -144,14 +144,14 @@ def _gone_notes(slots: Slots, now: Slots) -> list[str]:
     ]
 
 
-def _line_to_redraw(snapshot: Snapshot, selection: str) -> str:
+def _line_to_redraw(study: Study, selection: str) -> str:
     """Return advice for a selection that is no longer valid."""
-    if len(snapshot.models) == 1:
-        measure = f"`faultscape measure {snapshot.place}` scores it against labels"
-        return f"{snapshot.models[0]} is left, and {measure}"
-    if is_replaced(snapshot, selection):
-        return f"{snapshot.selections[selection][0].definition[selections.REPLACED_BY]} took its place"
-    return f"redraw it with `{line_again(snapshot, selection)}` (labels count for both)"
+    if len(study.models) == 1:
+        measure = f"`faultscape measure {study.place}` scores it against labels"
+        return f"{study.models[0]} is left, and {measure}"
+    if is_replaced(study, selection):
+        return f"{study.selections[selection][0].definition[selections.REPLACED_BY]} took its place"
+    return f"redraw it with `{line_again(study, selection)}` (labels count for both)"
 
 
 def refuse_unlabelled(known: Labelled, panel: Panel, mine: Sequence[str]) -> None:
@@ -172,7 +172,7 @@ def refuse_unlabelled(known: Labelled, panel: Panel, mine: Sequence[str]) -> Non
             f"{known.truth!r}"
         )
     if (
-        not known.snapshot.settings.classifies
+        not known.study.settings.classifies
         and not known.choices
         and np.isnan(panel.scores[:, labelled]).all()
     ):

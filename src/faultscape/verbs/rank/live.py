@@ -8,7 +8,7 @@ from pathlib import Path
 from faultscape.errors import StudyError
 from faultscape.ranking.catalogue import find_ranking
 from faultscape.reading.choices import EVERYBODY, Voices
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.standings import Standings
 from faultscape.verbs.options import RankOptions
 from faultscape.verbs.rank.about_leader import about_leader
@@ -24,8 +24,8 @@ def standings_now(root: Path, selection: str, truth: str, voices: Voices = EVERY
     last run, from the answers of ``voices`` alone, and without a benchmark or other selections;
     RankingError if nothing can be ranked yet.
     """
-    snapshot = Snapshot(root)
-    given = again(snapshot, selection, truth).options if selection in snapshot.selections else {}
+    study = Study(root)
+    given = again(study, selection, truth).options if selection in study.selections else {}
     known = {f.name for f in fields(RankOptions)} - set(_ELSEWHERE)
     kept = {name: tuple(held) if isinstance(held, list) else held for name, held in given.items()}
     options = replace(

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from faultscape.errors import RankingError
 from faultscape.reading.artefact import arguments_of
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.selection.definitions import ROUND, learns
 from faultscape.standings import FEW, Standings, could_be_best, labels_to_tell
 from faultscape.study.tables import selections
@@ -19,63 +19,63 @@ from faultscape.verbs.select import artefact as selection
 _ENOUGH_FOR_BEST = 5 * ROUND
 
 
-def open_selections(snapshot: Snapshot) -> list[str]:
+def open_selections(study: Study) -> list[str]:
     """Return the selections of images drawn for all current models whose labels, all of them in and ranked,
     do not decide which model is best, while the pool has more images.
     """
-    return [name for name in snapshot.selections if _is_open(snapshot, name)]
+    return [name for name in study.selections if _is_open(study, name)]
 
 
-def _is_open(snapshot: Snapshot, name: str) -> bool:
-    slots = snapshot.selections[name][0]
-    if not slots.draws or selection.is_replaced(snapshot, name) or selection.is_stale(snapshot, name):
+def _is_open(study: Study, name: str) -> bool:
+    slots = study.selections[name][0]
+    if not slots.draws or selection.is_replaced(study, name) or selection.is_stale(study, name):
         return False
-    if labels.LABELS_OF_SELECTION.made_from(snapshot, name) is None or not standings.are_done(snapshot, name):
+    if labels.LABELS_OF_SELECTION.made_from(study, name) is None or not standings.are_done(study, name):
         return False
-    if _has_no_intervals(snapshot, name):
+    if _has_no_intervals(study, name):
         return False
-    if learns(slots.definition) and len(slots.rows) >= _ENOUGH_FOR_BEST and not says_how_sure(snapshot, name):
+    if learns(slots.definition) and len(slots.rows) >= _ENOUGH_FOR_BEST and not says_how_sure(study, name):
         return False
-    return not is_decided(snapshot, name) and left(snapshot, name) > 0
+    return not is_decided(study, name) and left(study, name) > 0
 
 
-def _has_no_intervals(snapshot: Snapshot, name: str) -> bool:
+def _has_no_intervals(study: Study, name: str) -> bool:
     """Whether a selection was ranked with `--resamples 0`: then no label decides anything."""
-    return arguments_of(standings.provenance(snapshot, name)).get("resamples") == 0
+    return arguments_of(standings.provenance(study, name)).get("resamples") == 0
 
 
-def is_decided(snapshot: Snapshot, name: str) -> bool:
+def is_decided(study: Study, name: str) -> bool:
     """Whether standings have one best model of the pool, and no label of it would tell of images to come."""
-    held = standings_now(snapshot, name)
+    held = standings_now(study, name)
     if held is None or held.labels.get("used", 0) < FEW:
         return False
     return len(candidates(held)) == 1 and math.isinf(labels_for_images_to_come(held))
 
 
-def says_how_sure(snapshot: Snapshot, name: str) -> bool:
+def says_how_sure(study: Study, name: str) -> bool:
     """Whether the standings of a selection, if there are any, claim something beyond the labelled images."""
     from faultscape.reporting.competition.standing_tables import claiming, descriptive
 
-    held = standings_now(snapshot, name)
+    held = standings_now(study, name)
     found = {} if held is None else claiming(held)
     return not found or not all(map(descriptive, found.values()))
 
 
-def standings_now(snapshot: Snapshot, name: str) -> Standings | None:
+def standings_now(study: Study, name: str) -> Standings | None:
     """Return the standings of a selection as they are stored; None if there are none, or these cannot be
     read.
     """
     from faultscape.ranking.duel_standings import from_json
 
-    document = snapshot.document(selections.path(snapshot.root, name, "json", stem="standings"))
+    document = study.document(selections.path(study.root, name, "json", stem="standings"))
     with suppress(RankingError):
         return from_json(document) if document is not None else None
     return None
 
 
-def left(snapshot: Snapshot, name: str) -> int:
+def left(study: Study, name: str) -> int:
     """Return how many images the draws have not taken yet; a draw records the size of its pool."""
-    rows = snapshot.selections[name][0].draws
+    rows = study.selections[name][0].draws
     return rows[0].pool - len(rows) if rows else 0
 
 

@@ -24,7 +24,7 @@ from faultscape.ranking.panel import Panel, RankingOptions, group_numbers
 from faultscape.ranking.replicates import FUTURE
 from faultscape.reading.choices import Voices
 from faultscape.reading.pairs import corpus_key
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.standings import Standings
 from faultscape.study.tables import selections
 from faultscape.verbs.rank import artefact
@@ -48,9 +48,9 @@ def standings_of(
     are the scores of a closed benchmark, ``extra`` custom rankings, ``without`` the people whose answers and
     choices are left out.
     """
-    snapshot = Snapshot(root)
+    study = Study(root)
     voices = Voices(frozenset(without), asked.votes.weight_annotators)
-    known = labelled_selection(snapshot, asked.selection, truth, domain_of(root, asked.where), voices)
+    known = labelled_selection(study, asked.selection, truth, domain_of(root, asked.where), voices)
     now, panel = known.now, known.inside(asked.all_labels)
     if closed is not None and (unknown := [m for m in now.models if m not in closed]):
         raise RankingError(
@@ -71,18 +71,18 @@ def standings_of(
         cast("JsonObject", definition | {"selection": asked.selection, "truth": truth}),
         extra,
     )
-    drawn_from = corpus_key(root, known.snapshot.settings, now.models)
+    drawn_from = corpus_key(root, known.study.settings, now.models)
     standings = _noted(_ranked(known, panel, asked, options), known, drawn_from)
-    redrawn = asked.population == FUTURE or not artefact.is_by_chance(snapshot, asked.selection)
+    redrawn = asked.population == FUTURE or not artefact.is_by_chance(study, asked.selection)
     if redrawn and (number := _groups_counted(known, panel)) is not None:
         standings = replace(standings, labels=standings.labels | {"groups": number})
     provenance = {
         "faultscape": __version__,
         "selection": asked.selection,
         "truth": truth,
-        **recorded(asked, classifies=snapshot.settings.classifies),
+        **recorded(asked, classifies=study.settings.classifies),
         "inputs": artefact.made_from_now(
-            snapshot,
+            study,
             asked.selection,
             truth,
             asked.against,
@@ -90,7 +90,7 @@ def standings_of(
             asked.benchmark,
             asked.all_labels,
         )
-        | ({"tags": snapshot.tags_key()} if known.where and not known.where.known else {}),
+        | ({"tags": study.tags_key()} if known.where and not known.where.known else {}),
         "arguments": asked.given(but=("selection", "truth")),
         "benchmark": closed or {},
     }
@@ -102,11 +102,11 @@ def _ranked(known: Labelled, panel: Panel, asked: RankOptions, options: RankingO
     """Return the standings by the kind of evidence that a selection is."""
     if known.now.draws:
         return standings_of_draws(known, asked, options)
-    if known.snapshot.settings.classifies:
+    if known.study.settings.classifies:
         rows = [row for row in known.now.pairs if known.covers(row.image)]
         found = PairsOfClassifiers(rows, added_laplace(asked))
     else:
-        classes = known.snapshot.settings.class_list
+        classes = known.study.settings.class_list
         whole = known.now.definition["constraints"] == "none"
         found = Duels(
             [row for row in known.now.duels if known.covers(row.image)],
@@ -130,7 +130,7 @@ def _outside_note(known: Labelled) -> str:
     lie = f"{outside:,} labelled image{' lies' if outside == 1 else 's lie'} outside this selection"
     name = known.selection
     of = "" if name == selections.MAIN else f" --selection {shlex.quote(name)}"
-    line = f"faultscape rank {known.snapshot.place}{of} --all-labels"
+    line = f"faultscape rank {known.study.place}{of} --all-labels"
     return f"{lie}; `{line}` counts them in the re-use rankings"
 
 
@@ -145,7 +145,7 @@ def _noted(standings: Standings, known: Labelled, drawn_from: str) -> Standings:
     shifted = [note for note in standings.notes if STANDS_IN in note]
     method = [note for note in standings.notes if note not in shifted]
     notes = [*method, *shifted, *filter(None, [lost]), *known.notes]
-    if late := [m for m in known.snapshot.models if m not in now.models]:
+    if late := [m for m in known.study.models if m not in now.models]:
         notes.append(f"{', '.join(late)} came after selection {selection} was made: not ranked here")
     if drawn_from != known.drawn_from and now.models == slots.models:
         notes.append(

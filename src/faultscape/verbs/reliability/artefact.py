@@ -15,7 +15,7 @@ from faultscape.reading.artefact import (
     gone_file,
     provenance_of,
 )
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.part_folders import made
 from faultscape.study.parts import key_of, read_manifest
 from faultscape.study.tables import label_maps
@@ -26,17 +26,17 @@ METHOD_NUMBER = 3  # raised when a number of the card is computed differently
 _FOLDER = "reliability"
 
 
-def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
+def made_from_now(study: Study, truth: str) -> dict[str, str]:
     """Return what a card of all models would be made from: their maps and counts, labels, and the sets that
     it evaluates.
     """
-    root, settings = snapshot.root, snapshot.settings
+    root, settings = study.root, study.settings
     maps = {
         model: (
             sorted((name, part.sha256) for name, part in parts.items()),
             label_maps.stamps_of(label_maps.predictions(root, model)),
         )
-        for model, parts in snapshot.stored_maps.items()
+        for model, parts in study.stored_maps.items()
     }
     counts = {
         folder.relative_to(root).as_posix(): sorted(
@@ -47,9 +47,9 @@ def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
     anomaly = sorted(
         (name, part.sha256) for name, part in read_manifest(label_maps.truth(root, "anomaly")).items()
     )
-    sets = json.loads(snapshot.stress.model_dump_json())
+    sets = json.loads(study.stress.model_dump_json())
     return {
-        "models": key_of({name: about.model_dump() for name, about in snapshot.settings.models.items()}),
+        "models": key_of({name: about.model_dump() for name, about in study.settings.models.items()}),
         "maps": key_of({name: held for name, (held, _) in maps.items()}),
         "networks": key_of(
             {
@@ -58,57 +58,57 @@ def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
             }
         ),
         "counts": key_of(sorted(counts.items())),
-        **({"labels": labels.key(snapshot, truth)} if truth in snapshot.truths else {}),
+        **({"labels": labels.key(study, truth)} if truth in study.truths else {}),
         "anomaly": key_of(anomaly),
-        "sets": key_of(sets["sets"], sets["holdouts"], sorted(snapshot.set_keys.items())),
-        **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
+        "sets": key_of(sets["sets"], sets["holdouts"], sorted(study.set_keys.items())),
+        **({"groups": key_of(sorted(study.groups.items()))} if study.groups else {}),
         "size": settings.size,
         "classes": key_of(settings.classes.counted),
         METHOD: str(METHOD_NUMBER),
     }
 
 
-def read_card(snapshot: Snapshot) -> JsonObject | None:
+def read_card(study: Study) -> JsonObject | None:
     """Return the card of a study, or None if it has none that can be read."""
-    return snapshot.document(snapshot.root / _FOLDER / "reliability.json")
+    return study.document(study.root / _FOLDER / "reliability.json")
 
 
-def are_done(snapshot: Snapshot) -> bool:
+def are_done(study: Study) -> bool:
     """Whether the card is made from the current contents of the study."""
-    return _made_from(snapshot, "") == _made_from_now(snapshot, "")
+    return _made_from(study, "") == _made_from_now(study, "")
 
 
-def card_key(snapshot: Snapshot) -> str:
+def card_key(study: Study) -> str:
     """Return a digest of the card's numbers and of whether it is out of date, or '' without a card."""
-    card = read_card(snapshot)
-    return "" if card is None else key_of(card.get("models"), card.get("cells"), are_done(snapshot))
+    card = read_card(study)
+    return "" if card is None else key_of(card.get("models"), card.get("cells"), are_done(study))
 
 
-def _provenance(snapshot: Snapshot) -> Provenance | None:
-    return provenance_of(read_card(snapshot))
+def _provenance(study: Study) -> Provenance | None:
+    return provenance_of(read_card(study))
 
 
-def _truth(snapshot: Snapshot) -> str:
-    return str((_provenance(snapshot) or {}).get("truth", ""))
+def _truth(study: Study) -> str:
+    return str((_provenance(study) or {}).get("truth", ""))
 
 
-def _instances(snapshot: Snapshot) -> list[str]:
-    return [""] if (snapshot.root / _FOLDER / "reliability.json").exists() else []
+def _instances(study: Study) -> list[str]:
+    return [""] if (study.root / _FOLDER / "reliability.json").exists() else []
 
 
-def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str]:
-    held = _provenance(snapshot)
+def _made_from(study: Study, _name: str) -> dict[str, str]:
+    held = _provenance(study)
     return {"file": "damaged"} if held is None else {str(k): str(v) for k, v in held["inputs"].items()}
 
 
-def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
-    return {} if _provenance(snapshot) is None else made_from_now(snapshot, _truth(snapshot))
+def _made_from_now(study: Study, _name: str) -> dict[str, str]:
+    return {} if _provenance(study) is None else made_from_now(study, _truth(study))
 
 
-def again(snapshot: Snapshot, _name: str = "") -> Again:
+def again(study: Study, _name: str = "") -> Again:
     """Return how to remake the card: with its recorded options."""
-    given = arguments_of(_provenance(snapshot))
-    gone = [name for name in _listed(given.get("models")) if name not in snapshot.settings.models]
+    given = arguments_of(_provenance(study))
+    gone = [name for name in _listed(given.get("models")) if name not in study.settings.models]
     left = {name: value for name, value in given.items() if name != "models" or not gone}
     said = (f"{', '.join(gone)} is no longer a model, so all models are evaluated",) if gone else ()
     return Again(left, said, gone_file(given, ("misclassified",), "judge"))
@@ -118,8 +118,8 @@ def _listed(value: object) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list) else []
 
 
-def _line(snapshot: Snapshot, _name: str) -> str:
-    return " ".join([f"faultscape reliability {snapshot.place}", *option_words(again(snapshot).options)])
+def _line(study: Study, _name: str) -> str:
+    return " ".join([f"faultscape reliability {study.place}", *option_words(again(study).options)])
 
 
 RELIABILITY = Artefact(
@@ -142,9 +142,9 @@ RELIABILITY = Artefact(
     instances=_instances,
     made_from=_made_from,
     made_from_now=_made_from_now,
-    describe=lambda snapshot, _: f"the card of {counted(len(snapshot.models), 'model')}",
+    describe=lambda study, _: f"the card of {counted(len(study.models), 'model')}",
     line=_line,
     again=again,
-    waits=lambda _snapshot, _name: True,
+    waits=lambda _study, _name: True,
     method=METHOD_NUMBER,
 )

@@ -22,7 +22,7 @@ from faultscape.prediction import catalogue
 from faultscape.prediction.sources import ensembles
 from faultscape.reading import evidence
 from faultscape.reading.scorers import fitted_again, methods_of_model, unknown_methods
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.reporting.reliability.document import (
     TRAINED_WITH_OOD,
     Card,
@@ -257,7 +257,7 @@ def _document(
         "provenance": {
             "faultscape": __version__,
             "truth": study.truth,
-            "inputs": made_from_now(Snapshot(study.root), study.truth),
+            "inputs": made_from_now(Study(study.root), study.truth),
             "arguments": options.given(),
         },
     }

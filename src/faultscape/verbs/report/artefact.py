@@ -22,7 +22,7 @@ from faultscape.reading.artefact import (
 )
 from faultscape.reading.evidence import find_truth
 from faultscape.reading.pairs import missing, wanted
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.study.store import is_address
 from faultscape.study.tables import selections
@@ -43,60 +43,56 @@ _OF_DUELS = (
 )
 
 
-def made_from_now(snapshot: Snapshot, name: str, truth: str, references: str | None = None) -> dict[str, str]:
+def made_from_now(study: Study, name: str, truth: str, references: str | None = None) -> dict[str, str]:
     """Return what the report of a selection is made from: the selection as it counts now, its labels, the
     standings of all selections, and a folder of ``references``.
     """
-    slots = snapshot.selections[name][0]
+    slots = study.selections[name][0]
     hierarchy = slots.definition.get("hierarchy")
     return {
-        "models": ",".join(snapshot.models),
-        "selection": selection.key(snapshot, name),
-        "labels": labels.key(snapshot, truth),
+        "models": ",".join(study.models),
+        "selection": selection.key(study, name),
+        "labels": labels.key(study, truth),
         # for maps, the page shows what each constraint chooses
-        "discards": labels.discards_key(snapshot, None if slots.duels else name),
-        "photos": snapshot.photos_key({row.image for row in slots.rows}),
+        "discards": labels.discards_key(study, None if slots.duels else name),
+        "photos": study.photos_key({row.image for row in slots.rows}),
         **({"hierarchy": files_key(hierarchy)} if hierarchy else {}),
-        "maps": snapshot.drawn_from(snapshot.models),  # all: the page shows how far each pair agrees
-        "failures": str(snapshot.failures),
-        **(
-            {"names": key_of(snapshot.settings.classes.names)}
-            if snapshot.settings.classes.first_names
-            else {}
-        ),
-        **({"colours": key_of(colours)} if (colours := snapshot.settings.classes.colours) else {}),
+        "maps": study.drawn_from(study.models),  # all: the page shows how far each pair agrees
+        "failures": str(study.failures),
+        **({"names": key_of(study.settings.classes.names)} if study.settings.classes.first_names else {}),
+        **({"colours": key_of(colours)} if (colours := study.settings.classes.colours) else {}),
         **{
-            f"standings of {other}": _of_standings(snapshot, other)
-            for other in snapshot.selections
-            if standings.key(snapshot, other)
+            f"standings of {other}": _of_standings(study, other)
+            for other in study.selections
+            if standings.key(study, other)
         },
-        **({"card": card} if (card := reliability.card_key(snapshot)) else {}),
-        **_of_tags(snapshot, {row.image for row in slots.rows}),
+        **({"card": card} if (card := reliability.card_key(study)) else {}),
+        **_of_tags(study, {row.image for row in slots.rows}),
         **({"references": files_key(references)} if references else {}),
         METHOD: str(METHOD_NUMBER),
     }
 
 
-def _of_tags(snapshot: Snapshot, images: set[str]) -> dict[str, str]:
+def _of_tags(study: Study, images: set[str]) -> dict[str, str]:
     """Return a digest of what a page shows about kinds of failure, empty if none of its images has a tag;
     their intervals resample whole groups.
     """
-    if not (tags := snapshot.tags_key(images)):
+    if not (tags := study.tags_key(images)):
         return {}
     return {
         "tags": key_of(
-            tags, sorted((image, group) for image, group in snapshot.groups.items() if image in images)
+            tags, sorted((image, group) for image, group in study.groups.items() if image in images)
         )
     }
 
 
-def unshown_images(snapshot: Snapshot, name: str) -> dict[str, str]:
+def unshown_images(study: Study, name: str) -> dict[str, str]:
     """Return {id: file} of the images of a selection whose files are missing, or which never had one ('');
     files in a store are not checked.
     """
-    wanted = sorted(set(snapshot.current(name).images))
+    wanted = sorted(set(study.current(name).images))
     rows = (
-        read_columns(snapshot.root, ["id", "source"], filters=[("id", "in", wanted)]).to_pylist()
+        read_columns(study.root, ["id", "source"], filters=[("id", "in", wanted)]).to_pylist()
         if wanted
         else []
     )
@@ -112,34 +108,34 @@ def images_key(unshown: Collection[str]) -> dict[str, str]:
     return {"images": key_of(list(unshown))} if unshown else {}
 
 
-def uncompared_key(snapshot: Snapshot, name: str, truth: str) -> dict[str, str]:
+def uncompared_key(study: Study, name: str, truth: str) -> dict[str, str]:
     """Return a digest of what a page shows about labels that have not been compared with the models yet,
     empty if there are none.
     """
-    if snapshot.settings.classifies or truth not in snapshot.truths:
+    if study.settings.classifies or truth not in study.truths:
         return {}
     models, parts = (
-        snapshot.selections[name][0].models,
-        wanted(snapshot.root, snapshot.settings, sorted(snapshot.shard_sizes), [truth]),
+        study.selections[name][0].models,
+        wanted(study.root, study.settings, sorted(study.shard_sizes), [truth]),
     )
     return (
         {"compared": "not yet"}
-        if missing(snapshot.root, [p for p in parts if p.truth and p.name in models])
+        if missing(study.root, [p for p in parts if p.truth and p.name in models])
         else {}
     )
 
 
-def _of_standings(snapshot: Snapshot, selection_: str) -> str:
+def _of_standings(study: Study, selection_: str) -> str:
     """Return a digest of standings, and of whether they are done, which the page shows."""
-    return key_of(standings.key(snapshot, selection_), standings.are_done(snapshot, selection_))
+    return key_of(standings.key(study, selection_), standings.are_done(study, selection_))
 
 
-def truth_shown(snapshot: Snapshot, name: str) -> str:
+def truth_shown(study: Study, name: str) -> str:
     """Return the truth whose labels a page shows: the one used for ranking, else the one that counts, or
     ''.
     """
-    ranked = str((standings.provenance(snapshot, name) or {}).get("truth", ""))
-    return ranked if ranked in snapshot.truths else find_truth(snapshot.root)
+    ranked = str((standings.provenance(study, name) or {}).get("truth", ""))
+    return ranked if ranked in study.truths else find_truth(study.root)
 
 
 def note(made_from: dict[str, str], arguments: JsonObject) -> str:
@@ -160,57 +156,53 @@ def read_note(path: Path) -> Provenance | None:
         return None
 
 
-def page(snapshot: Snapshot, name: str) -> Path:
+def page(study: Study, name: str) -> Path:
     """Return the path of a selection's report."""
-    return selections.path(snapshot.root, name, "html", stem="report")
+    return selections.path(study.root, name, "html", stem="report")
 
 
-def _instances(snapshot: Snapshot) -> list[str]:
+def _instances(study: Study) -> list[str]:
     """Return the selections whose pages are due, and those that have a page. Every ranked selection is due,
     except replaced ones; if none is ranked, main is, or without it the first.
     """
-    names = selection.in_order(snapshot)
+    names = selection.in_order(study)
     due = [
         name
         for name in names
-        if standings.provenance(snapshot, name) is not None and not selection.is_replaced(snapshot, name)
+        if standings.provenance(study, name) is not None and not selection.is_replaced(study, name)
     ]
     if not due:
         due = [selections.MAIN if selections.MAIN in names or not names else names[0]]
-    return [name for name in names if name in due or page(snapshot, name).exists()] or due
+    return [name for name in names if name in due or page(study, name).exists()] or due
 
 
-def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
-    path = page(snapshot, name)
-    if name not in snapshot.selections or not path.exists():
+def _made_from(study: Study, name: str) -> dict[str, str] | None:
+    path = page(study, name)
+    if name not in study.selections or not path.exists():
         return None
     return {str(k): str(v) for k, v in (read_note(path) or {"inputs": {}})["inputs"].items()}
 
 
-def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
-    if name not in snapshot.selections:
+def _made_from_now(study: Study, name: str) -> dict[str, str]:
+    if name not in study.selections:
         return {}
-    references = arguments(snapshot, name).get("reference_images")
-    now = made_from_now(snapshot, name, truth_shown(snapshot, name), str(references) if references else None)
-    held = _made_from(snapshot, name) or {}
+    references = arguments(study, name).get("reference_images")
+    now = made_from_now(study, name, truth_shown(study, name), str(references) if references else None)
+    held = _made_from(study, name) or {}
     if "images" in held:  # check for missing files only if the page could not show some
-        now |= images_key(unshown_images(snapshot, name))
-    return now | (uncompared_key(snapshot, name, truth_shown(snapshot, name)) if "compared" in held else {})
+        now |= images_key(unshown_images(study, name))
+    return now | (uncompared_key(study, name, truth_shown(study, name)) if "compared" in held else {})
 
 
-def arguments(snapshot: Snapshot, name: str) -> JsonObject:
+def arguments(study: Study, name: str) -> JsonObject:
     """Return the options that were given when a page was made, without defaults."""
-    return arguments_of(read_note(page(snapshot, name)) if page(snapshot, name).exists() else None)
+    return arguments_of(read_note(page(study, name)) if page(study, name).exists() else None)
 
 
-def again(snapshot: Snapshot, name: str) -> Again:
+def again(study: Study, name: str) -> Again:
     """Return how to remake a page: without options for duels if its selection now has draws."""
-    given, left_out = dict(arguments(snapshot, name)), list[str]()
-    if (
-        name in snapshot.selections
-        and snapshot.selections[name][0].draws
-        and not snapshot.settings.classifies
-    ):
+    given, left_out = dict(arguments(study, name)), list[str]()
+    if name in study.selections and study.selections[name][0].draws and not study.settings.classifies:
         left_out = [
             f"{option} is left out: it needs {what}"
             for key, option, what in _OF_DUELS
@@ -219,11 +211,11 @@ def again(snapshot: Snapshot, name: str) -> Again:
     return Again(given, tuple(left_out), gone_file(given, ("reference_images",), "report"))
 
 
-def _line(snapshot: Snapshot, name: str) -> str:
-    if name not in snapshot.selections or not standings.are_done(snapshot, name):
+def _line(study: Study, name: str) -> str:
+    if name not in study.selections or not standings.are_done(study, name):
         return ""
-    options = {"selection": None if name == selections.MAIN else name, **again(snapshot, name).options}
-    return " ".join([f"faultscape report {snapshot.place}", *option_words(options)])
+    options = {"selection": None if name == selections.MAIN else name, **again(study, name).options}
+    return " ".join([f"faultscape report {study.place}", *option_words(options)])
 
 
 REPORT = Artefact(
@@ -251,9 +243,9 @@ REPORT = Artefact(
     instances=_instances,
     made_from=_made_from,
     made_from_now=_made_from_now,
-    describe=lambda snapshot, name: page(snapshot, name).name,
+    describe=lambda study, name: page(study, name).name,
     line=_line,
     again=again,
-    waits=lambda snapshot, _name: bool(open_selections(snapshot)),
+    waits=lambda study, _name: bool(open_selections(study)),
     method=METHOD_NUMBER,
 )

@@ -22,7 +22,7 @@ from faultscape.progress import progress
 from faultscape.reading import choices as choice_evidence
 from faultscape.reading.evidence import true_classes
 from faultscape.reading.maps import ShardMaps
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.reporting.competition import model_sections
 from faultscape.reporting.competition.gallery import Room, fit, map_uri, photo_uri
 from faultscape.reporting.competition.model_sections import LEAST, Box, CardNumber, ModelSections, Shot, Tally
@@ -113,12 +113,12 @@ def _ranks(common: Facts, by_id: Mapping[str, Image], images: Sequence[str]) -> 
 
 def _with_card(root: Path, made: ModelSections) -> ModelSections:
     """Return sections with each model's row of the reliability card, if the study has one."""
-    snapshot = Snapshot(root)
-    if (card := read_card(snapshot)) is None:
+    study = Study(root)
+    if (card := read_card(study)) is None:
         return made
     rows = card_rows(cast("Card", card))
     models = tuple(replace(one, card=tuple(rows.get(one.model, ()))) for one in made.models)
-    return replace(made, models=models, stale_card=not are_done(snapshot))
+    return replace(made, models=models, stale_card=not are_done(study))
 
 
 def card_rows(card: Card) -> dict[str, list[CardNumber]]:

@@ -22,7 +22,7 @@ from faultscape.ranking.duel_standings import from_json
 from faultscape.reading import choices as choice_evidence
 from faultscape.reading import evidence
 from faultscape.reading.label_counts import LabelCount
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.reporting.competition import outcomes, page
 from faultscape.reporting.competition.failure_kinds import FailureKinds, failure_kinds
 from faultscape.reporting.competition.standing_tables import listed
@@ -110,9 +110,9 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
     discarded = Answers(root).discarded()
     slots = evidence.current(root, selection, discarded)
     settings = read_settings(root)
-    snapshot = Snapshot(root)
+    study = Study(root)
     of_standings, standings, remarks = (
-        graph.node(snapshot, STANDINGS, selection),
+        graph.node(study, STANDINGS, selection),
         _standings(root, selection),
         [],
     )
@@ -128,9 +128,9 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         if table is not None:
             others[name] = table
             selectors[name] = str(selections.read_selection(root, name)[0].definition.get("selector", ""))
-            if (made := graph.node(snapshot, STANDINGS, name)).state == "stale":
+            if (made := graph.node(study, STANDINGS, name)).state == "stale":
                 stale[name] = ", ".join(made.why)
-    truth = truth_shown(snapshot, selection)
+    truth = truth_shown(study, selection)
     uncompared = dict[str, str]()
     images: list[str] = []
     values = np.zeros((len(slots.models), 0))
@@ -146,12 +146,12 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         try:
             images, values = evidence.scores(root, slots.models, truth, slots.definition, discarded)
         except StudyError:
-            uncompared = uncompared_key(snapshot, selection, truth)
+            uncompared = uncompared_key(study, selection, truth)
             remarks.append(
                 "The labels have not been compared with the models yet, so outcomes are left out. Run "
                 "`faultscape rank`."
             )
-    unshown = unshown_images(snapshot, selection)
+    unshown = unshown_images(study, selection)
     if missing := [image for image, file in unshown.items() if file]:
         remarks.append(_missing_text(missing, len(set(slots.images)), str(root), options))
         print(f"note: {remarks[-1]}")
@@ -159,8 +159,8 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
     inside = [k for k, image in enumerate(images) if image in mine]
     edges = outcomes.telling_bands(values[:, inside], bands) if bands and not options.bands else ()
     bands = edges or bands
-    count = snapshot.label_count(selection, truth) if truth else LabelCount(0, 0, False)
-    kinds = _kinds(snapshot, slots, truth, [images[k] for k in inside], values[:, inside], bands)
+    count = study.label_count(selection, truth) if truth else LabelCount(0, 0, False)
+    kinds = _kinds(study, slots, truth, [images[k] for k in inside], values[:, inside], bands)
     return page.Facts(
         study=root.resolve().name,
         selection=selection,
@@ -185,7 +185,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         bands_of_values=bool(edges),
         kinds=kinds,
         made_from=note(
-            made_from_now(snapshot, selection, truth, options.reference_images)
+            made_from_now(study, selection, truth, options.reference_images)
             | images_key(unshown)
             | uncompared,
             options.given(),
@@ -195,7 +195,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
 
 
 def _kinds(
-    snapshot: Snapshot,
+    study: Study,
     slots: Slots,
     truth: str,
     images: list[str],
@@ -205,18 +205,18 @@ def _kinds(
     """Return the statistics of the chosen images' tags, by the models' values on labelled ``images``, or by
     people's choices if no image has a map.
     """
-    if not snapshot.tags:
+    if not study.tags:
         return None
-    by_choice = not images and not snapshot.settings.classifies and bool(truth)
+    by_choice = not images and not study.settings.classifies and bool(truth)
     if by_choice:
-        discarded = Answers(snapshot.root).discarded()
+        discarded = Answers(study.root).discarded()
         shares = choice_evidence.shares(
-            choice_evidence.counting(snapshot.root, truth, slots.models, discarded)[0]
+            choice_evidence.counting(study.root, truth, slots.models, discarded)[0]
         )
         images = sorted({image for image, _, _ in shares} & set(slots.images))
         values = choice_evidence.image_values(shares, images, slots.models)
     fails = bands[0] if bands and not by_choice else 0.5
-    found = failure_kinds(snapshot.tags, slots.images, slots.models, images, values, fails, snapshot.groups)
+    found = failure_kinds(study.tags, slots.images, slots.models, images, values, fails, study.groups)
     return None if found is None else replace(found, by_choice=by_choice and bool(images))
 
 

@@ -6,7 +6,7 @@ import sys
 from typing import cast
 
 from faultscape.choices import Question
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.verbs.select.artefact import is_replaced
 
 QUESTIONS: dict[Question, str] = {
@@ -16,9 +16,9 @@ QUESTIONS: dict[Question, str] = {
 }
 
 
-def chosen_for(snapshot: Snapshot) -> set[str]:
+def chosen_for(study: Study) -> set[str]:
     """Return the questions that a study's images are chosen for."""
-    held = [slots for name, (slots, _) in snapshot.selections.items() if not is_replaced(snapshot, name)]
+    held = [slots for name, (slots, _) in study.selections.items() if not is_replaced(study, name)]
     return {str(slots.definition.get("goal") or "") if slots.draws else "failures" for slots in held}
 
 

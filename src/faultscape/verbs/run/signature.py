@@ -127,7 +127,7 @@ def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: st
     """
     from faultscape.errors import StudyError
     from faultscape.prediction.catalogue import source_of, there
-    from faultscape.reading.snapshot import Snapshot
+    from faultscape.reading.study import Study
     from faultscape.terminal_lines import option_words
     from faultscape.verbs.collect import collect
     from faultscape.verbs.predict import predict
@@ -154,7 +154,7 @@ def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: st
         return [*done, repr(predict(study, *models, engine=engine))]
     if not (Path(study) / "study.toml").exists():
         return done
-    snapshot = Snapshot(Path(study))
+    snapshot = Study(Path(study))
     lacking = {name: snapshot.settings.models[name].source for name in lacking_parts(snapshot)}
     todo = {name: source for name, source in lacking.items() if there(source)}
     if gone := [name for name in lacking if name not in todo]:
@@ -164,14 +164,14 @@ def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: st
 
 def _stressed_again(study: str, engine: str) -> list[str]:
     """Remake the stale and missing made sets, each once, and sets made from these afterwards."""
-    from faultscape.reading.snapshot import Snapshot
+    from faultscape.reading.study import Study
     from faultscape.verbs import stress
     from faultscape.verbs.given_options import call_again
     from faultscape.verbs.graph import undone
 
     root, made = Path(study), dict[str, str]()
     while todo := next((node.name for node in undone(root, "sets") if node.name not in made), ""):
-        about = Snapshot(root).stress.sets[todo]
+        about = Study(root).stress.sets[todo]
         made[todo] = repr(call_again(getattr(stress, about.kind), study, about.line, engine=engine))
     return list(made.values())
 
@@ -179,13 +179,13 @@ def _stressed_again(study: str, engine: str) -> list[str]:
 def _selected(study: str, asked: dict[str, Any], goal: Question | None, engine: str) -> list[str]:
     """Choose images for a question, if none are chosen for it, or bring the duels of main up to date."""
     from faultscape.errors import OptionError
-    from faultscape.reading.snapshot import Snapshot
+    from faultscape.reading.study import Study
     from faultscape.standings import ENOUGH
     from faultscape.verbs.run.question import asked_in_a_terminal, chosen_for
     from faultscape.verbs.select import select
     from faultscape.verbs.status.more_images import pool_size
 
-    snapshot = Snapshot(Path(study))
+    snapshot = Study(Path(study))
     of_duels = [name for name in _OF_DUELS if name in asked]
     if goal is None and not snapshot.selections:
         goal = "failures" if of_duels else asked_in_a_terminal()
@@ -219,7 +219,7 @@ def _duelled(study: str, asked: dict[str, Any], engine: str, *, wanted: bool) ->
     """
     from faultscape.errors import FixedSelectionError, SelectionError
     from faultscape.reading.evidence import labelled_among
-    from faultscape.reading.snapshot import Snapshot
+    from faultscape.reading.study import Study
     from faultscape.study.tables.selections import MAIN
     from faultscape.terminal_lines import option_words
     from faultscape.verbs.given_options import call_again
@@ -227,7 +227,7 @@ def _duelled(study: str, asked: dict[str, Any], engine: str, *, wanted: bool) ->
     from faultscape.verbs.select import select
     from faultscape.verbs.select.artefact import can_grow, options_again
 
-    snapshot = Snapshot(Path(study))
+    snapshot = Study(Path(study))
     undone = [node for node in undone(Path(study), "selection") if node.name in ("", MAIN)]
     if not undone and not asked and (MAIN in snapshot.selections or not wanted):
         return []
@@ -258,7 +258,7 @@ def _duelled(study: str, asked: dict[str, Any], engine: str, *, wanted: bool) ->
 def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
     """Rank every selection that can be ranked and is not ranked yet, with the options given before."""
     from faultscape.reading.evidence import find_truth
-    from faultscape.reading.snapshot import Snapshot
+    from faultscape.reading.study import Study
     from faultscape.verbs.given_options import call_again
     from faultscape.verbs.graph import undone
     from faultscape.verbs.label import artefact as labels
@@ -266,7 +266,7 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
     from faultscape.verbs.rank import rank
     from faultscape.verbs.select import artefact as selection
 
-    done, snapshot = [], Snapshot(Path(study))
+    done, snapshot = [], Study(Path(study))
     names = [node.name for node in undone(Path(study), "standings")]
     for name in selection.in_order(snapshot):
         slots = snapshot.selections[name][0]
@@ -299,7 +299,7 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
 
 def _made_again(study: str, engine: str) -> list[str]:
     """Measure, plan and report again what is stale, with the options given before."""
-    from faultscape.reading.snapshot import Snapshot
+    from faultscape.reading.study import Study
     from faultscape.verbs import measure
     from faultscape.verbs import plan as plan_verb
     from faultscape.verbs import reliability as reliability_verb
@@ -314,15 +314,15 @@ def _made_again(study: str, engine: str) -> list[str]:
     root, done = Path(study), []
     if undone(root, "measures"):
         done.append(
-            repr(call_again(measure.measure, study, measures.again(Snapshot(root)).options, engine=engine))
+            repr(call_again(measure.measure, study, measures.again(Study(root)).options, engine=engine))
         )
     if undone(root, "plan"):
-        call_again(plan_verb.plan, study, plan.again(Snapshot(root)).options, engine=engine)
+        call_again(plan_verb.plan, study, plan.again(Study(root)).options, engine=engine)
         done.append(f"{root / 'plan.json'}: planned again; `faultscape plan {shlex.quote(study)}` prints it")
     if undone(root, "reliability"):
-        given = reliability.again(Snapshot(root)).options
+        given = reliability.again(Study(root)).options
         done.append(repr(call_again(reliability_verb.reliability, study, given, engine=engine)))
-    pages = {node.name: report.again(Snapshot(root), node.name).options for node in undone(root, "report")}
+    pages = {node.name: report.again(Study(root), node.name).options for node in undone(root, "report")}
     return done + [
         repr(call_again(report_verb.report, study, given, selection=name)) for name, given in pages.items()
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.verbs.graph import node
 from faultscape.verbs.label import artefact as labels
 from faultscape.verbs.rank import artefact as standings
@@ -15,10 +15,10 @@ def why_not_ranked(study: str) -> str:
     """Return why no selection is ranked although the images of one are labelled, and what to do about it; ''
     where one is ranked, or labels are still missing.
     """
-    snapshot = Snapshot(Path(study), study)
+    snapshot = Study(Path(study), study)
     if (
         len(snapshot.models) < 2
-        or not snapshot.images
+        or not snapshot.image_count
         or any(standings.are_done(snapshot, name) for name in snapshot.selections)
     ):
         return ""

@@ -12,7 +12,7 @@ from faultscape.errors import OptionError, SelectionError, closest, counted, sho
 from faultscape.nouns import Slots
 from faultscape.reading import evidence
 from faultscape.reading.label_counts import labelled_already
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.selection.catalogue import Selector, Task, chosen_for, find_selector
 from faultscape.study.folder import existing, refuse_twin
 from faultscape.study.settings import read_settings
@@ -62,18 +62,18 @@ def choose(asked: SelectOptions) -> Selected | Changed | ChosenImages:
         return change(root, asked.study, lambda copy: _words_of_adding(copy, asked), "select", dry_run=True)
     held = _images_of_all(root)
     name, slots = _made(root, asked)
-    snapshot = Snapshot(root, asked.study, skip_damaged=True)  # what was made is told in any case
+    study = Study(root, asked.study, skip_damaged=True)  # what was made is told in any case
     if name == selections.MAIN and name not in held:
-        print("".join(f"{note}\n" for note in _stale_notes(snapshot)), end="")
+        print("".join(f"{note}\n" for note in _stale_notes(study)), end="")
     if name in held and not asked.replace and (added := _added(slots, held[name])):
-        print(f"{_added_text(snapshot, added, 'added')}")
-    return _selected(snapshot, name, slots)
+        print(f"{_added_text(study, added, 'added')}")
+    return _selected(study, name, slots)
 
 
 def _images_of_all(root: Path) -> dict[str, frozenset[str]]:
     """Return {name: its images} of the selections that can be read."""
-    snapshot = Snapshot(root, skip_damaged=True)
-    return {name: frozenset(slots.images) for name, (slots, _) in snapshot.selections.items()}
+    study = Study(root, skip_damaged=True)
+    return {name: frozenset(slots.images) for name, (slots, _) in study.selections.items()}
 
 
 def _added(slots: Slots, held: frozenset[str]) -> Slots | None:
@@ -84,13 +84,13 @@ def _added(slots: Slots, held: frozenset[str]) -> Slots | None:
     return replace(slots, rows=rows) if rows else None
 
 
-def _added_text(snapshot: Snapshot, added: Slots, how: str) -> str:
+def _added_text(study: Study, added: Slots, how: str) -> str:
     """Return how many images a selection gains, and how many of them are labelled already.
 
     ``how`` is "added", or what it would be.
     """
     number = len(added.images)
-    labelled = labelled_already(snapshot.root, snapshot.settings, added, snapshot.truth)
+    labelled = labelled_already(study.root, study.settings, added, study.truth)
     return f"{counted(number, 'image')} {how}, {labelled or 'none'} of them labelled already"
 
 
@@ -106,13 +106,13 @@ def _words_of_adding(root: Path, asked: SelectOptions) -> str:
         words = f"no image would be added to its {len(before):,}"
     else:
         more = f"would be added to its {len(before):,}" if name in held else "would be chosen"
-        words = _added_text(Snapshot(root), added, more)
+        words = _added_text(Study(root), added, more)
     return f"{name}: {words}\n{said.getvalue()}".rstrip()
 
 
-def _stale_notes(snapshot: Snapshot) -> list[str]:
+def _stale_notes(study: Study) -> list[str]:
     """Return a note on each stale selection beside a new main: who added a model may have meant that one."""
-    found = (node(snapshot, SELECTION, name) for name in snapshot.selections if name != selections.MAIN)
+    found = (node(study, SELECTION, name) for name in study.selections if name != selections.MAIN)
     return [
         (
             f"note: main is a new selection; selection {stale.name} is stale ({', '.join(stale.why)}):"
@@ -123,12 +123,12 @@ def _stale_notes(snapshot: Snapshot) -> list[str]:
     ]
 
 
-def _selected(snapshot: Snapshot, name: str, slots: Slots) -> Selected:
+def _selected(study: Study, name: str, slots: Slots) -> Selected:
     """Return a selection with how many of its images have labels, and what to run next for it."""
-    labels, standings = (node(snapshot, artefact, name) for artefact in (LABELS_OF_SELECTION, STANDINGS))
+    labels, standings = (node(study, artefact, name) for artefact in (LABELS_OF_SELECTION, STANDINGS))
     # that other selections answer another question does not count here
-    first = labels.line if labels.state != "done" and come_first(snapshot, name) else ""
-    line, labelled = first or next_line([labels, standings]), snapshot.label_count(name).labelled
+    first = labels.line if labels.state != "done" and come_first(study, name) else ""
+    line, labelled = first or next_line([labels, standings]), study.label_count(name).labelled
     asks = bool(line) and line == labels.line
     return Selected(
         slots.models,
@@ -139,7 +139,7 @@ def _selected(snapshot: Snapshot, name: str, slots: Slots) -> Selected:
         name,
         labelled,
         line,
-        hours_of(snapshot, len(snapshot.current(name).images) - labelled, name) if asks else None,
+        hours_of(study, len(study.current(name).images) - labelled, name) if asks else None,
     )
 
 
@@ -148,9 +148,9 @@ def _made(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
     if not asked.replace:
         return _choose(root, asked)
     _refuse_more(asked)
-    before = nodes(Snapshot(root, asked.study))
+    before = nodes(Study(root, asked.study))
     name, slots = _choose(root, asked)
-    print("\n".join(stale_lines(became_stale(before, nodes(Snapshot(root, asked.study))))))
+    print("\n".join(stale_lines(became_stale(before, nodes(Study(root, asked.study))))))
     return name, slots
 
 
@@ -239,7 +239,7 @@ def _refuse_unsaid_selector(root: Path, asked: SelectOptions) -> None:
     if asked.replace and not _says_how(asked) and _drew(root, name):
         raise SelectionError(
             f"selection {name!r} was drawn for all models at once, and --replace starts over; name the "
-            f"selector: as before with `{line_again(Snapshot(root, asked.study), name)}`, or give "
+            f"selector: as before with `{line_again(Study(root, asked.study), name)}`, or give "
             "another --selector (mad for duels)"
         )
 

@@ -18,7 +18,7 @@ import numpy as np
 from faultscape.classes.class_lists import table
 from faultscape.maps import runs
 from faultscape.reading import evidence
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.answers.labels import Answers
 from faultscape.study.parts import read_manifest
 from faultscape.study.settings import Settings
@@ -87,19 +87,19 @@ def _labelled(
 
 def _asked_for(root: Path, name: str) -> set[str]:
     """Return the images that people are asked to label for other selections than ``name``."""
-    snapshot = Snapshot(root, skip_damaged=True)
+    study = Study(root, skip_damaged=True)
     return {
         image
-        for other in snapshot.selections
-        if other != name and _asks(snapshot, other)
-        for image in snapshot.current(other).images
+        for other in study.selections
+        if other != name and _asks(study, other)
+        for image in study.current(other).images
     }
 
 
-def _asks(snapshot: Snapshot, name: str) -> bool:
+def _asks(study: Study, name: str) -> bool:
     """Whether anyone is asked to label a selection: not if it was replaced, or no longer follows from the
     study and cannot be extended.
     """
-    if selection.is_superseded(snapshot, name):
+    if selection.is_superseded(study, name):
         return False
-    return not selection.is_stale(snapshot, name) or selection.can_grow(snapshot, name)
+    return not selection.is_stale(study, name) or selection.can_grow(study, name)

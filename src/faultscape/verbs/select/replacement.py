@@ -15,7 +15,7 @@ from pathlib import Path
 from faultscape.errors import DamagedSelectionError, OptionError, SelectionError, closest, counted
 from faultscape.nouns import Definition, Slots
 from faultscape.reading.evidence import labelled_among
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.selection.spares import effective
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import put
@@ -81,7 +81,7 @@ def remove(root: Path, place: str, name: str, *, dry_run: bool) -> Changed:
 def _files(root: Path, name: str) -> list[Path]:
     """Return the paths of all files of a selection, its table last."""
     table, about = selections.path(root, name), selections.path(root, name, "json")
-    return [page(Snapshot(root), name), selections.path(root, name, "json", stem="standings"), about, table]
+    return [page(Study(root), name), selections.path(root, name, "json", stem="standings"), about, table]
 
 
 def _cleared(root: Path, name: str) -> str:

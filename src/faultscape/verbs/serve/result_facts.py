@@ -27,7 +27,7 @@ from faultscape.nouns import Slots
 from faultscape.reading import evidence
 from faultscape.reading.choices import EVERYBODY, WORTH, Voices, counting, shares
 from faultscape.reading.label_counts import questions
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.reporting.competition.rank_tables import RankTable, rank_tables
 from faultscape.reporting.verdict import Verdict, Work, nothing_said
 from faultscape.reporting.verdict_lines import verdict
@@ -110,7 +110,7 @@ def results(
         if found is None:
             return nothing_said(None, models, images, Work())
         held = {options.selection: found}
-        return verdict(held, models=models, labelled=images, study=Snapshot(root).place)
+        return verdict(held, models=models, labelled=images, study=Study(root).place)
 
     try:
         slots = evidence.current(root, options.selection, Answers(root, campaign.database).discarded())
@@ -135,7 +135,7 @@ def results(
         return ResultFacts(0, 0, said_of(0), rankings, notes, Forecasts(), [], [], why or str(error))
     people = {one.annotator for one in kept}
     forecasts, agreement = (
-        _forecasts(kept, choice_items(slots), Snapshot(root).groups),
+        _forecasts(kept, choice_items(slots), Study(root).groups),
         _choice_agreement(kept, known),
     )
     masks = tuple(_with_names(name, known) for name in _with_masks(campaign))

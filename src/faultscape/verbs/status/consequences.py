@@ -17,7 +17,7 @@ from typing import Any
 
 from faultscape.errors import DamagedSelectionError, FaultscapeError
 from faultscape.made_aside import held_folder
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.folder import TEMPORARY, put
 from faultscape.study.lock import writing
 from faultscape.study.tables.logs import log
@@ -58,24 +58,24 @@ def change(
     look = nodes if readable else _nodes_if_readable
     if not dry_run:
         with writing(root):
-            before = look(Snapshot(root, place))
+            before = look(Study(root, place))
             done = do(root)
             log(root, verb, **about)
-        after = look(Snapshot(root, place))
+        after = look(Study(root, place))
         return Changed(
             place, done, became_stale(before, after), _next_line(after, place), stuck=is_stuck(after)
         )
-    before = look(Snapshot(root, place))
+    before = look(Study(root, place))
     with rehearsal(root) as copy, _named(copy, place):
         done = _with_place(do(copy), copy, place)
-        after = look(Snapshot(copy, place))
+        after = look(Study(copy, place))
     return Changed(place, done, became_stale(before, after), _next_line(after, place), dry_run=True)
 
 
-def _nodes_if_readable(snapshot: Snapshot) -> tuple[Node, ...]:
+def _nodes_if_readable(study: Study) -> tuple[Node, ...]:
     """Return the nodes of a study; none if one of its selections is damaged."""
     try:
-        return nodes(snapshot)
+        return nodes(study)
     except DamagedSelectionError:
         return ()
 
@@ -113,7 +113,7 @@ def followers(root: Path, place: str, done: str, of: str, why: str) -> Changed:
     for artefact in ARTEFACTS:  # inputs come before what depends on them
         if kinds & set(artefact.inputs):
             kinds.add(artefact.name)
-    found = nodes(Snapshot(root, place))
+    found = nodes(Study(root, place))
     mine = [node for node in found if node.artefact in kinds and node.state == "done"]
     stale = tuple(f"{node.artefact}{f' of {node.name}' if node.name else ''}: {why}" for node in mine)
     return Changed(place, done, stale, next_line(found), dry_run=True)

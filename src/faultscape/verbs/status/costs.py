@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from faultscape.arguments import Costs
 from faultscape.errors import OptionError, closest
 from faultscape.reading.label_counts import question_number
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.verbs.plan import artefact as plan
 
 # seconds for a whole map, a choice between two maps, a yes/no question
@@ -48,14 +48,14 @@ def costs_given(cost: Costs | None) -> list[tuple[str, float | str]]:
     )
 
 
-def hours_of(snapshot: Snapshot, images: int, name: str) -> float:
+def hours_of(study: Study, images: int, name: str) -> float:
     """Return the hours that labels of some images take, at the costs of the study's plan. Classifiers ask a
     question for each class that a model predicts: as many as for an image of selection ``name``.
     """
-    given = plan.arguments(snapshot).get("cost")
+    given = plan.arguments(study).get("cost")
     costs = read_costs(str(given)) if given else COSTS
-    if not snapshot.settings.classifies:
+    if not study.settings.classifies:
         return images * costs["mask"] / 3600
-    slots = snapshot.current(name)
-    each = question_number(snapshot.root, snapshot.settings, slots, snapshot.truth) / len(slots.images)
+    slots = study.current(name)
+    each = question_number(study.root, study.settings, slots, study.truth) / len(slots.images)
     return images * each * costs["question"] / 3600

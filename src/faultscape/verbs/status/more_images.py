@@ -11,7 +11,7 @@ from pathlib import Path
 
 from faultscape.errors import counted
 from faultscape.nouns import KEPT_OUT, Slots
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.standings import ENOUGH, FEW
 from faultscape.study.tables import selections
 from faultscape.study.tables.pool import read_pool
@@ -45,23 +45,23 @@ def pool_size(root: Path) -> int:
     return len(set(read_pool(root).families.tolist()))
 
 
-def line_for_more(snapshot: Snapshot) -> tuple[str, str, int]:
+def line_for_more(study: Study) -> tuple[str, str, int]:
     """Return the command that draws images for the order of models, why, and how many, for a study whose
     rankings describe only the images that they rest on; ('', '', 0) if one says more, nothing is ranked, or
     the pool is too small.
     """
     used = {
         name: number
-        for name in selection.in_order(snapshot)
-        if (number := _used(snapshot, name)) is not None and not selection.is_replaced(snapshot, name)
+        for name in selection.in_order(study)
+        if (number := _used(study, name)) is not None and not selection.is_replaced(study, name)
     }
-    if not used or any(_says_more(snapshot, name) for name in used):
+    if not used or any(_says_more(study, name) for name in used):
         return "", "", 0
-    if (pool := pool_size(snapshot.root)) < FEW:
+    if (pool := pool_size(study.root)) < FEW:
         return "", "", 0
     number = min(ENOUGH, pool)
     options = {"goal": "order", "budget": number}
-    line = " ".join([f"faultscape select {snapshot.place}", *option_words(options)])
+    line = " ".join([f"faultscape select {study.place}", *option_words(options)])
     most = max(used.values())
     labelled = counted(most, "labelled image")
     if most < FEW:
@@ -70,14 +70,14 @@ def line_for_more(snapshot: Snapshot) -> tuple[str, str, int]:
     return line, why, number
 
 
-def _says_more(snapshot: Snapshot, name: str) -> bool:
+def _says_more(study: Study, name: str) -> bool:
     """Whether the images of a selection are drawn for all models, and no ranking describes them alone."""
-    return bool(snapshot.selections[name][0].draws) and says_how_sure(snapshot, name)
+    return bool(study.selections[name][0].draws) and says_how_sure(study, name)
 
 
-def _used(snapshot: Snapshot, name: str) -> int | None:
+def _used(study: Study, name: str) -> int | None:
     """Return how many labelled images the standings of a selection rest on, or None if there are none."""
-    held = snapshot.document(selections.path(snapshot.root, name, "json", stem="standings"))
+    held = study.document(selections.path(study.root, name, "json", stem="standings"))
     labels = held.get("labels") if held is not None else None
     used = labels.get("used") if isinstance(labels, dict) else None
     return used if isinstance(used, int) else None

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from faultscape.errors import RankingError
 from faultscape.reading.label_counts import labelled_number
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.reporting.verdict import PairNeed, Verdict, Work, nothing_said
 from faultscape.standings import Standings
 from faultscape.study.tables import selections
@@ -20,15 +20,15 @@ from faultscape.verbs.select import artefact as selection
 from faultscape.verbs.status.costs import hours_of
 
 
-def verdict_of(snapshot: Snapshot, found: Iterable[Node], line: str, drawing: int = 0) -> Verdict:
+def verdict_of(study: Study, found: Iterable[Node], line: str, drawing: int = 0) -> Verdict:
     """Return the verdict on a study of which these are the artefacts, and this the next command, which draws
     some images if no artefact asks for it.
     """
-    images, name = _asked(snapshot, found, line, drawing)
-    work = Work(line, hours_of(snapshot, images, name) if images else None)
-    labelled = max((snapshot.label_count(name).labelled for name in snapshot.selections), default=0)
-    if not (held := _standings(snapshot)):
-        return nothing_said(None, snapshot.models, labelled, work)
+    images, name = _asked(study, found, line, drawing)
+    work = Work(line, hours_of(study, images, name) if images else None)
+    labelled = max((study.label_count(name).labelled for name in study.selections), default=0)
+    if not (held := _standings(study)):
+        return nothing_said(None, study.models, labelled, work)
     # rankings load scipy, which takes longer than all the rest
     from faultscape.reporting.verdict_lines import verdict
 
@@ -36,23 +36,23 @@ def verdict_of(snapshot: Snapshot, found: Iterable[Node], line: str, drawing: in
     stale = {one.name: ", ".join(one.why) for one in old}
     return verdict(
         held,
-        models=snapshot.models,
+        models=study.models,
         labelled=labelled,
-        needs=_needs(snapshot),
+        needs=_needs(study),
         stale=stale,
         work=work,
-        study=snapshot.place,
+        study=study.place,
     )
 
 
-def _standings(snapshot: Snapshot) -> dict[str, Standings]:
+def _standings(study: Study) -> dict[str, Standings]:
     """Return {selection: its standings} in the order in which they speak; what is damaged or replaced is left
     out.
     """
     out: dict[str, Standings] = {}
-    for name in selection.in_order(snapshot):
-        document = snapshot.document(selections.path(snapshot.root, name, "json", stem="standings"))
-        if document is not None and not selection.is_replaced(snapshot, name):
+    for name in selection.in_order(study):
+        document = study.document(selections.path(study.root, name, "json", stem="standings"))
+        if document is not None and not selection.is_replaced(study, name):
             from faultscape.ranking.duel_standings import from_json
 
             with suppress(RankingError):
@@ -60,22 +60,22 @@ def _standings(snapshot: Snapshot) -> dict[str, Standings]:
     return out
 
 
-def _needs(snapshot: Snapshot) -> dict[tuple[str, str], PairNeed]:
+def _needs(study: Study) -> dict[tuple[str, str], PairNeed]:
     """Return what an up-to-date plan expects of each pair of models; {} without one."""
-    return planned_needs(snapshot) if node(snapshot, PLAN).state == "done" else {}
+    return planned_needs(study) if node(study, PLAN).state == "done" else {}
 
 
-def _asked(snapshot: Snapshot, found: Iterable[Node], line: str, drawing: int) -> tuple[int, str]:
+def _asked(study: Study, found: Iterable[Node], line: str, drawing: int) -> tuple[int, str]:
     """Return how many images the next command asks to label, or draws for that, and a selection to whose
     images they are similar. Images that have labels already ask for none.
     """
     one = next((node for node in found if line and node.line == line), None)
     if one is not None and one.artefact == LABELS_OF_SELECTION.name:
-        return len(snapshot.current(one.name).images) - snapshot.label_count(one.name).labelled, one.name
-    name = next(iter(snapshot.selections), "")
+        return len(study.current(one.name).images) - study.label_count(one.name).labelled, one.name
+    name = next(iter(study.selections), "")
     if one is not None and one.artefact == OPEN_QUESTION.name:
-        drawing, name = more_images(snapshot, one.name, planned_needs(snapshot)), one.name
+        drawing, name = more_images(study, one.name, planned_needs(study)), one.name
     if not drawing:
         return 0, name
-    labelled = labelled_number(snapshot.root, snapshot.settings, snapshot.ids, snapshot.truth)
-    return min(drawing, snapshot.images - labelled), name
+    labelled = labelled_number(study.root, study.settings, study.ids, study.truth)
+    return min(drawing, study.image_count - labelled), name

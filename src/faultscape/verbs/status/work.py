@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from faultscape.errors import StudyChangedError, counted
 from faultscape.reading.evidence import LABELS
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.folder import existing
 from faultscape.study.lock import unfinished
 from faultscape.study.tables.selections import MAIN
@@ -47,19 +47,19 @@ def _read_status(root: Path, place: str) -> Status:
     if line := unfinished(root):  # until it is finished, files may contradict each other
         interrupted = ("predict", "stale", "a change of models was interrupted; finish it first")
         return Status(place, (interrupted,), line)
-    snapshot = Snapshot(root, place, skip_damaged=True)
-    found = nodes(snapshot)
+    study = Study(root, place, skip_damaged=True)
+    found = nodes(study)
     rows = tuple(_row(node) for node in found if node.artefact not in _UNSHOWN)
-    if snapshot.damaged:
-        first = next(iter(snapshot.damaged))
-        rows += tuple(("select", "damaged", f"{name}: {why}") for name, why in snapshot.damaged.items())
-        return Status(place, rows, f"faultscape select {snapshot.place} --remove {shlex.quote(first)}")
-    line = next_line(node for node in found if not _is_needless(snapshot, node))
+    if study.damaged:
+        first = next(iter(study.damaged))
+        rows += tuple(("select", "damaged", f"{name}: {why}") for name, why in study.damaged.items())
+        return Status(place, rows, f"faultscape select {study.place} --remove {shlex.quote(first)}")
+    line = next_line(node for node in found if not _is_needless(study, node))
     stuck = is_stuck(found)
-    more, why, drawing = ("", "", 0) if line or stuck else line_for_more(snapshot)
-    said = verdict_of(snapshot, found, line or more, drawing)
-    about = why or _about(snapshot, found, line)
-    return Status(place, rows, line, stuck, _instead(snapshot, found, line), more, about, said)
+    more, why, drawing = ("", "", 0) if line or stuck else line_for_more(study)
+    said = verdict_of(study, found, line or more, drawing)
+    about = why or _about(study, found, line)
+    return Status(place, rows, line, stuck, _instead(study, found, line), more, about, said)
 
 
 def _labels_asked(found: Iterable[Node], line: str) -> str | None:
@@ -74,16 +74,16 @@ def _labels_asked(found: Iterable[Node], line: str) -> str | None:
     )
 
 
-def _is_needless(snapshot: Snapshot, node: Node) -> bool:
+def _is_needless(study: Study, node: Node) -> bool:
     """Whether a node asks for labels of draws although those that are ranked decide the pool, and no label of
     it would tell more of images to come.
     """
-    if node.artefact != LABELS_OF_SELECTION.name or not snapshot.selections[node.name][0].draws:
+    if node.artefact != LABELS_OF_SELECTION.name or not study.selections[node.name][0].draws:
         return False
-    return are_done(snapshot, node.name) and is_decided(snapshot, node.name)
+    return are_done(study, node.name) and is_decided(study, node.name)
 
 
-def _about(snapshot: Snapshot, found: Iterable[Node], line: str) -> str:
+def _about(study: Study, found: Iterable[Node], line: str) -> str:
     """Return a note for a command that asks for labels of duels although images drawn for all models are
     ranked, since they answer a different question.
     """
@@ -91,29 +91,29 @@ def _about(snapshot: Snapshot, found: Iterable[Node], line: str) -> str:
     ranked = next(
         (node.name for node in found if node.artefact == STANDINGS.name and node.state == "done"), ""
     )
-    if name is None or not ranked or snapshot.selections[name][0].draws:
+    if name is None or not ranked or study.selections[name][0].draws:
         return ""
-    if not snapshot.selections[ranked][0].draws:
+    if not study.selections[ranked][0].draws:
         return ""
-    left = len(snapshot.current(name).images) - snapshot.label_count(name).labelled
+    left = len(study.current(name).images) - study.label_count(name).labelled
     return (
         f"{counted(left, 'more image')} of {name} {'shows' if left == 1 else 'show'} where models fail; which"
         f" is better is answered by selection {ranked}"
     )
 
 
-def _instead(snapshot: Snapshot, found: Iterable[Node], line: str) -> str:
+def _instead(study: Study, found: Iterable[Node], line: str) -> str:
     """Return the command that asks people in their browsers, if the next one would write files for a
     labelling tool and there are questions.
     """
     name = _labels_asked(found, line)
-    if name is None or not (snapshot.settings.classifies or snapshot.current(name).duels):
+    if name is None or not (study.settings.classifies or study.current(name).duels):
         return ""
     options = {
         "selection": None if name == MAIN else name,
-        "truth": None if snapshot.truth == LABELS else snapshot.truth,
+        "truth": None if study.truth == LABELS else study.truth,
     }
-    return " ".join([f"faultscape label serve {snapshot.place}", *option_words(options)])
+    return " ".join([f"faultscape label serve {study.place}", *option_words(options)])
 
 
 def _row(node: Node) -> tuple[str, str, str]:

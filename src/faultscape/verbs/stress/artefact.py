@@ -12,7 +12,7 @@ from faultscape.errors import ImageError, counted
 from faultscape.nouns import JsonObject
 from faultscape.reading.artefact import METHOD as METHOD_INPUT
 from faultscape.reading.artefact import Again, Artefact, files_key, gone_file
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.tables.corpus import read_columns
 from faultscape.study.tables.stress_sets import StressSet
 from faultscape.terminal_lines import option_words
@@ -41,39 +41,39 @@ def method_number(parameters: Mapping[str, object]) -> str:
     return str(method_of_blending(f"fishyscapes-{version}") if version else METHOD)
 
 
-def _lines(snapshot: Snapshot) -> dict[str, dict[str, StressSet]]:
+def _lines(study: Study) -> dict[str, dict[str, StressSet]]:
     """Return {first set: {set: what made it}} of the sets that one command made."""
     found: dict[str, dict[str, StressSet]] = {}
     first: dict[str, str] = {}
-    for name, about in snapshot.stress.sets.items():
+    for name, about in study.stress.sets.items():
         head = first.setdefault(f"{about.kind} {about.of} {sorted(about.line.items())}", name)
         found.setdefault(head, {})[name] = about
     return found
 
 
-def _unknown(snapshot: Snapshot) -> list[str]:
+def _unknown(study: Study) -> list[str]:
     """Return the sets of made images that sets.json does not describe: it was deleted, or restored from an
     earlier copy.
     """
-    if not snapshot.images:
+    if not study.image_count:
         return []
-    columns = read_columns(snapshot.root, ["set", "parent"]).to_pydict()
+    columns = read_columns(study.root, ["set", "parent"]).to_pydict()
     made = {set_ for set_, parent in zip(columns["set"], columns["parent"], strict=True) if parent}
-    return sorted(made - snapshot.stress.sets.keys())
+    return sorted(made - study.stress.sets.keys())
 
 
-def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
+def _made_from(study: Study, name: str) -> dict[str, str] | None:
     """Return what the sets of a command were made from; None if one has no images, was not finished, or is
     not in sets.json.
     """
-    if name not in snapshot.stress.sets:
+    if name not in study.stress.sets:
         return None
-    sets = _lines(snapshot)[name]
-    if any(set_ not in snapshot.set_keys or not about.inputs for set_, about in sets.items()):
+    sets = _lines(study)[name]
+    if any(set_ not in study.set_keys or not about.inputs for set_, about in sets.items()):
         return None
-    held = _made_from_now(snapshot, name)
+    held = _made_from_now(study, name)
     for about in sets.values():
-        now = _now(snapshot, about)
+        now = _now(study, about)
         held |= {
             key: about.inputs.get(key, "")
             for key in {*now, *about.inputs}
@@ -82,39 +82,39 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
     return held
 
 
-def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
+def _made_from_now(study: Study, name: str) -> dict[str, str]:
     """Return what the sets of a command would be made from; sets with moved pixels or added objects also
     depend on labels.
     """
     return {
         key: value
-        for about in _lines(snapshot).get(name, {}).values()
-        for key, value in _now(snapshot, about).items()
+        for about in _lines(study).get(name, {}).values()
+        for key, value in _now(study, about).items()
     }
 
 
-def _now(snapshot: Snapshot, about: StressSet) -> dict[str, str]:
-    own = {"labels": labels.key(snapshot, about.truth)} if about.truth else {}
+def _now(study: Study, about: StressSet) -> dict[str, str]:
+    own = {"labels": labels.key(study, about.truth)} if about.truth else {}
     return {
-        "images": snapshot.set_keys.get(about.of, ""),
+        "images": study.set_keys.get(about.of, ""),
         METHOD_INPUT: method_number(about.parameters),
         **own,
         **own_files(about.parameters),
     }
 
 
-def is_outdated(snapshot: Snapshot, name: str) -> bool:
+def is_outdated(study: Study, name: str) -> bool:
     """Return whether a set was made from other images, labels or files than the current ones; a collected set
     never is.
     """
-    about = snapshot.stress.sets.get(name)
-    return about is not None and about.inputs != _now(snapshot, about)
+    about = study.stress.sets.get(name)
+    return about is not None and about.inputs != _now(study, about)
 
 
-def _describe(snapshot: Snapshot, name: str) -> str:
-    if name not in snapshot.stress.sets:
-        return f"{_and_more(name, len(_unknown(snapshot)))}: made images"
-    sets = _lines(snapshot)[name]
+def _describe(study: Study, name: str) -> str:
+    if name not in study.stress.sets:
+        return f"{_and_more(name, len(_unknown(study)))}: made images"
+    sets = _lines(study)[name]
     return f"{_and_more(name, len(sets))}: {sets[name].kind} of {sets[name].of}"
 
 
@@ -122,18 +122,18 @@ def _and_more(name: str, sets: int) -> str:
     return f"{name} and {counted(sets - 1, 'more set', 'more sets')}" if sets > 1 else name
 
 
-def _again(snapshot: Snapshot, name: str) -> Again:
-    if name not in snapshot.stress.sets:
-        line = f"`faultscape collect {snapshot.place} --remove {shlex.quote(f'{name}/*')}`"
+def _again(study: Study, name: str) -> Again:
+    if name not in study.stress.sets:
+        line = f"`faultscape collect {study.place} --remove {shlex.quote(f'{name}/*')}`"
         return Again(
             {},
             (),
             "sets.json no longer describes this set; run the same `faultscape stress` command again"
             f" (log.jsonl has it), or {line}",
         )
-    about = snapshot.stress.sets[name]
-    if about.of not in snapshot.set_keys:
-        line = f"`faultscape collect {snapshot.place} --remove '{name}/*'`"
+    about = study.stress.sets[name]
+    if about.of not in study.set_keys:
+        line = f"`faultscape collect {study.place} --remove '{name}/*'`"
         return Again(
             about.line,
             (),
@@ -147,10 +147,10 @@ def _again(snapshot: Snapshot, name: str) -> Again:
     )
 
 
-def _line(snapshot: Snapshot, name: str) -> str:
-    about = snapshot.stress.sets[name]
+def _line(study: Study, name: str) -> str:
+    about = study.stress.sets[name]
     line: JsonObject = about.line
-    return " ".join([f"faultscape stress {about.kind} {snapshot.place}", *option_words(line)])
+    return " ".join([f"faultscape stress {about.kind} {study.place}", *option_words(line)])
 
 
 SETS = Artefact(
@@ -165,7 +165,7 @@ SETS = Artefact(
         "depth": "files of depth changed",
         METHOD_INPUT: "an earlier version made them",
     },
-    instances=lambda snapshot: [*_lines(snapshot), *_unknown(snapshot)[:1]],
+    instances=lambda study: [*_lines(study), *_unknown(study)[:1]],
     made_from=_made_from,
     made_from_now=_made_from_now,
     describe=_describe,

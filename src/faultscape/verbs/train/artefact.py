@@ -17,7 +17,7 @@ from faultscape.reading.artefact import (
     gone_file,
     provenance_of,
 )
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.terminal_lines import option_words
 from faultscape.uncertainty.catalogue import HEADS
@@ -36,69 +36,69 @@ MODELS, NETWORK, WEIGHTS, BEGUN, OWN_FILE = (
 )
 
 
-def inputs_of(snapshot: Snapshot, sets: Sequence[str], truth: str, arguments: JsonObject) -> dict[str, str]:
+def inputs_of(study: Study, sets: Sequence[str], truth: str, arguments: JsonObject) -> dict[str, str]:
     """Return what a network depends on, as far as a quick check shows: its sets, all labels of a truth, the
     classes that it learns, and the network that it started from.
     """
     withhold, init = arguments.get("withhold"), arguments.get("init")
     try:
         withheld = find_withheld(
-            snapshot.stress, snapshot.settings.class_list, None if withhold is None else str(withhold)
+            study.stress, study.settings.class_list, None if withhold is None else str(withhold)
         ).names
     except FaultscapeError:  # the holdout is gone, or there are several now
         withheld = ("?",)
     return {
-        "images": key_of({name: snapshot.set_keys.get(name, "") for name in sets}),
-        "labels": labels.key(snapshot, truth),
+        "images": key_of({name: study.set_keys.get(name, "") for name in sets}),
+        "labels": labels.key(study, truth),
         "holdout": key_of(list(withheld)),
-        "classes": key_of(snapshot.settings.classes.counted),
-        **({"start": key(snapshot, str(init))} if init else {}),
+        "classes": key_of(study.settings.classes.counted),
+        **({"start": key(study, str(init))} if init else {}),
         METHOD: str(METHOD_NUMBER),
     }
 
 
-def _held(snapshot: Snapshot, name: str) -> JsonObject:
-    return snapshot.document(_folder(snapshot, name) / NETWORK) or {}
+def _held(study: Study, name: str) -> JsonObject:
+    return study.document(_folder(study, name) / NETWORK) or {}
 
 
-def _folder(snapshot: Snapshot, name: str) -> Path:
-    return snapshot.root / MODELS / name
+def _folder(study: Study, name: str) -> Path:
+    return study.root / MODELS / name
 
 
-def key(snapshot: Snapshot, name: str) -> str:
+def key(study: Study, name: str) -> str:
     """Return the key of a network, a digest of what it was trained from, or '' if it does not exist."""
-    held = _held(snapshot, name).get("provenance")
+    held = _held(study, name).get("provenance")
     return str(held.get("key", "")) if isinstance(held, dict) else ""
 
 
-def _provenance(snapshot: Snapshot, name: str) -> Provenance | None:
-    return provenance_of(_held(snapshot, name))
+def _provenance(study: Study, name: str) -> Provenance | None:
+    return provenance_of(_held(study, name))
 
 
-def sources(snapshot: Snapshot) -> dict[str, str]:
+def sources(study: Study) -> dict[str, str]:
     """Return {name: source for `predict`} of the trained networks; those with your own backbone are named by
     the function in their folder.
     """
     out = {}
-    for name in _instances(snapshot):
-        if (_folder(snapshot, name) / NETWORK).is_file():
-            about = _held(snapshot, name).get("network")
+    for name in _instances(study):
+        if (_folder(study, name) / NETWORK).is_file():
+            about = _held(study, name).get("network")
             backbone = str(about.get("backbone", "")) if isinstance(about, dict) else ""
             own = f"/{OWN_FILE}:{backbone.rpartition(':')[2]}" if plug.is_own(backbone) else ""
-            out[name] = f"{snapshot.place}/{MODELS}/{name}{own}"
+            out[name] = f"{study.place}/{MODELS}/{name}{own}"
     return out
 
 
-def _instances(snapshot: Snapshot) -> list[str]:
-    folders = sorted(snapshot.root.glob(f"{MODELS}/*/"))
+def _instances(study: Study) -> list[str]:
+    folders = sorted(study.root.glob(f"{MODELS}/*/"))
     return [folder.name for folder in folders if (folder / NETWORK).is_file() or (folder / BEGUN).is_file()]
 
 
-def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
-    folder = _folder(snapshot, name)
+def _made_from(study: Study, name: str) -> dict[str, str] | None:
+    folder = _folder(study, name)
     if not (folder / NETWORK).is_file() or not (folder / WEIGHTS).is_file():
         return None
-    held = _provenance(snapshot, name)
+    held = _provenance(study, name)
     inputs = (
         {"file": "damaged"}
         if held is None
@@ -109,19 +109,19 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
     return {**inputs, **({"begun": "again"} if (folder / BEGUN).is_file() else {})}
 
 
-def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
-    held = _provenance(snapshot, name)
+def _made_from_now(study: Study, name: str) -> dict[str, str]:
+    held = _provenance(study, name)
     if held is None:
         return {}
-    found = _held(snapshot, name)["provenance"]
+    found = _held(study, name)["provenance"]
     sets = [str(word) for word in found.get("sets", [])] if isinstance(found, dict) else []  # type: ignore[union-attr]
-    return inputs_of(snapshot, sets, str(held.get("truth", "")), arguments_of(held))
+    return inputs_of(study, sets, str(held.get("truth", "")), arguments_of(held))
 
 
-def again(snapshot: Snapshot, name: str) -> Again:
+def again(study: Study, name: str) -> Again:
     """Return how to train a network again, or continue: with its recorded options."""
-    begun = snapshot.document(_folder(snapshot, name) / BEGUN)
-    recorded = begun if begun is not None else arguments_of(_provenance(snapshot, name))
+    begun = study.document(_folder(study, name) / BEGUN)
+    recorded = begun if begun is not None else arguments_of(_provenance(study, name))
     names = {MEMBER_BLOCKS, *(option for head in HEADS for option in head.options)}
     given = {key: value for key, value in recorded.items() if key not in names}
     if of_head := {key: value for key, value in recorded.items() if key in names}:
@@ -129,16 +129,14 @@ def again(snapshot: Snapshot, name: str) -> Again:
     return Again(given, (), gone_file(given, ("backbone",), "train"))
 
 
-def _line(snapshot: Snapshot, name: str) -> str:
-    return " ".join(
-        [f"faultscape train {snapshot.place} {name}", *option_words(again(snapshot, name).options)]
-    )
+def _line(study: Study, name: str) -> str:
+    return " ".join([f"faultscape train {study.place} {name}", *option_words(again(study, name).options)])
 
 
-def _describe(snapshot: Snapshot, name: str) -> str:
-    about = _held(snapshot, name).get("network")
+def _describe(study: Study, name: str) -> str:
+    about = _held(study, name).get("network")
     if not isinstance(about, dict):
-        return f"{name}: training was interrupted; to continue: `{_line(snapshot, name)}`"
+        return f"{name}: training was interrupted; to continue: `{_line(study, name)}`"
     return f"{name}: {about.get('backbone')} with head {about.get('head')}"
 
 
@@ -161,6 +159,6 @@ NETWORKS = Artefact(
     describe=_describe,
     line=_line,
     again=again,
-    waits=lambda _snapshot, _name: True,
+    waits=lambda _study, _name: True,
     method=METHOD_NUMBER,
 )

@@ -24,7 +24,7 @@ from faultscape.prediction import devices
 from faultscape.progress import Tick, progress
 from faultscape.reading import evidence
 from faultscape.reading.evidence import LABELS
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.folder import existing, put, refuse_twin
 from faultscape.study.lock import changing, holding
 from faultscape.study.parts import key_of
@@ -197,7 +197,7 @@ def _provenance(
         evidence.choose_truth(root, options.data.truth),
         _arguments(options),
     )
-    inputs = inputs_of(Snapshot(root), sets, truth, given)
+    inputs = inputs_of(Study(root), sets, truth, given)
     flags = flags_of(read_training(root / MODELS / options.init)) if options.init else []
     return {
         "key": key,

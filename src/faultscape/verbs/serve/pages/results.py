@@ -23,7 +23,7 @@ from fastapi.responses import HTMLResponse, Response
 from faultscape.errors import FaultscapeError, OptionError, closest
 from faultscape.reading.artefact import arguments_of
 from faultscape.reading.choices import Voices
-from faultscape.reading.snapshot import Snapshot
+from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import Annotator
 from faultscape.verbs.rank.artefact import made_from_now, provenance
 from faultscape.verbs.serve.campaign import Campaign
@@ -123,8 +123,8 @@ class _Kept:
         """Return what results are made from; None if that cannot be said, so that they are computed again."""
         root, options = self._campaign.root, self._campaign.options
         try:
-            snapshot = Snapshot(root)
-            made = made_from_now(snapshot, options.selection, options.truth, all_labels=True)
-            return made, arguments_of(provenance(snapshot, options.selection))
+            study = Study(root)
+            made = made_from_now(study, options.selection, options.truth, all_labels=True)
+            return made, arguments_of(provenance(study, options.selection))
         except (FaultscapeError, KeyError):
             return None

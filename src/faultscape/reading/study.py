@@ -1,6 +1,6 @@
 """A study as it is on disk now: each file is read once, on first use.
 
-Conventions: nothing is written, and no maps or counts are opened. A snapshot describes one moment; take a new
+Conventions: nothing is written, and no maps or counts are opened. A study describes one moment; take a new
 one after changing the study.
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
 
-class Snapshot:
+class Study:
     """The contents of the study at ``root``; ``place`` is how a command names it. Damaged selections raise,
     or are left out, and named in ``damaged``, where one only looks (``skip_damaged``).
     """
@@ -66,12 +66,12 @@ class Snapshot:
         return shard_sizes(self.root) if (self.root / "corpus.parquet").exists() else {}
 
     @cached_property
-    def images(self) -> int:
+    def image_count(self) -> int:
         return sum(self.shard_sizes.values())
 
     @cached_property
     def ids(self) -> set[str]:
-        return read_ids(self.root) if self.images else set()
+        return read_ids(self.root) if self.image_count else set()
 
     @cached_property
     def stress(self) -> StressSets:
@@ -84,7 +84,7 @@ class Snapshot:
         rows: dict[str, list[tuple[str, str]]] = {}
         columns = (
             read_columns(self.root, ["set", "id", "digest"]).to_pydict()
-            if self.images
+            if self.image_count
             else {"set": [], "id": [], "digest": []}
         )
         for name, id_, digest in zip(columns["set"], columns["id"], columns["digest"], strict=True):
