@@ -14,6 +14,7 @@ from made_training import FEW, Trained
 from refusals import refused, refused_text
 
 
+@pytest.mark.slow
 def test_what_does_not_belong_to_the_model_is_refused(predicted: Trained) -> None:
     study, source = predicted.study, predicted.source
     with refused(

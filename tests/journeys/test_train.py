@@ -20,6 +20,7 @@ from made_training import FEW, FEW_WORDS, NAMES, NETWORK, ONE, VOID, Trained, do
 from refusals import refused, told
 
 
+@pytest.mark.slow
 def test_a_network_learns_what_is_not_withheld_and_its_doubt_is_on_the_card(trained: Trained) -> None:
     study, source = trained.study, f"{trained.study}/models/gp/backbone.py:net"
     words = ("--init", "plain", "--backbone", trained.own, "--head", "gp", "--head-option", "features=64")
@@ -205,6 +206,7 @@ def test_seeds_in_one_line_are_a_deep_ensemble(trained: Trained) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["onnx", "pt2"])
 def test_an_exported_network_says_the_same_with_its_doubt(trained: Trained, form: str) -> None:
     study = trained.study

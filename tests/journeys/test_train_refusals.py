@@ -74,6 +74,7 @@ def test_what_cannot_be_trained_is_said_in_one_line(trained: Trained, tmp_path: 
         fs.train(study, "net", backbone=own, machine=fs.TrainingMachine(device="cpu", precision="fp16"))
 
 
+@pytest.mark.slow
 def test_a_whole_network_of_other_code_under_the_same_key_is_trained_anew(trained: Trained) -> None:
     """A study of somebody else's, whose network.json says what was asked for: none of its code runs."""
     study, folder = trained.study, Path(trained.study, "models", "plain")

@@ -138,6 +138,7 @@ def test_the_reading_of_smoothing_is_recorded_with_the_network_and_another_is_tr
         train(loss="ce", smoothing="each")
 
 
+@pytest.mark.slow
 def test_dropout_in_the_middle_is_where_the_backbone_says(trained: Trained) -> None:
     small = fs.Schedules(steps=1, batch=2, crop="32x32", validate_every=0)
     fs.train(trained.study, "net", backbone="segformer-b0", dropout_at=["middle"], schedules=small)
@@ -169,6 +170,7 @@ def test_a_convolutional_network_is_trained_on_crops_of_any_size_as_s4_does(trai
         fs.train(trained.study, "other", backbone="segformer-b0", schedules=odd)
 
 
+@pytest.mark.slow
 def test_flags_pass_to_what_starts_from_a_network_and_to_ensembles(shown: Trained) -> None:
     study, data = shown.study, fs.TrainingData(set_=["train", "odd"])
     fs.train(study, "void", backbone=shown.own, loss="void-class", schedules=ONE, data=data)

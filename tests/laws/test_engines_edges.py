@@ -18,6 +18,8 @@ from faultscape import engine
 from faultscape.errors import OptionError, StudyError
 from refusals import refused
 
+pytestmark = pytest.mark.slow
+
 BROKEN = 50
 
 

@@ -35,6 +35,8 @@ from faultscape.verbs.measure.jobs import Source
 from faultscape.verbs.measure.sets import DataSet
 from faultscape.verbs.select.ties import tell_ties
 
+pytestmark = pytest.mark.slow
+
 IMAGES = 36
 NAMES = ("cat", "dog", "car", "boat", "tree")
 BY_CHANCE = ("random", "disputed", "expected-loss", "vma", "information", "mad+information")

@@ -14,7 +14,7 @@ import pytest
 import faultscape as fs
 from faultscape.ranking.agreement import spearman
 
-pytestmark = pytest.mark.usefixtures("data")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("data")]
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,8 @@ from faultscape.scenes import street
 from made_blends import few_objects
 from networks_of_tests import colour_network
 
+pytestmark = pytest.mark.slow
+
 LABEL_IDS = {
     "sky": 23,
     "building": 11,

@@ -225,6 +225,7 @@ def test_scores_on_the_corpus_need_labels_where_no_two_models_differ() -> None:
     assert low < 12 / 16 < high
 
 
+@pytest.mark.slow
 def test_intervals_of_scores_on_the_corpus_hold_where_agreed_images_are_seldom_wrong() -> None:
     rng, held = np.random.default_rng(0), []
     truth = np.concatenate(
