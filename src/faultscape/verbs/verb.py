@@ -46,7 +46,7 @@ class Options:
         for of in fields(self):
             value = getattr(self, of.name)
             if is_dataclass(of.default):
-                found |= given_options(value, but=but)
+                found |= given_options(value, but=(*self.changes_nothing, *but))
             elif of.name in (*self.by_place, *self.changes_nothing, *but):
                 continue
             elif of.default is MISSING or value != of.default:

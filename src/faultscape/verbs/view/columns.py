@@ -48,7 +48,7 @@ class Words:
 class Columns:
     """What is known about I images without opening one: ``labelled`` {truth: (I,)}, ``chosen`` {selection:
     (I,)} as it counts now, ``tags`` {tag: (I,)}, ``reasons`` of discards by position, ``alike`` (I,) the
-    position of the image of which each is a near-duplicate, its own if it is of none.
+    position of the image of which each is a near-duplicate, its own where there is no other.
     """
 
     root: Path
