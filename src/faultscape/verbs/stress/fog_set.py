@@ -18,7 +18,7 @@ from faultscape.study.lock import writing
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import log
 from faultscape.study.tables.stress_sets import Held, StressSet, read_stress
-from faultscape.verbs.given_options import number_word
+from faultscape.terminal_lines import number_word
 from faultscape.verbs.options import StressFogOptions
 from faultscape.verbs.stress.depth import depth_files
 from faultscape.verbs.stress.entry import enter_sets, finish_sets
