@@ -18,13 +18,11 @@ from faultscape.errors import CorpusError, OptionError, closest
 from faultscape.study.folder import check_name
 from faultscape.study.parts import key_of
 from faultscape.study.tables.corpus import Image
-from faultscape.study.tables.stress_sets import Held, StressSet, StressSets
+from faultscape.study.tables.stress_sets import Held, StressSets
 from faultscape.verbs.options import StressBlendOptions, StressCorruptOptions, StressFogOptions
 from faultscape.verbs.stress.artefact import method_number, own_files
 
 CLEAN, MAIN = "clean", "main"
-# parameters that may change: different files remake all images, and more frames add images
-_FREE = ("code", "textures", "frames")
 _FILES = ("objects", "depth", "without", "ego", "frost_textures")  # options that may name files
 Stressing: TypeAlias = StressCorruptOptions | StressBlendOptions | StressFogOptions
 
@@ -116,31 +114,6 @@ def set_inputs(base: Base, labels: str = "", parameters: Held | None = None) -> 
         **({"labels": labels} if labels else {}),
         **own_files(told),
     }
-
-
-def refuse_others(study: str, known: dict[str, StressSet], about: dict[str, StressSet]) -> None:
-    """Raise OptionError if a set of the same name was made differently: its results would be mistaken for
-    those of the new one.
-    """
-    differ: dict[str, list[str]] = {}
-    for name, one in about.items():
-        before = known[name].parameters if name in known else one.parameters
-        if keys := [
-            key
-            for key in {**before, **one.parameters}
-            if key not in _FREE and before.get(key) != one.parameters.get(key)
-        ]:
-            differ[name] = keys
-    if differ:
-        name, keys = next(iter(differ.items()))
-        others = f" and {len(differ) - 1} more" if len(differ) > 1 else ""
-        remove = " ".join(f"--remove '{one}/*'" for one in differ)
-        held = ", ".join(str(known[name].parameters.get(key, "none")) for key in keys)
-        raise OptionError(
-            f"the study has a set {name!r}{others} made with another"
-            f" {' and '.join(word.replace('_', ' ') for word in keys)} ({held}); remove"
-            f" {'them' if others else 'it'} first: faultscape collect {shlex.quote(study)} {remove}"
-        )
 
 
 def line_of(options: Stressing, base: Base) -> Held:
