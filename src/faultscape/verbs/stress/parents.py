@@ -1,4 +1,5 @@
-"""Find the images that `stress` makes others from, and name the made sets and images.
+"""Find the images that `stress` makes others from, and their frames in a known data set; name the made sets
+and images.
 
 Conventions: all images of one set are used. A made set is named after its condition, prefixed by its base
 unless that is main; the id of a made image is its set and the id of its parent within the base.
@@ -10,15 +11,18 @@ import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from faultscape import plug
+from faultscape.corpus.layouts.catalogue import entry
+from faultscape.corpus.layouts.layout import Frame, Layout, find_frames
 from faultscape.corpus.stress.recipes import Recipe, Step
-from faultscape.errors import CorpusError, OptionError, closest
+from faultscape.errors import CorpusError, FaultscapeError, OptionError, closest
 from faultscape.study.folder import check_name
 from faultscape.study.parts import key_of
 from faultscape.study.tables.corpus import Image
-from faultscape.study.tables.stress_sets import Held, StressSets
+from faultscape.study.tables.stress_sets import Held, StressSets, read_stress
 from faultscape.verbs.options import StressBlendOptions, StressCorruptOptions, StressFogOptions
 from faultscape.verbs.stress.artefact import method_number, own_files
 
@@ -77,6 +81,22 @@ def find_base(study: str, images: Sequence[Image], known: StressSets, asked: str
             f"{shlex.quote(study)} IMAGES`, then stress it"
         )
     return Base(str(asked), mine)
+
+
+def frames_of_set(root: Path, base: Base) -> tuple[Layout | None, dict[str, Frame]]:
+    """Return the layout of a set and {image id: frame}; None and {} for a set without a layout, or whose data
+    set is gone.
+    """
+    source = read_stress(root).data.get(base.name)
+    if source is None:
+        return None, {}
+    try:
+        layout = entry(source.layout)
+        frames = find_frames(layout, source.path, source.split)
+    except FaultscapeError:
+        return None, {}
+    ids = {base.relative(image.id): image.id for image in base.images}
+    return layout, {ids[frame.id]: frame for frame in frames if frame.id in ids}
 
 
 def made_image(

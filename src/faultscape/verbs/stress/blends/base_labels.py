@@ -22,8 +22,7 @@ from faultscape.study.parts import read_manifest
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name
-from faultscape.verbs.stress.data_frames import frames_of_set
-from faultscape.verbs.stress.parents import Base
+from faultscape.verbs.stress.parents import Base, frames_of_set
 
 
 class BaseLabels:
