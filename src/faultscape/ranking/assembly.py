@@ -60,7 +60,7 @@ class Evidence(Protocol):
     """What labels say about models beyond the scores of a panel: which slots chose the images."""
 
     def findings(self, panel: Panel, options: RankingOptions) -> Findings:
-        """Return what the evidence says of all images of a panel; RankingError if none of its images has a
+        """Return the evidence about all images of a panel; RankingError if none of its images has a
         label.
         """
         ...
