@@ -21,12 +21,17 @@ from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import read_ids
 from faultscape.verbs.report import write
 from refusals import refused
-from undoing import bytes_of, chosen, digest, finished
+from undoing import WHEN_FINISHED, bytes_of, copy_of, digest, shared_corpus
 
 
 @pytest.fixture
-def study(corpus: made.Corpus, tmp_path: Path) -> str:
-    return chosen(corpus, tmp_path / "study")
+def corpus() -> made.Corpus:
+    return shared_corpus()
+
+
+@pytest.fixture
+def study(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return copy_of(getattr(request, "param", "chosen"), tmp_path / "study")
 
 
 @pytest.fixture
@@ -34,8 +39,8 @@ def answers(tmp_path: Path) -> made_answers.Answers:
     return made_answers.study(tmp_path / "answers", images=30)
 
 
+@WHEN_FINISHED
 def test_masks_are_taken_back_and_can_be_imported_again(study: str, corpus: made.Corpus) -> None:
-    finished(study, corpus)
     stored, standings = bytes_of(study, "truth"), (Path(study) / "standings.json").read_bytes()
     gone = selections.read_selection(Path(study))[0].images[0]
     before = digest(study)
@@ -86,10 +91,8 @@ def test_labels_that_others_replace_are_kept(
     assert all(row in kept for row in right)
 
 
-def test_what_is_not_tried_out_is_read_off_the_graph(
-    study: str, corpus: made.Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    finished(study, corpus)
+@WHEN_FINISHED
+def test_what_is_not_tried_out_is_read_off_the_graph(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before, settings = digest(study), read_settings(Path(study))
     monkeypatch.setattr(
         "faultscape.verbs.label.removal.read_settings",
