@@ -28,7 +28,11 @@ FELINE = ("feline", *NAMES[1:])
 @pytest.fixture
 def study(tmp_path: Path) -> str:
     """A study whose random selection is decided by answers alone, and ranked."""
-    held = made_answers.study(tmp_path, images=40)
+    return made_answers.moved("ranked by answers", _ranked, tmp_path).study
+
+
+def _ranked(folder: Path) -> made_answers.Answers:
+    held = made_answers.study(folder, images=40)
     rows = [row.image for row in fs.select(held.study, selector="random", budget=20, as_="r").rows]
     shown = {image: NAMES[k] for image, k in zip(held.images, held.truth.tolist(), strict=True)}
     say(
@@ -36,7 +40,7 @@ def study(tmp_path: Path) -> str:
         [(image, name, "ann", "yes" if shown[image] == name else "no") for image in rows for name in NAMES],
     )
     fs.rank(held.study, selection="r", resamples=5)
-    return held.study
+    return held
 
 
 def say(study: str, answers: Sequence[tuple[str, str, str, str]]) -> None:
