@@ -11,7 +11,7 @@ import pickle
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 STUDY = "study"
@@ -36,8 +36,9 @@ class Goldens:
                 returned = make(folder)
                 kept.write_bytes(pickle.dumps((returned, state_of(folder))))
             returned, state = pickle.loads(kept.read_bytes())
-        if state_of(folder) != state:
-            changed(folder)
+            if state_of(folder) != state:
+                kept.unlink()  # one test fails for it, and the next begins anew
+                raise AssertionError(f"a test before this one wrote into {folder}, which all tests share")
         return folder, returned
 
 
@@ -57,10 +58,6 @@ def state_of(folder: Path) -> str:
     """What would be another if somebody wrote into a folder."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     return json.dumps([(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files])
-
-
-def changed(folder: Path) -> NoReturn:
-    raise AssertionError(f"a test before this one wrote into {folder}, which all tests share")
 
 
 def copied(name: str, make: Callable[[Path], T], to: Path) -> tuple[str, T]:

@@ -209,6 +209,7 @@ def test_duels_that_grow_go_by_the_new_names_of_classes(
     finished(study, corpus)
 
 
+@pytest.mark.slow
 def test_duels_whose_classes_an_earlier_version_renamed_grow_under_todays_names(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:

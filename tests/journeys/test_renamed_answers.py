@@ -105,6 +105,7 @@ def test_answers_under_the_old_and_the_new_name_are_of_one_class(study: str) -> 
     assert verdicts(study)[image, "cat"] is False
 
 
+@pytest.mark.slow
 def test_classes_that_change_names_by_and_by_keep_their_answers(study: str) -> None:
     said, standing = verdicts(study, {"cat": "dog", "dog": "cat"}), standings(study)
     for first, second in (("puss", "dog"), ("puss", "cat"), ("dog", "cat")):
@@ -145,6 +146,7 @@ def test_a_class_that_was_renamed_keeps_its_answers_in_every_later_list(study: s
     assert verdicts(study) == said | {(next(iter(said))[0], "cat"): True}
 
 
+@pytest.mark.slow
 def test_a_renaming_that_is_killed_loses_no_answer(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
     said, standing = verdicts(study), states(study)
 

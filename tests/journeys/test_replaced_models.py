@@ -200,6 +200,7 @@ def test_a_line_killed_half_way_changed_nothing_and_goes_on_where_it_was(
     assert not list(study.glob(".made-*"))
 
 
+@pytest.mark.slow
 def test_the_earlier_source_named_again_drops_what_was_made_of_another(
     study: Path, corpus: made.Corpus, code: Path
 ) -> None:

@@ -121,6 +121,7 @@ def test_a_shard_that_left_whole_is_not_cut_again(study: str, corpus: made.Corpu
     assert {image.shard for image in read_corpus(Path(study)) if image.set == "extra"} == {3}
 
 
+@pytest.mark.slow
 @WHEN_FINISHED
 def test_the_lines_as_a_person_types_them(study: str, capsys: pytest.CaptureFixture[str]) -> None:
     for line in (

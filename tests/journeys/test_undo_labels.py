@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -176,11 +177,13 @@ def test_a_folder_imported_again_discards_nothing_that_was_taken_back(
     capsys: pytest.CaptureFixture[str],
     classifies: bool,
 ) -> None:
-    folder = tmp_path / "answered" if classifies else corpus.truth
-    folder.mkdir(exist_ok=True)
+    folder = tmp_path / "answered"
     if classifies:
+        folder.mkdir()
         study = answers.study
         fs.select(study, top=2)
+    else:
+        shutil.copytree(corpus.truth, folder)
     back, gone = selections.read_selection(Path(study))[0].rows[0].image, read_ids_of(study)[-1]
     table = folder / "discard.csv"
     table.write_text(f"image,reason\n{back},blurred\n{gone},empty\n")
