@@ -30,8 +30,12 @@ def calls(node: ast.AST) -> Iterator[str]:
     """The names of what is called in the tests that `make test` runs."""
     if isinstance(node, ast.Module | ast.FunctionDef) and is_slow(node):
         return
-    if isinstance(node, ast.Call):
-        name = ast.unparse(node.func)
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(of := node.func, ast.Attribute)
+        and isinstance(of.value, ast.Name)
+    ):
+        name = f"{of.value.id}.{of.attr}"
         yield "programs" if name in PROGRAMS else name
     for inside in ast.iter_child_nodes(node):
         yield from calls(inside)
