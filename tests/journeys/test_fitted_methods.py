@@ -214,7 +214,7 @@ def test_status_sees_another_holdout_another_network_and_another_search_set(pred
         fs.status(study)
     )
     again = replace(FEW, steps=2)
-    fs.train(study, "plain", backbone=predicted.own, schedules=again, data=fs.TrainingData(withhold="cars"))
+    fs.train(study, "plain", backbone=predicted.own, plan=again, data=fs.TrainingData(withhold="cars"))
     assert "its network changed" in str(fs.status(study))
 
 

@@ -14,8 +14,8 @@ import faultscape as fs
 import made
 from faultscape.errors import OptionError, StudyError
 from faultscape.metrics.intervals.evidence import Ratios
+from faultscape.metrics.intervals.robustness import corruption_error
 from faultscape.metrics.intervals.slopes import Linear
-from faultscape.metrics.robustness import corruption_error
 from faultscape.reporting.reliability.document import CORRUPTED, Card, find_cell
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.verbs.reliability import judge_study

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -207,12 +208,17 @@ def test_after_the_images_that_show_failures_the_next_line_draws_some_that_show_
 @pytest.mark.slow
 def test_a_model_added_to_a_ranked_study_is_no_error_and_the_next_lines_rank_it(tmp_path: Path) -> None:
     it = made_answers.study(tmp_path / "made", images=60)
-    made_answers.import_labels(it)
+    fs.run(it.study, engine="local")
+    made_answers.import_labels(it, [*fs.select(it.study, as_="order").images])
     fs.run(it.study, engine="local")
     new = tmp_path / "new.csv"
     new.write_text(Path(it.tables["model-2"]).read_text().replace("cat", "dog"))
     assert main(["run", it.study, f"new={new}", "--engine", "local"]) == 0
-    assert fs.status(it.study).next == f"faultscape select {it.study} --goal order --budget 20 --replace"
+    state = fs.status(it.study)
+    assert state.next == f"faultscape select {it.study} --goal order --budget 20 --replace"
+    assert re.search(r"--replace  # at most \d+ minutes of labelling", repr(state))
+    made_answers.import_labels(it)
+    assert repr(fs.status(it.study)).endswith("--replace")  # nothing is left to label
     while line := fs.verdict(it.study).next:
         typed(line)
     assert "new" in fs.rank(it.study, selection="order", **FEW).models

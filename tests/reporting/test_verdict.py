@@ -111,7 +111,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "undecided": (
         {"standings": {"order": drawn(ranked("fcn psp", *OPEN), FUTURE)}, "needs": NEEDS},
         (
-            "The labels do not decide between fcn and psp.",
+            "The labels do not decide between fcn and psp; unet is not the best.",
             "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
             (
                 "Not settled: fcn or psp (about 22 more labels would decide this pool, 5 to 89); psp or unet (how "

@@ -162,7 +162,14 @@ def _headline(
         return f"{best[0]} was best before the study changed"
     if len(best) == len(standings.models) > 2:
         return f"The labels do not decide between the {len(best)} models; {best[0]} is ahead"
-    return f"The labels do not decide between {_all_of(best)}"
+    open_ = f"The labels do not decide between {_all_of(best)}"
+    others = [model for model in said.order if model not in best]
+    if not others:
+        return open_
+    if len(others) > _NAMED:
+        return f"{open_}; none of the other {len(others)} is the best"
+    none = "is not" if len(others) == 1 else "are not"
+    return f"{open_}; {listed(others)} {none} the best"
 
 
 def _lead_here(standings: Standings) -> str:
