@@ -56,6 +56,7 @@ def test_inputs_stand_before_what_follows_from_them() -> None:
         assert set(artefact.inputs) <= set(names[:place]), artefact.name
 
 
+@pytest.mark.slow
 def test_a_selection_that_grew_makes_standings_and_report_stale(study: str, corpus: made.Corpus) -> None:
     labelled(study, corpus)
     before = fs.rank(study, **FEW).labels["used"]

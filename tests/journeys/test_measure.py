@@ -407,6 +407,7 @@ def test_python_and_the_command_line_write_the_same(
     assert "IoU error" in found.full_text()
 
 
+@pytest.mark.slow
 def test_one_more_model_is_measured_alone(
     corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,6 +84,7 @@ def test_random_draws_that_are_labelled_whole_are_of_data_to_come(
     assert "95 % intervals for data to come" in page
 
 
+@pytest.mark.slow
 def test_measures_are_stale_once_a_selection_chose_what_was_measured(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
