@@ -21,7 +21,7 @@ from faultscape.study.tables import label_maps
 from faultscape.verbs.plan.words import command
 from faultscape.verbs.run.question import asked_in_a_terminal
 from refusals import refused_line
-from undoing import FEW, chosen
+from undoing import FEW, chosen, copy_of, shared_corpus
 
 
 def typed(line: str) -> None:
@@ -31,8 +31,10 @@ def typed(line: str) -> None:
 class Annotators:
     """A study of label maps for which people draw masks."""
 
-    def __init__(self, corpus: made.Corpus, folder: Path) -> None:
-        self.corpus, self.folder, self.study = corpus, folder, chosen(corpus, folder / "study")
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.corpus = shared_corpus()
+        self.study = copy_of("chosen", folder / "study")
 
     def draw(self, who: str, images: list[str]) -> None:
         masks = self.folder / f"masks-of-{who}"
@@ -47,8 +49,8 @@ class Annotators:
 
 
 @pytest.fixture
-def people(corpus: made.Corpus, tmp_path: Path) -> Annotators:
-    return Annotators(corpus, tmp_path)
+def people(tmp_path: Path) -> Annotators:
+    return Annotators(tmp_path)
 
 
 def test_masks_of_two_annotators_are_merged_and_merged_again_when_they_change(people: Annotators) -> None:

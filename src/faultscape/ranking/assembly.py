@@ -53,6 +53,7 @@ class Findings:
     partly: np.ndarray | None = None
     parents: dict[str, ParentStandings] = field(default_factory=dict)
     to_come: dict[str, ModelRanking] = field(default_factory=dict)
+    of_pool: dict[str, ModelRanking] = field(default_factory=dict)
 
 
 class Evidence(Protocol):
@@ -99,5 +100,6 @@ def assemble(panel: Panel, evidence: Evidence, options: RankingOptions) -> Stand
         ),
         parents=found.parents,
         to_come=found.to_come,
+        of_pool=found.of_pool,
         notes=(*notes, *found.notes),
     )

@@ -24,7 +24,7 @@ from faultscape.choices import (
 from faultscape.verbs.collect.options import Grouping, KnownData, Storage, WebImages
 from faultscape.verbs.fit.options import FitData, MethodOptions
 from faultscape.verbs.label.options import SessionRules
-from faultscape.verbs.measure.options import Choices, FileRules, ScoreFolders, StudyPart
+from faultscape.verbs.measure.options import Definitions, FileRules, ScoreFolders, StudyPart
 from faultscape.verbs.predict.options import Hardware, PredictPart, Scoring, Shown
 from faultscape.verbs.rank.options import VoteRules
 from faultscape.verbs.reliability.options import Submission
@@ -253,7 +253,7 @@ class MeasureOptions(Options):
     part: StudyPart = ...
     scores: ScoreFolders = ...
     files: FileRules = ...
-    choices: Choices = ...
+    definitions: Definitions = ...
 
 @dataclass(frozen=True, kw_only=True)
 class StressCorruptOptions(Options):

@@ -128,6 +128,7 @@ class Draws:
     population: Population = "pool"
     widen: float = 1.0
     where: Domain | None = None
+    alone: bool = False  # without the rankings of the other population
 
     def findings(self, panel: Panel, options: RankingOptions) -> Findings:
         """Return the rankings that re-use labels, and the estimates that the draws allow."""
@@ -174,10 +175,14 @@ class Draws:
             labels["counted"] = sum(self._covers(panel.images[k]) for k in counted.columns.tolist())
             labels |= {"pool": counted.pool} if self.where is None else {}
         to_come: dict[str, ModelRanking] = {}
-        if by_chance and not future and self.where is None and not loose:
+        of_pool: dict[str, ModelRanking] = {}
+        if by_chance and self.where is None and not loose and not self.alone:
             bare = replace(options, extra=())
-            later = replace(self, population=FUTURE).findings(panel, bare).table.rankings
-            to_come = {name: row for name, row in later.items() if row.speaks_of == FUTURE}
+            other = replace(self, population=POOL if future else FUTURE, alone=True).findings(panel, bare)
+            if future:
+                of_pool = {name: row for name, row in other.table.rankings.items() if row.speaks_of == POOL}
+            else:
+                to_come = {name: row for name, row in other.table.rankings.items() if row.speaks_of == FUTURE}
         usable = [name for name in found.estimates if not estimated.rankings[name].unusable]
         return Findings(
             part,
@@ -201,6 +206,7 @@ class Draws:
             labels=labels,
             partly=partly,
             to_come=to_come,
+            of_pool=of_pool,
         )
 
     def _covers(self, image: str) -> bool:
