@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import subprocess
@@ -16,6 +17,7 @@ import hypothesis
 import pytest
 
 import faultscape
+import golden
 import loopback
 import postgres_server
 from faultscape import engine
@@ -27,6 +29,7 @@ hypothesis.settings.load_profile("faultscape")
 
 
 HERE = Path(__file__).parent
+gc.disable()  # what is imported and collected stays: looking through it again and again takes half of the time
 # else a worker begins one of these when the others have ended
 FIRST = tuple((HERE / "slowest_files.txt").read_text().split())
 
@@ -67,6 +70,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: place.get(item.path, len(place)))
 
 
+def pytest_collection_finish() -> None:
+    """From now on look for garbage, but only among what tests make."""
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The folder of real data: FAULTSCAPE_DATA, or shared/data beside the checkout."""
@@ -74,6 +83,13 @@ def data() -> Path:
     if not folder.is_dir():
         pytest.skip("no real data: set FAULTSCAPE_DATA to its folder")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _goldens(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """All processes of a run share the studies that are made once."""
+    own = tmp_path_factory.getbasetemp()
+    golden.Goldens.root = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "golden"
 
 
 @pytest.fixture(scope="session", autouse=True)

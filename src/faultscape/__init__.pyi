@@ -33,7 +33,7 @@ from .verbs.fit.options import MethodOptions as MethodOptions
 from .verbs.label import labels as labels
 from .verbs.label.options import SessionRules as SessionRules
 from .verbs.measure import measure as measure
-from .verbs.measure.options import Choices as Choices
+from .verbs.measure.options import Definitions as Definitions
 from .verbs.measure.options import FileRules as FileRules
 from .verbs.measure.options import ScoreFolders as ScoreFolders
 from .verbs.measure.options import StudyPart as StudyPart
@@ -61,9 +61,9 @@ from .verbs.status import status as status
 from .verbs.status import verdict as verdict
 from .verbs.stress.options import Blending as Blending
 from .verbs.train import train as train
-from .verbs.train.options import Schedules as Schedules
 from .verbs.train.options import TrainingData as TrainingData
 from .verbs.train.options import TrainingMachine as TrainingMachine
+from .verbs.train.options import TrainingPlan as TrainingPlan
 from .verbs.view import view as view
 
 __version__: str

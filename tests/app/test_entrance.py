@@ -17,13 +17,13 @@ import pytest
 
 pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
 
+import faultscape as fs
 import made_entrance
 from faultscape.errors import StudyError
 from faultscape.study.answers.annotators import ORGANISER, digest
 from faultscape.study.answers.database import Database
 from faultscape.verbs.serve import gate as gates
 from faultscape.verbs.serve.gate import COOKIE, Limits, server_key
-from faultscape.verbs.serve.people import invite_person
 from faultscape.verbs.serve.server import _way_in
 from made_entrance import HERE, Entrance
 from refusals import refused, refused_line
@@ -384,7 +384,7 @@ def test_a_server_that_is_started_again_leaves_the_first_organiser_in_and_says_h
         client.cookies.set(COOKIE, kept)
         assert client.get("/people").status_code == 200
         assert again.client().get(f"/join/{token}").status_code == 200
-        made = invite_person(str(root), "organiser", organiser=False)
+        made = fs.label.invite(str(root), "organiser")
         assert again.client().get(f"/join/{made.token}").status_code == 200
         assert again.people.find("organiser").role == ORGANISER
 

@@ -20,7 +20,7 @@ from faultscape.errors import ClassesError, CorpusError, FaultscapeError, Option
 from faultscape.prediction.sources import tables
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import read_corpus
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused
 
 
@@ -302,6 +302,7 @@ def test_a_network_has_nothing_to_look_at_where_there_are_no_pictures(tmp_path: 
         fs.predict(at, f"net={tmp_path / 'net.py'}:load", engine="local")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "both"),
     [

@@ -710,7 +710,7 @@ STUDIES = (
             '{"models": [], "labels": {}, "matrices": {}, "rankings": {"mean": {}}, "definitions": {}}',
         ),
         "report",
-        r"these are not standings: ranking 'mean' is damaged; rerun",
+        r"these are not standings: rankings\.mean has no order; rerun",
     ),
     _of_study(
         "standings of lists within lists",

@@ -153,7 +153,7 @@ def test_a_temperature_of_other_weights_is_said(trained: Trained, capsys: pytest
     capsys.readouterr()
     fs.predict(study, source, engine="local")
     assert "its temperature" not in capsys.readouterr().out
-    fs.train(study, "plain", backbone=own, schedules=FEW, seed=5)
+    fs.train(study, "plain", backbone=own, plan=FEW, seed=5)
     fs.predict(study, source, engine="local")
     assert (
         f"note: net: its temperature was fitted to other weights; run `faultscape fit {study} temperature"

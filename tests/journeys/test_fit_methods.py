@@ -116,7 +116,7 @@ def test_a_method_can_be_fitted_before_the_network_was_ever_predicted(trained: T
         study,
         "small",
         backbone="segformer-b0",
-        schedules=fs.Schedules(steps=1, batch=2, crop="32x32", validate_every=0),
+        plan=fs.TrainingPlan(steps=1, batch=2, crop="32x32", validate_every=0),
     )
     out = told("fit", study, "mahalanobis", "--model", "small", "--layer", "segformer.stages.0")
     assert "small: mahalanobis at segformer.stages.0" in out
@@ -215,7 +215,7 @@ def test_methods_are_fitted_to_networks_of_other_heads(trained: Trained) -> None
     """Their answers are those of several members, and their layers those of the network within."""
     study, source = trained.study, f"{trained.study}/models/other/backbone.py:net"
     head = {"head": "batch-ensemble+gp", "head_options": {"features": 32}}
-    fs.train(study, "other", backbone=trained.own, init="plain", schedules=ONE, **head)
+    fs.train(study, "other", backbone=trained.own, init="plain", plan=ONE, **head)
     fs.predict(study, {"other": source}, engine="local")
     for method in METHODS:
         fs.fit(study, method, model="other", method_options=QUICK.get(method, fs.MethodOptions()))
@@ -223,6 +223,7 @@ def test_methods_are_fitted_to_networks_of_other_heads(trained: Trained) -> None
     check_scores(study, "other")
 
 
+@pytest.mark.slow
 def test_methods_are_fitted_to_tokens(trained: Trained) -> None:
     study, source = trained.study, f"{trained.folder / 'tokens.py'}:net"
     (trained.folder / "tokens.py").write_text(TOKENS)
@@ -340,9 +341,10 @@ def test_the_preset_of_s4_keeps_all_and_trains_long() -> None:
         fs.fit("study", "flow", model="net", preset="s5")
 
 
+@pytest.mark.slow
 def test_an_outlier_head_is_scored_beside_a_fitted_method(predicted: Trained) -> None:
     study = predicted.study
-    fs.train(study, "net", backbone=predicted.own, init="plain", loss="outlier-head", schedules=FEW)
+    fs.train(study, "net", backbone=predicted.own, init="plain", loss="outlier-head", plan=FEW)
     source = f"{study}/models/net/backbone.py:net"
     fs.predict(study, {"net": source}, scorer=["outlier"], engine="local")
     alone = doubt_of(study, "net", "outlier")
@@ -380,6 +382,7 @@ def test_an_input_that_is_moved_changes_what_is_scored(predicted: Trained) -> No
     assert found[1].mean() < found[0].mean()  # surer of what it says
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [None, "16x16"])
 def test_a_method_taps_a_layer_of_an_onnx_file_whole_or_in_windows(
     trained: Trained, window: str | None

@@ -22,7 +22,7 @@ from faultscape.cli import main
 from faultscape.errors import ClassesError
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.selections import read_selection
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused
 
 FEW: dict[str, Any] = {"resamples": 20, "engine": "local"}
@@ -219,6 +219,7 @@ def test_a_selector_of_a_persons_own_that_changed_makes_its_selection_and_the_pl
     assert stale(maps, "plan") == ("the file of a selector or of a concordance changed, or is gone",)
 
 
+@pytest.mark.slow
 def test_a_hierarchy_that_changed_makes_the_report_stale_and_with_its_distances_the_selection(
     answers: made_answers.Answers, tmp_path: Path
 ) -> None:

@@ -29,11 +29,11 @@ from faultscape.selection.classifier_duels import class_duels
 from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.ties import count_tied, equal_to_zero, tie_order, tie_ranks
 from faultscape.verbs.collect.shards import grouped
-from faultscape.verbs.given_options import group_options
 from faultscape.verbs.measure.image_order import ranks_of
 from faultscape.verbs.measure.jobs import Source
 from faultscape.verbs.measure.sets import DataSet
 from faultscape.verbs.select.ties import tell_ties
+from faultscape.verbs.verb import group_options
 
 pytestmark = pytest.mark.slow
 
@@ -345,6 +345,7 @@ def test_in_memory_order_changes_no_ranking_and_no_interval() -> None:
     assert right.any()
     for one, other in [*zip(plain, moved, strict=True), *zip(named, renamed, strict=True)]:
         assert to_json(one)["rankings"] == to_json(other)["rankings"]
+        assert to_json(one).get("to_come") == to_json(other).get("to_come")
         assert to_json(one)["matrices"] == to_json(other)["matrices"]
 
 

@@ -170,7 +170,7 @@ def test_every_method_of_s4_is_trained_or_fitted_searched_and_judged(
     monkeypatch.setattr(fs, "predict", partial(fs.predict, engine="local"))
     study, few = (
         str(tmp_path / "study"),
-        fs.Schedules(steps=1, batch=2, crop="64x64", size="64x64", validate_every=0),
+        fs.TrainingPlan(steps=1, batch=2, crop="64x64", size="64x64", validate_every=0),
     )
     fishyscapes.base(study, str(root / "cityscapes"), train=True)
     fs.stress.blend(study, preset="fs-static", set_="main", frames=2)

@@ -11,7 +11,7 @@ Source: Hajek 1971; Saerndal, Swensson and Wretman 1992, 5.8 and 10.3 (domains);
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,8 +19,9 @@ import numpy as np
 from faultscape.errors import RankingError
 from faultscape.ranking.drawn import estimates
 from faultscape.ranking.drawn.estimates import SHARES, TRUST, Estimates
-from faultscape.ranking.drawn.scores import MARGINS, Found
+from faultscape.ranking.drawn.scores import MARGINS, Expected, Found
 from faultscape.ranking.drawn.steps import Steps
+from faultscape.ranking.panel import Panel
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,8 @@ def domain(
     ... ).covariance.tolist()  # all of it is labelled
     [[0.0]]
     """
-    values, inside = np.atleast_2d(np.asarray(losses, dtype=float)), np.asarray(inside)
+    values = np.atleast_2d(np.asarray(losses, dtype=float))
+    inside = np.asarray(inside)
     if inside.shape != (len(probability),) or inside.dtype != bool:
         raise RankingError(
             f"a domain says yes or no of each of {len(probability)} draws; got {inside.dtype} of shape"
@@ -78,7 +80,8 @@ def domain(
     alone = _ratio(values, weights, probability, pool, inside, size, span)
     if proxy is None or number < 3:
         return alone
-    seen, mean = np.atleast_2d(np.asarray(proxy[0], dtype=float)), np.asarray(proxy[1], dtype=float)
+    seen = np.atleast_2d(np.asarray(proxy[0], dtype=float))
+    mean = np.asarray(proxy[1], dtype=float)
     if (
         seen.shape != values.shape
         or mean.shape != (len(values),)
@@ -120,14 +123,16 @@ def _ratio(
     span: tuple[float, float],
 ) -> Estimates:
     """Return the ratio of weighted sums of values (J, M) and weights (M,), both 0 outside of the domain."""
-    number, total = int(inside.sum()), weights.sum()
+    number = int(inside.sum())
+    total = weights.sum()
     mean = values @ weights / total
     left = np.where(inside, values - mean[:, None], 0.0) * (len(inside) / total)
     covariance = np.zeros((len(values), len(values)))
     if number == size or len(inside) == pool:
         unit = 0.0
     elif number < 2:
-        covariance, unit = np.full_like(covariance, np.nan), 1.0
+        covariance = np.full_like(covariance, np.nan)
+        unit = 1.0
     else:
         drawn = len(inside)
         covariance = (
@@ -154,71 +159,58 @@ def _ratio(
     )
 
 
-def domain_scores(
-    counted: Steps,
-    images: Sequence[str],
-    accuracy: np.ndarray,
-    proxy: np.ndarray | None,
-    pool: Sequence[str] | None,
-    where: Domain,
-) -> Found:
+def domain_scores(counted: Steps, panel: Panel, expected: Expected | None, where: Domain) -> Found:
     """Return the estimates that the draws allow for a domain, and the notes to print: `scores.unbiased` for a
     part of the pool.
 
     The control variate needs to know which images of the pool are in the domain: otherwise ``margins`` use
     labels alone, and there is no ``prediction_powered``.
     """
-    names = [images[int(k)] for k in counted.columns]
-    inside, notes = np.array([name in where.images for name in names], bool), list(counted.notes)
+    notes = list(counted.notes)
+    names = [panel.images[int(k)] for k in counted.columns]
+    inside = np.array([name in where.images for name in names], bool)
     if inside.sum() < 2:
         few = (
             f"fewer than two drawn images in {where.words} are decided for every model: no score of it can be"
             " estimated"
         )
-        return Found({}, False, None, [*notes, few])
-    chance, losses, size, control = counted.probability, 1 - accuracy[:, counted.columns], None, None
+        return Found(notes=[*notes, few])
+    chance = counted.probability
+    losses = 1 - panel.scores[:, counted.columns]
     even = np.allclose(estimates.lure_weights(chance, counted.pool), 1)
-    if where.known and proxy is not None and pool is not None:
-        place = {image: k for k, image in enumerate(pool) if image not in counted.out}
-        if len(place) == counted.pool and all(name in place for name in names):
-            there = [k for image, k in place.items() if image in where.images]
-            size, at = len(there), [place[name] for name in names]
-            control = np.asarray(proxy), there, at
-        else:
-            notes.append("prediction_powered is left out: the pool is no longer the one that was drawn from")
-    span, own = 1 - 1 / len(losses), estimates.margins(losses)
+    most = 1 - 1 / len(losses)
+    own = estimates.margins(losses)
+    size = beside = reused = None
     found: dict[str, Estimates] = {}
-    beside, reused = None, None
-    if control is not None:
-        said, there, at = control
-        apart = estimates.margins(said)
-        beside = apart[:, at], apart[:, there].mean(1)
-        aside = said[:, at], said[:, there].mean(1)
-        found["prediction_powered"] = domain(losses, chance, counted.pool, inside, size=size, proxy=aside)
-    found[MARGINS] = domain(own, chance, counted.pool, inside, size=size, proxy=beside, span=(-span, span))
+    if where.known and expected is not None:
+        left = expected.behind(counted, names)
+        if left is None:
+            notes.append("prediction_powered is left out: the pool is no longer the one that was drawn from")
+        else:
+            there = left.only(where.images).losses
+            at = left.places(names)
+            size = there.shape[1]
+            aside = left.losses[:, at], there.mean(1)
+            found["prediction_powered"] = domain(losses, chance, counted.pool, inside, size=size, proxy=aside)
+            beside = estimates.margins(aside[0]), estimates.margins(there).mean(1)
+    found[MARGINS] = domain(own, chance, counted.pool, inside, size=size, proxy=beside, span=(-most, most))
     found["lure"] = domain(losses, chance, counted.pool, inside, size=size)
-    found = {
-        name: estimates.inside(found[name])
-        for name in (MARGINS, "prediction_powered", "lure")
-        if name in found
-    }
     if not even:
         steps = estimates.uniform_steps(len(names), counted.pool)
-        reused = estimates.inside(
-            domain(own, steps, counted.pool, inside, size=size, proxy=beside, span=(-span, span))
-        ).loss
-    of = (
-        f"{size:,} of the {counted.pool:,} images"
-        if size is not None
-        else f"those of the {counted.pool:,} images"
-    )
+        again = domain(own, steps, counted.pool, inside, size=size, proxy=beside, span=(-most, most))
+        reused = estimates.inside(again).loss
+    number = "those" if size is None else f"{size:,}"
     notes.append(
-        f"scores of this pool are of {of} that could be drawn which lie in {where.words}: weighted means over"
-        f" the {int(inside.sum())} of {len(names)} counted draws that fell there"
+        f"scores of this pool are of {number} of the {counted.pool:,} images that could be drawn which lie in"
+        f" {where.words}: weighted means over the {int(inside.sum())} of {len(names)} counted draws that fell"
+        " there"
     )
     if not where.known:
         notes.append(
             f"whether an image lies in {where.words} is known only for images that people looked at:"
             " untagged images count as outside, and what models predict on the others is not used"
         )
-    return Found(found, even, reused, notes)
+    order = (MARGINS, "prediction_powered", "lure")
+    return Found(
+        {name: estimates.inside(found[name]) for name in order if name in found}, even, reused, notes
+    )

@@ -11,7 +11,6 @@ Source: Hartley and Sielken 1975 (a finite population as a sample of a larger on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -45,11 +44,8 @@ def to_come(
     >>> np.diagonal(found.covariance).round(6)  # all labels of the pool: s^2 / N is left, not 0
     array([0.0625  , 0.083333])
     """
-    losses, group, drawn = (
-        np.asarray(losses, dtype=float),
-        np.asarray(group),
-        np.asarray(drawn, dtype=np.intp),
-    )
+    losses = np.asarray(losses, dtype=float)
+    drawn = np.asarray(drawn, dtype=np.intp)
     pool, number = len(group), len(drawn)
     weights = estimates.lure_weights(probability, pool)
     off = losses - (weights * losses).sum(1, keepdims=True) / weights.sum()
@@ -78,7 +74,8 @@ def to_come(
             common = together @ together.T * labelled / (labelled - 1) - each @ each.T * number / (number - 1)
             # as if each group were one label
             most = float((np.bincount(code[drawn], weights) ** 2).sum() / weights.sum() ** 2)
-            before, covariance = np.trace(covariance), _positive(covariance + common)
+            before = np.trace(covariance)
+            covariance = _positive(covariance + common)
             unit = min(max(unit * np.trace(covariance) / before, unit), most) if before > 0 else most
             freedom = min(freedom, labelled - 1)
     other = None
@@ -96,23 +93,6 @@ def to_come(
         unseen=estimates.unseen(weights * losses, unit),
         possible=np.tile(span, (len(losses), 1)),
     )
-
-
-def group_numbers(images: Sequence[str], groups: Mapping[str, str] | None) -> np.ndarray | None:
-    """Return the number (I,) of the group of each image, with an image in no group on its own; None if no
-    image shares its group with another.
-
-    >>> group_numbers(["x", "y", "z"], {"x": "a", "z": "a"}), group_numbers(["x", "y"], {"x": "a"})
-    (array([0, 1, 0]), None)
-    """
-    numbers: dict[tuple[str, str], int] = {}
-    found = [
-        numbers.setdefault(
-            ("group", name) if (name := (groups or {}).get(image)) else ("image", image), len(numbers)
-        )
-        for image in images
-    ]
-    return np.array(found) if len(numbers) < len(images) else None
 
 
 def _positive(matrix: np.ndarray) -> np.ndarray:

@@ -21,23 +21,20 @@ from faultscape.reading.answers import read_predictions
 from faultscape.reading.pairs import corpus_key, read_block, read_manifests
 from faultscape.study.folder import put
 from faultscape.study.lock import writing
-from faultscape.study.parts import key_of
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables.corpus import each_shard, pool
 from faultscape.study.tables.pool import read_pool
 from faultscape.verbs.compare import agreement_sample
-
-FILE = "agreement.json"
-_RULES = 3  # raised when what is computed changes
+from faultscape.verbs.compare.artefact import AGREEMENT, agreement_key
 
 
 def agreement(root: Path, settings: Settings, *, keep: bool = True) -> Agreement | None:
     """Return how far a study's models agree, from its file while that is fresh; ``keep`` writes it. None
     without a pool; StudyError if pairs are missing.
     """
-    key = key_of(_RULES, corpus_key(root, settings, list(settings.models)))
+    key = agreement_key(corpus_key(root, settings, list(settings.models)))
     try:
-        held = json.loads((root / FILE).read_text(encoding="utf-8"))
+        held = json.loads((root / AGREEMENT).read_text(encoding="utf-8"))
         if held["key"] == key:
             return _of_json(held)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -47,7 +44,7 @@ def agreement(root: Path, settings: Settings, *, keep: bool = True) -> Agreement
         return None
     held = {"key": key, **_to_json(found)}
     if keep:
-        put(root / FILE, json.dumps(held, ensure_ascii=False, indent=1).encode())
+        put(root / AGREEMENT, json.dumps(held, ensure_ascii=False, indent=1).encode())
     return _of_json(held)
 
 

@@ -18,8 +18,8 @@ from faultscape.study.folder import existing, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import log
+from faultscape.terminal_lines import number_word
 from faultscape.verbs.compare.count import count
-from faultscape.verbs.given_options import number_word
 from faultscape.verbs.label.artefact import next_export
 from faultscape.verbs.plan import advice, facts
 from faultscape.verbs.plan.artefact import made_from_now

@@ -261,9 +261,15 @@ def labelled_already(
     given: dict[str, Any] = {key: advice[key] for key in ("goal", "temperature") if advice[key] is not None}
     try:
         define = definition(name, advice["selector"], settings, given, was)
-        given |= {"truth": truth} if learns(define) else {}
         found = next_draws(
-            root, settings, models, name, define, given, held, number, engine=engine, workers=workers
+            root,
+            settings,
+            name,
+            Slots(models, define, held),
+            number,
+            truth=truth if learns(define) else None,
+            engine=engine,
+            workers=workers,
         )
     except SelectionError:  # the line says why when it is run
         return 0, 0

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 def rank_selection(options: RankOptions) -> Ranked:
     """Rank the models of a selection, write its standings, and return them with the verdict on the study."""
+    options = replace(options, selection=selections.the_name(Path(options.study), options.selection))
     found = _make_standings(options.study, options)
     if options.where:
         return found

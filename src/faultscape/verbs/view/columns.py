@@ -48,7 +48,7 @@ class Words:
 class Columns:
     """What is known about I images without opening one: ``labelled`` {truth: (I,)}, ``chosen`` {selection:
     (I,)} as it counts now, ``tags`` {tag: (I,)}, ``reasons`` of discards by position, ``alike`` (I,) the
-    position of the image of which each is a near-duplicate, its own if it is of none.
+    position of the image of which each is a near-duplicate, its own where there is no other.
     """
 
     root: Path
@@ -114,7 +114,7 @@ def read_all(root: Path, settings: Settings) -> Columns:
     }
     none = Words(np.zeros(len(table), np.int32), ("",))
     numbers = [table[name].to_numpy() for name in ("width", "height", "shard")]
-    bare_ = Columns(root, table, table["id"], {"group": none} | words, *numbers, _alike(table))
+    bare_ = Columns(root, table, table["id"], {"group": none} | words, *numbers, alike=_alike(table))
     discards = Answers(root).discarded()
     places = np.flatnonzero(bare_.among(discards)) if discards else np.zeros(0, np.int64)
     reasons = {place: discards[id_] for place, id_ in zip(places.tolist(), bare_.ids_at(places), strict=True)}
