@@ -25,6 +25,7 @@ from faultscape.ranking.drawn.estimates import lure_weights, margins, prediction
 from faultscape.ranking.drawn.stand_ins import Shifts, score_shifts, shift_note
 from faultscape.reading import evidence
 from faultscape.reading.pool import gather, read_drawing_pool
+from faultscape.reading.study import LABELS
 from faultscape.selection.definitions import weights_as_defined
 from faultscape.selection.draws import draw, members, representatives
 from faultscape.selection.selector_weights import fitted_sharpness
@@ -52,7 +53,7 @@ def main() -> None:
         pool = read_drawing_pool(root, define)[0]
         needs = ("agreement", "dispute", "expected")
         facts = gather(root, read_settings(root), models, define, needs)
-        images, scores = evidence.accuracies(root, models, evidence.LABELS, define)
+        images, scores = evidence.accuracies(root, models, LABELS, define)
     ids = pool.ids.to_pylist()
     losses = 1 - scores[:, [images.index(image) for image in ids]]
     define.setdefault("sharpness", fitted_sharpness(facts))

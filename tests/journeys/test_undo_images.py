@@ -45,7 +45,7 @@ def test_images_leave_the_corpus_and_come_back_with_all_that_was_said_of_them(
     assert any(words.startswith("measures") for words in said.stale)
     assert gone not in {image.id for image in read_corpus(Path(study))}
     assert gone not in read_pool(Path(study)).ids.to_pylist()
-    assert gone not in {row.image for row in Study(Path(study)).current("main").rows}
+    assert gone not in {row.image for row in Study(Path(study)).selection("main").now.rows}
     assert states(study)["maps", ""] == "done"
     assert states(study)["pairs", ""] == "done"
     fs.predict(study, dict(list(corpus.models.items())[:2]), engine="local")

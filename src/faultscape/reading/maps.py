@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +18,10 @@ from faultscape.maps.resize import nearest
 from faultscape.study.parts import Part
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image
+from faultscape.study.tables.corpus import Image, part_name
+
+if TYPE_CHECKING:
+    from faultscape.reading.study import Study
 
 
 class StoredMaps:
@@ -66,17 +70,17 @@ def differing(root: Path, settings: Settings, images: Sequence[Image]) -> list[t
 class ShardMaps:
     """The maps of some images of one shard, as places at working size."""
 
-    def __init__(
-        self, root: Path, settings: Settings, models: Sequence[str], truth: str, images: Sequence[Image]
-    ) -> None:
-        classes, wanted = settings.class_list, {image.id for image in images}
+    def __init__(self, study: Study, models: Sequence[str], truth: str, images: Sequence[Image]) -> None:
+        root, settings, classes = study.root, study.settings, study.classes
+        wanted, shard = {image.id for image in images}, images[0].shard
         folders = {model: label_maps.predictions(root, model) for model in models}
         self._tables = {m: narrow(table(classes, settings.models[m].labels)) for m in models}
         self._runs: dict[str | None, dict[str, bytes]] = {}
         self._truth_table = narrow(table(classes))
         self._sizes = {i.id: settings.working_size or (i.width, i.height) for i in images}
         for name, folder in [*folders.items(), *([(None, label_maps.truth(root, truth))] if truth else [])]:
-            held = label_maps.read_maps(folder, images[0].shard)
+            part = study.manifest(folder).get(part_name(shard))
+            held = label_maps.read_maps(folder, shard, part) if part else {}
             self._runs[name] = {id_: code for id_, code in held.items() if id_ in wanted}
 
     def of(self, model: str, image: str) -> np.ndarray | None:

@@ -19,8 +19,8 @@ from faultscape.formats.label_tools.tool_labels import DrawnImage
 from faultscape.labelling.catalogue import FORMATS, BundleFormat, MaskFormat
 from faultscape.labelling.format_calls import places_of, prepared_files, write_bundle, write_label
 from faultscape.progress import progress
-from faultscape.reading import evidence
 from faultscape.reading.evidence import current
+from faultscape.reading.study import LABELS
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import make_folder, put
 from faultscape.study.settings import Settings, read_settings
@@ -42,7 +42,7 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat | Bu
     settings, folder, truth, prefill = (
         read_settings(root),
         Path(options.out),
-        options.truth or evidence.LABELS,
+        options.truth or LABELS,
         options.prefill,
     )
     refuse_odd(settings, options, form)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
@@ -34,15 +33,11 @@ from faultscape.reading import choices as choice_evidence
 from faultscape.reading import evidence
 from faultscape.reading import pool as drawing_pool
 from faultscape.reading.choices import EVERYBODY, Voices, weights_note
-from faultscape.reading.pairs import corpus_key
 from faultscape.reading.study import Study
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import draws_evenly, learns
 from faultscape.standings import Standings
-from faultscape.study.answers.labels import Answers
-from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import selections
-from faultscape.study.tables.corpus import tie_keys
 from faultscape.ties import tie_order
 from faultscape.verbs.rank import artefact
 from faultscape.verbs.rank.where import domain_of
@@ -76,13 +71,11 @@ class Labelled:
     holds what they chose.
     """
 
-    root: Path
-    settings: Settings
+    study: Study
     truth: str
     slots: Slots
     now: Slots
     drawn_from: str
-    discarded: Mapping[str, str]
     images: list[str]
     keys: list[str]
     accuracy: np.ndarray
@@ -107,7 +100,7 @@ class Labelled:
 
 
 def standings_of(
-    root: Path,
+    study: Study,
     truth: str,
     closed: dict[str, float] | None,
     asked: RankOptions,
@@ -119,8 +112,7 @@ def standings_of(
     choices are left out.
     """
     voices = Voices(frozenset(without), asked.votes.weight_annotators)
-    known = _labelled(root, asked.selection, truth, domain_of(root, asked.where), voices)
-    study = Study(root)
+    known = _labelled(study, asked.selection, truth, domain_of(study, asked.where), voices)
     now, inside, of = (
         known.now,
         known.inside(asked.all_labels),
@@ -147,7 +139,7 @@ def standings_of(
             f"{truth!r}"
         )
     if (
-        not known.settings.classifies
+        not study.classifies
         and not known.choices
         and np.isnan(known.accuracy[:, [k for k in inside if known.images[k] in mine]]).all()
     ):
@@ -168,16 +160,16 @@ def standings_of(
         all_labels=asked.all_labels,
         benchmark={m: closed[m] for m in now.models} if closed else None,
         discarded=len(
-            {row.image for row in known.slots.rows if known.covers(row.image)} & set(known.discarded)
+            {row.image for row in known.slots.rows if known.covers(row.image)} & set(study.discarded)
         ),
         definitions=cast("JsonObject", definition | {"selection": asked.selection, "truth": truth}),
         groups=together or None,
         keys=[known.keys[k] for k in inside],
         extra=extra,
     )
-    rank = _of_draws if now.draws else _of_pairs if known.settings.classifies else _of_duels
+    rank = _of_draws if now.draws else _of_pairs if study.classifies else _of_duels
     standings = rank(known, asked, common)
-    drawn_from = corpus_key(root, known.settings, now.models)
+    drawn_from = study.drawn_from(now.models)
     standings = _noted(standings, known, asked.selection, drawn_from)
     redrawn = (
         together if asked.population == FUTURE or not artefact.is_by_chance(study, asked.selection) else {}
@@ -188,7 +180,7 @@ def standings_of(
         "faultscape": __version__,
         "selection": asked.selection,
         "truth": truth,
-        **recorded(asked, classifies=known.settings.classifies),
+        **recorded(asked, classifies=study.classifies),
         "inputs": artefact.made_from_now(
             study,
             asked.selection,
@@ -210,18 +202,17 @@ def standings_of(
 
 
 def _labelled(
-    root: Path, selection: str, truth: str, where: Domain | None, voices: Voices = EVERYBODY
+    study: Study, selection: str, truth: str, where: Domain | None, voices: Voices = EVERYBODY
 ) -> Labelled:
     """Return a selection and its labels, to rank on all of its images or a part; RankingError if the
     selection is no longer valid.
     """
-    slots, drawn_from = selections.read_selection(root, selection)
-    discarded, settings = Answers(root).discarded(), read_settings(root)
-    now = evidence.current(root, selection, discarded)
-    if gone := [m for m in now.models if m not in settings.models]:
+    made = study.selection(selection)
+    slots, now, discarded = made.slots, made.now, study.discarded
+    if gone := [m for m in now.models if m not in study.models]:
         raise RankingError(
             f"selection {selection!r} was drawn with {gone[0]!r}, which is no longer in the study; "
-            f"{_line_to_redraw(root, selection)}"
+            f"{_line_to_redraw(study, selection)}"
         )
     measure = str(now.definition.get("concordance", ""))
     if now.definition.get("concordance_file", "") != plug.digest(measure):
@@ -231,13 +222,13 @@ def _labelled(
         )
     notes = _gone_notes(slots, now)
     choices: Shares = {}
-    if settings.classifies:
-        images, accuracy, said_of_ties = evidence.correctness(root, now.models, truth, discarded, voices)
+    if study.classifies:
+        images, accuracy, said_of_ties = evidence.correctness(study, now.models, truth, discarded, voices)
         notes += said_of_ties
-        weights = voices.weights_of_answers(voices.answers(Answers(root).answers(truth)))
+        weights = voices.weights_of_answers(voices.answers(study.answers.answers(truth)))
     else:
-        images, accuracy = evidence.accuracies(root, now.models, truth, now.definition, discarded)
-        said, outdated = choice_evidence.counting(root, truth, now.models, discarded)
+        images, accuracy = evidence.accuracies(study, now.models, truth, now.definition, discarded)
+        said, outdated = choice_evidence.counting(study, truth, now.models, discarded)
         said = voices.choices(said)
         weights = voices.weights_of_choices(said)
         choices = choice_evidence.shares(said, weights) if not now.draws else {}
@@ -253,17 +244,15 @@ def _labelled(
             )
     if voices.weighted:
         notes.append(weights_note(weights))
-    keys = tie_keys(root, images)
+    keys = study.corpus.tie_keys(images)
     order = tie_order(keys, ids=images).tolist()  # keeps sums and the bootstrap independent of image names
     images, keys, accuracy = [images[k] for k in order], [keys[k] for k in order], accuracy[:, order]
     return Labelled(
-        root,
-        settings,
+        study,
         truth,
         slots,
         now,
-        drawn_from,
-        discarded,
+        made.drawn_from,
         images,
         keys,
         accuracy,
@@ -289,19 +278,18 @@ def _gone_notes(slots: Slots, now: Slots) -> list[str]:
     ]
 
 
-def _line_to_redraw(root: Path, selection: str) -> str:
+def _line_to_redraw(study: Study, selection: str) -> str:
     """Return advice for a selection that is no longer valid."""
-    study = Study(root)
     if len(study.models) == 1:
         measure = f"`faultscape measure {study.place}` scores it against labels"
         return f"{study.models[0]} is left, and {measure}"
     if is_replaced(study, selection):
-        return f"{study.selections[selection][0].definition[selections.REPLACED_BY]} took its place"
+        return f"{study.selections[selection].slots.definition[selections.REPLACED_BY]} took its place"
     return f"redraw it with `{line_again(study, selection)}` (labels count for both)"
 
 
 def _of_duels(known: Labelled, asked: RankOptions, common: Common) -> Standings:
-    classes, whole = known.settings.class_list, known.now.definition["constraints"] == "none"
+    classes, whole = known.study.classes, known.now.definition["constraints"] == "none"
     names = [""] if whole else [classes.names[g] for g in classes.groups]
     parents, epsilon, inside = (
         {} if whole else classes.parents,
@@ -328,7 +316,7 @@ def _of_pairs(known: Labelled, asked: RankOptions, common: Common) -> Standings:
 
 
 def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
-    classifies, mine = known.settings.classifies, set(known.now.images)
+    classifies, mine = known.study.classifies, set(known.now.images)
     losses = 1 - known.accuracy[:, [image in mine for image in known.images]]
     trust = estimates.vote_weights(losses) if classifies else None
     (about, whole), part = _about_draws(known, asked.selection, trust), None
@@ -346,7 +334,7 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
         known.slots.draws,  # including discarded ones: they came from the pool
         accuracy,
         images,
-        partly=evidence.partly_decided(known.root, models, images, accuracy) if classifies else (),
+        partly=evidence.partly_decided(known.study, models, images, accuracy) if classifies else (),
         population=asked.population,
         where=part,
         widen=too_narrow(near) if near else 1.0,
@@ -358,7 +346,7 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
     if near and (asked.population == FUTURE or standings.to_come):
         together = suggested_options(about["pool"], LEAST)
         define = {**standings.definitions, "alike": round(near, 3), "together": together}
-        notes = (*standings.notes, _alike_note(near, f"faultscape collect {known.root} {together}"))
+        notes = (*standings.notes, _alike_note(near, f"faultscape collect {known.study.root} {together}"))
         return replace(standings, notes=notes, definitions=define)
     return standings
 
@@ -392,12 +380,12 @@ def _noted(standings: Standings, known: Labelled, selection: str, drawn_from: st
     """
     slots, now = known.slots, known.now
     # for draws, the first note says it
-    lost = "" if slots.draws else discards_text(slots, now, known.discarded)
+    lost = "" if slots.draws else discards_text(slots, now, known.study.discarded)
     # how far scores shift limits what they say: it is no detail of the method
     shifted = [note for note in standings.notes if STANDS_IN in note]
     method = [note for note in standings.notes if note not in shifted]
     notes = [*method, *shifted, *filter(None, [lost]), *known.notes]
-    if late := [m for m in known.settings.models if m not in now.models]:
+    if late := [m for m in known.study.models if m not in now.models]:
         notes.append(f"{', '.join(late)} came after selection {selection} was made: not ranked here")
     if drawn_from != known.drawn_from and now.models == slots.models:
         notes.append(
@@ -453,19 +441,13 @@ def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> t
     how far labels ``trust`` (J,) each model, and labels of images on which all models agree. Also return the
     set of all these images.
     """
-    root, truth, slots, settings, discarded = (
-        known.root,
-        known.truth,
-        known.slots,
-        known.settings,
-        known.discarded,
-    )
-    models = known.now.models
-    pool = drawing_pool.drawn_from(root, settings, replace(slots, models=models), trust)
-    lost = evidence.undecidable(root, models, truth, known.voices) | set(discarded)
+    study, slots, models = known.study, known.slots, known.now.models
+    truth, discarded = known.truth, study.discarded
+    pool = drawing_pool.drawn_from(study, replace(slots, models=models), trust)
+    lost = evidence.undecidable(study, models, truth, known.voices) | set(discarded)
     about = AboutDraws(
         lost=lost,
-        elsewhere=evidence.chosen_elsewhere(root, selection),
+        elsewhere=evidence.chosen_elsewhere(study, selection),
         learns=learns(slots.definition),
         proxy=pool.expected,
         proxy_named=pool.named,
@@ -477,20 +459,17 @@ def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> t
     if not find_selector(slots.definition["selector"]).chance or not pool.agreed or pool.others or fewer:
         return about, whole
     agreed, best = set(pool.agreed), np.zeros((len(models), 0))
-    for name in selections.names(root):  # random draws that land there sample them evenly
-        other, key = selections.read_selection(root, name)
-        if (
-            draws_evenly(other.definition)
-            and other.models == models
-            and key == corpus_key(root, settings, models)
-        ):
-            images, scores = evidence.scores(root, models, truth, slots.definition, discarded, known.voices)
+    for name, made in study.selections.items():  # random draws that land there sample them evenly
+        other = made.slots
+        current = other.models == models and made.drawn_from == study.drawn_from(models)
+        if current and draws_evenly(other.definition):
+            images, scores = evidence.scores(study, models, truth, slots.definition, discarded, known.voices)
             counted = steps(
                 other.draws,
                 images,
                 scores,
                 lost=lost,
-                elsewhere=evidence.chosen_elsewhere(root, name),
+                elsewhere=evidence.chosen_elsewhere(study, name),
                 learns=learns(other.definition),
             )
             # of near-duplicates another may have been drawn, unless each was drawn for itself

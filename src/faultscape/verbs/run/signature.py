@@ -202,7 +202,7 @@ def _selected(study: str, asked: dict[str, Any], goal: Question | None, engine: 
         again = f"faultscape select {shlex.quote(study)} --goal {goal} {flag} ..."
         there_already = f"images are drawn for --goal {goal} already"
         raise OptionError(f"{there_already}; {flag} draws others: `{again} --as NAME`")
-    budget = {"budget": min(ENOUGH, pool_size(Path(study)))} if goal == "order" else {}
+    budget = {"budget": min(ENOUGH, pool_size(Study(Path(study))))} if goal == "order" else {}
     return [_summary(select(study, goal=goal, engine=engine, **budget, **asked))]
 
 
@@ -233,7 +233,7 @@ def _duelled(study: str, asked: dict[str, Any], engine: str, *, wanted: bool) ->
         return []
     if undone and undone[0].name and not can_grow(snapshot, MAIN):
         node = undone[0]
-        if labelled_among(Path(study), {row.image for row in snapshot.selections[MAIN][0].rows}):
+        if labelled_among(Path(study), {row.image for row in snapshot.selections[MAIN].slots.rows}):
             if asked:
                 raise SelectionError(
                     f"selection main is labelled and stale ({', '.join(node.why)}), so `run` keeps it; to"
@@ -269,7 +269,7 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
     done, snapshot = [], Study(Path(study))
     names = [node.name for node in undone(Path(study), "standings")]
     for name in selection.in_order(snapshot):
-        slots = snapshot.selections[name][0]
+        slots = snapshot.selections[name].slots
         held = standings.provenance(snapshot, name)
         before = (held or {}).get("truth")
         if name in names or (truth is not None and held and before != truth and snapshot.knows(slots.models)):

@@ -23,7 +23,7 @@ def why_not_ranked(study: str) -> str:
     ):
         return ""
     for name in selection.in_order(snapshot):
-        if set(snapshot.selections[name][0].models) < set(snapshot.models):
+        if set(snapshot.selections[name].slots.models) < set(snapshot.models):
             continue  # nothing failed: the next line draws for the added models too
         stale = node(snapshot, selection.SELECTION, name)
         if stale.line and not labels.is_short(snapshot, name) and not selection.is_rankable(snapshot, name):

@@ -14,6 +14,7 @@ from faultscape.errors import FixedSelectionError, OptionError, SelectionError, 
 from faultscape.metrics.catalogue import CONCORDANCES
 from faultscape.nouns import Definition, Scale, Slots
 from faultscape.reading.pairs import corpus_key
+from faultscape.reading.study import Study
 from faultscape.selection import duel
 from faultscape.selection.quartiles import from_json, read_scale, to_json
 from faultscape.selection.spares import extended
@@ -81,8 +82,8 @@ def duels(root: Path, name: str, options: SelectOptions) -> Slots:
                     print(f"selection {name!r} cannot shrink: {key} stays {define[key]}")
             if define["constraints"] == "class+scale":
                 quartiles = from_json({"classes": define["scale"]}, classes, f"selection {name}")
-        drawn_from = corpus_key(root, settings, models)
-        if old is not None and old[1] != corpus_key(root, settings, old[0].models):
+        drawn_from = corpus_key(Study(root), models)
+        if old is not None and old[1] != corpus_key(Study(root), old[0].models):
             raise FixedSelectionError(
                 f"images or predictions changed since selection {name!r} was drawn; redraw it with "
                 "--replace, or draw another with --as NAME (labels count for both)"

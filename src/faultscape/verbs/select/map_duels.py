@@ -18,11 +18,12 @@ from faultscape.nouns import Definition, Slots
 from faultscape.progress import Tick
 from faultscape.reading import fill, pairs
 from faultscape.reading.fill import task
+from faultscape.reading.study import Study
 from faultscape.selection import duel
 from faultscape.selection.best import Best
 from faultscape.selection.quartiles import from_json
 from faultscape.study.settings import AS_WRITTEN, read_settings
-from faultscape.study.tables.corpus import part_name, pool, read_corpus, shard_sizes
+from faultscape.study.tables.corpus import Corpus, part_name, pool, read_corpus, shard_sizes
 from faultscape.study.tables.pool import read_pool
 
 _SIZE = 8  # bytes of the length of the first of two parts
@@ -45,7 +46,7 @@ def search(
     SelectionError if every cell is empty.
     """
     best, alone = duel.empty(models, define), duel.empty_alone(models, define)
-    drawn = read_pool(root, keep_duplicates=define["keep_duplicates"], seed=ties.tie_seed(define))
+    drawn = read_pool(Corpus(root), keep_duplicates=define["keep_duplicates"], seed=ties.tie_seed(define))
     jobs = [DuelJob(str(root), number, models, define) for number in sorted(shard_sizes(root))]
     shards, items = "faultscape.verbs.select.map_duels:shard", len(drawn.ids)
     for place, data in fill.gather(
@@ -85,7 +86,7 @@ def shard(job: DuelJob, tick: Tick) -> str:
         )
         groups: dict[str, int] = {}
         families = np.array([groups.setdefault(image.near_duplicate_of, len(groups)) for image in rows])
-        counts = pairs.read_block(root, settings, rows, models)
+        counts = pairs.read_block(Study(root), rows, models)
         of = places if define["keep_duplicates"] else families
         duel.take(best, counts, define, scale, places, ranks, of, alone)
     tick(len(rows))

@@ -16,7 +16,7 @@ from pathlib import Path
 from faultscape.errors import CorpusError
 from faultscape.reading.sets import follow
 from faultscape.study.settings import read_settings
-from faultscape.study.tables.corpus import Image, read_corpus, write_corpus
+from faultscape.study.tables.corpus import Corpus, Image, read_corpus, write_corpus
 from faultscape.study.tables.removed_images import note_removed, read_removed, whole_sizes
 from faultscape.study.tables.stress_sets import StressSet, add_sets, read_stress
 
@@ -37,7 +37,10 @@ def enter_sets(root: Path, wanted: Mapping[str, Sequence[Image]], about: Mapping
     They do not count as done yet: call `finish_sets` once their own labels, if any, exist too. CorpusError if
     a set of the same name was collected.
     """
-    held, removed = read_corpus(root), {image.id: image for image in read_removed(root) if image.parent}
+    held, removed = (
+        read_corpus(root),
+        {image.id: image for image in read_removed(Corpus(root)) if image.parent},
+    )
     known = read_stress(root).sets
     if taken := next(
         (image.set for image in held if image.set in wanted and image.set not in known and not image.parent),

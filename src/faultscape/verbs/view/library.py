@@ -90,7 +90,7 @@ class Library:
         columns = read_all(self._root, settings)
         said = between(columns, settings)
         if isinstance(said, MapCounts):
-            counts = read_counts(said, columns, settings)
+            counts = read_counts(said, columns)
             next(counts, None)  # load the first shard now, so that the first page does not wait for it
             self._reader = threading.Thread(target=collections.deque, args=(counts, 0), daemon=True)
             self._reader.start()

@@ -24,6 +24,7 @@ from faultscape.labelling.people.mask_consensus import Dispute, Tie, consensus, 
 from faultscape.maps import runs
 from faultscape.reading import evidence
 from faultscape.reading.second_round import SecondRound, is_by, second_round
+from faultscape.reading.study import Study
 from faultscape.study.folder import check_name, existing, refuse_twin
 from faultscape.study.lock import writing
 from faultscape.study.parts import read_manifest
@@ -43,7 +44,11 @@ def join_labels(study: str, options: ConsensusOptions) -> Consensus:
     """
     root = existing(study)
     with writing(root):
-        settings, names, checked = read_settings(root), tuple(sorted(set(options.of))), second_round(root)
+        settings, names, checked = (
+            read_settings(root),
+            tuple(sorted(set(options.of))),
+            second_round(Study(root)),
+        )
         _check(root, settings, names, options, checked)
         images = read_corpus(root)
         votes = _Votes(root, settings, names)
@@ -101,7 +106,7 @@ def _how_joined(root: Path, names: Sequence[str], options: ConsensusOptions) -> 
         others=[name for name in others if name not in names],
         tie=options.tie,
         least=options.least,
-        inputs={name: evidence.truth_key(root, name) for name in names},
+        inputs={name: Study(root).truth_key(name) for name in names},
     )
 
 
