@@ -14,6 +14,7 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
+from faultscape.reading.study import Study
 
 
 def test_a_shifted_table_is_named_by_compare_and_by_select_and_in_no_other_study(
@@ -178,7 +179,6 @@ def test_manifests_are_read_once_however_many_shards_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from faultscape.reading import evidence, pairs
-    from faultscape.study.settings import read_settings
     from faultscape.verbs.compare import agreement
 
     read, times = pairs.read_manifest, []
@@ -192,9 +192,9 @@ def test_manifests_are_read_once_however_many_shards_there_are(
         with monkeypatch.context() as patch:
             patch.setattr(pairs, "read_manifest", lambda folder: times.append(folder) or read(folder))
             (study / agreement.FILE).unlink()
-            agreement.agreement(study, read_settings(study), keep=False)
+            agreement.agreement(Study(study), keep=False)
             evidence.accuracies(
-                study, ("model-0", "model-1"), "labels", {"concordance": "miou", "over": "union"}
+                Study(study), ("model-0", "model-1"), "labels", {"concordance": "miou", "over": "union"}
             )
         counts.append(len(times))
     assert counts[0] == counts[1]

@@ -16,6 +16,7 @@ from faultscape.cli import main
 from faultscape.errors import FaultscapeError
 from faultscape.ranking.planning import label_needs, label_variances
 from faultscape.reading.evidence import scores
+from faultscape.reading.study import Study
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.selections import read_selection
 from faultscape.verbs.plan import facts
@@ -183,7 +184,7 @@ def test_labels_of_draws_are_used_and_those_of_duels_are_not(maps: tuple[str, ma
 def labelled(study: str) -> np.ndarray:
     """The score of each model on each labelled image."""
     slots = read_selection(Path(study), "random")[0]
-    return scores(Path(study), slots.models, "labels", slots.definition)[1]
+    return scores(Study(Path(study)), slots.models, "labels", slots.definition)[1]
 
 
 def test_less_exact_scores_need_fewer_labels(maps: tuple[str, made.Corpus]) -> None:

@@ -82,7 +82,7 @@ class Asker:
 
     def __init__(self, root: Path, options: ServeOptions, database: Database, secret: Secret) -> None:
         self._secret = secret
-        self._root, self._options, self._database, self._digests = root, options, database, Digests(root)
+        self._root, self._options, self._database, self._digests = root, options, database, Digests()
 
     def read(self, *, begun: bool = False) -> Asked:
         """Return what is asked, given the study now; once a campaign has ``begun`` it may be empty.
@@ -115,7 +115,7 @@ class Asker:
         models = dict.fromkeys(
             name for item in choices for name in (item.first, item.second) if name in settings.models
         )
-        shown = self._digests.of(models, [item.image for item in choices])
+        shown = self._digests.of(Study(self._root), models, [item.image for item in choices])
         there = [
             i
             for i in items
