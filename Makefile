@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 # Where the environment forbids Python to keep what it compiled, each of the tests' hundreds of programs would compile all of its libraries again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo docs test test-of lint types layers wheel check bench benchmark-heads benchmark-doubt benchmark-people soak pins clean
+.PHONY: help demo docs test test-slow test-of lint types layers wheel check bench benchmark-heads benchmark-doubt benchmark-people soak pins clean
 help:            ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -34,8 +34,12 @@ FETCHED := src/faultscape/reporting/templates/app/htmx.min.js tests/app/axe.min.
 demo: .venv/.run-ready  ## draw street scenes, let five networks compete, print which to use, write demo-study/report.html; a minute
 	$(BIN)/faultscape demo demo-study
 
-test: .venv/.test-ready  ## all tests; ends with what was skipped and why
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 10 --durations-min 20
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 10 --durations-min 20
+test: .venv/.test-ready  ## the tests, in some six minutes of two cores; ends with what was skipped and why
+	$(PYTEST) -m "not slow"
+
+test-slow: .venv/.test-ready  ## the rest: kills, engines, clusters, blocks of the documentation, long walks, hostile files
+	$(PYTEST) -m slow
 
 test-of: .venv/.test-ready  ## what one room's change can break, in a minute: make test-of metrics
 	$(BIN)/python scripts/test_of.py $(wordlist 2,2,$(MAKECMDGOALS))
@@ -76,7 +80,7 @@ docs: .venv-docs/.ready  ## the documentation site, into build/docs; warnings ar
 	$(DOCS)/sphinx-build --quiet --jobs auto --fail-on-warning --keep-going -d build/doctrees -b html docs build/docs
 	$(DOCS)/python scripts/check_site.py build/docs
 
-check: test lint types layers wheel docs  ## all that .ci/run does
+check: test test-slow lint types layers wheel docs  ## all that .ci/run does
 
 .venv/.bench-ready: pyproject.toml constraints.txt benchmarks/constraints.txt | .venv/bin/python
 	PIP_CONSTRAINT=constraints.txt $(PIP) --constraint benchmarks/constraints.txt --editable ".[bench]"

@@ -25,7 +25,7 @@ import cv2
 import numpy as np
 
 import faultscape as fs
-from faultscape.metrics.robustness import image_miou
+from faultscape.metrics.intervals.robustness import image_miou
 from faultscape.ranking.agreement import spearman
 from faultscape.reporting.reliability.document import CORRUPTED, Card
 from faultscape.study.settings import read_settings

@@ -2,12 +2,14 @@
 
 Run as ``python scripts/tables.py`` after adding an entry. In a page a line such as ``<!-- SELECTORS -->``
 says that the table below it is that catalogue's; a test holds every such table equal to what this script
-writes.
+writes. A metric that the page of definitions does not explain gets a heading there, with its definition.
+Names in the docstrings and pages of verbs, from "one of" to "or file.py:", are written too.
 """
 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import get_args
@@ -15,7 +17,7 @@ from typing import get_args
 from faultscape.command_line.result_json import field_names, result_kinds
 from faultscape.corpus.layouts.catalogue import LAYOUTS
 from faultscape.labelling.catalogue import FORMATS
-from faultscape.metrics.catalogue import GROUPS, METRICS
+from faultscape.metrics.catalogue import CONCORDANCES, GROUPS, METRICS
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.scorers import SCORERS
 from faultscape.prediction.catalogue import SOURCES
@@ -30,10 +32,24 @@ from faultscape.uncertainty.networks.catalogue import BACKBONES
 from faultscape.uncertainty.training.presets import PRESETS as TRAINING_PRESETS
 from faultscape.verbs.verb_list import LINES
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+DEFINITIONS = DOCS / "reference" / "definitions.md"
 TASKS = {"segmentation": "label maps", "classification": "classifiers"}
 JOINS = {"pooled": "pooled", "cells": "mean over images and classes", "images": "mean over images"}
 Rows = list[tuple[str, ...]]  # the first is the head
+# where an option's names are listed beside file.py:NAME
+_FORMATS = {"format": [form.name for form in FORMATS]}
+_SELECTORS = {"selector": [selector.name for selector in SELECTORS]}
+_CONCORDANCES = {"concordance": list(CONCORDANCES)}
+LISTS: Mapping[str, Mapping[str, list[str]]] = {
+    "src/faultscape/verbs/label/signature.py": _FORMATS,
+    "src/faultscape/verbs/run/signature.py": _CONCORDANCES,
+    "src/faultscape/verbs/select/options.py": _CONCORDANCES,
+    "src/faultscape/verbs/select/signature.py": _SELECTORS,
+    "docs/reference/verbs/label.md": _FORMATS,
+    "docs/reference/verbs/select.md": _SELECTORS,
+}
 
 
 def metric_rows() -> Rows:
@@ -380,17 +396,83 @@ def with_tables(page: str) -> str:
     return re.sub(r"^<!-- ([A-Z]+) -->\n+(?:\|.*\n)*\n*", made, page, flags=re.MULTILINE)
 
 
+SECTIONS = {  # groups of metrics on the page of definitions
+    "pixels": "Pixel metrics",
+    "regions": "Region metrics",
+    "partitions": "Partitions",
+    "boundaries": "Boundaries",
+    "centrelines": "Centrelines",
+    "anomaly scores": "Detection of anomalies",
+    "confidence": "Calibration and misclassification",
+    "calibration": "Calibration and misclassification",
+}
+
+
+def with_headings(page: str) -> str:
+    """Return the page of definitions in which every metric is named in a heading; a heading that is added comes
+    last in its section, above the definition that the catalogue has.
+    """
+    for metric in METRICS:
+        if re.search(rf"^### .*`{metric.name}`", page, re.MULTILINE):
+            continue
+        before, title, rest = page.partition(f"## {SECTIONS[metric.group]}\n")
+        section, end, after = rest.partition("\n## ")
+        words = metric.text(Definitions())
+        cited = f" ({metric.source})" if metric.source and metric.source not in words else ""
+        text = f"{words[:1].upper()}{words[1:]}{cited}."
+        page = f"{before}{title}{section.rstrip()}\n\n### `{metric.name}`\n{text}\n{end}{after}"
+    return page
+
+
+def with_names(text: str, option: str, names: Iterable[str]) -> str:
+    """Return a page, or a file of code, in which the row or the docstring of an option lists these names.
+
+    >>> with_names("| `--selector` | one of `old`, or `file.py:NAME` |", "selector", ["new", "newer"])
+    '| `--selector` | one of `new`, `newer`, or `file.py:NAME` |'
+    """
+
+    def row(found: re.Match[str]) -> str:
+        listed = ", ".join(f"`{name}`" for name in names)
+        return re.sub(r"\bone of (`[^`]+`, )+or", f"one of {listed}, or", found[0])
+
+    def docstring(found: re.Match[str]) -> str:
+        words = " ".join(found[2].split())
+        made = re.sub(r"\b([Oo]ne of) ([\w+-]+, )+or", rf"\1 {', '.join(names)}, or", words)
+        if made == words:
+            return found[0]
+        wrapped = textwrap.fill(made, 102, break_long_words=False, break_on_hyphens=False)
+        return found[1] + textwrap.indent(wrapped, " " * 8) + "\n"
+
+    text = re.sub(rf"^\| `--{option}` \|.*$", row, text, flags=re.MULTILINE)
+    return re.sub(rf"^( {{4}}{option}\n)((?: {{8}}.*\n)+)", docstring, text, flags=re.MULTILINE)
+
+
 def line_of(cells: tuple[str, ...]) -> str:
     """Return a row of a table; a bar in a cell is escaped."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
+def as_catalogues_say(path: Path) -> str:
+    """Return a file with all that is read off the catalogues made anew."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        text = with_tables(with_headings(text) if path == DEFINITIONS else text)
+    for option, names in LISTS.get(path.relative_to(ROOT).as_posix(), {}).items():
+        text = with_names(text, option, names)
+    return text
+
+
+def files() -> list[Path]:
+    """Return the files in which something may be read off the catalogues."""
+    return sorted({*DOCS.rglob("*.md"), *(ROOT / name for name in LISTS)})
+
+
 def main() -> None:
-    """Write every page whose tables are not what the catalogues say."""
-    for path in sorted(DOCS.rglob("*.md")):
-        if (page := with_tables(text := path.read_text(encoding="utf-8"))) != text:
-            path.write_text(page, encoding="utf-8")
-            print(f"wrote {path.relative_to(DOCS.parent)}")
+    """Write every file that is not what the catalogues say."""
+    for path in files():
+        if (made := as_catalogues_say(path)) != path.read_text(encoding="utf-8"):
+            path.write_text(made, encoding="utf-8")
+            print(f"wrote {path.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -55,8 +55,8 @@ def main() -> int:
     if room not in ROOMS:
         print(f"give a room: {', '.join(ROOMS)}; got {room or 'nothing'}", file=sys.stderr)
         return 2
-    line = [sys.executable, "-m", "pytest", "--quiet", *filter(None, options), *paths_of(room)]
-    return subprocess.run(line, cwd=ROOT, check=False).returncode
+    line = [sys.executable, "-m", "pytest", "--doctest-modules", "-m", "not slow", *filter(None, options)]
+    return subprocess.run([*line, *paths_of(room)], cwd=ROOT, check=False).returncode
 
 
 if __name__ == "__main__":

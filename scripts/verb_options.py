@@ -15,6 +15,7 @@ import faultscape
 from faultscape.verbs.verb_list import LINES, signature_of, title_of
 
 STUB = Path(faultscape.__file__).parent / "verbs" / "options.pyi"
+WIDEST = 110  # columns of a line
 HEAD = """\
 # The options of each verb, as their work takes them; written by scripts/verb_options.py from the signatures.
 
@@ -46,11 +47,13 @@ def imports_of(file: Path) -> dict[str, str]:
 
 
 def _lines(imports: set[tuple[str, str]]) -> list[str]:
-    modules = sorted({module for module, _ in imports})
-    return [
-        f"from {module} import {', '.join(sorted(name for of, name in imports if of == module))}"
-        for module in modules
-    ]
+    lines = list[str]()
+    for module in sorted({module for module, _ in imports}):
+        names = sorted(name for of, name in imports if of == module)
+        line = f"from {module} import {', '.join(names)}"
+        fits = len(line) <= WIDEST
+        lines += [line] if fits else [f"from {module} import (", *(f"    {name}," for name in names), ")"]
+    return lines
 
 
 def stub() -> str:

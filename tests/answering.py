@@ -68,18 +68,18 @@ class Serving:
 @contextmanager
 def served(root: Path, names: tuple[str, ...] = (), take: Any = None, **options: Any) -> Iterator[Serving]:
     """Serve a study's campaign until the end; ``take`` takes masks in, ``options`` are those of
-    `ServeOptions`, without host and port.
+    `label serve`.
     """
     from faultscape.study.answers.annotators import Annotators
     from faultscape.study.answers.database import Database
+    from faultscape.verbs.options import LabelServeOptions
     from faultscape.verbs.rank.live import standings_now
     from faultscape.verbs.serve.campaign import Campaign
     from faultscape.verbs.serve.gate import Gate, server_key
-    from faultscape.verbs.serve.options import ServeOptions
     from faultscape.verbs.serve.server import app_of
     from faultscape.web import server
 
-    asked = ServeOptions(server.HOST, 0, **options)
+    asked = LabelServeOptions(study=str(root), **options)
     with closing(Database(root, stay_open=True)) as database, server.bind(port=0) as listener:
         database.create_tables()
         campaign = Campaign(root, asked, database)

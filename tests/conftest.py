@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -26,8 +27,6 @@ hypothesis.settings.load_profile("faultscape")
 
 
 HERE = Path(__file__).parent
-# files of networks hold no tests; the search for examples in them would import torch everywhere
-collect_ignore_glob = ["prediction/*_networks.py"]
 # else a worker begins one of these when the others have ended
 FIRST = tuple((HERE / "slowest_files.txt").read_text().split())
 
@@ -38,6 +37,9 @@ def pytest_xdist_auto_num_workers() -> int:
     little.
     """
     return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 1
+
+
+BEGUN = time.monotonic()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -100,8 +102,8 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """End with the files that took longest, as slowest_files.txt holds them, and with what was skipped and
-    why.
+    """End with the files that took longest, as slowest_files.txt holds them, with what was skipped and why,
+    and with the time of the run.
     """
     seconds: Counter[str] = Counter()
     for report in (
@@ -124,6 +126,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"{times:>4}  {reason.removeprefix('Skipped: ')}")
     if not reasons:
         terminalreporter.write_line("nothing was skipped")
+    terminalreporter.section("time")  # of this process and all that it started: workers have ended by now
+    terminalreporter.write_line(
+        f"{sum(os.times()[:4]):,.0f} s of processor in {time.monotonic() - BEGUN:,.0f} s"
+    )
 
 
 @pytest.fixture(scope="session")

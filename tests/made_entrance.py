@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,11 @@ from faultscape.reading.choices import EVERYBODY, Voices
 from faultscape.study.answers.annotators import ANNOTATOR, Annotators
 from faultscape.study.answers.database import Database
 from faultscape.verbs.label.exchange import import_masks
+from faultscape.verbs.options import LabelServeOptions
 from faultscape.verbs.rank.live import standings_now
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.gate import COOKIE, Gate, _cookie_of, server_key
-from faultscape.verbs.serve.options import ServeOptions
+from faultscape.verbs.serve.options import origin_of
 from faultscape.verbs.serve.server import app_of, routers_of
 from faultscape.web.headers import App
 
@@ -159,7 +160,9 @@ class Person:
 @contextmanager
 def entrance(root: Path, *, open_: bool = False, **options: Any) -> Iterator[Entrance]:
     """Open a study to people."""
-    asked = ServeOptions("127.0.0.1", 0, **options)
+    asked = LabelServeOptions(study=str(root), **options)
+    if asked.address is not None:
+        asked = replace(asked, address=origin_of(asked.address))
     database = Database(root, stay_open=True)
     database.create_tables()
     try:

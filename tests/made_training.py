@@ -34,7 +34,7 @@ def net():
     return Net()
 """
 
-FEW = fs.Schedules(steps=30, batch=4, rate=0.02, crop="24x16", scale="1,1", validate_every=0)
+FEW = fs.TrainingPlan(steps=30, batch=4, rate=0.02, crop="24x16", scale="1,1", validate_every=0)
 FEW_WORDS = (
     "--steps",
     30,
@@ -49,7 +49,7 @@ FEW_WORDS = (
     "--validate-every",
     0,
 )
-ONE = fs.Schedules(steps=1, batch=2, crop="24x16", validate_every=0)
+ONE = fs.TrainingPlan(steps=1, batch=2, crop="24x16", validate_every=0)
 
 
 def image_of(seed: int, size: tuple[int, int] = (32, 24)) -> tuple[np.ndarray, np.ndarray]:
@@ -113,7 +113,7 @@ def train_plain(folder: Path) -> Trained:
     trained = Trained(folder)
     make_study(folder)
     fs.stress.holdout(trained.study, classes=["car"], as_="cars")
-    fs.train(trained.study, "plain", backbone=trained.own, schedules=FEW)
+    fs.train(trained.study, "plain", backbone=trained.own, plan=FEW)
     return trained
 
 

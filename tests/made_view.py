@@ -79,6 +79,7 @@ def shown(folder: Path, images: int = 14, models: int = 3) -> Shown:
     for id_ in labelled:
         made.write(folder / "labels" / f"{id_}.png", truths[id_])
     fs.label.import_(str(study), str(folder / "labels"))
+    fs.rank(str(study), selection="drawn", engine="local")  # counts the models against the labels
     Answers(study).discard([(ids[DISCARDED], "too dark")], "test")
     Tags(study).add_all(
         [

@@ -1,13 +1,12 @@
 """A page a group of metrics: when to use it, and of each its formula, its definition by default, and a picture of what it counts.
 
-Conventions: all but formulas and pictures is read off the catalogue; LookupError for a metric that lacks one.
+Conventions: all but pictures is read off the catalogue.
 """
 
 from __future__ import annotations
 
 from docstring_sections import plain
-from metric_formulas import FORMULAS
-from metric_pictures import PICTURES
+from metric_pictures import picture_of
 
 JOINS = {
     "pooled": "counts of all images are added, then divided",
@@ -78,7 +77,7 @@ INDEX = r"""Metrics
 What :doc:`measure </reference/verbs/measure>` computes. Each metric has its formula, its definition by default
 and a picture of what it counts. :math:`N_{ty}` are pixels of true class *t* and predicted class *y*, without
 void of the truth; :math:`N_{t\cdot}` and :math:`N_{\cdot y}` their sums. *N* true and *M* predicted regions
-belong to one image and class."""
+belong to one image and class, *G* and *S* in formulas; *c* is confidence, *d* doubt, *s* an anomaly score."""
 
 
 def part(metric: object) -> str:
@@ -88,9 +87,6 @@ def part(metric: object) -> str:
 
     assert isinstance(metric, Metric)
     name, title = metric.name, metric.called[:1].upper() + metric.called[1:]
-    lacking = [what for what, of in {"formula": FORMULAS, "picture": PICTURES}.items() if name not in of]
-    if lacking:
-        raise LookupError(f"docs/_ext: the metric {name} has no {lacking[0]}; write one")
     needs = list(dict.fromkeys(NEEDS[need] for need in sorted(metric.needs)))
     facts = [
         ("Good is", "large; shown as its error, 1 minus it" if metric.better == "high" else "small"),
@@ -105,7 +101,7 @@ def part(metric: object) -> str:
     heading = f"{plain(title)} ``{name}``"
     return (
         f".. _metric-{name}:\n\n{heading}\n{'-' * len(heading)}\n\n"
-        f".. raw:: html\n\n   {PICTURES[name]()}\n\n.. math::\n\n   {FORMULAS[name]}\n\n{rows}"
+        f".. raw:: html\n\n   {picture_of(name, metric.group)}\n\n.. math::\n\n   {metric.formula}\n\n{rows}"
     )
 
 

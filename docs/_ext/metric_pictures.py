@@ -249,9 +249,7 @@ def _picture(make: Callable[..., str], *arguments: object) -> Callable[[], str]:
     return lambda: make(*arguments)
 
 
-PICTURES: dict[str, Callable[[], str]] = {
-    **dict.fromkeys(("miou", "fwiou", "mpa", "pixel_accuracy", "dice"), _picture(pixels, "overlap")),
-    **dict.fromkeys(("pq", "sq", "rq", "ap", "ap50", "ap75"), _picture(regions, "matches", (0, 1))),
+PICTURES: dict[str, Callable[[], str]] = {  # of metrics that need another one than their group's
     **dict.fromkeys(("rom", "ror", "pe_os"), _picture(regions, "torn")),
     **dict.fromkeys(("rum", "rur", "pe_us"), _picture(regions, "merged")),
     "missed": _picture(regions, "missed", (0,)),
@@ -264,35 +262,34 @@ PICTURES: dict[str, Callable[[], str]] = {
         ],
         _picture(regions, "sizes", (0, 1)),
     ),
-    **dict.fromkeys(("boundary_iou", "boundary_f"), bands),
-    "cldice": _picture(centrelines, "both"),
     "topology_precision": _picture(centrelines, "prediction"),
     "topology_sensitivity": _picture(centrelines, "truth"),
-    **dict.fromkeys(
-        (
-            "gce",
-            "lce",
-            "gce_regions",
-            "lce_regions",
-            "partition_distance",
-            "variation_of_information",
-            "adapted_rand",
-        ),
-        partition,
-    ),
     **dict.fromkeys(("average_precision", "misclassification_ap", "correct_ap"), precision_recall),
     **dict.fromkeys(("auroc", "calibration_auroc"), roc),
-    **dict.fromkeys(("fpr95", "misclassification_fpr95"), histogram),
+    "misclassification_fpr95": histogram,
     "aupro": _picture(roc, 0.3),
     **dict.fromkeys(("component_siou", "component_precision", "component_f1"), _picture(pixels, "matches")),
-    "aurc": _picture(risk, False),
     "augrc": _picture(risk, True),
     "pavpu": _picture(windows, "pavpu"),
     "p_accurate_certain": _picture(windows, "certain"),
     "p_uncertain_inaccurate": _picture(windows, "inaccurate"),
     "brier": _picture(probabilities, False),
     **dict.fromkeys(("nll", "brier_top"), _picture(probabilities, True)),
-    **dict.fromkeys(("ece", "ece_classwise"), reliability),
     "mce": _picture(reliability, True),
     "ece_equal_mass": _picture(reliability, False, True),
 }
+OF_GROUPS: dict[str, Callable[[], str]] = {
+    "pixels": _picture(pixels, "overlap"),
+    "regions": _picture(regions, "matches", (0, 1)),
+    "partitions": partition,
+    "boundaries": bands,
+    "centrelines": _picture(centrelines, "both"),
+    "anomaly scores": histogram,
+    "confidence": _picture(risk, False),
+    "calibration": reliability,
+}
+
+
+def picture_of(name: str, group: str) -> str:
+    """Return the picture of a metric."""
+    return PICTURES.get(name, OF_GROUPS[group])()

@@ -62,9 +62,9 @@ from .verbs.status import status as status
 from .verbs.status import verdict as verdict
 from .verbs.stress.options import Blending as Blending
 from .verbs.train import train as train
-from .verbs.train.options import Schedules as Schedules
 from .verbs.train.options import TrainingData as TrainingData
 from .verbs.train.options import TrainingMachine as TrainingMachine
+from .verbs.train.options import TrainingPlan as TrainingPlan
 from .verbs.view import view as view
 
 __version__: str

@@ -19,6 +19,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+import pytest
 from PIL import Image
 
 import faultscape as fs
@@ -115,6 +116,7 @@ def without_times(root: Path) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_thirty_answers_through_a_killed_server_give_the_standings_of_the_same_answers_in_python(
     browser: Any, duels: Asked, tmp_path: Path
 ) -> None:
@@ -196,6 +198,7 @@ def test_thirty_answers_through_a_killed_server_give_the_standings_of_the_same_a
     page.close()
 
 
+@pytest.mark.slow
 def test_the_next_item_is_there_while_a_write_takes_long_and_what_waits_survives_a_reload(
     page: Any, duels: Asked, serve: Callable[..., Serving], record_property: Callable[[str, object], None]
 ) -> None:

@@ -24,8 +24,9 @@ from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.choices import Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.secret import secret_of
+from faultscape.verbs.options import LabelServeOptions
 from faultscape.verbs.serve.campaign import Campaign, Given
-from faultscape.verbs.serve.options import CampaignRules, ServeOptions
+from faultscape.verbs.serve.options import CampaignRules
 from faultscape.web.app import NotFoundError
 
 NOT_ASKED = "you were not asked about this item"
@@ -46,7 +47,7 @@ def open_(tmp_path: Path) -> Iterator:
             database = stack.enter_context(closing(Database(root, stay_open=True)))
             return Campaign(
                 root,
-                ServeOptions("127.0.0.1", 0, campaign=CampaignRules(**{"overlap": 1, **rules})),
+                LabelServeOptions(study=str(root), campaign=CampaignRules(**{"overlap": 1, **rules})),
                 database,
             )
 

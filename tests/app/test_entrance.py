@@ -17,13 +17,13 @@ import pytest
 
 pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
 
+import faultscape as fs
 import made_entrance
 from faultscape.errors import StudyError
 from faultscape.study.answers.annotators import ORGANISER, digest
 from faultscape.study.answers.database import Database
 from faultscape.verbs.serve import gate as gates
 from faultscape.verbs.serve.gate import COOKIE, Limits, server_key
-from faultscape.verbs.serve.people import invite_person
 from faultscape.verbs.serve.server import _way_in
 from made_entrance import HERE, Entrance
 from refusals import refused, refused_line
@@ -60,6 +60,7 @@ def served(root: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], s
             process.kill()
 
 
+@pytest.mark.slow
 def test_this_machine_alone_is_listened_to_unless_told_and_the_key_is_its_owners(root: Path) -> None:
     with served(root) as (process, said):
         assert said.startswith(f"{root}: serving at http://127.0.0.1:"), said
@@ -72,6 +73,7 @@ def test_this_machine_alone_is_listened_to_unless_told_and_the_key_is_its_owners
     assert (root / ".serve-key").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 def test_the_first_organiser_keeps_the_link_when_the_server_starts_again(root: Path) -> None:
     again = "the organiser signs in with the earlier link; for a new one run: faultscape label invite "
     for said in ("sign in as the organiser, and invite others, at http://", again):
@@ -80,6 +82,7 @@ def test_the_first_organiser_keeps_the_link_when_the_server_starts_again(root: P
             assert process.stdout.readline().startswith(said)
 
 
+@pytest.mark.slow
 def test_where_others_reach_the_server_a_link_is_needed_and_names_are_refused(root: Path) -> None:
     import httpx2
 
@@ -104,6 +107,7 @@ def test_where_others_reach_the_server_a_link_is_needed_and_names_are_refused(ro
     assert digest(token).encode() in kept
 
 
+@pytest.mark.slow
 def test_behind_a_proxy_its_address_counts_and_people_need_links(root: Path) -> None:
     address = "https://label.example.org"
     with made_entrance.entrance(root, open_=False, address="HTTPS://Label.example.org:443/") as entrance:
@@ -338,6 +342,7 @@ def test_what_is_no_token_is_refused_and_one_address_may_try_twenty(entrance: En
     assert "too many tries" in answer.text
 
 
+@pytest.mark.slow
 def test_many_behind_one_address_come_in_by_links_that_are_right(entrance: Entrance) -> None:
     links = [entrance.people.invite(f"person {k}")[1] for k in range(30)]
     assert {entrance.client().get(f"/join/{token}").status_code for token in links * 2} == {200}
@@ -379,7 +384,7 @@ def test_a_server_that_is_started_again_leaves_the_first_organiser_in_and_says_h
         client.cookies.set(COOKIE, kept)
         assert client.get("/people").status_code == 200
         assert again.client().get(f"/join/{token}").status_code == 200
-        made = invite_person(str(root), "organiser", organiser=False)
+        made = fs.label.invite(str(root), "organiser")
         assert again.client().get(f"/join/{made.token}").status_code == 200
         assert again.people.find("organiser").role == ORGANISER
 

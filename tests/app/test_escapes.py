@@ -129,6 +129,7 @@ def seen(answer: Any) -> Seen:
     return found
 
 
+@pytest.mark.slow
 def test_ids_of_images_are_words(entrance: Entrance, organiser: Person) -> None:
     for number, image in enumerate(entrance.campaign._asked.numbered):
         for path in (f"/check/{number}?truth=labels", f"/tags/{number}", f"/tags/{number}?model=okapinet"):

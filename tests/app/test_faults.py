@@ -32,13 +32,16 @@ from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.secret import secret_of
 from faultscape.study.folder import put
 from faultscape.study.settings import read_settings
+from faultscape.verbs.options import LabelServeOptions
 from faultscape.verbs.serve import campaign as campaigns
 from faultscape.verbs.serve.agenda import stamp_of
 from faultscape.verbs.serve.campaign import Campaign
-from faultscape.verbs.serve.options import CampaignRules, ServeOptions
+from faultscape.verbs.serve.options import CampaignRules
 from faultscape.web.app import asset
 from made_served import Person, Served
 from refusals import refused, told
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -254,7 +257,9 @@ def open_(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     def opened(study: Path, **rules: object) -> Campaign:
         held.append(Database(study, stay_open=True))
         return Campaign(
-            study, ServeOptions("127.0.0.1", 0, campaign=CampaignRules(**{"repeats": 0.0, **rules})), held[-1]
+            study,
+            LabelServeOptions(study=str(study), campaign=CampaignRules(**{"repeats": 0.0, **rules})),
+            held[-1],
         )
 
     yield opened
@@ -433,7 +438,7 @@ def test_what_could_not_be_noted_as_handed_is_as_if_it_had_not_been(
 
 
 def test_every_file_that_says_what_is_asked_is_looked_at(study: Path) -> None:
-    options, settings = ServeOptions("127.0.0.1", 0), read_settings(study)
+    options, settings = LabelServeOptions(study=str(study)), read_settings(study)
     for name in (
         "study.toml",
         "corpus.parquet",

@@ -89,6 +89,7 @@ WAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_one_act_answers_one_item(
     still: Any, duels: Asked, serve: Callable[..., Serving], settling: int, way: str
@@ -131,6 +132,7 @@ def test_what_is_ignored_is_said_moves_nothing_and_begins_the_quarter_of_a_secon
     assert len(rows(held)) == 1
 
 
+@pytest.mark.slow
 def test_undo_is_taken_at_once_and_the_item_needs_a_moment_again(
     still: Any, duels: Asked, serve: Callable[..., Serving], settling: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +161,7 @@ def test_undo_is_taken_at_once_and_the_item_needs_a_moment_again(
     assert "too_quick" not in kept.shown
 
 
+@pytest.mark.slow
 def test_a_vote_to_discard_and_what_comes_before_it_are_taken_back_by_one_press_each(
     still: Any, duels: Asked, serve: Callable[..., Serving], settling: int
 ) -> None:
@@ -182,6 +185,7 @@ def test_a_vote_to_discard_and_what_comes_before_it_are_taken_back_by_one_press_
     assert len(Answers(held.root).discard_votes()) == 1
 
 
+@pytest.mark.slow
 def test_what_was_expected_in_training_is_not_clicked_away_unseen(
     still: Any, duels: Asked, serve: Callable[..., Serving], settling: int, tmp_path: Path
 ) -> None:
@@ -205,6 +209,7 @@ def entrance(tmp_path: Path) -> Iterator[Entrance]:
         yield held
 
 
+@pytest.mark.slow
 def test_an_answer_in_less_time_than_a_person_needs_is_marked_by_its_page_or_the_server_and_counts(
     entrance: Entrance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -290,6 +295,7 @@ TAGGING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", TAGGING)
 def test_a_tag_that_is_pressed_by_mistake_twice_is_given_once(
     frozen: Any, duels: Asked, serve: Callable[..., Serving], settling: int, way: str
@@ -308,6 +314,7 @@ def test_a_tag_that_is_pressed_by_mistake_twice_is_given_once(
     assert [tag.tag for tag in Tags(held.root).tags()] == ["untypical viewpoint"]
 
 
+@pytest.mark.slow
 def test_a_mask_that_came_by_the_first_press_is_not_passed_by_the_second(
     frozen: Any, duels: Asked, serve: Callable[..., Serving], settling: int
 ) -> None:

@@ -22,8 +22,8 @@ from faultscape.study.answers import schema
 from faultscape.study.answers.annotators import ORGANISER
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.instructions import LONGEST
+from faultscape.verbs.options import LabelServeOptions
 from faultscape.verbs.serve.campaign import Campaign
-from faultscape.verbs.serve.options import ServeOptions
 from made_entrance import HARM, Entrance
 
 TYPED = f"Look at people first.\r\n\r\n\tReflections\0 are no people.  {HARM}\r\n\r\n"
@@ -78,7 +78,7 @@ def test_instructions_stay_with_their_campaign_after_a_restart_and_in_another_da
     entrance.campaign.instruct("of labels, anew")
     with closing(Database(root)) as database:
         campaigns = [
-            Campaign(root, ServeOptions("127.0.0.1", 0, truth=truth), database)
+            Campaign(root, LabelServeOptions(study=str(root), truth=truth), database)
             for truth in ("labels", "others")
         ]
         assert [one.instructions for one in campaigns] == ["of labels, anew", ""]
@@ -113,6 +113,7 @@ def test_organisers_who_invite_begin_at_results_and_who_is_alone_at_the_machine_
         assert held.client().post("/enter", data={"name": "eve"}).headers["location"] == "/welcome"
 
 
+@pytest.mark.slow
 def test_help_shows_instructions_and_keys_and_no_answer_is_given_behind_it(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:

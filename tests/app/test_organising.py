@@ -28,6 +28,7 @@ from faultscape.verbs.serve.pictures import read_map
 from made_entrance import Entrance
 
 
+@pytest.mark.slow
 def test_a_place_on_a_mask_is_marked_with_words_and_resolved(
     browser: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -63,6 +64,7 @@ def test_a_place_on_a_mask_is_marked_with_words_and_resolved(
     page.close()
 
 
+@pytest.mark.slow
 def test_tags_are_given_and_taken_back_by_key_of_the_image_a_model_and_a_region(
     browser: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -142,6 +144,7 @@ def test_a_proposal_is_given_by_a_press_the_group_of_an_image_too(entrance: Entr
         assert olga.form(f"/tags/{place}", tag=word).status_code == 400
 
 
+@pytest.mark.slow
 def test_who_is_invited_comes_in_by_the_link_and_is_out_at_once_when_removed(
     browser: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -191,6 +194,7 @@ def test_who_is_invited_comes_in_by_the_link_and_is_out_at_once_when_removed(
     page.close()
 
 
+@pytest.mark.slow
 def test_an_organiser_leaves_this_browser(browser: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
     held, context = serve(duels), browser.new_context()
     page = context.new_page()
@@ -202,6 +206,7 @@ def test_an_organiser_leaves_this_browser(browser: Any, duels: Asked, serve: Cal
     context.close()
 
 
+@pytest.mark.slow
 def test_results_follow_while_the_page_is_open(
     browser: Any, duels: Asked, serve: Callable[..., Serving], monkeypatch: pytest.MonkeyPatch
 ) -> None:

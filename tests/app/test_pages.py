@@ -78,6 +78,7 @@ def look(page: Any, name: str, *, silent: bool = True) -> list[str]:
     return [f"{name}, {words}" for words in wrong]
 
 
+@pytest.mark.slow
 def test_pages_of_choices_break_no_rule(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
     held = serve(duels, campaign=rules(session=2, discard_votes=2))
     page.goto(held.url)
@@ -103,6 +104,7 @@ def test_pages_of_choices_break_no_rule(page: Any, duels: Asked, serve: Callable
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_pages_of_the_second_round_and_of_tags_break_no_rule(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -132,6 +134,7 @@ def test_pages_of_the_second_round_and_of_tags_break_no_rule(
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_pages_of_people_and_results_break_no_rule(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -170,6 +173,7 @@ def test_pages_of_people_and_results_break_no_rule(
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_pages_of_questions_break_no_rule(
     page: Any, classified: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -187,6 +191,7 @@ def test_pages_of_questions_break_no_rule(
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_pages_of_view_break_no_rule(page: Any, viewed: str) -> None:
     wrong = []
     for name, address in {
@@ -202,6 +207,7 @@ def test_pages_of_view_break_no_rule(page: Any, viewed: str) -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_the_look_above_sees_what_is_wrong(page: Any, viewed: str) -> None:
     page.goto(viewed)
     page.evaluate(

@@ -99,6 +99,7 @@ def ranks_of(one: Any) -> dict[str, str]:
     return {model: rank_words(held, model) or "open" for model in one.scores}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("people")
 @pytest.mark.parametrize("options", [{}, {"resamples": 60, "seed": 4}])
 def test_ranks_and_intervals_are_those_that_rank_writes_for_the_same_answers(
@@ -160,6 +161,7 @@ def test_results_are_computed_once_for_each_state_of_the_answers(
     assert len(made) == 4
 
 
+@pytest.mark.slow
 def test_one_click_shows_results_without_those_who_are_marked_and_another_undoes_it(
     entrance: Entrance, olga: Person, people: dict[str, str]
 ) -> None:
@@ -235,6 +237,7 @@ def test_of_people_with_few_answers_nothing_is_said(entrance: Entrance, olga: Pe
     assert "marked below" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("people")
 def test_answers_can_be_weighted_by_accuracy_on_the_page_too(entrance: Entrance, olga: Person) -> None:
     link = "/results?weighted=1"

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from answering import (
     Asked,
     Serving,
@@ -25,6 +27,7 @@ from faultscape.errors import StudyError
 from faultscape.study.answers.choices import Choices
 
 
+@pytest.mark.slow
 def test_an_answer_that_was_not_sent_yet_is_taken_back_and_never_arrives(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -47,6 +50,7 @@ def test_an_answer_that_was_not_sent_yet_is_taken_back_and_never_arrives(
     assert [said for *_, said in rows(held)] == ["both bad", "not sure"]
 
 
+@pytest.mark.slow
 def test_an_answer_that_arrived_unheard_is_taken_back(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -73,6 +77,7 @@ def test_an_answer_that_arrived_unheard_is_taken_back(
     assert {key for row in tries[0] for key in row} == {"key", "id", "repeat", "chosen", "seconds", "shown"}
 
 
+@pytest.mark.slow
 def test_an_answer_on_a_connection_that_died_is_sent_on_another(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -92,6 +97,7 @@ def test_an_answer_on_a_connection_that_died_is_sent_on_another(
     assert [said for *_, said in rows(held)] == ["both good"]
 
 
+@pytest.mark.slow
 def test_taking_back_what_never_arrived_does_no_harm(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -109,6 +115,7 @@ def test_taking_back_what_never_arrived_does_no_harm(
     assert [one.chosen for one in Choices(held.root).choices()] == ["both bad"]
 
 
+@pytest.mark.slow
 def test_what_a_full_browser_cannot_store_is_sent_once(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -140,6 +147,7 @@ def test_what_a_full_browser_cannot_store_is_sent_once(
     assert [said for *_, said in rows(held)] == ["both good", "both bad"]
 
 
+@pytest.mark.slow
 def test_a_server_that_is_gone_is_not_asked_without_end(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -165,6 +173,7 @@ def test_a_server_that_is_gone_is_not_asked_without_end(
     assert len(rows(held)) == 6
 
 
+@pytest.mark.slow
 def test_answers_go_out_as_soon_as_the_server_gives_items_again(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:

@@ -372,6 +372,7 @@ def test_two_hosts_are_refused_by_the_app_itself(entrance: Entrance) -> None:
 # traversal, and what lies outside the study
 
 
+@pytest.mark.slow
 def test_no_parameter_of_any_route_leads_anywhere(
     entrance: Entrance, organiser: Person, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,8 +18,9 @@ import made_entrance
 import made_served
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
+from faultscape.verbs.options import LabelServeOptions
 from faultscape.verbs.serve.campaign import Campaign, Given
-from faultscape.verbs.serve.options import CampaignRules, ServeOptions
+from faultscape.verbs.serve.options import CampaignRules
 
 Open = Callable[..., Campaign]
 PEOPLE = [f"person-{k}" for k in range(9)]
@@ -33,7 +34,7 @@ def open_() -> Iterator[Open]:
             database = stack.enter_context(closing(Database(root, stay_open=True)))
             return Campaign(
                 root,
-                ServeOptions("127.0.0.1", 0, campaign=CampaignRules(**{"repeats": 0.0, **rules})),
+                LabelServeOptions(study=str(root), campaign=CampaignRules(**{"repeats": 0.0, **rules})),
                 database,
             )
 

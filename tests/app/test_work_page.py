@@ -116,6 +116,7 @@ def test_an_answer_is_taken_back_after_it_was_sent_and_given_anew(
     assert [one.chosen for one in Choices(held.root).choices()] == ["both bad"]
 
 
+@pytest.mark.slow
 def test_the_dialog_of_discarding_is_worked_by_keys_and_escape_keeps_the_image(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -169,6 +170,7 @@ def test_a_key_right_after_a_discard_says_something_of_the_next_item(
     assert answered != held.campaign.find(first).image
 
 
+@pytest.mark.slow
 def test_while_a_discard_is_under_way_all_items_come_but_those_of_its_image(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -287,6 +289,7 @@ def test_an_image_of_training_cannot_be_discarded_and_is_asked_again(
     all_sent(page)
 
 
+@pytest.mark.slow
 def test_maps_are_shown_filled_as_outlines_or_not_and_flicker(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -319,6 +322,7 @@ def test_maps_are_shown_filled_as_outlines_or_not_and_flicker(
     assert page.is_visible("#left .mark") != marked
 
 
+@pytest.mark.slow
 def test_nothing_is_called_outlined_where_nothing_is(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -381,6 +385,7 @@ def test_what_outlines_nothing_is_a_single_pixel(
     assert Image.open(io.BytesIO(data)).size == size
 
 
+@pytest.mark.slow
 def test_stacked_maps_are_called_upper_and_lower_and_what_is_stored_stays_the_same(
     page: Any, duels: Asked, serve: Callable[..., Serving], tmp_path: Path
 ) -> None:
@@ -558,6 +563,7 @@ def test_questions_are_answered_yes_no_and_not_sure(
     assert [(image, class_, word) for image, class_, _, word in Answers(held.root).answers()] == said[:-1]
 
 
+@pytest.mark.slow
 def test_the_last_answer_ends_the_page_and_can_still_be_taken_back(
     page: Any, classified: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -577,6 +583,7 @@ def test_the_last_answer_ends_the_page_and_can_still_be_taken_back(
     assert Answers(held.root).answers()[-1][3] == "yes"
 
 
+@pytest.mark.slow
 def test_who_is_done_goes_on_with_what_others_leave(
     page: Any, classified: Asked, serve: Callable[..., Serving]
 ) -> None:

@@ -306,6 +306,7 @@ def test_real_networks_are_not_accused(zoo: tuple[list[str], np.ndarray]) -> Non
     assert find_misplaced(zoo[1]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "shift"), [("fcn", 1), ("pixel", 1), ("unet", -3)])
 def test_a_shift_of_ids_among_ten_real_networks_is_named(
     zoo: tuple[list[str], np.ndarray], model: str, shift: int

@@ -109,6 +109,7 @@ def test_void_pixels_of_a_truth_never_change_a_metric_in_memory(corpus: made.Cor
     assert accuracies(pairs, metric) == pytest.approx(without_void(corpus, truths, metric), nan_ok=True)
 
 
+@pytest.mark.slow
 def test_void_pixels_of_a_truth_never_change_a_metric_through_a_study(
     corpus: made.Corpus, tmp_path: Path
 ) -> None:

@@ -42,6 +42,7 @@ def test_a_temperature_is_the_best_of_many(kept: int, true: float) -> None:
     assert fit_temperature(order[turned], shares[turned], [truths[k] for k in turned], 7) == found
 
 
+@pytest.mark.slow
 def test_the_temperature_of_a_sharpened_model_comes_back() -> None:
     rng = np.random.default_rng(0)
     logits = rng.normal(0, 2, (4000, 5))

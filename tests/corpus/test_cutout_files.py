@@ -37,6 +37,7 @@ def made(seed: int = 0, height: int = 5, width: int = 7) -> Cutout:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(
     st.integers(0, 2**32 - 1),

@@ -19,6 +19,7 @@ def corpus():
     return [corpus_scene(index) for index in range(60)]
 
 
+@pytest.mark.slow
 def test_a_scene_follows_from_its_arguments(corpus):
     again = corpus_scene(3)
     for name in ("image", "truth", "instances", "depth"):
@@ -58,6 +59,7 @@ def test_every_pixel_has_a_class_and_every_class_occurs(corpus):
     assert (seen > 500).all()
 
 
+@pytest.mark.slow
 def test_every_class_occurs_in_training_too():
     seen = np.bincount(
         np.concatenate([training_scene(index).truth.ravel() for index in range(25)]), minlength=len(CLASSES)

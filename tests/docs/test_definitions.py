@@ -19,7 +19,7 @@ METRICS = [metric.name for metric in catalogue.METRICS]
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_every_metric_has_a_heading(metric: str) -> None:
-    assert f"`{metric}`" in HEADINGS
+    assert f"`{metric}`" in HEADINGS, "run python scripts/tables.py"
 
 
 def test_no_heading_names_a_metric_that_is_not_measured() -> None:

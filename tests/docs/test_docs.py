@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -38,12 +39,23 @@ def blocks(language: str) -> list[tuple[Path, str, bool]]:
     return found
 
 
-@pytest.mark.parametrize(("page", "body"), [(p.name, b) for p, b, skipped in blocks("python") if not skipped])
-def test_every_python_block_runs(page: str, body: str) -> None:
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", body], check=False, capture_output=True, text=True
-    )
-    assert result.returncode == 0, f"{page}: {result.stderr}"
+EACH_ALONE = """import sys
+for number, body in enumerate(sys.argv[1:], 1):
+    exec(compile(body, f"block {number}", "exec"), {"__name__": "__main__"})
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page",
+    sorted({page for page, _, skipped in blocks("python") if not skipped}),
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_every_python_block_runs(page: Path) -> None:
+    bodies = [body for of, body, skipped in blocks("python") if of == page and not skipped]
+    line = [sys.executable, "-W", "error", "-c", EACH_ALONE, *bodies]
+    result = subprocess.run(line, check=False, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
 
 
 def test_blocks_that_do_not_run_are_python_all_the_same_and_few() -> None:
@@ -69,9 +81,8 @@ def test_every_command_and_option_of_the_documentation_exists(page: str, words: 
     given, output = split(words)
     if output.help or given[:1] in (["--completion"], ["--version"]):
         return
-    command, bound, _ = build().parse_args(
-        [SHORT.get(w, w) for w in given], print_error=False, exit_on_error=False
-    )
+    line = [SHORT.get(w, w) for w in given]
+    command, bound, _ = build(line).parse_args(line, print_error=False, exit_on_error=False)
     assert command.__name__.rstrip("_") in words, page
     assert bound.arguments
 
@@ -88,27 +99,26 @@ def test_every_verb_has_a_page() -> None:
         assert (ROOT / "docs" / "reference" / "verbs" / f"{verb}.md").read_text().startswith(f"# {verb}")
 
 
-def commands() -> list[tuple[str, list[str], list[list[str]]]]:
-    """Every command of the command line: its words, its arguments, and its options, each with all its
-    spellings.
-    """
-    found = []
-    for verb in VERBS:
-        for words in [(verb, name) for name in GROUPS[verb]] if verb in GROUPS else [(verb,)]:
-            app = build(words)  # options are read when their verb is named
-            for word in words:
-                app = app[word]
-            arguments, options = [], []
-            for argument in app.assemble_argument_collection():
-                if argument.field_info.kind is not inspect.Parameter.KEYWORD_ONLY:
-                    arguments.append(argument.names[0].lstrip("-").upper())
-                    continue
-                if argument.names == ("*",):  # a group, whose options come one by one
-                    continue
-                spellings = [n for n in argument.names if not n.startswith("--empty-")]
-                options.append(spellings + [short for short, long in SHORT.items() if long in spellings])
-            found.append((" ".join(words), arguments, options))
-    return found
+COMMANDS = [f"{verb} {name}".strip() for verb in VERBS for name in GROUPS.get(verb, ("",))]
+
+
+@cache
+def arguments_and_options(command: str) -> tuple[list[str], list[list[str]]]:
+    """The arguments of a command, and its options, each with all its spellings."""
+    words = command.split()
+    app = build(words)  # options are read when their verb is named
+    for word in words:
+        app = app[word]
+    arguments, options = [], []
+    for argument in app.assemble_argument_collection():
+        if argument.field_info.kind is not inspect.Parameter.KEYWORD_ONLY:
+            arguments.append(argument.names[0].lstrip("-").upper())
+            continue
+        if argument.names == ("*",):  # a group, whose options come one by one
+            continue
+        spellings = [n for n in argument.names if not n.startswith("--empty-")]
+        options.append(spellings + [short for short, long in SHORT.items() if long in spellings])
+    return arguments, options
 
 
 def section(command: str) -> str:
@@ -128,15 +138,14 @@ def unnamed(text: str, arguments: list[str], options: list[list[str]]) -> list[s
 
 
 def test_the_commands_are_all_there() -> None:
-    assert {words.split()[0] for words, _, _ in commands()} == set(VERBS)
-    assert {"label export", "label import"} <= {words for words, _, _ in commands()}
-    assert sum(len(options) for _, _, options in commands()) > 50
+    assert {words.split()[0] for words in COMMANDS} == set(VERBS)
+    assert {"label export", "label import"} <= set(COMMANDS)
+    assert sum(len(arguments_and_options(command)[1]) for command in COMMANDS) > 50
 
 
-@pytest.mark.parametrize(("command", "arguments", "options"), commands())
-def test_every_option_is_named_on_the_page_of_its_verb(
-    command: str, arguments: list[str], options: list[list[str]]
-) -> None:
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_is_named_on_the_page_of_its_verb(command: str) -> None:
+    arguments, options = arguments_and_options(command)
     assert unnamed(section(command), arguments, options) == []
     for option in options:  # an option with a row of its own, which says what it does and its default
         assert re.search(
@@ -144,10 +153,9 @@ def test_every_option_is_named_on_the_page_of_its_verb(
         ), option[0]
 
 
-@pytest.mark.parametrize(("command", "arguments", "options"), [c for c in commands() if c[2]])
-def test_a_page_without_one_of_its_options_is_found_out(
-    command: str, arguments: list[str], options: list[list[str]]
-) -> None:
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_page_without_one_of_its_options_is_found_out(command: str) -> None:
+    arguments, options = arguments_and_options(command)
     for names in options:
         text = re.sub(rf"{re.escape(names[0])}(?![\w-])", "--gone", section(command))
         assert names[0] in unnamed(text, arguments, options)
@@ -162,7 +170,7 @@ def lines_of_python() -> Iterator[tuple[str, str]]:
 
 def test_every_command_has_a_line_of_python() -> None:
     said = [code for _, code in lines_of_python()]
-    for command, _, _ in commands():
+    for command in COMMANDS:
         name = command.replace(" ", ".") + ("_" if command.endswith("import") else "")
         assert any(f"fs.{name}(" in code for code in said), command
 

@@ -38,7 +38,6 @@ def loaded(path: Path) -> ModuleType:
 
 public = loaded(DOCS / "_ext" / "public_names.py")
 docstrings = loaded(DOCS / "_ext" / "docstring_sections.py")
-formulas = loaded(DOCS / "_ext" / "metric_formulas.py")
 pictures = loaded(DOCS / "_ext" / "metric_pictures.py")
 reading = loaded(DOCS / "_ext" / "reading_order.py")
 check_site = loaded(ROOT / "scripts" / "check_site.py")
@@ -91,13 +90,13 @@ def test_every_public_function_and_class_says_what_it_is() -> None:
             assert ast.get_docstring(name.node), name.written
 
 
-def test_every_metric_has_a_formula_and_a_picture() -> None:
-    metrics = {metric.name for metric in fs.metrics.METRICS}
-    assert set(formulas.FORMULAS) == metrics
-    assert set(pictures.PICTURES) == metrics
-    for name, picture in pictures.PICTURES.items():
-        assert picture().startswith('<svg class="counted"'), name
-        assert 'aria-label="' in picture(), name
+def test_every_metric_has_a_picture_and_a_group_has_one_for_those_added() -> None:
+    assert set(pictures.PICTURES) <= {metric.name for metric in fs.metrics.METRICS}
+    for metric in fs.metrics.METRICS:
+        picture = pictures.picture_of(metric.name, metric.group)
+        assert picture.startswith('<svg class="counted"'), metric.name
+        assert 'aria-label="' in picture, metric.name
+    assert set(pictures.OF_GROUPS) == set(fs.metrics.catalogue.GROUPS)
 
 
 def test_every_group_of_metrics_says_what_it_answers_and_when_to_use_it(

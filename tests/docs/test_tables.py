@@ -14,6 +14,7 @@ import pytest
 from faultscape.corpus.layouts.catalogue import LAYOUTS
 from faultscape.labelling.catalogue import FORMATS
 from faultscape.metrics.catalogue import METRICS
+from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.scorers import SCORERS
 from faultscape.prediction.catalogue import SOURCES
 from faultscape.prediction.keep import KEPT
@@ -37,15 +38,33 @@ assert SPEC is not None
 assert SPEC.loader is not None
 tables = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(tables)
-PAGES = [
-    path for path in sorted((ROOT / "docs").rglob("*.md")) if "<!-- " in path.read_text(encoding="utf-8")
-]
+PAGES = [path for path in sorted(DOCS.rglob("*.md")) if "<!-- " in path.read_text(encoding="utf-8")]
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_every_table_of_a_page_is_what_the_catalogues_say(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert tables.with_tables(text) == text, "run python scripts/tables.py"
+def test_every_table_and_list_of_names_is_what_the_catalogues_say() -> None:
+    other = [path for path in tables.files() if tables.as_catalogues_say(path) != path.read_text("utf-8")]
+    assert not other, "run python scripts/tables.py"
+
+
+def test_lists_of_names_in_docstrings_and_pages_are_made_anew_and_the_rest_stays() -> None:
+    for place, options in tables.LISTS.items():
+        text = (ROOT / place).read_text("utf-8")
+        for option, names in options.items():
+            other = tables.with_names(text, option, [*names, "newest"])
+            assert "newest" in other
+            assert tables.with_names(other, option, names) == text
+
+
+def test_a_metric_that_no_heading_names_gets_one_below_those_of_its_group() -> None:
+    page = tables.DEFINITIONS.read_text("utf-8")
+    without = re.sub(r"### `dice`\n.*\n\n", "", page)
+    assert without != page
+    made = tables.with_headings(without)
+    dice = next(metric for metric in METRICS if metric.name == "dice")
+    text = dice.text(Definitions())
+    assert made == without.replace(
+        "\n## Region metrics", f"\n### `dice`\n{text[0].upper()}{text[1:]}.\n\n## Region metrics"
+    )
 
 
 @pytest.mark.parametrize(

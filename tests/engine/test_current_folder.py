@@ -18,6 +18,8 @@ from faultscape.metrics.metric import Metric
 from faultscape.plug import find
 from refusals import refused
 
+pytestmark = pytest.mark.slow
+
 COMMAND = str(Path(sys.executable).with_name("faultscape"))
 MODULE = (sys.executable, "-m", "faultscape")
 

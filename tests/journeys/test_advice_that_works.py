@@ -72,6 +72,7 @@ def test_status_shows_a_damaged_selection_and_the_others(tmp_path: Path) -> None
     assert not any(state == "damaged" for _, state, _ in fs.status(it.study).stages)
 
 
+@pytest.mark.slow
 def test_run_names_the_file_of_a_plan_made_again_and_does_not_print_it(tmp_path: Path) -> None:
     it = made_answers.study(tmp_path)
     fs.select(it.study, selector="random", budget=20)

@@ -51,6 +51,7 @@ def said(study: Path) -> list[Choice]:
     ]
 
 
+@pytest.mark.slow
 def test_choices_on_a_server_are_ranked_as_those_of_a_file(two: tuple[Path, Path]) -> None:
     for study in two:
         for one in said(study):

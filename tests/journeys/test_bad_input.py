@@ -168,6 +168,7 @@ def test_two_files_of_one_id_are_an_error(corpus: made.Corpus, tmp_path: Path) -
     )
 
 
+@pytest.mark.slow
 def test_names_with_anything_the_file_system_allows_work(tmp_path: Path) -> None:
     names = [
         "a b",

@@ -107,6 +107,7 @@ def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(
     assert states(study)["stress"] == "done"
 
 
+@pytest.mark.slow
 def test_known_objects_of_fs_static_s_validation_never_serve_in_its_test(study: str, tmp_path: Path) -> None:
     with_cars(study, tmp_path)
     blending = fs.Blending(smallest=20, version="v3", objects_per_frame=4)

@@ -32,10 +32,11 @@ from faultscape.reading.choices import Voices
 from faultscape.reading.evidence import current
 from faultscape.reporting.template import template
 from faultscape.standings import FEW, Standings
+from faultscape.verbs.options import LabelServeOptions
 from faultscape.verbs.rank.live import standings_now
 from faultscape.verbs.serve.asked_items import ChoiceItem, choice_items
 from faultscape.verbs.serve.campaign import Campaign
-from faultscape.verbs.serve.options import CampaignRules, ServeOptions
+from faultscape.verbs.serve.options import CampaignRules
 from faultscape.verbs.serve.people_facts import people_rows
 from faultscape.verbs.serve.result_facts import ResultFacts, results
 
@@ -76,7 +77,7 @@ def pairs(study: Path) -> tuple[PairSlot, ...]:
 @contextmanager
 def campaign(study: Path, **rules: Any) -> Iterator[Campaign]:
     with closing(Database(study, stay_open=True)) as database:
-        yield Campaign(study, ServeOptions("127.0.0.1", 0, campaign=CampaignRules(**rules)), database)
+        yield Campaign(study, LabelServeOptions(study=str(study), campaign=CampaignRules(**rules)), database)
 
 
 def asked(study: Path) -> list[ChoiceItem]:

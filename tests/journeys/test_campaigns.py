@@ -26,9 +26,10 @@ from refusals import refused
 
 pytest.importorskip("fastapi")
 
+from faultscape.verbs.options import LabelServeOptions
 from faultscape.verbs.serve.asked_items import ChoiceItem, QuestionItem
 from faultscape.verbs.serve.campaign import Campaign, Given
-from faultscape.verbs.serve.options import CampaignRules, ServeOptions
+from faultscape.verbs.serve.options import CampaignRules
 from faultscape.verbs.serve.people_facts import people_rows
 from faultscape.verbs.serve.result_facts import results
 
@@ -56,7 +57,7 @@ def study(maps: str, tmp_path: Path) -> Path:
 
 @contextmanager
 def campaign(study: Path, **rules: object) -> Iterator[Campaign]:
-    options = ServeOptions("127.0.0.1", 0, campaign=CampaignRules(**{"repeats": 0.0, **rules}))
+    options = LabelServeOptions(study=str(study), campaign=CampaignRules(**{"repeats": 0.0, **rules}))
     with closing(Database(study, stay_open=True)) as database:
         yield Campaign(study, options, database)
 

@@ -139,6 +139,7 @@ def test_ties_and_not_sure_are_half_and_a_skip_is_left_out(own: str, world: tupl
     assert found.labels["choices"] == sum(one.chosen != "skip" for one in choices)
 
 
+@pytest.mark.slow
 def test_masks_count_where_they_are_and_choices_elsewhere(
     own: str, world: tuple[str, made.Corpus], tmp_path: Path
 ) -> None:

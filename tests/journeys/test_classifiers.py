@@ -361,6 +361,7 @@ fs.predict(sys.argv[1], *sys.argv[3:])
 """
 
 
+@pytest.mark.slow
 def test_killed_while_tables_are_read_and_started_again_gives_the_same_bytes(
     tables: Path, tmp_path: Path
 ) -> None:

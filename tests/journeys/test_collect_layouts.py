@@ -120,6 +120,7 @@ def test_labels_of_another_class_list_become_the_studys_classes_by_name(
     )
 
 
+@pytest.mark.slow
 def test_no_object_is_blended_onto_the_ego_vehicle_that_the_layout_tells_and_known_objects_are_its_instances(
     tmp_path: Path,
 ) -> None:

@@ -142,6 +142,7 @@ def test_more_images_are_more_shards_and_only_those_are_predicted_and_compared(
     assert made.states(study)["select"] == "stale"  # its rows are of fewer images
 
 
+@pytest.mark.slow
 def test_a_photo_that_changed_is_a_failure_of_models_added_then_until_it_is_collected_or_put_back(
     corpus: made.Corpus, study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

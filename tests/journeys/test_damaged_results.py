@@ -65,6 +65,7 @@ PARTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PARTS)
 def test_status_reads_whatever_a_value_became_or_says_that_the_file_cannot_be_read(
     study: str, name: str

@@ -23,6 +23,8 @@ from faultscape.study.tables.corpus import read_corpus
 from faultscape.verbs.demo import networks
 from faultscape.verbs.demo.result import ABOUT_CARD
 
+pytestmark = pytest.mark.slow
+
 MODELS = ("dilated", "fcn", "mobile", "segformer", "unet")
 SCENES = 200
 FEW_IN_THE_CARD = """

@@ -98,6 +98,7 @@ def test_a_file_of_distances_is_found_from_anywhere_and_known_by_its_numbers(
         fs.select(answers.study, top=5, classifiers=fs.ClassifierRules(distance=str(tmp_path / "moved.csv")))
 
 
+@pytest.mark.slow
 def test_draws_measure_by_right_and_wrong_also_where_classes_stand_in_wordnet(tmp_path: Path) -> None:
     said = {"a": ("n01440764", "n01443537"), "b": ("n01443537", "n01443537"), "c": ("n01440764", "n02123045")}
     (tmp_path / "ids.csv").write_text("image\nx\ny\n")

@@ -234,6 +234,7 @@ def test_the_page_says_how_many_images_of_the_pool_could_be_drawn_and_how_many_l
     )
 
 
+@pytest.mark.slow
 def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     answers: made_answers.Answers, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -60,6 +60,7 @@ def draw_masks(folders: dict[str, Path]) -> int:
     return len(images)
 
 
+@pytest.mark.slow
 def test_its_lines_rank_folders_of_ones_own(folders: dict[str, Path]) -> None:
     lines = own_lines()
     verbs = [line[0] if line[0] != "label" else f"label {line[1]}" for line in lines]

@@ -16,6 +16,7 @@ from made_training import FEW, NAMES, VOID, Trained, doubt_of, image_of
 from refusals import refused, refused_text, told
 
 
+@pytest.mark.slow
 def test_fit_brings_a_temperature_that_lowers_the_likelihood_and_changes_no_label(trained: Trained) -> None:
     study, source = trained.study, trained.source
     fs.predict(study, {"net": source, "fitted": source}, engine="local")
@@ -98,6 +99,7 @@ def test_what_a_temperature_cannot_be_fitted_to_is_said(trained: Trained) -> Non
         fs.fit(study, "temperature", model="one", validation="bare")
 
 
+@pytest.mark.slow
 def test_the_card_says_which_models_have_a_temperature_and_whether_it_was_fitted_to_what_is_judged(
     trained: Trained, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -151,7 +153,7 @@ def test_a_temperature_of_other_weights_is_said(trained: Trained, capsys: pytest
     capsys.readouterr()
     fs.predict(study, source, engine="local")
     assert "its temperature" not in capsys.readouterr().out
-    fs.train(study, "plain", backbone=own, schedules=FEW, seed=5)
+    fs.train(study, "plain", backbone=own, plan=FEW, seed=5)
     fs.predict(study, source, engine="local")
     assert (
         f"note: net: its temperature was fitted to other weights; run `faultscape fit {study} temperature"

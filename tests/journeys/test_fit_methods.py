@@ -78,6 +78,7 @@ def two_layers(path: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
 
 
+@pytest.mark.slow
 def test_every_method_is_a_scorer_of_the_model_and_changes_none_of_its_labels(predicted: Trained) -> None:
     study, source = predicted.study, predicted.source
     before = label_maps.content_digest(Path(study) / "predictions" / "plain")
@@ -108,13 +109,14 @@ def test_every_method_is_a_scorer_of_the_model_and_changes_none_of_its_labels(pr
     assert "@" not in "".join(found)
 
 
+@pytest.mark.slow
 def test_a_method_can_be_fitted_before_the_network_was_ever_predicted(trained: Trained) -> None:
     study = trained.study
     fs.train(
         study,
         "small",
         backbone="segformer-b0",
-        schedules=fs.Schedules(steps=1, batch=2, crop="32x32", validate_every=0),
+        plan=fs.TrainingPlan(steps=1, batch=2, crop="32x32", validate_every=0),
     )
     out = told("fit", study, "mahalanobis", "--model", "small", "--layer", "segformer.stages.0")
     assert "small: mahalanobis at segformer.stages.0" in out
@@ -208,11 +210,12 @@ def test_the_same_line_fits_the_same_file_and_another_seed_another(predicted: Tr
     assert (found.images, found.embeddings) == (5, 200)
 
 
+@pytest.mark.slow
 def test_methods_are_fitted_to_networks_of_other_heads(trained: Trained) -> None:
     """Their answers are those of several members, and their layers those of the network within."""
     study, source = trained.study, f"{trained.study}/models/other/backbone.py:net"
     head = {"head": "batch-ensemble+gp", "head_options": {"features": 32}}
-    fs.train(study, "other", backbone=trained.own, init="plain", schedules=ONE, **head)
+    fs.train(study, "other", backbone=trained.own, init="plain", plan=ONE, **head)
     fs.predict(study, {"other": source}, engine="local")
     for method in METHODS:
         fs.fit(study, method, model="other", method_options=QUICK.get(method, fs.MethodOptions()))
@@ -244,6 +247,7 @@ def check_scores(study: str, model: str) -> None:
     assert len(Path(study, "failures.csv").read_text().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_sweep_fits_a_method_for_each_value(predicted: Trained) -> None:
     study = predicted.study
     found = fitted(predicted, "knn", sweep="k=1,7")
@@ -320,29 +324,25 @@ def test_a_withheld_pixel_counts_also_where_the_network_sees_the_image_smaller(t
 
 
 def test_the_preset_of_s4_keeps_all_and_trains_long() -> None:
-    from faultscape.uncertainty.methods.catalogue import method_named
-    from faultscape.verbs.fit.options import FitOptions
+    from faultscape.verbs.fit.request import Request
+    from faultscape.verbs.options import FitOptions
 
-    options = FitOptions("study", "flow", "net", preset="s4")
-    assert options.keep_embeddings == 0
-    assert options.told(method_named("flow")) == {"steps": 200_000, "rate": 1e-4}
-    assert options.told(method_named("knn")) == {}
-    mine = FitOptions(
-        "study",
-        "flow",
-        "net",
-        preset="s4",
-        data=fs.FitData(keep_embeddings=9),
-        method_options=fs.MethodOptions(steps=5),
-    )
-    assert (mine.keep_embeddings, mine.told(method_named("flow"))["steps"]) == (9, 5)
+    def asked(method: str, **options) -> Request:
+        return Request.of(FitOptions(study="study", method=method, model="net", preset="s4", **options))
+
+    assert asked("flow").keep_embeddings == 0
+    assert asked("flow").told == {"steps": 200_000, "rate": 1e-4}
+    assert asked("knn").told == {}
+    data, method_options = fs.FitData(keep_embeddings=9), fs.MethodOptions(steps=5)
+    mine = asked("flow", data=data, method_options=method_options)
+    assert (mine.keep_embeddings, mine.told["steps"]) == (9, 5)
     with refused(OptionError, "--preset 's5' is not known; use s4"):
-        FitOptions("study", "flow", "net", preset="s5")
+        fs.fit("study", "flow", model="net", preset="s5")
 
 
 def test_an_outlier_head_is_scored_beside_a_fitted_method(predicted: Trained) -> None:
     study = predicted.study
-    fs.train(study, "net", backbone=predicted.own, init="plain", loss="outlier-head", schedules=FEW)
+    fs.train(study, "net", backbone=predicted.own, init="plain", loss="outlier-head", plan=FEW)
     source = f"{study}/models/net/backbone.py:net"
     fs.predict(study, {"net": source}, scorer=["outlier"], engine="local")
     alone = doubt_of(study, "net", "outlier")

@@ -14,6 +14,7 @@ from made_training import FEW, Trained
 from refusals import refused, refused_text
 
 
+@pytest.mark.slow
 def test_what_does_not_belong_to_the_model_is_refused(predicted: Trained) -> None:
     study, source = predicted.study, predicted.source
     with refused(
@@ -28,7 +29,7 @@ def test_what_does_not_belong_to_the_model_is_refused(predicted: Trained) -> Non
         r"--scorer knn-k-5 is a method that was not fitted to plain; plain has knn\. Did you mean 'knn'\?",
     ):
         fs.predict(study, {"plain": source}, scorer=["knn-k-5"], engine="local")
-    fs.train(study, "other", backbone=predicted.own, schedules=FEW, seed=1)
+    fs.train(study, "other", backbone=predicted.own, plan=FEW, seed=1)
     shutil.copytree(Path(study, "methods", "plain"), Path(study, "methods", "other"))
     with refused(
         ModelError,

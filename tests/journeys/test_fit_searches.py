@@ -39,6 +39,7 @@ ODD = Layout("odd", "Odd", ("all",), "", "anomaly", find, "images, labels", "me"
 """
 
 
+@pytest.mark.slow
 def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_is_flagged(
     predicted: Trained,
 ) -> None:
@@ -119,6 +120,7 @@ def test_a_search_never_sees_what_a_holdout_withholds(predicted: Trained) -> Non
         fitted(predicted, "odin", validation="odd", method_options=fs.MethodOptions())
 
 
+@pytest.mark.slow
 def test_a_search_on_images_that_are_judged_says_so(
     predicted: Trained, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -245,6 +247,7 @@ def test_a_candidate_whose_score_is_no_number_is_left_out_by_its_name(
         fitted(predicted, "knn", validation=blended, seed=1)
 
 
+@pytest.mark.slow
 def test_joined_layers_are_searched_as_they_are_joined(
     predicted: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:

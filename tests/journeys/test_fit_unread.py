@@ -83,6 +83,7 @@ def test_unread_validation_images_are_told_once_and_kept_with_the_temperature(
         fs.fit(study, "temperature", model="plain")
 
 
+@pytest.mark.slow
 def test_unread_images_of_a_search_are_told_once_however_often_they_are_needed(
     moved: Trained, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -64,6 +64,7 @@ def test_a_method_with_a_flipped_bit_is_refused_and_the_line_that_is_named_fits_
     assert path.read_bytes() == whole
 
 
+@pytest.mark.slow
 def test_flags_follow_what_was_scored(predicted: Trained) -> None:
     """A method that is fitted again, or whose file is deleted, leaves the numbers of before, and all that is
     known of them.
@@ -210,7 +211,7 @@ def test_status_sees_another_holdout_another_network_and_another_search_set(pred
         fs.status(study)
     )
     again = replace(FEW, steps=2)
-    fs.train(study, "plain", backbone=predicted.own, schedules=again, data=fs.TrainingData(withhold="cars"))
+    fs.train(study, "plain", backbone=predicted.own, plan=again, data=fs.TrainingData(withhold="cars"))
     assert "its network changed" in str(fs.status(study))
 
 
@@ -232,6 +233,7 @@ def test_the_card_says_which_methods_saw_the_images_that_it_judges_on(predicted:
     ]
 
 
+@pytest.mark.slow
 def test_a_holdout_that_comes_or_goes_makes_counts_of_blended_sets_anew(predicted: Trained) -> None:
     """Pixels of withheld classes are void there: numbers that counted them as known, or left them out, must
     not be shown as today's.

@@ -53,6 +53,7 @@ def labelled(corpus: made.Corpus, study: str, tmp_path: Path, monkeypatch: pytes
     return study
 
 
+@pytest.mark.slow
 def test_files_of_ones_own_named_in_one_folder_serve_in_another(
     labelled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,6 +85,7 @@ def bytes_of(study: Path) -> dict[str, bytes]:
     return {name: data for name, data in made.bytes_under(study, *ROOMS).items() if not name.endswith(".npz")}
 
 
+@pytest.mark.slow
 def test_a_study_in_google_cloud_storage_is_the_local_one_byte_for_byte(
     corpus: made.Corpus, bucket: Bucket, tmp_path: Path
 ) -> None:

@@ -110,6 +110,7 @@ def test_standings_measures_and_plans_of_an_earlier_method_are_stale(study: str,
         file.write_text(text)  # a plan follows from standings too
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["rank", "measure", "plan", "report"])
 def test_run_does_what_is_undone_with_the_options_that_were_given(
     study: str, corpus: made.Corpus, tmp_path: Path, verb: str
@@ -158,6 +159,7 @@ def arguments(file: Path) -> dict[str, Any]:
     return json.loads(file.read_text())["provenance"]["arguments"]
 
 
+@pytest.mark.slow
 def test_run_goes_on_beside_a_selection_that_must_be_made_anew(
     study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -131,6 +131,7 @@ def test_discards_outside_a_selection_count_where_standings_look_there(
     assert stale(study, "standings", "main") == (why,)
 
 
+@pytest.mark.slow
 def test_photos_that_changed_make_what_shows_or_orders_them_stale_and_leave_selections(
     maps: str, corpus: made.Corpus
 ) -> None:
@@ -152,6 +153,7 @@ def test_photos_that_changed_make_what_shows_or_orders_them_stale_and_leave_sele
     assert anew.differing(maps) == []
 
 
+@pytest.mark.slow
 def test_measures_and_plans_are_made_again_against_the_truth_that_they_were_made_against(
     maps: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -190,6 +192,7 @@ OWN_SELECTOR = (
 )
 
 
+@pytest.mark.slow
 def test_a_concordance_of_a_persons_own_that_changed_makes_its_selection_stale_with_a_line_that_works(
     maps: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -270,6 +273,7 @@ def test_pages_of_measures_show_colours_of_classes(maps: str, corpus: made.Corpu
     assert stale(maps, "measures") == ("colours of classes changed",)
 
 
+@pytest.mark.slow
 def test_what_a_removed_or_renamed_model_makes_stale_says_that_and_nothing_else(
     maps: str, corpus: made.Corpus
 ) -> None:
@@ -296,6 +300,7 @@ def test_what_a_removed_or_renamed_model_makes_stale_says_that_and_nothing_else(
     assert labels.words == f"main: {number} of {number} images labelled (truth labels)"
 
 
+@pytest.mark.slow
 def test_what_a_renamed_class_makes_stale_says_that_and_nothing_that_did_not_happen(
     maps: str, corpus: made.Corpus
 ) -> None:
@@ -318,6 +323,7 @@ def test_what_a_renamed_class_makes_stale_says_that_and_nothing_that_did_not_hap
         follow(maps)
 
 
+@pytest.mark.slow
 def test_a_replaced_selection_does_not_take_the_place_of_what_replaced_it(
     maps: str, corpus: made.Corpus
 ) -> None:

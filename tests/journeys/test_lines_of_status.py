@@ -102,6 +102,7 @@ def planned_labels(it: made_answers.Answers) -> None:
     fs.label.remove(it.study, all_=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lose", "said"),
     [
@@ -218,6 +219,7 @@ def distance_gone(it: made_answers.Answers) -> str:
     return "far.csv of --distance is gone; put it back, or choose again with --replace without --distance"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lose",
     [
@@ -275,6 +277,7 @@ def test_labels_that_are_void_everywhere_are_said_to_tell_nothing_and_no_line_ra
     assert "all is done" in repr(fs.status(study))
 
 
+@pytest.mark.slow
 def test_a_report_waits_for_its_reference_images_and_measures_for_their_metric_and_their_truth(
     corpus: made.Corpus, tmp_path: Path
 ) -> None:

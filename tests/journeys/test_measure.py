@@ -463,6 +463,7 @@ def test_one_more_model_is_measured_alone(
     assert len(seen) == 8  # boundaries were left out before
 
 
+@pytest.mark.slow
 def test_a_killed_line_goes_on_where_it_was(
     corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -761,6 +762,7 @@ def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(tmp_p
     assert document(out)["images"]["model-1"] == 6
 
 
+@pytest.mark.slow
 def test_cityscapes_instances_are_measured_as_they_are(data: Path, tmp_path: Path) -> None:
     """Real instanceIds: class = id // 1000, label ids 0-33 mapped to the 19 classes; a map with two cars made
     one loses there and nowhere else.

@@ -327,6 +327,7 @@ def test_missing_scores_are_counted(scene: Any) -> None:
     assert any("1 of 9 images" in note for note in found["notes"])
 
 
+@pytest.mark.slow
 def test_a_made_score_finds_the_real_anomalies(data: Path) -> None:
     """67 real frames: the score is the mask blurred by what a person could not see, plus noise; pooled, per
     image and streamed agree.

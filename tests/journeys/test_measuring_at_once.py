@@ -71,6 +71,7 @@ def test_confidence_that_a_study_keeps_is_measured_as_that_of_files(
     assert mine == plain.models["net"]
 
 
+@pytest.mark.slow
 def test_statistics_made_beside_maps_are_those_of_kept_confidence_and_measure_finds_them_done(
     corpus: made.Corpus, net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

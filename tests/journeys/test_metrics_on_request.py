@@ -59,6 +59,7 @@ def line(corpus: made.Corpus, tmp_path: Path) -> list[str]:
     return ["measure", str(corpus.truth), *models, *words]
 
 
+@pytest.mark.slow
 def test_what_is_asked_for_stands_beside_the_others_and_nothing_else_changes(
     line: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -74,6 +74,7 @@ def digests(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in files if path.name not in TIMES}
 
 
+@pytest.mark.slow
 def test_a_renamed_model_has_always_been_called_so(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
     other = whole(tmp_path / "other", corpus, {"model-0": "model-0", "new": "model-1", "model-2": "model-2"})
     labels = made.bytes_under(Path(study), "truth")
@@ -112,6 +113,7 @@ def test_a_renamed_models_maps_are_not_made_again(
     assert "model-1" not in names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cells", ["full", "diagonal"])
 @pytest.mark.parametrize("gone", ["model-0", "model-1"])
 def test_a_removed_model_has_never_been_there(
@@ -185,6 +187,7 @@ def kill_after(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
         monkeypatch.setattr(owner, name, dying(getattr(owner, name)))
 
 
+@pytest.mark.slow
 def test_a_change_killed_at_any_step_is_finished_by_the_same_line_and_nobody_writes_before(
     first: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,6 +307,7 @@ def test_comments_in_study_toml_stay_with_their_models(study: str) -> None:
     assert "[models.b]\n# the good one\n" in toml.read_text()
 
 
+@pytest.mark.slow
 def test_models_of_a_store_are_renamed_and_removed_there(
     corpus: made.Corpus, study: str, bucket: loopback.Bucket, tmp_path: Path
 ) -> None:

@@ -14,13 +14,13 @@ from made_training import FEW, Trained, doubt_of
 
 torch = pytest.importorskip("torch")
 from faultscape.uncertainty.training.loop import Machine, Step, Task, train  # noqa: E402 - they import torch
-from faultscape.uncertainty.training.plan import TrainingPlan  # noqa: E402 - as above
+from faultscape.uncertainty.training.plan import CompletePlan  # noqa: E402 - as above
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 HEADS = ("linear", "batch-ensemble", "gp", "heteroscedastic", "batch-ensemble+gp")
 SCORERS = ["msp", "predictive-entropy", "mutual-information"]
-PLAN = TrainingPlan(steps=2, batch=8, rate=1e-3, crop=(256, 256), scale=(1.0, 1.0))
+PLAN = CompletePlan(steps=2, batch=8, rate=1e-3, crop=(256, 256), scale=(1.0, 1.0))
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +70,7 @@ def test_a_network_trained_on_a_gpu_says_the_same_on_a_processor(
     trained: Trained, head: str, precision: str
 ) -> None:
     machine = fs.TrainingMachine(device="cuda", precision=precision)
-    made = fs.train(trained.study, "net", backbone=trained.own, head=head, schedules=FEW, machine=machine)
+    made = fs.train(trained.study, "net", backbone=trained.own, head=head, plan=FEW, machine=machine)
     assert made.found["nll"] < 0.7
     scorers = SCORERS[:1] if head == "linear" else SCORERS
     for device in ("cuda", "cpu"):

@@ -146,6 +146,7 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", list(CHANGES))
 def test_colours_groups_and_names_count_nothing_again_and_need_no_images(
     study: str, corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
@@ -185,6 +186,7 @@ def renamed(corpus: made.Corpus, folder: Path, **names: str) -> str:
     return classes_of(corpus, folder, change)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [[{"road": "street"}], [{"road": "lane"}, {"road": "street"}]])
 def test_duels_that_grow_go_by_the_new_names_of_classes(
     study: str, corpus: made.Corpus, tmp_path: Path, names: list[dict[str, str]]

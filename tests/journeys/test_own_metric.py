@@ -52,6 +52,12 @@ below, infinite, short, over, odd = (
     )
 )
 wide = fs.metrics.metric_of_maps("wide", lambda t, p, c: 40.0 + (p[0, 0] + p[3, 3]), title="Wide", definition="x", better="low", most=np.inf)
+def correlation(truth, prediction, classes):
+    judged = truth < len(classes)
+    return np.corrcoef(truth[judged], len(classes) - prediction[judged])[0, 1]
+
+mcc = fs.metrics.metric_of_maps("mcc", correlation, title="MCC error", definition="correlation", better="high", least=-1.0)
+lower = fs.metrics.metric_of_maps("lower", lambda t, p, c: -1.5, title="x", definition="x", better="high", least=-1.0)
 leaver = fs.metrics.metric_of_maps("leaver", lambda t, p, c: exit(3), title="x", definition="x", better="low")
 broken = fs.metrics.metric_of_maps("broken", lambda t, p, c: [1.0, 2.0, 3.0], title="x", definition="x", better="low")
 
@@ -157,13 +163,14 @@ def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_ch
             "own.py:below",
             (
                 "metric below: gave -5; its values are NaN or finite numbers from 0 to 1; metric_of_maps(...,"
-                " most=) declares"
+                " least=, most=) declares"
             ),
         ),
         ("own.py:infinite", "metric infinite: gave inf; its values are NaN or finite numbers from 0 to inf"),
         ("own.py:short", "metric short: gave 2.5; its values are NaN or finite numbers from 0 to 2"),
         ("own.py:over", "metric over: gave 3 / 2; its values are NaN or finite numbers from 0 to 1"),
         ("own.py:odd", "metric odd: gave 1 / 0; its values are NaN or finite numbers from 0 to 2"),
+        ("own.py:lower", "metric lower: gave -1.5; its values are NaN or finite numbers from -1 to 1;"),
         ("own.py:leaver", "metric leaver: SystemExit: 3"),
         ("miou2", "file.py:NAME"),
         (
@@ -190,6 +197,37 @@ def test_a_metric_may_lie_in_another_range_that_it_declares(line: list[str], tmp
     assert main([*line, "--metric", f"{tmp_path / 'own.py'}:wide"]) == 0
     for of in json.loads((tmp_path / "out" / "measure.json").read_text())["models"].values():
         assert 40 <= of["wide"]["low"] <= of["wide"]["value"] <= of["wide"]["high"]
+
+
+def test_a_metric_may_be_negative(
+    line: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*line, "--metric", f"{tmp_path / 'own.py'}:mcc"]) == 0
+    found = json.loads((tmp_path / "out" / "measure.json").read_text())
+    for of in found["models"].values():
+        assert -1 <= of["mcc"]["low"] <= of["mcc"]["value"] < 0
+        assert of["mcc"]["value"] <= of["mcc"]["high"]
+    (row,) = [row for row in found["paired"] if row["metric"] == "mcc"]
+    assert -2 <= row["low"] <= row["difference"] <= row["high"] <= 2
+    model, of = next(iter(found["models"].items()))
+    assert f"MCC {of['mcc']['value']:.3f}".replace("-0.", "-.") in capsys.readouterr().out, model
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert f"{1 - of['mcc']['value']:.3f}" in page  # its error
+
+
+def test_the_interval_of_a_negative_metric_ends_where_its_range_does(line: list[str], tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN.replace("least=-1.0)\nlower", "least=-1.0, most=0.0)\nlower"))
+    assert main([*line, "--metric", f"{tmp_path / 'own.py'}:mcc"]) == 0
+    of = json.loads((tmp_path / "out" / "measure.json").read_text())["models"]
+    assert all(-1 <= one["mcc"]["low"] <= one["mcc"]["high"] <= 0 for one in of.values())
+
+
+@pytest.mark.parametrize("least", [float("inf"), float("nan"), "0"])
+def test_the_beginning_of_a_range_is_a_number(least: Any) -> None:
+    with refused(MetricError, "least is the smallest possible value, a number or -math.inf; got"):
+        fs.metrics.metric_of_scores(
+            "x", lambda *_: 0, of="doubt", title="x", definition="x", better="low", least=least
+        )
 
 
 @pytest.mark.parametrize("most", [0, -1.0, float("nan"), "1"])

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import faultscape as fs
 import made
 from faultscape.errors import OptionError
 from refusals import refused
 
 
+@pytest.mark.slow
 def test_every_verb_takes_paths(tmp_path: Path) -> None:
     corpus, study = made.corpus(tmp_path / "corpus", images=6, models=3), tmp_path / "study"
     fs.collect(study, corpus.photos, classes=corpus.classes)

@@ -14,7 +14,7 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.cli import main
-from faultscape.errors import LabellingError
+from faultscape.errors import LabellingError, OptionError
 from faultscape.study.answers.annotators import ORGANISER, Annotators
 from faultscape.study.answers.checks import COMMENT, RESOLVED, Checks
 from faultscape.study.answers.choices import Choice, Choices
@@ -377,6 +377,8 @@ def test_a_link_is_shown_once_and_a_new_one_replaces_it(study: str) -> None:
     assert again.token.encode() not in (Path(study) / "answers.sqlite").read_bytes()
     assert "Ann" not in (Path(study) / "log.jsonl").read_text()
     with refused(LabellingError, "a name must have 1 to 80 characters"):
+        fs.label.invite(study, "n" * 81)
+    with refused(OptionError, "name is empty"):
         fs.label.invite(study, " ")
 
 

@@ -107,6 +107,7 @@ def test_a_selection_that_was_drawn_in_another_way_keeps_its_name_and_its_temper
     assert main(shlex.split(line(cold))[1:]) == 0
 
 
+@pytest.mark.slow
 def test_few_labels_are_said_to_be_few(answers: made_answers.Answers) -> None:
     slots = fs.select(answers.study, selector="random", budget=60)
     made_answers.import_labels(answers, list(slots.images[:1]))
@@ -207,6 +208,7 @@ def test_labels_are_asked_for_under_the_truth_that_the_plan_was_made_by(
     )
 
 
+@pytest.mark.slow
 def test_numbers_that_were_given_stand_whole_in_the_lines_that_take_them_again(
     answers: made_answers.Answers,
 ) -> None:
@@ -235,6 +237,7 @@ def test_a_selection_that_is_stale_is_named_with_the_reason(answers: made_answer
         fs.plan(answers.study, selection="random")
 
 
+@pytest.mark.slow
 def test_the_budget_is_of_the_question_that_is_asked(answers: made_answers.Answers) -> None:
     order, best = fs.plan(answers.study), fs.plan(answers.study, goal="best")
     needed = {name: order.questions[name][GOALS[name]]["labels"] for name in ("order", "best")}

@@ -158,6 +158,7 @@ def test_duels_are_those_that_select_makes(maps: tuple[str, made.Corpus], tmp_pa
         assert planned[k]["choice_hours"] == pytest.approx(len(slots.chosen) * 10 / 3600)
 
 
+@pytest.mark.slow
 def test_labels_of_draws_are_used_and_those_of_duels_are_not(maps: tuple[str, made.Corpus]) -> None:
     study, corpus = maps
     fs.select(study, engine="local")

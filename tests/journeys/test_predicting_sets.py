@@ -94,6 +94,7 @@ def test_made_images_that_are_counted_wait_for_the_maps_of_what_they_were_made_f
     assert predicted_sets(study, "net") == {"main", "contrast-5"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unreadable", [False, True], ids=["all readable", "one unreadable in each shard"])
 def test_a_set_whose_maps_were_counted_and_dropped_is_measured_after_the_line_that_is_printed(
     study: str, corpus: made.Corpus, unreadable: bool

@@ -76,6 +76,7 @@ def test_one_model_that_is_left_is_no_ranking(answers: made_answers.Answers) -> 
         fs.rank(answers.study, selection="random")
 
 
+@pytest.mark.slow
 def test_a_run_that_ranks_nothing_says_so_on_standard_error_with_the_line_that_helps(
     corpus: made.Corpus, study: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -57,6 +57,7 @@ def labels(folder: Path, corpus: made.Corpus, ids: tuple[str, ...], *, wrong: bo
     return str(folder)
 
 
+@pytest.mark.slow
 def test_labels_that_are_new_or_replaced_and_discards_make_the_standings_stale(
     corpus: made.Corpus, study: Path, tmp_path: Path
 ) -> None:
@@ -119,6 +120,7 @@ def test_another_epsilon_gives_other_matrices_and_the_same_means(corpus: made.Co
     assert damped["rankings"]["reuse_mean"] == plain["rankings"]["reuse_mean"]
 
 
+@pytest.mark.slow
 def test_run_ranks_with_the_truth_that_was_named(corpus: made.Corpus, study: Path, tmp_path: Path) -> None:
     fs.label.import_(str(study), labels(tmp_path / "wrong", corpus, corpus.ids, wrong=True), truth="second")
     fs.run(str(study), engine="local")

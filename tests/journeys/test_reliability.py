@@ -28,6 +28,8 @@ from made_blends import SMALL, corpus_with_void, few_objects, study_of
 from networks_of_tests import colour_network
 from refusals import refused, refused_line
 
+pytestmark = pytest.mark.slow
+
 COUNTS = "reliability/counts"
 few = pytest.fixture(scope="module", autouse=True)(few_objects)
 

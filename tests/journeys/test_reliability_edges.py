@@ -14,8 +14,8 @@ import faultscape as fs
 import made
 from faultscape.errors import OptionError, StudyError
 from faultscape.metrics.intervals.evidence import Ratios
+from faultscape.metrics.intervals.robustness import corruption_error
 from faultscape.metrics.intervals.slopes import Linear
-from faultscape.metrics.robustness import corruption_error
 from faultscape.reporting.reliability.document import CORRUPTED, Card, find_cell
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.verbs.reliability import judge_study
@@ -55,6 +55,7 @@ def network(study: Study, weights: np.ndarray = WEIGHTS, name: str = "net") -> s
     return str(colour_network(study[1].root / f"{name}.onnx", weights))
 
 
+@pytest.mark.slow
 def test_another_network_that_gives_the_same_maps_is_counted_anew(study: Study) -> None:
     fs.stress.holdout(study[0], classes=["car"])
     fs.predict(study[0], {"net": network(study)}, scorer=["msp", "entropy"], engine="local")

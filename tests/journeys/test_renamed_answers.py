@@ -126,6 +126,7 @@ def test_answers_go_by_names_where_these_change_places_in_one_list(study: str) -
     assert states(study)["labels", "r"] == "done"
 
 
+@pytest.mark.slow
 def test_a_class_that_was_renamed_keeps_its_answers_in_every_later_list(study: str) -> None:
     said = verdicts(study, {"cat": "feline"})
     called(study, FELINE)

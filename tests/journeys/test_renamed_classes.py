@@ -82,6 +82,7 @@ def standings(study: str) -> tuple[object, object]:
     return document["rankings"], document["matrices"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wnids", [None, WNIDS])
 def test_a_class_that_is_called_something_else_costs_nothing(
     tmp_path: Path, wnids: list[str] | None, capsys: pytest.CaptureFixture[str]

@@ -169,6 +169,7 @@ def killed(study: Path, source: str, code: Path, images: int) -> None:
     left.rmdir()
 
 
+@pytest.mark.slow
 def test_a_line_killed_half_way_changed_nothing_and_goes_on_where_it_was(
     study: Path, corpus: made.Corpus, code: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,7 @@ def study(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return at
 
 
+@pytest.mark.slow
 def test_the_typed_report_equals_the_called_one_and_shows_every_chosen_picture(study: Path) -> None:
     typed = (study / "report.html").read_bytes()
     fs.report(str(study))

@@ -31,6 +31,7 @@ def done(corpus: made.Corpus, tmp_path: Path) -> str:
     return study
 
 
+@pytest.mark.slow
 def test_maps_that_are_there_stay_whatever_became_of_their_sources(done: str, corpus: made.Corpus) -> None:
     before = made.bytes_under(Path(done))
     gone, half = corpus.models["model-0"], corpus.models["model-1"]
@@ -67,6 +68,7 @@ def test_what_cannot_be_said_about_a_study_is_refused(done: str, wrong: dict[str
     assert made.bytes_under(Path(done)) == before
 
 
+@pytest.mark.slow
 def test_a_labelled_selection_is_not_made_anew_for_an_option_and_run_says_how(
     done: str, corpus: made.Corpus
 ) -> None:
@@ -79,6 +81,7 @@ def test_a_labelled_selection_is_not_made_anew_for_an_option_and_run_says_how(
         fs.run(done, per_class=3, engine="local")
 
 
+@pytest.mark.slow
 def test_an_option_that_a_verb_no_longer_has_is_named(done: str) -> None:
     path = Path(done) / "standings.json"
     held = json.loads(path.read_text())
@@ -97,6 +100,7 @@ def test_what_is_no_study_is_refused() -> None:
         fs.run(None)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_selection_that_is_made_anew_says_which_options_are_others(
     done: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -95,6 +95,7 @@ def test_one_drawer_and_checkers_need_no_second_drawer(study: str, corpus: made.
     assert fs.label.consensus(study, of=["labels-ann"], truth="three", least=3).new == 1
 
 
+@pytest.mark.slow
 def test_open_marks_show_in_status_and_rank_until_they_are_resolved(study: str, corpus: made.Corpus) -> None:
     before = label_row(study)
     assert "mark" not in before

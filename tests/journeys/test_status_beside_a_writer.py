@@ -84,6 +84,7 @@ def test_status_sees_a_selection_that_is_replaced_meanwhile_before_or_after_and_
     assert row == next(row for row in fs.status(study).stages if row[0] == "select")
 
 
+@pytest.mark.slow
 def test_many_looks_beside_a_writer(corpus: made.Corpus, study: str) -> None:
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")

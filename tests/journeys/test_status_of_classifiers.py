@@ -59,6 +59,7 @@ def test_an_image_of_a_pair_is_labelled_when_it_is_decided_for_both_models(
     assert line_of(made.study, "label", "main")[1] == f"main: 1 of {number} images labelled (truth labels)"
 
 
+@pytest.mark.slow
 def test_rank_and_the_report_call_the_same_images_labelled_as_status_does(
     made: made_answers.Answers, tmp_path: Path
 ) -> None:
@@ -155,6 +156,7 @@ def test_labels_of_another_selection_do_not_make_a_draw_ready_to_be_ranked(
     assert fs.status(made.study).next == f"faultscape rank {made.study} --selection random"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -46,6 +46,7 @@ def stored(corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path) -> str:
     return study
 
 
+@pytest.mark.slow
 def test_a_study_in_a_store_is_the_local_one_byte_for_byte_and_ends_with_nothing_to_do(
     corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path
 ) -> None:
@@ -92,6 +93,7 @@ def test_a_part_is_one_request_to_write_and_what_is_finished_is_not_written_agai
     assert not [entry for entry in asked if entry[0] in ("PUT", "POST")]
 
 
+@pytest.mark.slow
 def test_status_asks_as_often_for_many_parts_as_for_few_and_never_lists_the_bucket(
     bucket: loopback.Bucket, tmp_path: Path
 ) -> None:
@@ -151,6 +153,7 @@ def test_a_part_that_is_damaged_or_gone_is_told_with_what_to_do_and_made_again(
     assert fs.compare(stored, engine="local").parts_made > 0
 
 
+@pytest.mark.slow
 def test_workers_in_processes_write_the_same_bytes_to_a_store(
     corpus: made.Corpus, stored: str, bucket: loopback.Bucket, tmp_path: Path
 ) -> None:

@@ -16,6 +16,8 @@ import pytest
 import faultscape as fs
 from faultscape.cli import main
 
+pytestmark = pytest.mark.slow
+
 README = Path(__file__).parents[2] / "README.md"
 MODELS = ("unet", "fcn", "psp", "segnet", "light")
 

@@ -98,6 +98,7 @@ def test_no_object_lies_on_the_ego_vehicle(study: str, tmp_path: Path) -> None:
         blended(study, blending=fs.Blending(ego="rood"))
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_set_whatever_files_and_studies_are_called(
     study: str, corpus: made.Corpus, cutouts: Path, tmp_path: Path
 ) -> None:
@@ -256,6 +257,7 @@ def test_changed_labels_make_a_blended_set_stale_and_its_line_mends_it(
     assert set(np.unique(flags)) == {1, 255}
 
 
+@pytest.mark.slow
 def test_a_model_reads_blended_images_and_is_measured_by_their_labels(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:

@@ -231,6 +231,7 @@ def test_a_folder_of_maps_gives_made_images_its_maps_of_their_whole_ids_alone(
     np.testing.assert_array_equal(runs.decode(held[corpus.ids[0]]), corpus.maps["model-0"][0])
 
 
+@pytest.mark.slow
 def test_images_are_written_once_and_are_the_same_in_many_processes(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -287,6 +288,7 @@ def test_a_set_is_measured_by_the_labels_of_its_parents(
     assert fs.measure(study, resamples=0, engine="local").document["images"] == {"dark": 6}
 
 
+@pytest.mark.slow
 def test_measures_of_sets_accumulate_from_line_to_line(
     study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]
 ) -> None:

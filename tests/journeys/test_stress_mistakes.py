@@ -168,6 +168,7 @@ def test_removing_a_parent_says_that_made_sets_become_stale(study: str, corpus: 
     assert states(study)["stress"] == "stale"
 
 
+@pytest.mark.slow
 def test_holdouts_and_the_ego_vehicle_follow_a_renamed_class(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -187,6 +188,7 @@ def test_holdouts_and_the_ego_vehicle_follow_a_renamed_class(
     assert states(study)["stress"] == "done"
 
 
+@pytest.mark.slow
 def test_a_model_without_maps_of_a_set_is_left_out_and_where_all_lack_them_predict_is_named(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -314,6 +316,7 @@ def test_images_are_written_to_no_folder_of_other_files(
     assert not left.exists()
 
 
+@pytest.mark.slow
 def test_images_are_not_written_into_the_study_nor_left_among_those_of_another_line(
     study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

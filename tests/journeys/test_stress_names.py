@@ -216,6 +216,7 @@ def test_made_images_of_role_pool_are_drawn_and_counted_as_collected_ones_are(tm
     assert "contrast-2" not in drawn
 
 
+@pytest.mark.slow
 def test_frames_that_left_a_blended_set_come_back_to_their_shards(tmp_path: Path) -> None:
     study = study_of(tmp_path, "a", "b", shape=(96, 128, 3), shard_size=2)
     line = {"preset": "fishyscapes-v2", "engine": "local"}
@@ -390,6 +391,7 @@ def test_classifiers_answer_on_corrupted_images_by_their_whole_ids(tmp_path: Pat
     assert said("both") == {**{f"v{k}": 0 for k in range(3)}, **{f"contrast-2/v{k}": 1 for k in range(3)}}
 
 
+@pytest.mark.slow
 def test_made_sets_of_a_study_in_a_store_are_those_of_a_local_one(
     corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path
 ) -> None:

@@ -59,6 +59,7 @@ def value(study: str, metric: str, out: str = "reliability") -> float:
     return cell["value"]
 
 
+@pytest.mark.slow
 def test_its_numbers_are_those_of_its_own_scores(study: str) -> None:
     anomalies = maps_of(study, SET, "anomaly")
     assert len(anomalies) == 5

@@ -20,6 +20,7 @@ from made_training import FEW, FEW_WORDS, NAMES, NETWORK, ONE, VOID, Trained, do
 from refusals import refused, told
 
 
+@pytest.mark.slow
 def test_a_network_learns_what_is_not_withheld_and_its_doubt_is_on_the_card(trained: Trained) -> None:
     study, source = trained.study, f"{trained.study}/models/gp/backbone.py:net"
     words = ("--init", "plain", "--backbone", trained.own, "--head", "gp", "--head-option", "features=64")
@@ -56,7 +57,7 @@ def test_a_network_learns_what_is_not_withheld_and_its_doubt_is_on_the_card(trai
 
 def test_the_card_says_which_networks_learnt_held_out_classes(trained: Trained) -> None:
     study, own = trained.study, trained.own
-    fs.train(study, "all", backbone=own, schedules=FEW, data=fs.TrainingData(withhold="none"))
+    fs.train(study, "all", backbone=own, plan=FEW, data=fs.TrainingData(withhold="none"))
     sources = {name: f"{study}/models/{name}/backbone.py:net" for name in ("plain", "all")}
     fs.predict(study, sources, scorer=["msp"], measure=True, engine="local")
     document = fs.reliability(study, worst=0, resamples=0).document
@@ -71,7 +72,7 @@ def test_the_card_says_which_networks_learnt_held_out_classes(trained: Trained) 
 
 def test_status_names_networks_that_were_not_predicted_yet(trained: Trained) -> None:
     study = trained.study
-    fs.train(study, "small", backbone="segformer-b0", schedules=replace(ONE, crop="32x32"))
+    fs.train(study, "small", backbone="segformer-b0", plan=replace(ONE, crop="32x32"))
     (node,) = [node for node in nodes(Study(Path(study))) if node.artefact == "maps"]
     assert node.line == f"faultscape predict {study} plain={trained.source} small={study}/models/small"
     told(*node.line.split()[1:], "--engine", "local")
@@ -90,7 +91,7 @@ def test_made_images_have_the_role_of_what_they_were_made_of(
         if name.startswith("train")
     ]
     assert len(sets) == 2
-    fs.train(study, "both", backbone=trained.own, schedules=ONE, data=fs.TrainingData(set_=sets))
+    fs.train(study, "both", backbone=trained.own, plan=ONE, data=fs.TrainingData(set_=sets))
     assert "role test" not in capsys.readouterr().out
 
 
@@ -98,12 +99,12 @@ def test_the_card_says_which_networks_have_seen_the_images_that_it_judges_them_o
     trained: Trained, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study, own = trained.study, trained.own
-    fs.train(study, "seen", backbone=own, schedules=ONE, data=fs.TrainingData(set_=["main"]))
+    fs.train(study, "seen", backbone=own, plan=ONE, data=fs.TrainingData(set_=["main"]))
     assert (
         "note: 4 of 4 training images have role test; judge the network on other images"
         in capsys.readouterr().out
     )
-    fs.train(study, "later", init="seen", backbone=own, schedules=ONE)
+    fs.train(study, "later", init="seen", backbone=own, plan=ONE)
     fs.stress.corrupt(study, set_="main", corruption=["gaussian_noise"], severities="1", engine="local")
     sources = {name: f"{study}/models/{name}/backbone.py:net" for name in ("plain", "seen", "later")}
     fs.predict(study, sources, scorer=["msp"], measure=True, engine="local")
@@ -130,7 +131,7 @@ def test_every_head_brings_entropies_and_mutual_information(trained: Trained, he
         backbone=trained.own,
         head=head,
         head_options=small.get(head),
-        schedules=FEW,
+        plan=FEW,
     )
     scorers = ["predictive-entropy", "expected-entropy", "mutual-information"]
     fs.predict(study, {"net": made.source}, scorer=scorers, engine="local")
@@ -141,11 +142,11 @@ def test_every_head_brings_entropies_and_mutual_information(trained: Trained, he
 
 def test_dropout_at_a_layer_gives_members(trained: Trained) -> None:
     study = trained.study
-    made = fs.train(study, "net", init="plain", backbone=trained.own, dropout_at=["mix"], schedules=FEW)
+    made = fs.train(study, "net", init="plain", backbone=trained.own, dropout_at=["mix"], plan=FEW)
     assert json.loads((Path(made.folder) / "network.json").read_text())["network"]["dropout_at"] == ["mix"]
     fs.predict(study, {"net": made.source}, scorer=["mutual-information"], engine="local")
     with refused(ModelError, r"Net: has no layer 'mixx'\. Did you mean 'mix'\?"):
-        fs.train(study, "other", init="plain", backbone=trained.own, dropout_at=["mixx"], schedules=FEW)
+        fs.train(study, "other", init="plain", backbone=trained.own, dropout_at=["mixx"], plan=FEW)
 
 
 def test_a_trained_network_says_the_same_in_another_folder(trained: Trained, tmp_path: Path) -> None:
@@ -205,11 +206,12 @@ def test_seeds_in_one_line_are_a_deep_ensemble(trained: Trained) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["onnx", "pt2"])
 def test_an_exported_network_says_the_same_with_its_doubt(trained: Trained, form: str) -> None:
     study = trained.study
     made = fs.train(
-        study, "net", init="plain", backbone=trained.own, head="batch-ensemble", schedules=FEW, export=form
+        study, "net", init="plain", backbone=trained.own, head="batch-ensemble", plan=FEW, export=form
     )
     assert made.exported.endswith(f"network.{form}")
     scorers = ["msp", "mutual-information"]
@@ -228,7 +230,7 @@ def test_an_exported_network_says_the_same_with_its_doubt(trained: Trained, form
 
 def test_a_void_class_is_learnt_weighed_and_predicted_as_void(trained: Trained) -> None:
     study = trained.study
-    told = fs.Schedules(
+    told = fs.TrainingPlan(
         steps=30,
         batch=4,
         rate=0.02,
@@ -237,7 +239,7 @@ def test_a_void_class_is_learnt_weighed_and_predicted_as_void(trained: Trained) 
         validate_every=0,
         class_weights="median-frequency",
     )
-    made = fs.train(study, "net", backbone=trained.own, loss="void-class", schedules=told)
+    made = fs.train(study, "net", backbone=trained.own, loss="void-class", plan=told)
     fs.predict(study, {"net": made.source}, engine="local")
     from faultscape.study.settings import read_settings
 
@@ -249,18 +251,18 @@ def test_a_void_class_is_learnt_weighed_and_predicted_as_void(trained: Trained) 
 def test_a_head_of_the_same_kind_is_trained_on_and_not_drawn_anew(trained: Trained) -> None:
     study, none = (
         trained.study,
-        fs.Schedules(steps=1, batch=4, rate=1e-9, crop="24x16", scale="1,1", validate_every=0),
+        fs.TrainingPlan(steps=1, batch=4, rate=1e-9, crop="24x16", scale="1,1", validate_every=0),
     )
     own, few = trained.own, {"features": 16}
-    first = fs.train(study, "gp", init="plain", backbone=own, head="gp", head_options=few, schedules=FEW)
-    again = fs.train(study, "more", init="gp", backbone=own, head="gp", head_options=few, schedules=none)
+    first = fs.train(study, "gp", init="plain", backbone=own, head="gp", head_options=few, plan=FEW)
+    again = fs.train(study, "more", init="gp", backbone=own, head="gp", head_options=few, plan=none)
     assert abs(first.found["nll"] - again.found["nll"]) < 1e-3  # though its mean-field factor was tuned
     noisy = {"samples": 20}
     first = fs.train(
-        study, "h", init="plain", backbone=own, head="heteroscedastic", head_options=noisy, schedules=FEW
+        study, "h", init="plain", backbone=own, head="heteroscedastic", head_options=noisy, plan=FEW
     )
     again = fs.train(
-        study, "g", init="h", backbone=own, head="heteroscedastic", head_options=noisy, schedules=none, seed=5
+        study, "g", init="h", backbone=own, head="heteroscedastic", head_options=noisy, plan=none, seed=5
     )
     assert first.found["nll"] != again.found["nll"]  # the noise is that of its own seed
     assert abs(first.found["nll"] - again.found["nll"]) < 0.1
@@ -268,8 +270,8 @@ def test_a_head_of_the_same_kind_is_trained_on_and_not_drawn_anew(trained: Train
 
 def test_a_network_that_starts_from_one_with_a_void_class_has_channels_of_its_own(trained: Trained) -> None:
     study, own = trained.study, trained.own
-    fs.train(study, "void", init="plain", backbone=own, loss="void-class", schedules=FEW)
-    made = fs.train(study, "more", init="void", backbone=own, schedules=FEW)
+    fs.train(study, "void", init="plain", backbone=own, loss="void-class", plan=FEW)
+    made = fs.train(study, "more", init="void", backbone=own, plan=FEW)
     model = fs.prediction.open_model(f"{made.folder}/backbone.py:net")
     assert model.network.class_names == ["sky", "road", "tree"]
 
@@ -293,7 +295,7 @@ def test_the_covariance_is_of_training_images_and_of_what_is_learnt_on_them(
         backbone=own,
         head="gp",
         head_options={"features": 16},
-        schedules=FEW,
+        plan=FEW,
     )
     assert len(held) == 8  # images of role train
     for number, (shape, counted) in enumerate(held):
@@ -304,9 +306,9 @@ def test_the_covariance_is_of_training_images_and_of_what_is_learnt_on_them(
 
 def test_a_network_that_starts_from_another_sees_images_as_it_did(trained: Trained) -> None:
     study, own = trained.study, trained.own
-    small = fs.Schedules(steps=1, batch=2, size="16x24", crop="24x16", validate_every=0)
-    fs.train(study, "first", backbone=own, preset="s3-paper", schedules=small)
-    fs.train(study, "second", backbone=own, init="first", schedules=ONE)
+    small = fs.TrainingPlan(steps=1, batch=2, size="16x24", crop="24x16", validate_every=0)
+    fs.train(study, "first", backbone=own, preset="s3-paper", plan=small)
+    fs.train(study, "second", backbone=own, init="first", plan=ONE)
     first, second = (
         json.loads(Path(study, "models", name, "network.json").read_text()) for name in ("first", "second")
     )
@@ -317,10 +319,10 @@ def test_a_network_that_starts_from_another_sees_images_as_it_did(trained: Train
         NETWORK.replace("    return Net()\n", "")
         + "    made = Net()\n    made.mean, made.std = (0.4, 0.5, 0.6), (0.2, 0.2, 0.2)\n    return made\n"
     )
-    fs.train(study, "third", backbone=own, schedules=ONE)
+    fs.train(study, "third", backbone=own, plan=ONE)
     # its pixels stay what it learnt
-    fs.train(study, "fourth", backbone=own, init="third", preset="s3-paper", schedules=small)
-    fs.train(study, "fifth", backbone=own, preset="s3-paper", schedules=small)
+    fs.train(study, "fourth", backbone=own, init="third", preset="s3-paper", plan=small)
+    fs.train(study, "fifth", backbone=own, preset="s3-paper", plan=small)
     means = [
         json.loads(Path(study, "models", name, "network.json").read_text())["network"]["mean"]
         for name in ("third", "fourth", "fifth")
@@ -331,9 +333,7 @@ def test_a_network_that_starts_from_another_sees_images_as_it_did(trained: Train
 def test_a_network_learns_from_several_sets(trained: Trained) -> None:
     study = trained.study
     (told,) = (
-        fs.train(
-            study, "both", backbone=trained.own, schedules=ONE, data=fs.TrainingData(set_=["train", "main"])
-        ),
+        fs.train(study, "both", backbone=trained.own, plan=ONE, data=fs.TrainingData(set_=["train", "main"])),
     )
     assert told.images == 12
 
@@ -377,7 +377,7 @@ class FewLabels:
 
 def test_a_size_counts_under_a_preset_with_windows(trained: Trained) -> None:
     study, own = trained.study, trained.own
-    small = fs.Schedules(steps=1, batch=2, size="24x16", crop="24x16", validate_every=0)
-    made = fs.train(study, "w", backbone=own, preset="s3-paper", schedules=small)
+    small = fs.TrainingPlan(steps=1, batch=2, size="24x16", crop="24x16", validate_every=0)
+    made = fs.train(study, "w", backbone=own, preset="s3-paper", plan=small)
     about = json.loads(Path(made.folder, "network.json").read_text())["network"]
     assert (about["size"], about["window"], about["stride"]) == ([24, 16], 768, 512)

@@ -23,15 +23,15 @@ def test_the_same_line_trains_nothing_again_and_another_one_does(
 ) -> None:
     study, own = trained.study, trained.own
     weights = Path(study, "models", "plain", "weights.safetensors").read_bytes()
-    again = fs.train(study, "plain", backbone=own, schedules=FEW)
+    again = fs.train(study, "plain", backbone=own, plan=FEW)
     assert not again.new
     assert " (already trained with these options)" in repr(again)
     capsys.readouterr()
-    other = fs.train(study, "plain", backbone=own, schedules=FEW, seed=1)
+    other = fs.train(study, "plain", backbone=own, plan=FEW, seed=1)
     assert other.new
     assert "options or data changed; retraining" in capsys.readouterr().out
     assert Path(study, "models", "plain", "weights.safetensors").read_bytes() != weights
-    back = fs.train(study, "plain", backbone=own, schedules=FEW)
+    back = fs.train(study, "plain", backbone=own, plan=FEW)
     assert back.new
     # the same seed, the same bytes
     assert Path(study, "models", "plain", "weights.safetensors").read_bytes() == weights
@@ -45,7 +45,7 @@ def test_weights_with_a_flipped_bit_are_refused_and_the_line_that_is_named_makes
     says = r"weights\.safetensors: is damaged \(its checksum is wrong\); train the network again: `(.*)`$"
     for use in (
         lambda: fs.predict(study, {"plain": trained.source}, engine="local"),
-        lambda: fs.train(study, "two", init="plain", backbone=trained.own, schedules=ONE),
+        lambda: fs.train(study, "two", init="plain", backbone=trained.own, plan=ONE),
     ):
         with refused(ModelError, says) as caught:
             use()
@@ -61,21 +61,21 @@ def test_weights_with_a_flipped_bit_are_refused_and_the_line_that_is_named_makes
 
 def test_what_a_network_follows_from_is_its_key(trained: Trained) -> None:
     study, own = trained.study, trained.own
-    assert fs.train(study, "one", backbone=own, schedules=ONE).new
-    assert not fs.train(study, "one", backbone=own, schedules=ONE).new
-    assert not fs.train(study, "one", backbone=own, schedules=replace(ONE, validate_every=1)).new
-    assert fs.train(study, "one", backbone=own, schedules=ONE, loss="entropy").new
-    assert fs.train(study, "two", init="one", backbone=own, schedules=ONE).new
-    assert not fs.train(study, "two", init="one", backbone=own, schedules=ONE).new
-    fs.train(study, "one", backbone=own, schedules=ONE)
-    assert fs.train(study, "two", init="one", backbone=own, schedules=ONE).new
+    assert fs.train(study, "one", backbone=own, plan=ONE).new
+    assert not fs.train(study, "one", backbone=own, plan=ONE).new
+    assert not fs.train(study, "one", backbone=own, plan=replace(ONE, validate_every=1)).new
+    assert fs.train(study, "one", backbone=own, plan=ONE, loss="entropy").new
+    assert fs.train(study, "two", init="one", backbone=own, plan=ONE).new
+    assert not fs.train(study, "two", init="one", backbone=own, plan=ONE).new
+    fs.train(study, "one", backbone=own, plan=ONE)
+    assert fs.train(study, "two", init="one", backbone=own, plan=ONE).new
 
 
 def test_a_backbone_whose_code_changed_is_trained_anew(trained: Trained) -> None:
     study, file = trained.study, trained.folder / "net.py"
-    assert not fs.train(study, "plain", backbone=f"{file}:net", schedules=FEW).new
+    assert not fs.train(study, "plain", backbone=f"{file}:net", plan=FEW).new
     file.write_text(file.read_text() + "\n# another remark\n")
-    assert fs.train(study, "plain", backbone=f"{file}:net", schedules=FEW).new
+    assert fs.train(study, "plain", backbone=f"{file}:net", plan=FEW).new
 
 
 def state_of(study: str, name: str) -> tuple[str, tuple[str, ...], str]:
@@ -95,7 +95,7 @@ def test_status_says_when_a_network_was_trained_on_something_else_and_how_to_go_
 
     study, own = trained.study, trained.own
     assert state_of(study, "plain")[:2] == ("done", ())
-    process = {"init": "plain", "backbone": own, "head": "gp", "schedules": FEW}
+    process = {"init": "plain", "backbone": own, "head": "gp", "plan": FEW}
     assert fs.train(study, "gp", head_options={"features": 16}, **process).new
     assert not fs.train(study, "gp", head_options="features=16", **process).new
     held = json.loads(Path(study, "models", "gp", "network.json").read_text())
@@ -112,7 +112,7 @@ def test_status_says_when_a_network_was_trained_on_something_else_and_how_to_go_
     )
     fs.label.import_(study, str(trained.folder / "train" / "masks"))
     assert state_of(study, "plain")[:2] == ("stale", ("labels changed",))
-    fs.train(study, "plain", backbone=own, schedules=FEW)
+    fs.train(study, "plain", backbone=own, plan=FEW)
     assert state_of(study, "plain")[0] == "done"
     assert "the network that it started from changed" in state_of(study, "gp")[1]
 
@@ -126,7 +126,7 @@ def test_status_says_when_a_network_was_trained_on_something_else_and_how_to_go_
 
     monkeypatch.setattr("faultscape.verbs.train.train_network.train", killed)
     with pytest.raises(KeyboardInterrupt):
-        fs.train(study, "new", backbone=own, schedules=FEW)
+        fs.train(study, "new", backbone=own, plan=FEW)
     state, _, line = state_of(study, "new")
     assert state == "missing"
     assert line.startswith(f"faultscape train {study} new --backbone ")
@@ -138,7 +138,7 @@ def test_a_killed_run_has_its_own_log_and_the_network_keeps_its_own(
     from faultscape.verbs.train import train_network
 
     study, own = trained.study, trained.own
-    made = fs.train(study, "one", backbone=own, schedules=ONE)
+    made = fs.train(study, "one", backbone=own, plan=ONE)
     before = Path(made.folder, "log.csv").read_bytes()
 
     def fails(*_: object, **__: object) -> None:
@@ -147,11 +147,11 @@ def test_a_killed_run_has_its_own_log_and_the_network_keeps_its_own(
     with monkeypatch.context() as patch:
         patch.setattr(train_network, "_finish", fails)
         with pytest.raises(OSError, match="disk"):
-            fs.train(study, "one", backbone=own, schedules=ONE, seed=3)
+            fs.train(study, "one", backbone=own, plan=ONE, seed=3)
     assert Path(made.folder, "log.csv").read_bytes() == before
     (log,) = Path(made.folder, "checkpoint").glob("log-*.csv")
     assert len(log.read_text().splitlines()) == 2
-    fs.train(study, "one", backbone=own, schedules=ONE, seed=3)
+    fs.train(study, "one", backbone=own, plan=ONE, seed=3)
     assert not Path(made.folder, "checkpoint").exists()
     assert len(Path(made.folder, "log.csv").read_text().splitlines()) == 2
 
@@ -170,10 +170,10 @@ def test_a_kill_while_a_network_is_written_leaves_none_that_is_half_another(
 
     monkeypatch.setattr(description, "put", killed)
     with pytest.raises(KeyboardInterrupt):
-        fs.train(trained.study, "plain", backbone=trained.own, schedules=ONE)
+        fs.train(trained.study, "plain", backbone=trained.own, plan=ONE)
     with refused(
         ModelError, "its training was interrupted; repeat the `faultscape train` command to resume it"
     ):
         fs.prediction.open_model(str(folder))
     monkeypatch.undo()
-    assert fs.train(trained.study, "plain", backbone=trained.own, schedules=ONE).steps == 1
+    assert fs.train(trained.study, "plain", backbone=trained.own, plan=ONE).steps == 1

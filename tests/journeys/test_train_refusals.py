@@ -48,13 +48,13 @@ def test_what_cannot_be_trained_is_said_in_one_line(trained: Trained, tmp_path: 
     ):
         fs.train(study, "net", backbone=own, seed=10**20)
     with refused(OptionError, "--steps must be 1 or more; got 0"):
-        fs.train(study, "net", backbone=own, schedules=fs.Schedules(steps=0))
+        fs.train(study, "net", backbone=own, plan=fs.TrainingPlan(steps=0))
     with refused(OptionError, r"'labels' is already the name of a truth \(a set of labels\)"):
         fs.train(study, "labels", backbone=own)
     with refused(OptionError, "--init plain: a network cannot start from itself"):
         fs.train(study, "plain", init="plain", backbone=own)
     with refused(OptionError, "give either --steps or --epochs, not both"):
-        fs.train(study, "net", backbone=own, schedules=fs.Schedules(steps=3, epochs=2))
+        fs.train(study, "net", backbone=own, plan=fs.TrainingPlan(steps=3, epochs=2))
     with refused(
         OptionError,
         "--preset camvid-small starts this head from a trained linear network: name it with --init, or use"
@@ -74,18 +74,19 @@ def test_what_cannot_be_trained_is_said_in_one_line(trained: Trained, tmp_path: 
         fs.train(study, "net", backbone=own, machine=fs.TrainingMachine(device="cpu", precision="fp16"))
 
 
+@pytest.mark.slow
 def test_a_whole_network_of_other_code_under_the_same_key_is_trained_anew(trained: Trained) -> None:
     """A study of somebody else's, whose network.json says what was asked for: none of its code runs."""
     study, folder = trained.study, Path(trained.study, "models", "plain")
-    fs.train(study, "vit", backbone="segmenter-T/16", schedules=fs.Schedules(steps=1, batch=1, crop="16x16"))
+    fs.train(study, "vit", backbone="segmenter-T/16", plan=fs.TrainingPlan(steps=1, batch=1, crop="16x16"))
     held = json.loads(Path(study, "models", "vit", "network.json").read_text())
     held["network"]["backbone"] = "backbone.py:net"
     Path(study, "models", "vit", "network.json").write_text(json.dumps(held))
     Path(study, "models", "vit", "backbone.py").write_text("raise SystemExit('ran')\n")
-    words = {"schedules": fs.Schedules(steps=1, batch=1, crop="16x16"), "export": "pt2"}
+    words = {"plan": fs.TrainingPlan(steps=1, batch=1, crop="16x16"), "export": "pt2"}
     assert fs.train(study, "vit", backbone="segmenter-T/16", **words).new
     (folder / "backbone.py").write_text("raise SystemExit('ran')\n")
-    assert fs.train(study, "plain", backbone=trained.own, schedules=FEW, export="pt2").new
+    assert fs.train(study, "plain", backbone=trained.own, plan=FEW, export="pt2").new
     (folder / "backbone.py").write_text("raise SystemExit('ran')\n")
     sweep = {
         "init": "start",
@@ -93,17 +94,17 @@ def test_a_whole_network_of_other_code_under_the_same_key_is_trained_anew(traine
         "head_options": {"features": 16},
         "sweep": "mean-field=0,1",
     }
-    fs.train(study, "start", backbone=trained.own, schedules=ONE)
-    fs.train(study, "gp", backbone=trained.own, schedules=ONE, **sweep)
+    fs.train(study, "start", backbone=trained.own, plan=ONE)
+    fs.train(study, "gp", backbone=trained.own, plan=ONE, **sweep)
     for name in ("gp-mean-field-0", "gp-mean-field-1"):
         Path(study, "models", name, "backbone.py").write_text("raise SystemExit('ran')\n")
-    networks = fs.train(study, "gp", backbone=trained.own, schedules=ONE, **sweep).networks
+    networks = fs.train(study, "gp", backbone=trained.own, plan=ONE, **sweep).networks
     assert all(network.new for network in networks.values())
 
 
 def test_what_does_not_fit_the_network_is_said(trained: Trained) -> None:
     study, own = trained.study, trained.own
-    vit = {"backbone": "segmenter-T/16", "schedules": ONE}
+    vit = {"backbone": "segmenter-T/16", "plan": ONE}
     with refused(OptionError, "--crop 24x16: both sides must be multiples of 16 for segmenter-T/16"):
         fs.train(study, "net", **vit)
     with refused(
@@ -118,16 +119,16 @@ def test_what_does_not_fit_the_network_is_said(trained: Trained) -> None:
         " leave it out",
     ):
         told = {"member_blocks": 2}
-        fs.train(study, "net", backbone=own, head="batch-ensemble", head_options=told, schedules=ONE)
-    fs.train(study, "vit", backbone="segmenter-T/16", schedules=fs.Schedules(steps=1, batch=1, crop="16x16"))
+        fs.train(study, "net", backbone=own, head="batch-ensemble", head_options=told, plan=ONE)
+    fs.train(study, "vit", backbone="segmenter-T/16", plan=fs.TrainingPlan(steps=1, batch=1, crop="16x16"))
     with refused(
         ModelError, "--init vit: is a segmenter-T/16, but --backbone is segformer-b0; both must be the same"
     ):
-        fs.train(study, "net", init="vit", backbone="segformer-b0", schedules=ONE)
+        fs.train(study, "net", init="vit", backbone="segformer-b0", plan=ONE)
 
 
 def test_no_network_of_a_sweep_is_trained_where_one_cannot_be(trained: Trained) -> None:
-    study, init = trained.study, {"init": "plain", "backbone": trained.own, "schedules": ONE}
+    study, init = trained.study, {"init": "plain", "backbone": trained.own, "plan": ONE}
     with refused(OptionError, "head batch-ensemble: members is a whole number, 1 or more; got 0"):
         fs.train(study, "net", head="batch-ensemble", sweep="members=3,0", **init)
     with refused(OptionError, "--sweep scaled: 'maybe' is not true or false"):
@@ -160,7 +161,7 @@ def test_a_study_without_labels_to_learn_from_says_what_to_do(tmp_path: Path) ->
 def test_a_line_that_is_refused_leaves_no_folder_behind(trained: Trained) -> None:
     study = trained.study
     with refused(ModelError, "has no layer"):
-        fs.train(study, "other", init="plain", backbone=trained.own, dropout_at=["nowhere"], schedules=ONE)
+        fs.train(study, "other", init="plain", backbone=trained.own, dropout_at=["nowhere"], plan=ONE)
     assert not Path(study, "models", "other").exists()
 
 
@@ -205,6 +206,6 @@ def test_code_within_a_study_runs_only_where_the_line_names_it(trained: Trained)
         "--init plain: its backbone is Python code, which would run with your permissions; if you trust it,"
         " add --backbone .*plain/backbone.py:net",
     ):
-        fs.train(study, "net", init="plain", schedules=FEW)
+        fs.train(study, "net", init="plain", plan=FEW)
     with refused(ModelError, "--init plain: was trained with another version of its backbone"):
-        fs.train(study, "net", init="plain", backbone=own, schedules=FEW)
+        fs.train(study, "net", init="plain", backbone=own, plan=FEW)

@@ -28,6 +28,7 @@ def study(corpus: made.Corpus, tmp_path: Path) -> str:
     return chosen(corpus, tmp_path / "study")
 
 
+@pytest.mark.slow
 def test_images_leave_the_corpus_and_come_back_with_all_that_was_said_of_them(
     study: str, corpus: made.Corpus
 ) -> None:
@@ -127,6 +128,7 @@ def test_the_lines_as_a_person_types_them(
     assert main(["select", study, "--remove", "main"]) == 2
 
 
+@pytest.mark.slow
 def test_what_is_measured_while_a_model_answers_leaves_removed_images_out(
     study: str, corpus: made.Corpus
 ) -> None:

@@ -64,6 +64,7 @@ def test_how_many_of_its_images_have_labels_is_said_without_spares(
     assert f"; {of_it} labels, which are kept" in gone.done
 
 
+@pytest.mark.slow
 def test_a_labelled_selection_that_is_replaced_is_kept_under_a_dated_name(
     study: str, corpus: made.Corpus
 ) -> None:

@@ -89,8 +89,15 @@ def loop(study: made_view.Shown, asked: dict[str, Any]) -> list[str]:
         ]
         pair = agree[tuple(sorted((asked["a"], asked["b"])))] if asked.get("a") else 1.0
         right.append(asked.get("agree_low", 0) - tolerance <= pair <= asked.get("agree_high", 1) + tolerance)
+        score = made_view.plain_miou(study.truths[id_], maps[asked.get("model", MODELS[0])])
+        score = score if id_ in study.labelled else np.nan
+        if "score_low" in asked or "score_high" in asked:
+            low, high = asked.get("score_low", 0), asked.get("score_high", 1)
+            right.append(low - tolerance <= score <= high + tolerance)
         if all(right):
             number = {
+                "score": np.nan_to_num(score, nan=2),
+                "-score": np.nan_to_num(-score, nan=2),
                 "-disagreement": -mean,
                 "disagreement": mean,
                 "agreement": pair,
@@ -124,12 +131,18 @@ PAIRS = st.fixed_dictionaries(
     },
 )
 
+SCORED = st.fixed_dictionaries(
+    {"model": st.sampled_from(MODELS)},
+    optional={"score_low": SHARES, "score_high": SHARES, "sort": st.sampled_from(["score", "-score"])},
+)
 
+
+@pytest.mark.slow
 @settings(
     max_examples=150,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
 )
-@given(asked=st.fixed_dictionaries({}, optional=OPTIONAL), pair=st.one_of(st.just({}), PAIRS))
+@given(asked=st.fixed_dictionaries({}, optional=OPTIONAL), pair=st.one_of(st.just({}), PAIRS, SCORED))
 def test_every_filter_and_order_finds_what_a_plain_loop_finds(
     study: made_view.Shown, pages: Any, asked: dict[str, Any], pair: dict[str, Any]
 ) -> None:
@@ -157,6 +170,34 @@ def test_every_filter_leaves_something_out_and_something_in(study: made_view.Sho
         found = loop(study, {name: value, **more})
         assert found
         assert found != list(study.ids)
+
+
+def test_of_images_that_nearly_equal_each_other_the_first_in_the_order_is_shown_and_leads_to_the_others(
+    tmp_path: Path,
+) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
+    paths = [corpus.photos / f"{id_}.png" for id_ in corpus.ids]
+    for number in (2, 4):  # in the folder of the first
+        paths[number].write_bytes(paths[0].read_bytes())
+    study = made.collected(corpus, tmp_path / "study", 4)
+    first, *alike = (corpus.ids[number] for number in (0, 2, 4))
+    pages = made_view.client(study)
+    assert set(listed(pages)) == set(corpus.ids) - set(alike)
+    assert listed(pages, alike="all", sort="id") == sorted(corpus.ids)
+    assert listed(pages, id=alike[0].split()[1]) == [alike[0]]  # the first of those that are asked for
+    near = re.search(r'<a class="chip" href="([^"]*)">2 near-duplicates</a>', pages.get("/?sort=id").text)
+    shown = re.findall(r'<span class="id">(.*?)</span>', pages.get(html.unescape(near[1])).text)
+    assert sorted(shown) == sorted([first, *alike])
+
+
+def test_a_score_without_labels_or_before_they_are_counted_names_the_line(tmp_path: Path) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=3, models=2)
+    study = str(made.collected(corpus, tmp_path / "study", 4))
+    fs.predict(study, corpus.models, engine="local")
+    address = "/?sort=score&model=model-1"
+    assert "import some with `faultscape label import`" in made_view.client(Path(study)).get(address).text
+    fs.label.import_(study, str(corpus.truth))
+    assert "run `faultscape rank`" in made_view.client(Path(study)).get(address).text
 
 
 def test_it_opens_on_most_disagreement_first_and_on_where_the_two_models_differ_that_agree_least(
@@ -363,7 +404,7 @@ MISTAKES = {
     "/?low=nan": "low=nan: ",
     "/?page=0": "page=0: input should be greater than or equal to 1",
     "/?page=99": "page=99: there is 1 page of these images",
-    "/?sort=size": "sort=size: use collected, -disagreement, disagreement, agreement, -agreement or id<",
+    "/?sort=size": "sort=size: use collected, -disagreement, disagreement, agreement, -agreement, score, -score or id<",
     "/?label=labeled": "label=labeled: use labelled, unlabelled, discarded or kept. Did you mean 'labelled'?",
     "/?per=7": "per=7: use 24, 48 or 96<",
     "/?set=main&set=dusk": "set is given twice",

@@ -171,6 +171,7 @@ def test_after_a_selection_is_extended_its_new_images_come_before_its_ranking(
     assert more.next.startswith(f"faultscape label export {study} ")
 
 
+@pytest.mark.slow
 def test_what_is_next_says_what_its_images_cost_before_they_are_drawn(tmp_path: Path) -> None:
     it = made_answers.study(tmp_path / "made", images=60)
     drawn = fs.select(it.study, goal="order", budget=10)
@@ -187,6 +188,7 @@ def test_what_is_next_says_what_its_images_cost_before_they_are_drawn(tmp_path: 
     assert fs.verdict(it.study).hours is None
 
 
+@pytest.mark.slow
 def test_after_the_images_that_show_failures_the_next_line_draws_some_that_show_which_is_better(
     tmp_path: Path,
 ) -> None:
@@ -200,6 +202,7 @@ def test_after_the_images_that_show_failures_the_next_line_draws_some_that_show_
     assert state.more == ""
 
 
+@pytest.mark.slow
 def test_a_model_added_to_a_ranked_study_is_no_error_and_the_next_lines_rank_it(tmp_path: Path) -> None:
     it = made_answers.study(tmp_path / "made", images=60)
     made_answers.import_labels(it)
@@ -220,6 +223,7 @@ def alike(
     return made_answers.study(folder / "made", images=images, errors=errors)
 
 
+@pytest.mark.slow
 def test_the_best_from_few_labels_ends_with_draws_that_say_how_sure_it_is(tmp_path: Path) -> None:
     it = alike(tmp_path)
     made_answers.import_labels(it)
@@ -238,6 +242,7 @@ def test_the_best_from_few_labels_ends_with_draws_that_say_how_sure_it_is(tmp_pa
     assert said.lead is not None
 
 
+@pytest.mark.slow
 def test_a_step_at_most_doubles_the_images_and_the_plan_recommends_the_same(tmp_path: Path) -> None:
     it = alike(tmp_path)
     made_answers.import_labels(it)
@@ -260,6 +265,7 @@ def test_every_line_that_asks_for_labels_says_what_they_cost(people: Annotators)
     assert fs.verdict(study).hours == 9
 
 
+@pytest.mark.slow
 def test_the_first_draws_are_ranked_before_the_others_are_labelled(tmp_path: Path) -> None:
     it = alike(tmp_path)
     images = fs.select(it.study, goal="order", budget=60).images
@@ -309,6 +315,7 @@ def test_run_ends_with_the_one_verdict(tmp_path: Path, capsys: pytest.CaptureFix
     assert said.index("Standings of 3 models") < said.index(head)
 
 
+@pytest.mark.slow
 def test_more_is_drawn_while_labels_of_the_pool_would_tell_for_images_to_come(tmp_path: Path) -> None:
     it = made_answers.study(tmp_path / "made", images=400, errors=(0.25, 0.37), seed=7)
     made_answers.import_labels(it)

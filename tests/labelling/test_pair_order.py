@@ -94,6 +94,7 @@ def what_is_missing(adaptive: bool, seed: int, people: int = 3) -> float:
     return float(np.mean(missing))
 
 
+@pytest.mark.slow
 def test_an_adaptive_campaign_comes_nearer_to_the_order_by_as_many_answers() -> None:
     even, adaptive = (np.array([what_is_missing(kind, seed) for seed in range(6)]) for kind in (False, True))
     assert len(MODELS) >= FEWEST_MODELS

@@ -20,6 +20,8 @@ from faultscape.study.lock import changing, writing
 from faultscape.study.settings import read_settings
 from refusals import refused
 
+pytestmark = pytest.mark.slow
+
 COVERED = (
     "predictions",
     "pairs",

@@ -36,6 +36,7 @@ def made(rng: np.random.Generator, j: int, n: int, kind: str, dtype: type) -> np
     )
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 100_000),
     st.sampled_from([1, 2, 3, 10, 17, 40]),
@@ -53,6 +54,7 @@ def test_all_pairs_equal_bincount(seed: int, j: int, n: int, kind: str) -> None:
     assert (totals == [np.bincount(m.ravel(), minlength=n) for m in maps]).all()
 
 
+@pytest.mark.slow
 @given(st.integers(0, 100_000), st.sampled_from([2, 9, 20]), st.sampled_from([300, 5000]))
 @settings(max_examples=15)
 def test_more_than_256_labels(seed: int, j: int, n: int) -> None:

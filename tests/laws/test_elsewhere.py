@@ -16,6 +16,8 @@ import pytest
 import made
 from faultscape.study.tables.selections import read_selection
 
+pytestmark = pytest.mark.slow
+
 LINE = """
 import sys
 import numpy as np

@@ -24,6 +24,8 @@ from faultscape.nouns import JsonObject
 from faultscape.study.spool import Spool
 from refusals import refused
 
+pytestmark = pytest.mark.slow
+
 COVERED = ("predictions", "pairs", "selection*.csv", "selection*.json", "failures.csv")
 SHARD = 3  # eight shards of 24 images
 

@@ -28,7 +28,7 @@ import children
 import faultscape as fs
 import made
 
-pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")]
 HERE = Path(__file__).parent
 ALL = "predict,compare,select,measure"
 IMAGES, FEW = 12, 8  # each a shard of its own

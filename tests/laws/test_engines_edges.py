@@ -20,6 +20,8 @@ from faultscape.reading.study import Study
 from faultscape.study.tables.corpus import Corpus
 from refusals import refused
 
+pytestmark = pytest.mark.slow
+
 BROKEN = 50
 
 

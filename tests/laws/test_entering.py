@@ -121,6 +121,7 @@ def test_labels_that_were_read_before_an_interrupt_have_entered(
     assert len(puts) == 1
 
 
+@pytest.mark.slow
 def test_statistics_of_many_shards_enter_by_few_puts_and_are_not_made_again(
     study: tuple[Path, made.Corpus], puts: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

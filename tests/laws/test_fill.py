@@ -123,6 +123,7 @@ def test_what_was_made_before_a_mistake_enters(tmp_path: Path) -> None:
     assert squares(tmp_path, [Square(4)], entered) == [1]
 
 
+@pytest.mark.slow
 def test_what_a_killed_run_made_is_entered_and_not_made_again(
     corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +146,7 @@ def test_what_a_killed_run_made_is_entered_and_not_made_again(
     assert not list(study.glob(".made-*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harm", ["damaged", "gone"])
 def test_a_part_that_is_not_whole_is_made_again(corpus: made.Corpus, tmp_path: Path, harm: str) -> None:
     whole, study = predicted(tmp_path / "whole", corpus), predicted(tmp_path / "killed", corpus)
@@ -156,6 +158,7 @@ def test_a_part_that_is_not_whole_is_made_again(corpus: made.Corpus, tmp_path: P
     assert made.bytes_under(study, "pairs") == made.bytes_under(whole, "pairs")
 
 
+@pytest.mark.slow
 def test_what_was_made_of_other_maps_is_not_adopted(corpus: made.Corpus, tmp_path: Path) -> None:
     study = predicted(tmp_path / "study", corpus)
     subprocess.run([sys.executable, "-c", KILLED, str(study)], check=False, capture_output=True)

@@ -13,7 +13,10 @@ import pytest
 import hostile_cases
 from hostile_cases import Case, Told
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded as Linux does it")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded as Linux does it"),
+]
 LONGEST = 500  # characters of a line, without the folder's name
 
 

@@ -15,6 +15,8 @@ import faultscape as fs
 import made
 from faultscape.study.tables import selections
 
+pytestmark = pytest.mark.slow
+
 DRIVER = Path(__file__).with_name("dying.py")
 DONE = {  # what a line says that has nothing left to do, and what may lie there then that no longer counts
     "select --replace": ("", set()),

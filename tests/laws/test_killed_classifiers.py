@@ -16,6 +16,8 @@ import pytest
 import faultscape as fs
 import made
 
+pytestmark = pytest.mark.slow
+
 IMAGES, SHARD = 10, 4  # shards of 4, 4 and 2
 COVERED = ("corpus.parquet", "predictions", "failures.csv")
 NETWORK = """

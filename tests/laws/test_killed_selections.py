@@ -15,6 +15,8 @@ import made_answers
 from faultscape.study.tables import selections
 from refusals import refused
 
+pytestmark = pytest.mark.slow
+
 FILES = ("selection-random.csv", "selection-random.json")
 DIES = """
 import os, sys

@@ -71,6 +71,7 @@ def built(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict
     return {name: root / name / "study" for name in orders}
 
 
+@pytest.mark.slow
 def test_made_sets_change_no_count_selection_measure_or_standing_whenever_they_come(
     built: dict[str, Path],
 ) -> None:

@@ -23,6 +23,8 @@ from faultscape.metrics.catalogue import METRICS
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.overlaps import regions
 
+pytestmark = pytest.mark.slow
+
 COVERED = ("statistics", "measure.json", "per_image.parquet", "failures.csv")
 SCRIPT = """
 import sys

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faultscape.nouns import Draw, PairSlot, Slot
-from faultscape.ranking import replicates
 from faultscape.ranking.classifiers import classifier_rankings
 from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.duel_standings import rank_accuracies, to_json
@@ -16,6 +15,8 @@ from faultscape.ranking.matrices import aggressiveness, resistance
 from faultscape.ranking.methods.bradley_terry import bradley_terry, wins
 from faultscape.ranking.methods.thurstone import thurstone
 from faultscape.ranking.outcomes import duel_outcomes
+from faultscape.ranking.panel import Panel
+from faultscape.ranking.replicates import Scored, with_intervals
 
 RANKINGS = ("aggressiveness", "resistance", "reuse_mean", "reuse_bradley_terry")
 FEW = settings(max_examples=25, deadline=None)
@@ -250,29 +251,11 @@ def test_scores_and_intervals_lie_in_the_range_of_their_ranking(seed, j, drives,
 def test_margins_that_a_proxy_carries_beyond_their_range_are_cut_at_its_end():
     scores = np.random.default_rng(0).normal([0.55, 0.4, -0.55, -0.4], 0.1, (41, 4))
     scores[0] = 0.8, 0.4, -0.8, -0.4
-    said = replicates.table(
-        tuple("abcd"),
-        {},
-        {"reuse_margins": scores},
-        {},
-        {},
-        {"reuse_margins": 30},
-        [],
-        np.ones((4, 30), bool),
-    )
+    panel = Panel.of("abcd", [f"{k:02d}" for k in range(30)], np.ones((4, 30)))
+    said = with_intervals({"reuse_margins": Scored(scores, 30)}, panel)
     said = said.rankings["reuse_margins"]
     assert list(said.scores.values()) == [0.75, 0.4, -0.75, -0.4]
     assert said.score_interval["a"][1] == 0.75
-    eight = np.repeat(np.arange(8), 4)[:30]
-    said = replicates.table(
-        tuple("abcd"),
-        {},
-        {"reuse_margins": scores},
-        {},
-        {},
-        {"reuse_margins": 8},
-        [],
-        np.ones((4, 30), bool),
-        eight,
-    )
+    eight = replace(panel, group=np.repeat(np.arange(8), 4)[:30])
+    said = with_intervals({"reuse_margins": Scored(scores, 8)}, eight)
     assert max(np.abs(list(said.rankings["reuse_margins"].score_interval.values())).ravel()) == 0.75

@@ -268,6 +268,7 @@ def test_it_works_where_numba_cannot_be_imported() -> None:
     )
 
 
+@pytest.mark.slow
 def test_it_works_where_no_folder_is_writable() -> None:
     """numba then finds no place for its cache."""
     closed = "import numba.core.caching as c\nc.CacheImpl._locator_classes = []\n" + WORDS

@@ -293,6 +293,7 @@ def test_collect_and_select_say_how_many_images_are_not_drawn(
     )
 
 
+@pytest.mark.slow
 def test_select_and_plan_say_how_many_new_images_are_labelled_already_and_a_dry_run_writes_nothing(
     study: str, corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -391,6 +392,7 @@ def test_random_labels_of_twins_on_which_models_agree_give_scores_on_the_whole_c
     assert found.labels["pool"] == 7
 
 
+@pytest.mark.slow
 def test_a_dry_run_never_writes_into_a_store(
     corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path
 ) -> None:

@@ -348,6 +348,7 @@ def test_the_check_finds_what_is_wrong(
         check_source(str(tmp_path / "study"), place, change=change)
 
 
+@pytest.mark.slow
 def test_a_kind_of_ones_own_goes_the_whole_way(
     corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

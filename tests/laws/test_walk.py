@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -48,6 +49,8 @@ from faultscape.verbs.given_options import group_options
 from faultscape.verbs.rank.open_selections import left
 from faultscape.verbs.select.artefact import is_replaced, is_stale
 from faultscape.verbs.status import more_images
+
+pytestmark = pytest.mark.slow
 
 STEPS = 30
 WALKS = int(os.environ.get("FAULTSCAPE_WALKS", "10"))

@@ -17,6 +17,7 @@ from faultscape.verbs.collect import settings
 from faultscape.verbs.label import masks, questions
 from faultscape.verbs.measure import sets
 from faultscape.verbs.measure.work import of_other_images
+from faultscape.verbs.options import LabelImportOptions
 
 
 class Counted(str):
@@ -82,7 +83,9 @@ def test_labels_and_discards_that_are_imported(tmp_path: Path, monkeypatch: pyte
         (tmp_path / "discard.csv").write_text(
             "image,reason\n" + "".join(f"i{k},bad\n" for k in range(number))
         )
-        masks.import_(Path(answered.study), masks.ImportOptions(str(tmp_path), "labels", None, None), None)
+        masks.import_(
+            Path(answered.study), LabelImportOptions(study=answered.study, source=str(tmp_path)), None
+        )
 
     assert_grows_evenly(answers)
     assert_grows_evenly(discards)

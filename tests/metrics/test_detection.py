@@ -328,6 +328,7 @@ def test_both_directions_are_those_of_scikit_learn_and_leave_void_out():
     assert misclassification(np.array([0.1, 0.9]), np.array([False, True])).correct.positives == 1
 
 
+@pytest.mark.slow
 def test_real_masks_with_a_made_score(data: Path):
     from sklearn.metrics import average_precision_score, roc_auc_score
 

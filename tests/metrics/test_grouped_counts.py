@@ -214,6 +214,7 @@ def test_images_without_anomalies_count_and_sets_without_any_have_no_number() ->
     assert both.negatives > rank_images([other]).negatives
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_number_of_all_images_about_as_often_as_they_say() -> None:
     """95 % intervals of AP, AUROC and FPR95 over 40 images drawn from 600 of unequal difficulty, 300
     times.

@@ -312,6 +312,7 @@ def test_given_regions_keep_their_ids_and_classes() -> None:
     assert free.counts["torn_truth"].tolist() == [[1]]
 
 
+@pytest.mark.slow
 def test_on_human_segmentations_ror_and_pe_say_what_rom_and_rum_no_longer_can(data: Any) -> None:
     from PIL import Image
 

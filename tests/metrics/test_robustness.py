@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from faultscape.metrics.intervals.evidence import Ratios
-from faultscape.metrics.intervals.units import draw_units, units_of
-from faultscape.metrics.robustness import (
+from faultscape.metrics.intervals.robustness import (
     corruption_error,
     ece_of_bins,
     mean_corrupted,
@@ -17,6 +16,7 @@ from faultscape.metrics.robustness import (
     relative_drop,
     without,
 )
+from faultscape.metrics.intervals.units import draw_units, units_of
 
 RNG = np.random.default_rng(0)
 OF = np.array([0, 1, 1, 2, 3])

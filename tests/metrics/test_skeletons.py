@@ -40,6 +40,7 @@ def made(seed: int) -> np.ndarray:
     return np.array([NONE, 0, 1, 2], np.uint16 if seed % 2 else np.uint8)[coarse]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 100_000))
 @settings(max_examples=60)
 def test_the_kernel_equals_its_plain_twin(seed: int) -> None:

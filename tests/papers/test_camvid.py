@@ -15,7 +15,7 @@ import faultscape as fs
 from faultscape.ranking.agreement import spearman
 from faultscape.reading.study import Study
 
-pytestmark = pytest.mark.usefixtures("data")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("data")]
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,8 @@ from faultscape.scenes import street
 from made_blends import few_objects
 from networks_of_tests import colour_network
 
+pytestmark = pytest.mark.slow
+
 LABEL_IDS = {
     "sky": 23,
     "building": 11,
@@ -168,7 +170,7 @@ def test_every_method_of_s4_is_trained_or_fitted_searched_and_judged(
     monkeypatch.setattr(fs, "predict", partial(fs.predict, engine="local"))
     study, few = (
         str(tmp_path / "study"),
-        fs.Schedules(steps=1, batch=2, crop="64x64", size="64x64", validate_every=0),
+        fs.TrainingPlan(steps=1, batch=2, crop="64x64", size="64x64", validate_every=0),
     )
     fishyscapes.base(study, str(root / "cityscapes"), train=True)
     fs.stress.blend(study, preset="fs-static", set_="main", frames=2)

@@ -16,6 +16,8 @@ from faultscape.nouns import KEPT_OUT
 from faultscape.reading.answers import read_label_sets, read_predictions
 from faultscape.reading.study import Study
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def classifiers(data: Path) -> Path:

@@ -17,6 +17,8 @@ import faultscape as fs
 from faultscape.recipes import mad_classification as recipe
 from faultscape.study.tables.selections import read_selection
 
+pytestmark = pytest.mark.slow
+
 
 def equal(
     study: str,

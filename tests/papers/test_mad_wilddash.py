@@ -26,10 +26,11 @@ pytest.importorskip("fastapi")
 
 from starlette.testclient import TestClient
 
+from faultscape.verbs.options import LabelServeOptions
 from faultscape.verbs.rank.live import standings_now
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.gate import Gate, server_key
-from faultscape.verbs.serve.options import CampaignRules, ServeOptions
+from faultscape.verbs.serve.options import CampaignRules
 from faultscape.verbs.serve.server import app_of
 
 HERE = "http://127.0.0.1"
@@ -89,7 +90,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, made.Corpus]:
 
 def test_two_people_choose_and_the_models_are_ranked_without_a_mask(study: tuple[str, made.Corpus]) -> None:
     root, corpus = Path(study[0]), study[1]
-    options = ServeOptions("127.0.0.1", 0, forced=True, campaign=CampaignRules(overlap=2, repeats=0))
+    options = LabelServeOptions(study=str(root), forced=True, campaign=CampaignRules(overlap=2, repeats=0))
     rng = np.random.default_rng(1)
     with closing(Database(root, stay_open=True)) as database:
         campaign = Campaign(root, options, database)
@@ -137,8 +138,8 @@ def test_two_people_choose_and_the_models_are_ranked_without_a_mask(study: tuple
 
 def test_a_person_who_is_forced_has_no_way_out(study: tuple[str, made.Corpus]) -> None:
     root = Path(study[0])
-    options = ServeOptions(
-        "127.0.0.1", 0, forced=True, truth="again", campaign=CampaignRules(overlap=1, repeats=0)
+    options = LabelServeOptions(
+        study=str(root), forced=True, truth="again", campaign=CampaignRules(overlap=1, repeats=0)
     )
     with closing(Database(root, stay_open=True)) as database:
         campaign = Campaign(root, options, database)

@@ -18,6 +18,8 @@ from faultscape.reporting.measure.leaders import standings
 from faultscape.reporting.measure.views import disagreements
 from faultscape.verbs.given_options import group_options
 
+pytestmark = pytest.mark.slow
+
 MODELS = ("fcn", "unet-drop", "pixel")
 
 

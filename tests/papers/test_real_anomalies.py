@@ -13,6 +13,8 @@ from PIL import Image
 
 import faultscape as fs
 
+pytestmark = pytest.mark.slow
+
 ALL = bool(os.environ.get("FAULTSCAPE_ALL"))
 # frames of each that a test has time for
 SETS = {

@@ -196,6 +196,7 @@ def test_a_network_of_labels_says_nothing_of_how_sure_it_is(study: str, tmp_path
     assert np.isnan(shares).all()
 
 
+@pytest.mark.slow
 def test_processes_write_the_bytes_that_one_process_writes(study: str, tmp_path: Path) -> None:
     import class_networks as nets
 

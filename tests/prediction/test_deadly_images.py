@@ -53,6 +53,7 @@ def study(tmp_path: Path) -> Path:
     return tmp_path / "study"
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_over_one_image_each_time_loses_that_image_alone(
     study: Path, tmp_path: Path
 ) -> None:

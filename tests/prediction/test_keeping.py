@@ -305,6 +305,7 @@ def test_a_part_that_was_lost_is_made_again_and_the_labels_stay(study: Path, net
     assert made.bytes_under(study, "predictions") == before
 
 
+@pytest.mark.slow
 def test_two_processes_write_the_bytes_of_one(
     corpus: made.Corpus, study: Path, net: Path, tmp_path: Path
 ) -> None:

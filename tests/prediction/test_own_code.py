@@ -272,6 +272,7 @@ def test_weights_that_a_loader_reads_from_elsewhere_are_part_of_the_model(
     assert any((found[0][id_] != found[2][id_]).any() for id_ in found[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["local", "processes"])
 def test_a_loader_that_gives_other_weights_each_time_is_refused(
     study: Path, tmp_path: Path, engine: str

@@ -31,6 +31,8 @@ from faultscape.study.tables.corpus import read_corpus
 from faultscape.verbs.predict.work import fill
 from refusals import refused
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import sys
 from pathlib import Path

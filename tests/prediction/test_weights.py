@@ -187,6 +187,7 @@ def load():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["local", "processes"])
 def test_a_callable_around_other_weights_is_run_again(
     tmp_path: Path, engine: str, capsys: pytest.CaptureFixture[str]

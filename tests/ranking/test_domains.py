@@ -279,7 +279,7 @@ def test_a_part_says_nothing_of_data_to_come() -> None:
 
 
 def test_a_part_without_a_label_is_refused() -> None:
-    with refused(RankingError, "not one of the 0 drawn images in tag=x has a label"):
+    with refused(RankingError, "none of the 0 drawn images in tag=x has a label"):
         draw_rankings(
             ["a", "b", "c"],
             rows(9, 90),

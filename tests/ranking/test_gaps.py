@@ -83,6 +83,7 @@ def test_a_pair_is_settled_where_ranks_say_so_and_then_its_interval_ends_at_zero
     assert best == set(found.best_set)
 
 
+@pytest.mark.slow
 def test_intervals_hold_for_all_pairs_at_once() -> None:
     held = []
     for seed in range(100):

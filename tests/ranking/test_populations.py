@@ -12,9 +12,9 @@ from faultscape.errors import OptionError
 from faultscape.nouns import Draw
 from faultscape.ranking.drawn import estimates, scores
 from faultscape.ranking.drawn.estimate_intervals import difference_intervals, loss_intervals
-from faultscape.ranking.drawn.populations import group_numbers, to_come
+from faultscape.ranking.drawn.populations import to_come
 from faultscape.ranking.drawn.rankings import draw_rankings
-from faultscape.ranking.replicates import image_weights
+from faultscape.ranking.panel import group_numbers, image_weights
 from faultscape.reporting.competition.standing_tables import ranking_rows
 from refusals import refused
 

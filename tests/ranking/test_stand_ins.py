@@ -39,6 +39,7 @@ def claimed(expected: np.ndarray, families: np.ndarray, share: float, rng: np.ra
     return best
 
 
+@pytest.mark.slow
 def test_estimates_stay_unbiased_over_groups_and_their_intervals_hold() -> None:
     """The mean over groups of the image that stands for each is what is estimated, whatever the weights, with and
     without a control variate of each group's first image.

@@ -319,6 +319,7 @@ def test_photos_a_benchmark_by_name_or_wordnet_id_and_the_way_that_gave_the_dist
         report(study, reference_images=str(tmp_path / "photos"))
 
 
+@pytest.mark.slow
 def test_the_filters_show_only_what_fits_and_nothing_is_wider_than_a_phone(
     browser: Any, studies: dict[str, Path], pairs: tuple[Page, str]
 ) -> None:

@@ -350,6 +350,7 @@ def test_photos_of_another_size_than_the_maps_are_cut_in_the_same_place() -> Non
     assert cut.min() > 245
 
 
+@pytest.mark.slow
 def test_the_new_parts_break_no_rule_of_access_and_open_by_their_links(
     own: str, world: Any, tmp_path: Path, browser: Any
 ) -> None:

@@ -79,6 +79,7 @@ def broken_rules(page: Any, rule: str = "") -> list[str]:
     return page.evaluate(BROKEN, rule)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["unlabelled", "main", "random"])
 def test_every_page_keeps_the_rules_of_accessibility_with_all_parts_open(opened: Any, name: str) -> None:
     page, wrong = opened(name), []

@@ -85,6 +85,7 @@ def saved(page: Any, to: Path, press: str = "") -> dict[str, str]:
     return read_decisions(to)
 
 
+@pytest.mark.slow
 def test_keys_alone_decide_undo_and_save(opened: Any, tmp_path: Path) -> None:
     for key in "aarjauua":  # accept 0 and 1, reject 2, pass 3, accept 4, undo 4, undo 2, accept 2
         opened.keyboard.press(key)

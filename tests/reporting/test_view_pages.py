@@ -48,6 +48,7 @@ def opened(browser: Any, said: list[str], **more: Any) -> Any:
     return page
 
 
+@pytest.mark.slow
 def test_no_page_does_what_its_policy_forbids_and_every_picture_is_there(browser: Any, address: str) -> None:
     said: list[str] = []
     page = opened(browser, said)

@@ -111,6 +111,7 @@ def powered(emotion: Emotion, drawn: Draws, weights: np.ndarray) -> np.ndarray:
     ).loss
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selector", ["disputed", "mad"])
 def test_a_control_variate_reaches_87_hundredths_with_104_labels(emotion: Emotion, selector: str) -> None:
     weights = emotion.weights[selector]

@@ -51,6 +51,7 @@ def test_frames_have_these_bytes_on_every_machine() -> None:
     assert digests(["a", "b", "c"]) == GOLDEN
 
 
+@pytest.mark.slow
 def test_frames_are_the_same_in_other_orders_on_other_processors_and_without_numba(tmp_path: Path) -> None:
     others = [
         {

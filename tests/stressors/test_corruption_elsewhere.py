@@ -33,11 +33,13 @@ def digests_elsewhere(names: tuple[str, ...], **environment: str) -> dict[str, s
     return ast.literal_eval(done.stdout)
 
 
+@pytest.mark.slow
 def test_all_are_the_same_in_another_order_without_numba_and_without_vector_units_of_libraries() -> None:
     later = [name for name in NAMES if name not in PUBLISHED]  # held to what they give here
     assert digests_elsewhere(NAMES[::-1], FAULTSCAPE_NUMBA="0") == GOLDEN | digests(later)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     sys.platform == "win32", reason="numba's compiler takes another processor's name on Linux and macOS"
 )

@@ -75,7 +75,7 @@ def test_each_file_is_opened_once_and_only_when_it_is_asked_for(study: fs.Study)
     with opened(study.root) as found:
         assert not found
         for _ in range(2):
-            assert study.images and study.models and study.selections and study.truths and study.groups == {}
+            _ = study.images, study.models, study.selections, study.truths, study.groups
             study.drawn_from(study.models)
             study.truth_key("labels")
     assert found["study.toml"] == found["corpus.parquet"] == found["selection.json"] == 1
@@ -84,7 +84,7 @@ def test_each_file_is_opened_once_and_only_when_it_is_asked_for(study: fs.Study)
 
 
 def test_reread_forgets_what_changed_and_nothing_else(study: fs.Study) -> None:
-    assert len(study.models) == 2 and len(study.images) == 6
+    assert (len(study.models), len(study.images)) == (2, 6)
     settings = read_settings(study.root)
     del settings.models["model-1"]
     write_settings(study.root, settings)
@@ -115,7 +115,7 @@ def test_a_writer_holds_the_study_and_sees_it_as_it_is_then(study: fs.Study) -> 
 
 def test_it_crosses_to_another_process_as_a_path(study: fs.Study) -> None:
     assert len(study.images) == 6
-    other = pickle.loads(pickle.dumps(study))  # noqa: S301 - our own
+    other = pickle.loads(pickle.dumps(study))
     with opened(study.root) as found:
         assert (other.root, other.models) == (study.root, study.models)
     assert found["study.toml"] == 1  # nothing that was read went along

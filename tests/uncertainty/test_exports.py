@@ -71,6 +71,7 @@ def said_in_folder(folder: Path, image) -> dict[str, np.ndarray]:
     return {name: value.numpy() for name, value in held.items() if value is not None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "form", "shapes"),
     [

@@ -251,6 +251,7 @@ def test_the_normalised_likelihood_of_what_was_learnt_has_mean_0(torch) -> None:
     assert [flow.chosen, flow.tested] == pytest.approx(held, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_flow_is_the_one_that_was_best_on_embeddings_it_did_not_learn(torch) -> None:
     from faultscape.uncertainty.methods.flow_fit import FlowPlan, train_flow
 

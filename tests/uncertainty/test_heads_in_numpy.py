@@ -215,6 +215,7 @@ def test_a_batch_ensemble_is_its_equation_and_its_mean_is_of_probabilities(torch
     np.testing.assert_allclose(head.start()[1].numpy(), head.bias.numpy().mean(0), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_random_signs_are_as_often_positive_as_they_are_told_and_each_vector_has_its_own() -> None:
     head = head_named("batch-ensemble").build(5000, 5000, None, 0, members=2, fast_start="signs", spread=0.8)
     assert float((head.alpha == 1).float().mean()) == pytest.approx(0.8, abs=0.02)

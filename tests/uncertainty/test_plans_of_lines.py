@@ -10,7 +10,8 @@ import pytest
 import faultscape as fs
 from faultscape.errors import OptionError
 from faultscape.uncertainty.training.presets import preset_named
-from faultscape.verbs.train.options import TrainOptions
+from faultscape.verbs.options import TrainOptions
+from faultscape.verbs.train.options import head_options
 from refusals import refused
 
 CITYSCAPES = 2975  # images
@@ -19,7 +20,8 @@ CITYSCAPES = 2975  # images
 def plan_of(preset: str, images: int = CITYSCAPES, classes: int = 19, **words):
     from faultscape.verbs.train.network import _plan
 
-    return _plan(TrainOptions("study", "net", preset=preset, **words), preset_named(preset), classes, images)
+    told = TrainOptions(study="study", name="net", preset=preset, **words)
+    return _plan(told, preset_named(preset), classes, images)
 
 
 def test_a_head_that_starts_from_a_network_takes_a_fifth_of_the_steps_of_camvid_small() -> None:
@@ -28,8 +30,8 @@ def test_a_head_that_starts_from_a_network_takes_a_fifth_of_the_steps_of_camvid_
         for words in ({}, {"head": "gp", "init": "plain"}, {"head": "gp", "from_scratch": True})
     ]
     assert steps == [600, 120, 600]
-    assert plan_of("camvid-small", init="plain", schedules=fs.Schedules(steps=7)).all_steps(305) == 7
-    assert plan_of("camvid-small", init="plain", schedules=fs.Schedules(epochs=2)).all_steps(305) == 2 * (
+    assert plan_of("camvid-small", init="plain", plan=fs.TrainingPlan(steps=7)).all_steps(305) == 7
+    assert plan_of("camvid-small", init="plain", plan=fs.TrainingPlan(epochs=2)).all_steps(305) == 2 * (
         305 // 8
     )
 
@@ -37,7 +39,7 @@ def test_a_head_that_starts_from_a_network_takes_a_fifth_of_the_steps_of_camvid_
 @pytest.mark.parametrize("init", [None, "plain"])
 def test_the_epochs_of_s3_are_those_of_the_batch_that_a_line_asks_for(init: str | None) -> None:
     assert plan_of("s3-paper", init=init).all_steps(CITYSCAPES) == 100 * (CITYSCAPES // 64)
-    assert plan_of("s3-paper", init=init, schedules=fs.Schedules(batch=8)).all_steps(CITYSCAPES) == 100 * (
+    assert plan_of("s3-paper", init=init, plan=fs.TrainingPlan(batch=8)).all_steps(CITYSCAPES) == 100 * (
         CITYSCAPES // 8
     )
 
@@ -69,7 +71,7 @@ def wanted(tmp_path: Path, **words):
         (tmp_path / "net.py").write_text((tmp_path / "net.py").read_text())
     root = tmp_path / "study"
     withheld = find_withheld(read_stress(root), read_settings(root).class_list, None)
-    told = TrainOptions(str(root), "net", **{"backbone": str(tmp_path / "vit"), **words})
+    told = TrainOptions(study=root, name="net", **{"backbone": str(tmp_path / "vit"), **words})
     return want(root, told, withheld, 8)
 
 
@@ -96,7 +98,7 @@ def test_a_preset_of_s3_says_what_it_brings_and_what_it_cannot(tmp_path: Path) -
 
 
 def of_head(head: str, given: object) -> dict[str, object]:
-    return TrainOptions("study", "net", head=head, head_options=given).of_head  # type: ignore[arg-type]
+    return head_options(TrainOptions(study="study", name="net", head=head, head_options=given))
 
 
 def test_options_of_heads_are_the_same_from_words_and_from_a_mapping() -> None:

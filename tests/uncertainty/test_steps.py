@@ -11,10 +11,10 @@ import pytest
 import faultscape as fs
 from faultscape.uncertainty.training.crops import crop
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
-from faultscape.uncertainty.training.plan import TrainingPlan
+from faultscape.uncertainty.training.plan import CompletePlan
 
 CLASSES, MEAN, STD = 3, (0.4, 0.5, 0.6), (0.2, 0.3, 0.4)
-PLAN = TrainingPlan(
+PLAN = CompletePlan(
     steps=3, batch=2, rate=0.05, warm_up=0.4, crop=(16, 12), scale=(0.8, 1.2), gradient_norm=0.05, seed=7
 )
 
@@ -42,7 +42,7 @@ def network(torch, head: str = "linear", **told):
     return fs.uncertainty.replace_head(torch.nn.Sequential(*layers), head, **told)
 
 
-def optimiser_of(torch, name: str, net, plan: TrainingPlan):
+def optimiser_of(torch, name: str, net, plan: CompletePlan):
     """As the plan says it: weights with more than one axis decay, fast weights learn twice as fast and do
     not.
     """

@@ -16,11 +16,11 @@ import faultscape as fs
 from faultscape.errors import ModelError, OptionError, is_out_of_memory
 from faultscape.uncertainty.training.crops import crop
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
-from faultscape.uncertainty.training.plan import TrainingPlan
+from faultscape.uncertainty.training.plan import CompletePlan
 from flipped_bits import flipped
 from refusals import refused
 
-PLAN = TrainingPlan(steps=6, batch=4, rate=1e-2, crop=(16, 12), scale=(0.8, 1.2))
+PLAN = CompletePlan(steps=6, batch=4, rate=1e-2, crop=(16, 12), scale=(0.8, 1.2))
 CLASSES = 3
 
 
@@ -54,7 +54,7 @@ def read(number: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def steps_of(
-    torch, folder: Path, net=None, plan: TrainingPlan = PLAN, reader=read, every: float = 0.0, **told
+    torch, folder: Path, net=None, plan: CompletePlan = PLAN, reader=read, every: float = 0.0, **told
 ):
     from faultscape.uncertainty.training.loop import Machine, Task, train
 
@@ -342,7 +342,7 @@ def test_fast_weights_learn_twice_as_fast_and_what_has_one_axis_does_not_decay(t
 
 
 def test_a_warm_up_ends_by_the_middle_of_training() -> None:
-    plan = TrainingPlan(steps=10, batch=2, rate=1.0, warm_up=3, schedule="constant")
+    plan = CompletePlan(steps=10, batch=2, rate=1.0, warm_up=3, schedule="constant")
     assert [plan.rate_at(k, 100) for k in (0, 4, 5, 9)] == pytest.approx([0.2, 1.0, 1.0, 1.0])
 
 
@@ -404,7 +404,7 @@ def test_activations_that_are_computed_again_give_the_same_gradients(torch) -> N
 
 
 def test_rates_rise_and_fall_as_their_formulas_say() -> None:
-    plan = TrainingPlan(epochs=10, batch=2, rate=1.0, power=0.9, warm_up=1)
+    plan = CompletePlan(epochs=10, batch=2, rate=1.0, power=0.9, warm_up=1)
     assert [plan.rate_at(k, 10) for k in range(5)] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
     assert plan.rate_at(5, 10) == 1.0
     assert plan.rate_at(20, 10) == pytest.approx((1 - 15 / 45) ** 0.9)
@@ -415,7 +415,7 @@ def test_rates_rise_and_fall_as_their_formulas_say() -> None:
 def test_every_image_is_seen_once_an_epoch_in_an_order_that_follows_from_the_seed() -> None:
     from faultscape.uncertainty.training.loop import members_of
 
-    plan = TrainingPlan(batch=4)
+    plan = CompletePlan(batch=4)
     epoch = [k for step in range(3) for k in members_of(plan, step, 12)]
     assert sorted(epoch) == list(range(12))
     assert epoch != [k for step in range(3, 6) for k in members_of(plan, step, 12)]

@@ -199,6 +199,7 @@ def test_no_more_connections_are_open_than_files_may_be(
             assert client.recv(15) == b"HTTP/1.1 200 OK"
 
 
+@pytest.mark.slow
 def test_three_hundred_connections_that_say_nothing_lock_nobody_out(tmp_path: Path) -> None:
     root = made.collected(made.corpus(tmp_path / "corpus", images=2, models=1), tmp_path / "study", 8)
     begin = (

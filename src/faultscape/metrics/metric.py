@@ -6,8 +6,8 @@ statistics, so that it gets intervals and differences like any metric.
 
 ``name`` is what ``--metric`` and measure.json call it. ``count`` is the function that counts. ``compute`` is
 the function of scores and labels. ``definition`` is one sentence that says what is computed. ``better`` is
-``high`` or ``low``. ``join`` is ``pooled``, ``cells`` or ``images``. ``most`` is the largest value, math.inf
-if there is none. ``source`` is the paper, if there is one.
+``high`` or ``low``. ``join`` is ``pooled``, ``cells`` or ``images``. ``least`` is the smallest value and
+``most`` the largest, -math.inf and math.inf if there is none. ``source`` is the paper, if there is one.
 """
 
 from __future__ import annotations
@@ -56,12 +56,13 @@ class Metric:
     error, and ``short`` is its column head on a terminal.
 
     ``needs`` lists kinds of input, one of which must be present; ``reads`` is the statistic; ``options`` are
-    the definitions that change it, which ``definition`` names in braces. A value lies between 0 and ``most``;
-    a metric that is ``bounded`` by some scales has no bound under others. ``place`` is its column within its
-    group. A metric ``on_request`` is computed only if `--metric` names it, or another metric that reads the
-    same statistic. ``join`` says how images are combined: added up (``pooled``), or by a mean over images and
-    classes (``cells``) or over images (``images``). ``per_class`` takes (statistics, definitions) and returns
-    the metric of each class (..., C); None where it has none. ``of_pair`` takes (both, reference, prediction,
+    the definitions that change it, which ``definition`` names in braces. A value lies between ``least`` and
+    ``most``; a metric that is ``bounded`` by some scales has no upper end under others. ``place`` is its
+    column within its group; those without one come last. ``formula`` is LaTeX for its page. A metric
+    ``on_request`` is computed only if `--metric` names it, or another metric that reads the same statistic.
+    ``join`` says how images are combined: added up (``pooled``), or by a mean over images and classes
+    (``cells``) or over images (``images``). ``per_class`` takes (statistics, definitions) and returns the
+    metric of each class (..., C); None where it has none. ``of_pair`` takes (both, reference, prediction,
     over=), counts of two models' maps, and returns the same metric; None where it is not a concordance to
     select by.
 
@@ -87,7 +88,9 @@ class Metric:
     options: tuple[str, ...] = ()
     source: str = ""
     short: str = ""
-    place: int = 0
+    place: float = math.inf
+    formula: str = ""
+    least: float = 0.0
     most: float = 1.0
     bounded: tuple[str, ...] = ()
     count: Callable[..., Any] | None = None  # the function passed to `metric_of_maps`; None for others
@@ -111,9 +114,10 @@ class Metric:
         """The name of the metric itself, not of its error, in a sentence."""
         return self.says.removeprefix("1 − ")
 
-    def largest(self, definitions: Definitions) -> float:
-        """Return its largest possible value."""
-        return math.inf if self.bounded and definitions.scale not in self.bounded else self.most
+    def bounds(self, definitions: Definitions) -> tuple[float, float]:
+        """Return its smallest and its largest possible value."""
+        most = math.inf if self.bounded and definitions.scale not in self.bounded else self.most
+        return self.least, most
 
     def text(self, definitions: Definitions) -> str:
         """Return its definition with the choices made.
@@ -138,17 +142,18 @@ def metric_of_maps(
     definition: str,
     better: Literal["high", "low"],
     join: Join = "images",
+    least: float = 0.0,
     most: float = 1.0,
     source: str = "",
 ) -> Metric:
     """Return your own metric of maps, for `measure --metric file.py:NAME`; MetricError for an invalid name,
-    direction, join or ``most``.
+    direction, join or range.
 
     ``count(truth, prediction, classes)`` takes two (H, W) maps of places 0..C (C = void, which must change
     nothing) and the `Classes`. It returns a number for ``images``, (C,) numbers for ``cells``, and for
     ``pooled`` (2,) or (2, C): these are summed over images, then the first row is divided by the second. NaN,
-    or 0 / 0, is undefined. Every value must lie between 0 and ``most``, which may be math.inf; others are
-    refused. ``title`` names its error: 1 - value where large is better.
+    or 0 / 0, is undefined. Every value must lie between ``least`` and ``most``, which may be infinite; others
+    are refused. ``title`` names its error: 1 - value where large is better.
 
     >>> wrong = metric_of_maps(
     ...     "wrong",
@@ -162,10 +167,7 @@ def metric_of_maps(
     0.25
     """
     _check(name, better, join, ("pooled", "cells", "images"))
-    if not isinstance(most, int | float) or not most > 0:
-        raise MetricError(
-            f"metric {name}: most is the largest possible value, a number above 0 or math.inf; got {most!r}"
-        )
+    _check_range(name, least, most)
     reads = f"own_{name}"
 
     def value(stats: Stats, _: Definitions) -> np.ndarray:
@@ -188,6 +190,7 @@ def metric_of_maps(
         by_class if join == "pooled" else None,
         frozenset(["connected"]),
         source=source,
+        least=least,
         most=most,
         count=count,
     )
@@ -202,17 +205,18 @@ def metric_of_scores(
     definition: str,
     better: Literal["high", "low"],
     join: Literal["pooled", "images"] = "images",
+    least: float = 0.0,
     most: float = 1.0,
     source: str = "",
 ) -> Metric:
     """Return your own metric of scores, for `measure --metric file.py:NAME`; MetricError for an invalid name,
-    kind, direction or join.
+    kind, direction, join or range.
 
     ``compute(score, label)`` returns a number from two (N,) arrays of the pixels that count: label 1 is
     anomalous (wrong, where ``of`` is doubt), 0 is not; NaN is undefined. With ``images`` they are the pixels
     of one image, and the metric is the mean over images, with an interval. With ``pooled`` they are the
-    pixels of all images, which must fit into memory, and there is no interval. ``title`` names its error, as
-    in `metric_of_maps`.
+    pixels of all images, which must fit into memory, and there is no interval. Intervals end at ``least`` and
+    ``most``. ``title`` names its error, as in `metric_of_maps`.
 
     >>> gap = metric_of_scores(
     ...     "gap",
@@ -226,6 +230,7 @@ def metric_of_scores(
     0.25
     """
     _check(name, better, join, ("pooled", "images"))
+    _check_range(name, least, most)
     if of not in ("anomaly", "doubt"):
         raise MetricError(f"metric {name}: of is anomaly or doubt; got {of!r}")
 
@@ -249,6 +254,7 @@ def metric_of_scores(
         value,
         needs=needs,
         source=source,
+        least=least,
         most=most,
     )
 
@@ -287,8 +293,8 @@ def own_statistics(
             )
         if odd := _out_of_range(values, metric):
             raise MetricError(
-                f"metric {metric.name}: gave {odd}; its values are NaN or finite numbers from 0 to"
-                f" {metric.most:g}; metric_of_maps(..., most=) declares another end"
+                f"metric {metric.name}: gave {odd}; its values are NaN or finite numbers from"
+                f" {metric.least:g} to {metric.most:g}; metric_of_maps(..., least=, most=) declares others"
             )
         out[metric.reads] = values
     return out
@@ -307,6 +313,19 @@ def _check(name: str, better: str, join: str, joins: tuple[str, ...]) -> None:
         )
 
 
+def _check_range(name: str, least: float, most: float) -> None:
+    """Raise MetricError unless ``least`` is a number or -math.inf, and ``most`` a larger one or math.inf."""
+    if not isinstance(least, int | float) or not least < math.inf:
+        raise MetricError(
+            f"metric {name}: least is the smallest possible value, a number or -math.inf; got {least!r}"
+        )
+    if not isinstance(most, int | float) or not most > least:
+        raise MetricError(
+            f"metric {name}: most is the largest possible value, a number above {least:g} or math.inf; got"
+            f" {most!r}"
+        )
+
+
 def _out_of_range(values: np.ndarray, metric: Metric) -> str:
     """Return a value of one image that lies outside the range of its metric, as text; '' if there is none.
 
@@ -316,24 +335,19 @@ def _out_of_range(values: np.ndarray, metric: Metric) -> str:
     >>> _out_of_range(np.array([1.0, 2.0]), of_sums), _out_of_range(np.array([3.0, 2.0]), of_sums)
     ('', '3 / 2')
     """
-    above, below = values if metric.join == "pooled" else (values, np.ones_like(values))
-    above, below = np.ravel(above), np.ravel(below)
-    most = np.multiply(
-        below, metric.most, out=np.full(below.shape, np.inf), where=np.isfinite(below) & (below > 0)
-    )
-    most = np.where(below == 0, np.inf if math.isinf(metric.most) else 0.0, most)
-    fine = np.isnan(above) if metric.join != "pooled" else np.zeros(above.shape, bool)
-    fine |= (
-        np.isfinite(above)
-        & np.isfinite(below)
-        & (above >= 0)
-        & (below >= 0)
-        & (above <= most * (1 + _ROUNDING))
-    )
+    pooled = metric.join == "pooled"
+    above, below = (np.ravel(part) for part in (values if pooled else (values, np.ones_like(values))))
+    fine = np.isfinite(above) & np.isfinite(below) & (below >= 0)
+    counted = np.where(fine, below, 0.0)
+    for end, sign in ((metric.least, -1), (metric.most, 1)):
+        if math.isfinite(end):
+            fine &= sign * (above - end * counted) <= _ROUNDING * abs(end) * counted
+    if not pooled:
+        fine |= np.isnan(above)
     if fine.all():
         return ""
     k = int(np.argmin(fine))
-    return f"{above[k]:g} / {below[k]:g}" if metric.join == "pooled" else f"{above[k]:g}"
+    return f"{above[k]:g} / {below[k]:g}" if pooled else f"{above[k]:g}"
 
 
 def _ratio(held: np.ndarray) -> np.ndarray:

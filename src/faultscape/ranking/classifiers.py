@@ -11,30 +11,28 @@ Source: Wang et al. 2020, section 2.1, Algorithms 1 and 2, eq. 5, Table 1; the r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from faultscape import nouns
 from faultscape.errors import RankingError, closest, counted
 from faultscape.metrics.intervals.units import LEVEL
 from faultscape.nouns import JsonObject
-from faultscape.ranking import replicates
-from faultscape.ranking.agreement import compare_benchmark
-from faultscape.ranking.catalogue import Ranking, pair_flow, taking, words_of
-from faultscape.ranking.drawn.populations import group_numbers
+from faultscape.ranking.assembly import Findings, assemble
+from faultscape.ranking.catalogue import Ranking, entry, pair_flow, taking, words_of
 from faultscape.ranking.methods.davidson import bradley_terry_ties
 from faultscape.ranking.methods.hodge import hodge_split
-from faultscape.ranking.methods.likelihood import connected
+from faultscape.ranking.methods.likelihood import PSEUDO_COUNT, connected
 from faultscape.ranking.methods.perron import consistency_ratio, dominance, smoothed_accuracy
 from faultscape.ranking.methods.sandwich import standard_errors
 from faultscape.ranking.pair_cases import PairCounts, pair_counts
-from faultscape.ranking.replicates import draws_of
-from faultscape.ranking.stability import connectivity
-from faultscape.standings import Standings, labelled_note
-
-PSEUDO_COUNT = replicates.PSEUDO_COUNT
+from faultscape.ranking.panel import Panel, RankingOptions
+from faultscape.ranking.replicates import INTERVAL, linked, reused, with_intervals
+from faultscape.ranking.stability import connectivity, stability
+from faultscape.standings import Stability, Standings, labelled_note
 
 
 class PairSlot(Protocol):
@@ -89,101 +87,95 @@ def classifier_rankings(
     >>> {model: round(score, 9) for model, score in table.rankings["perron"].scores.items()}
     {'vgg': 0.6, 'resnet': 0.4}
     """
-    models, images, correct = replicates.checked(models, images, correct, resamples, "answers", keys=keys)
-    first, second, image = pair_places(models, rows, images)
-    labelled = ~np.isnan(correct).all(0)
-    image = np.where((image >= 0) & np.append(labelled, False)[image], image, -1)
-    chosen = np.zeros(len(images), bool)
-    chosen[image[image >= 0]] = True
-    n_chosen = len({row.image for row in rows})
-    if not chosen.any():
-        raise RankingError(f"none of the {n_chosen} chosen images has a label; label them, then rank")
-    used = np.flatnonzero(chosen | (all_labels & labelled))
-    image = np.where(image >= 0, np.searchsorted(used, image), -1)
-    correct, chosen = correct[:, used], chosen[used]
+    return assemble(
+        Panel.of(models, images, correct, keys=keys, groups=groups, discarded=discarded),
+        PairsOfClassifiers(rows, laplace),
+        RankingOptions(resamples, seed, all_labels, benchmark, definitions or {}, extra),
+    )
 
-    group = group_numbers([images[k] for k in used.tolist()], groups)
-    weights = replicates.image_weights(chosen, resamples, seed, group)
-    counts = pair_counts(first, second, image, correct, weights)
-    scores, fits = {}, {}
-    total = counts.total[0]
-    joined = connected(total)
-    for faithful in taking("counts", extra):
-        name = faithful.name
-        scores[name], fits[name] = replicates.one_footing(models, joined, faithful.compute(counts, laplace))
-    point = PairCounts(total, counts.both_right[0], counts.wins[0], counts.both_wrong[0])
-    accuracy = smoothed_accuracy(point.correct, total, laplace)
-    ratios = dominance(accuracy)
-    matrices = {"accuracy": accuracy, "dominance": ratios}
-    matrices |= {"case_1": point.both_right, "case_2": point.wins, "case_3": point.both_wrong}
-    nu = float(bradley_terry_ties(point.wins, point.ties, PSEUDO_COUNT)[1])
-    open_ = _partly_labelled(first, second, image, correct, chosen)
-    notes = [labelled_note(int(chosen.sum()), int((open_ & chosen).sum()), n_chosen, "chosen")]
-    if besides := len(used) - int(chosen.sum()):
-        outside = "labelled image outside the selection counts", "labelled images outside the selection count"
-        notes.append(f"{counted(besides, *outside)} in the re-use rankings")
-    notes += _said(models, point, image, correct, ratios)
-    again, errors, others = replicates.reuse(models, correct, weights, extra)
-    errors["bradley_terry"] = standard_errors(
-        _games(first, second, image, correct), scores["bradley_terry"][0], nu, PSEUDO_COUNT
-    )
-    drawn = dict.fromkeys(scores, draws_of(chosen, group)) | dict.fromkeys(
-        again, draws_of(np.ones(len(used), bool), group)
-    )
-    whole = replicates.table(
-        models,
-        matrices,
-        scores | again,
-        errors,
-        fits | others,
-        drawn,
-        notes,
-        ~np.isnan(correct),
-        group,
-        extra=extra,
-    )
-    own = {"laplace": laplace, "resamples": resamples, "seed": seed, "all_labels": all_labels, "level": LEVEL}
-    own |= {"interval": replicates.INTERVAL, "pseudo_count": PSEUDO_COUNT, "ties": "Davidson"} | words_of(
-        extra
-    )
-    of = whole.rankings
-    rankings = of | {
-        "perron": replace(of["perron"], consistency_ratio=float(consistency_ratio(ratios))),
-        "hodge": replace(of["hodge"], shares=hodge_split(pair_flow(point, laplace), total)),
-        "bradley_terry": replace(of["bradley_terry"], tie_parameter=nu),
-    }
-    return Standings(
-        models=models,
-        labels={
-            "used": len(used),
-            "slots": len(rows),
-            "discarded": discarded,
-            "missing": n_chosen - int(chosen.sum()),
+
+@dataclass(frozen=True, eq=False)
+class PairsOfClassifiers:
+    """The slots of pairs of classifiers as evidence; ``laplace`` is added to right and wrong answers of each
+    pair.
+    """
+
+    rows: Sequence[PairSlot]
+    laplace: float = 1
+
+    def findings(self, panel: Panel, options: RankingOptions) -> Findings:
+        """Return the five faithful rankings and those that re-use labels."""
+        chosen = [row.image for row in self.rows]
+        part = panel.counting(chosen, panel.labelled, "chosen images", all_labels=options.all_labels)
+        part = part.grouped()
+        slots = pair_places(part.models, self.rows, part.images)
+        weights = part.weights(options)
+        counts = pair_counts(*slots, part.scores, weights)
+        total = counts.total[0]
+        point = PairCounts(total, counts.both_right[0], counts.wins[0], counts.both_wrong[0])
+        accuracy = smoothed_accuracy(point.correct, total, self.laplace)
+        ratios = dominance(accuracy)
+
+        joined, images = connected(total), part.draws(part.chosen)
+        scored = {
+            faithful.name: linked(part.models, joined, faithful.compute(counts, self.laplace), images)
+            for faithful in taking("counts", options.extra)
         }
-        | ({"of_selection": int(chosen.sum())} if besides else {})
-        | ({"partly": int(open_.sum())} if open_.any() else {}),
-        matrices=whole.matrices,
-        rankings=rankings,
-        definitions={**(definitions or {}), **own},
-        benchmark=(
-            None
-            if benchmark is None
-            else compare_benchmark(models, benchmark, whole.scores, whole.replicates)
-        ),
-        notes=whole.notes,
-    )
+        nu = float(bradley_terry_ties(point.wins, point.ties, PSEUDO_COUNT)[1])
+        strengths = scored["bradley_terry"]
+        error = standard_errors(_games(*slots, part.scores), strengths.scores[0], nu, PSEUDO_COUNT)
+        scored["bradley_terry"] = replace(strengths, error=error)
+        scored |= reused(part, weights, part.draws(part.labelled), options.extra)
+        table = with_intervals(scored, part, options.extra)
+        own: dict[str, dict[str, Any]] = {
+            "perron": {"consistency_ratio": float(consistency_ratio(ratios))},
+            "hodge": {"shares": hodge_split(pair_flow(point, self.laplace), total)},
+            "bradley_terry": {"tie_parameter": nu},
+        }
+        rankings = {name: replace(row, **own.get(name, {})) for name, row in table.rankings.items()}
+        partly = _partly_labelled(*slots, part)
+        number = int(part.chosen.sum())
+        return Findings(
+            part,
+            replace(table, rankings=rankings),
+            [labelled_note(number, int((partly & part.chosen).sum()), part.wanted, "chosen")],
+            [*_notes(point, slots[2], part, ratios), *table.notes],
+            {"laplace": self.laplace}
+            | options.recorded()
+            | {"level": LEVEL, "interval": INTERVAL, "pseudo_count": PSEUDO_COUNT, "ties": "Davidson"}
+            | words_of(options.extra),
+            matrices={
+                "accuracy": accuracy,
+                "dominance": ratios,
+                "case_1": point.both_right,
+                "case_2": point.wins,
+                "case_3": point.both_wrong,
+            },
+            partly=partly,
+        )
+
+    def stability(self, panel: Panel) -> Stability:
+        """Return the stability of Perron's ranking, on all images of a panel; each slot has a ``place``."""
+        first, second, image = pair_places(panel.models, self.rows, panel.images)
+
+        def score(keep: np.ndarray) -> np.ndarray:
+            counts = pair_counts(first[keep], second[keep], image[keep], panel.scores)
+            return entry("perron").compute(counts, self.laplace)[0]
+
+        takes_part = np.stack([(first == k) | (second == k) for k in range(len(panel.models))])
+        met = pair_counts(first, second, image, panel.scores).total[0]
+        places = [cast("nouns.PairSlot", row).place for row in self.rows]
+        return stability("perron", score, panel.models, takes_part, places, met)
 
 
-def _partly_labelled(
-    first: np.ndarray, second: np.ndarray, image: np.ndarray, correct: np.ndarray, chosen: np.ndarray
-) -> np.ndarray:
+def _partly_labelled(first: np.ndarray, second: np.ndarray, image: np.ndarray, panel: Panel) -> np.ndarray:
     """Return which images (I,) are decided in part: chosen images not for all models of their slots, other
     images not for all models.
     """
     there = image >= 0
-    open_ = ~chosen & np.isnan(correct).any(0)
+    open_ = ~panel.chosen & np.isnan(panel.scores).any(0)
     for models in (first[there], second[there]):
-        np.logical_or.at(open_, image[there], np.isnan(correct[models, image[there]]))
+        np.logical_or.at(open_, image[there], np.isnan(panel.scores[models, image[there]]))
     return open_
 
 
@@ -223,9 +215,7 @@ def _games(
     return first[known], second[known], image[known], points[known]
 
 
-def _said(
-    models: tuple[str, ...], point: PairCounts, image: np.ndarray, correct: np.ndarray, ratios: np.ndarray
-) -> list[str]:
+def _notes(point: PairCounts, image: np.ndarray, panel: Panel, ratios: np.ndarray) -> list[str]:
     """Return notes for the reader: shares of the cases, who was compared, and what missing ratios or partial
     labels leave open.
     """
@@ -243,16 +233,16 @@ def _said(
             "slots have a label that does not decide both of their models, or repeat an image of their pair"
         )
         notes.append(counted(open_slots, one, many))
-    if not (point.total > 0)[~np.eye(len(models), dtype=bool)].all():
-        notes.append(connectivity(models, point.total))
+    if not (point.total > 0)[~np.eye(len(panel.models), dtype=bool)].all():
+        notes.append(connectivity(panel.models, point.total))
     if (ratios == 0).any():
         notes.append(
             "perron, hodge: a model is never right where another is, and no ratio says how far apart they"
             " are; give --laplace above 0"
         )
-    if np.isnan(correct).any():
+    if (unknown := np.isnan(panel.scores)).any():
         notes.append(
-            f"re-use: labels decide {100 * (~np.isnan(correct)).mean():.1f} % of all answers; a mean is over"
+            f"re-use: labels decide {100 * (~unknown).mean():.1f} % of all answers; a mean is over"
             " those of its own model, and a label that only says what is not there decides against models"
             " alone"
         )

@@ -1,9 +1,6 @@
-"""What all tables of rankings share: draws of images, which models are linked, the re-use rankings, a ranking
-with its intervals.
+"""What all rankings share: which models are linked, the re-use rankings, a ranking with its intervals.
 
-Conventions: J models, I images with labels, B replicates. Row 0 of weights and of scores is the point
-estimate, whose weights are ones; the others are draws of images with replacement. Images of the selection and
-other images are separate strata, so that further labels do not affect the faithful intervals. Models that
+Conventions: J models, I images with labels, B replicates. Row 0 of scores is the point estimate. Models that
 comparisons do not link have no score, nor has a replicate that fails to link those that the point estimate
 does; if more than 2 % fail, the rest are not a fair sample and all ranks stay open. Ranks and the models tied
 for best, one at a time and for all models at once, come from one set of tests, so that they cannot contradict
@@ -14,25 +11,24 @@ Source: Efron 1979; Wilson 1927; the re-use of labels is ours.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from faultscape.errors import OptionError, RankingError
 from faultscape.metrics.intervals.units import LEAST, LEVEL
 from faultscape.ranking import intervals
 from faultscape.ranking.agreement import plain
-from faultscape.ranking.catalogue import Ranking, entry, taking
+from faultscape.ranking.catalogue import Ranking, entry
 from faultscape.ranking.methods.bradley_terry import linked_strengths, smoothed, wins
 from faultscape.ranking.methods.likelihood import PSEUDO_COUNT, connected
 from faultscape.ranking.methods.mean import mean_scores
 from faultscape.ranking.methods.sandwich import reuse_games, standard_errors
+from faultscape.ranking.panel import Panel
 from faultscape.ranking.simultaneous_ranks import rank_sets, replicate_p_values, single_rank_sets
 from faultscape.standings import FEW, ModelRanking
-from faultscape.ties import DECIMALS, tie_order
+from faultscape.ties import DECIMALS
 
 # fewer images than FEW get no interval; for whole groups, with Student's intervals, LEAST are enough
 # what intervals are about: the pool that was drawn from, or data to come like it, or more images of the one
@@ -43,97 +39,39 @@ INTERVAL = "percentile bootstrap over images; of reuse_mean Wilson's"
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """Matrices and rankings as standings hold them, and per ranking the scores (J,) and their replicates (B,
-    J).
+class Scored:
+    """What one ranking says: scores (1 + B, J), the point estimate first, their standard errors (J,) if there
+    is a formula, and notes to print; replicates draw from that many ``images``, or groups of them.
     """
 
-    matrices: dict[str, list[list[float]]]
+    scores: np.ndarray
+    images: int
+    notes: Sequence[str] = ()
+    error: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rankings with intervals as standings hold them, per ranking the scores (J,) and their replicates (B,
+    J), and notes to print.
+    """
+
     rankings: dict[str, ModelRanking]
     scores: dict[str, np.ndarray]
     replicates: dict[str, np.ndarray]
-    notes: tuple[str, ...]
+    notes: list[str]
 
 
-def checked(
-    models: Sequence[str],
-    images: Sequence[str],
-    scores: ArrayLike,
-    resamples: int,
-    what: str,
-    *,
-    keys: Sequence[str] | None = None,
-) -> tuple[tuple[str, ...], list[str], np.ndarray]:
-    """Return what every table of rankings is computed from, with scores (J, I) as numbers; RankingError or
-    OptionError if it does not fit.
-
-    Images are sorted by ``faultscape.ties``, by their ``keys`` (I,) or their ids: the bootstrap draws the
-    same images whatever their names and original order.
-
-    >>> checked(["a", "b"], ["x"], [[1], [0]], 0, "answers")
-    (('a', 'b'), ['x'], array([[1.],
-           [0.]]))
-    """
-    scores = np.asarray(scores, dtype=float)
-    if len(models) < 2:
-        raise RankingError(f"a ranking needs two models; there is {', '.join(models) or 'none'}")
-    if scores.shape != (len(models), len(images)):
-        raise RankingError(
-            f"{what} are {scores.shape}; expected {len(models)} models by {len(images)} images"
-        )
-    if resamples < 0:
-        raise OptionError(f"resamples cannot be negative; got {resamples}")
-    if keys is not None and len(keys) != len(images):
-        raise RankingError(f"there are {len(keys)} keys for {len(images)} images; give each image one")
-    order = tie_order(images if keys is None else keys, ids=images)
-    return tuple(models), [images[int(k)] for k in order], scores[:, order]
-
-
-def image_weights(
-    chosen: np.ndarray, resamples: int, seed: int, group: np.ndarray | None = None
-) -> np.ndarray:
-    """Return (1 + B, I) ones, then how often each image is drawn; ``chosen`` (I,) and the others are strata.
-
-    Images with a ``group`` (I,) are drawn in whole groups, of chosen and other images together.
-
-    >>> image_weights(np.array([True, True, False]), 2, 0)[:, 2]
-    array([1., 1., 1.])
-    """
-    rng = np.random.default_rng(seed)
-    weights = np.ones((resamples + 1, len(chosen)))
-    if group is not None:
-        names, code = np.unique(group, return_inverse=True)
-        weights[1:] = intervals.bootstrap_weights(len(names), resamples, rng)[:, code]
-        return weights
-    for stratum in (chosen, ~chosen):
-        weights[1:, stratum] = intervals.bootstrap_weights(int(stratum.sum()), resamples, rng)
-    return weights
-
-
-def draws_of(some: np.ndarray, group: np.ndarray | None) -> int:
-    """Return how many draws there are of ``some`` (I,) of the images: as many as these images, or their
-    groups.
-
-    >>> (
-    ...     draws_of(np.array([True, True, False]), None),
-    ...     draws_of(np.array([True, True, False]), np.array([7, 7, 8])),
-    ... )
-    (2, 1)
-    """
-    return int(some.sum()) if group is None else len(np.unique(group[some]))
-
-
-def one_footing(
-    models: tuple[str, ...], joined: np.ndarray, scores: np.ndarray
-) -> tuple[np.ndarray, list[str]]:
-    """Return (1 + B, J) scores of the models that are ``joined`` (J,) in the point estimate, and notes about
+def linked(models: tuple[str, ...], joined: np.ndarray, scores: np.ndarray, images: int) -> Scored:
+    """Return (1 + B, J) scores of the models that are ``joined`` (J,) in the point estimate, with notes about
     the others.
 
-    >>> one_footing(
+    >>> linked(
     ...     ("a", "b", "c"),
     ...     np.array([True, True, False]),
     ...     np.array([[1.0, 2, np.nan], [np.nan, 1, 2], [2, 1, 3]]),
-    ... )[0]
+    ...     30,
+    ... ).scores
     array([[ 1.,  2., nan],
            [nan, nan, nan],
            [ 2.,  1., nan]])
@@ -153,7 +91,7 @@ def one_footing(
             f"{lost} of {len(scores) - 1} bootstrap replicates lack comparisons and are left out of the"
             " intervals"
         )
-    return scores, notes
+    return Scored(scores, images, notes)
 
 
 def one_sided(models: Sequence[str], games: np.ndarray, lone: Iterable[int]) -> str:
@@ -178,69 +116,56 @@ def one_sided(models: Sequence[str], games: np.ndarray, lone: Iterable[int]) -> 
     return ", ".join(said)
 
 
-def reuse(
-    models: tuple[str, ...], accuracy: np.ndarray, weights: np.ndarray, extra: Sequence[Ranking] = ()
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, list[str]]]:
-    """Return the scores (1 + B, J) of ``reuse_mean``, ``reuse_bradley_terry`` and rankings of your own
-    (``extra``), their sandwich errors (J,), and notes to print.
+def reused(
+    panel: Panel, weights: np.ndarray, images: int, extra: Sequence[Ranking] = ()
+) -> dict[str, Scored]:
+    """Return ``reuse_mean``, ``reuse_bradley_terry`` and rankings of your own (``extra``), in which each
+    label of a panel scores every model; the ``weights`` (1 + B, I) draw from that many ``images``.
 
-    ``accuracy`` (J, I), NaN where unknown: a mean is over the known scores of a model, a game needs both
-    models known. If all is known and right or wrong, Bradley-Terry orders the models as the mean does, since
-    each met each equally often, and is left out.
+    A mean is over the known scores of a model, a game needs both models known. If all is known and right or
+    wrong, Bradley-Terry orders the models as the mean does, since each met each equally often, and is left
+    out.
 
-    >>> scores, _, _ = reuse(("a", "b"), np.array([[0.9, 0.8, 0.1], [0.7, np.nan, 0.2]]), np.ones((1, 3)))
-    >>> scores["reuse_mean"].round(3), scores["reuse_bradley_terry"].round(3)
+    >>> panel = Panel.of(["a", "b"], ["x", "y", "z"], [[0.9, 0.8, 0.1], [0.7, np.nan, 0.2]])
+    >>> found = reused(panel, np.ones((1, 3)), 3)
+    >>> found["reuse_mean"].scores.round(3), found["reuse_bradley_terry"].scores.round(3)
     (array([[0.6 , 0.45]]), array([[0., 0.]]))
     """
-    mean = mean_scores(accuracy, weights)
-    others = {
-        ranking.name: ranking.compute(accuracy, weights) for ranking in extra if ranking.takes == "scores"
-    }
-    if np.isin(accuracy, (0, 1)).all():
-        return {"reuse_mean": mean} | others, {}, {}
-    games = wins(accuracy, weights)
-    joined = connected(smoothed(games[0], PSEUDO_COUNT))
-    strengths, notes = one_footing(models, joined, linked_strengths(games))
-    if said := one_sided(models, games[0], np.flatnonzero(joined & ~connected(games[0]))):
-        distance = f"the distance between their scores depends on the pseudo-count ({PSEUDO_COUNT})"
-        notes.append(f"{said}; {distance}, not on the labels")
-    error = standard_errors(reuse_games(accuracy), strengths[0])
-    scores = {"reuse_mean": mean, "reuse_bradley_terry": strengths} | others
-    return scores, {"reuse_bradley_terry": error}, {"reuse_bradley_terry": notes}
+    found = {"reuse_mean": Scored(mean_scores(panel.scores, weights), images)}
+    if not np.isin(panel.scores, (0, 1)).all():
+        games = wins(panel.scores, weights)
+        joined = connected(smoothed(games[0], PSEUDO_COUNT))
+        strengths = linked(panel.models, joined, linked_strengths(games), images)
+        notes = [*strengths.notes]
+        if said := one_sided(panel.models, games[0], np.flatnonzero(joined & ~connected(games[0]))):
+            distance = f"the distance between their scores depends on the pseudo-count ({PSEUDO_COUNT})"
+            notes.append(f"{said}; {distance}, not on the labels")
+        error = standard_errors(reuse_games(panel.scores), strengths.scores[0])
+        found["reuse_bradley_terry"] = replace(strengths, notes=notes, error=error)
+    own = (one for one in extra if one.takes == "scores")
+    return found | {one.name: Scored(one.compute(panel.scores, weights), images) for one in own}
 
 
-def table(
-    models: tuple[str, ...],
-    matrices: dict[str, np.ndarray],
-    scores: dict[str, np.ndarray],
-    errors: dict[str, np.ndarray],
-    said: dict[str, list[str]],
-    drawn: dict[str, int],
-    notes: list[str],
-    decided: np.ndarray,
-    group: np.ndarray | None = None,
-    groups_told: int = 0,
-    extra: Sequence[Ranking] = (),
+def with_intervals(
+    scored: Mapping[str, Scored], panel: Panel, extra: Sequence[Ranking] = (), *, groups_told: int = 0
 ) -> Table:
-    """Return rankings with intervals from scores (1 + B, J); a note about several rankings appears once.
+    """Return rankings with intervals; a note about several rankings appears once.
 
-    ``errors`` are sandwich errors (J,) of some rankings, ``drawn`` the number of images that a ranking's
-    replicates draw from, ``decided`` (J, I) whether a label says how good a model is on an image; ``notes``
-    go first. If whole groups were drawn, ``group`` (I,) is that of each image, and ``drawn`` counts groups;
-    ``groups_told`` of them are counted in another note. ``extra`` are rankings of your own among them.
+    The labels of the ``panel`` are those of rankings that re-use them. ``groups_told`` groups of images are
+    counted in another note. ``extra`` are rankings of your own among them.
     """
+    models, group = panel.models, panel.group
     what, least = ("images", FEW) if group is None else ("groups of images", LEAST)
-    spans = {name: entry(name, extra).span(len(models)) for name in scores}
-    scores = {name: np.clip(s, *spans[name]) for name, s in scores.items()}
-    resamples = len(next(iter(scores.values()))) - 1
-    texts = dict.fromkeys(text for lines in said.values() for text in lines)
+    spans = {name: entry(name, extra).span(len(models)) for name in scored}
+    scores = {name: np.clip(one.scores, *spans[name]) for name, one in scored.items()}
+    texts = dict.fromkeys(text for one in scored.values() for text in one.notes)
     notes = [
-        *notes,
-        *(f"{', '.join(name for name, lines in said.items() if text in lines)}: {text}" for text in texts),
+        f"{', '.join(name for name, one in scored.items() if text in one.notes)}: {text}" for text in texts
     ]
-    if not resamples:
+    images = max(one.images for one in scored.values())
+    if len(next(iter(scores.values()))) == 1:
         notes.append("no bootstrap: there are no intervals, and no model is called tied for best")
-    elif (images := max(drawn.values())) == groups_told and group is not None:
+    elif group is not None and images == groups_told:
         pass
     elif images < least:
         notes.append(
@@ -259,28 +184,22 @@ def table(
             f"{', '.join(few)}: all ranks stay open, since more than {100 * intervals.LOST:g} % of the"
             " replicates are left out"
         )
-    rankings = {
-        name: replace(
-            ranking(
-                models, s[0], s[1:], drawn[name], errors.get(name), groups=group is not None, span=spans[name]
-            ),
-            speaks_of=CHOSEN,
+    rankings = {}
+    for name, one in scored.items():
+        point, replicates = scores[name][0], scores[name][1:]
+        row = ranking(
+            models, point, replicates, one.images, one.error, groups=group is not None, span=spans[name]
         )
-        for name, s in scores.items()
-    }
-    for name in (
-        one.name for one in taking("scores", extra) if one.name in scores and one.interval == "wilson"
-    ):
-        bounds = held(_mean_intervals(scores[name], decided, group, least), scores[name][0])
-        rankings[name] = replace(
-            rankings[name], score_interval=dict(zip(models, bounds.tolist(), strict=True))
-        )
+        kind = entry(name, extra)
+        if kind.takes == "scores" and kind.interval == "wilson":
+            bounds = held(_mean_intervals(scores[name], ~np.isnan(panel.scores), group, least), point)
+            row = replace(row, score_interval=dict(zip(models, bounds.tolist(), strict=True)))
+        rankings[name] = replace(row, speaks_of=CHOSEN)
     return Table(
-        {name: matrix.tolist() for name, matrix in matrices.items()},
         rankings,
         {name: s[0] for name, s in scores.items()},
-        {name: s[1:] if drawn[name] >= least else s[1:1] for name, s in scores.items()},
-        tuple(notes),
+        {name: s[1:] if scored[name].images >= least else s[1:1] for name, s in scores.items()},
+        notes,
     )
 
 

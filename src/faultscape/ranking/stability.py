@@ -1,7 +1,10 @@
-"""How much a ranking depends on single models, on the number of images per pair, and on who met whom.
+"""How much a ranking depends on single models, on the number of images per pair, and on who met whom:
+stability of the first faithful ranking, for both tasks.
 
-Conventions: ``score`` is a function from the slots that count, (S,) bool, to their scores (J,), large = good,
-NaN = no score, for any task and ranking. Ranks are compared by Spearman's correlation of ranks with ties.
+Conventions: leaving a model out drops the slots that it chose: those it attacked (Yan et al. 2021:
+aggressiveness), or those of its pairs (Wang et al. 2020: Perron). ``score`` is a function from the slots that
+count, (S,) bool, to their scores (J,), large = good, NaN = no score, for any task and ranking. Ranks are
+compared by Spearman's correlation of ranks with ties.
 Source: Wang et al. 2020, Fig. 5; leaving out one model's images: Phang et al. 2021, who found that rankings
 on images chosen against one model are unstable.
 """
@@ -16,6 +19,7 @@ import numpy as np
 from faultscape.errors import RankingError
 from faultscape.ranking.agreement import spearman
 from faultscape.ranking.intervals import ranks
+from faultscape.standings import Stability, WithoutModel
 
 Score = Callable[[np.ndarray], np.ndarray]
 MOST = 60  # maximum number of values of k in a stability curve: each needs its own ranking
@@ -129,4 +133,29 @@ def connectivity(models: Sequence[str], met: np.ndarray) -> str:
     return (
         f"comparisons fall into {len(groups)} groups: {named}; models of different groups cannot be compared;"
         f" {pairs}"
+    )
+
+
+def stability(
+    name: str,
+    score: Score,
+    models: Sequence[str],
+    takes_part: np.ndarray,
+    places: Sequence[int],
+    met: np.ndarray,
+) -> Stability:
+    """Return how much the ranking of that ``name`` depends on single models and on the number of ``places``
+    (S,) per cell; the arguments are those of `leave_one_out`, `against_places` and `connectivity`.
+    """
+    place = np.asarray(places, dtype=int)
+    shown = places_shown(place.max(initial=0))
+    return Stability(
+        ranking=name,
+        leave_one_out={
+            one.model: WithoutModel(one.slots, one.spearman, one.largest_change, one.moved)
+            for one in leave_one_out(score, models, takes_part)
+        },
+        top_k=against_places(score, place, shown).tolist(),
+        top_k_places=shown.tolist(),
+        connectivity=connectivity(models, met),
     )

@@ -1,6 +1,7 @@
 """Standings as JSON and back: 12 significant digits, null for what is undefined, one order of keys.
 
-Conventions: the keys are those of ``Standings``; those of ``_WHEN_THERE`` only if they are not empty.
+Conventions: the keys are those of ``Standings``; those of ``_WHEN_THERE`` only if they are not empty. What
+is read has the types of the dataclasses' fields.
 NaN and infinity become null, whole-number ranks stay integers.
 ``from_json(to_json(s))`` has the same JSON as ``s``.
 """
@@ -8,8 +9,11 @@ NaN and infinity become null, whole-number ranks stay integers.
 from __future__ import annotations
 
 import math
-from dataclasses import fields, is_dataclass
-from typing import Any, cast
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -18,37 +22,34 @@ from faultscape.nouns import JsonObject
 from faultscape.standings import (
     Benchmark,
     Failing,
-    Gap,
     ModelRanking,
     OtherSelection,
     OtherTruth,
     ParentStandings,
     Stability,
     Standings,
-    WithoutModel,
 )
 
-_KEYS = (
-    "models",
-    "labels",
-    "matrices",
-    "rankings",
-    "to_come",
-    "failing",
-    "by_truth",
-    "against",
-    "benchmark",
-    "parents",
-    "stability",
-    "definitions",
-    "notes",
-    "details",
-    "provenance",
-)
-_OF_RANKING = {"order": list, "scores": dict, "score_interval": dict, "rank_interval": dict}
+_KINDS: dict[str, Any] = {  # of the keys, in the order in which they are written
+    "models": tuple[str, ...],
+    "labels": dict[str, int],
+    "matrices": dict[str, list[list[float]]],
+    "rankings": dict[str, ModelRanking],
+    "to_come": dict[str, ModelRanking],
+    "failing": Failing,
+    "by_truth": dict[str, OtherTruth],
+    "against": dict[str, OtherSelection],
+    "benchmark": Benchmark,
+    "parents": dict[str, ParentStandings],
+    "stability": Stability,
+    "definitions": dict,
+    "notes": tuple[str, ...],
+    "details": int,
+    "provenance": dict,
+}
 _WHEN_THERE = ("to_come", "failing", "by_truth", "against", "benchmark", "parents", "stability", "details")
-# where null means an undefined number
-_NUMBERS = ("matrices", "rankings", "to_come", "failing", "against", "benchmark", "parents", "stability")
+_OF_RANKING = ("order", "scores", "score_interval", "rank_interval")  # has one that can be used
+_ANEW = "rerun `faultscape rank STUDY`"
 
 
 def to_json(standings: Standings) -> JsonObject:
@@ -61,7 +62,7 @@ def to_json(standings: Standings) -> JsonObject:
     ({'resistance': [[None]]}, {'epsilon': 0.3})
     """
     return {
-        key: written(value) for key in _KEYS if (value := getattr(standings, key)) or key not in _WHEN_THERE
+        key: written(value) for key in _KINDS if (value := getattr(standings, key)) or key not in _WHEN_THERE
     }
 
 
@@ -70,40 +71,15 @@ def from_json(raw: JsonObject) -> Standings:
     type.
     """
     held = cast("dict[str, Any]", raw)
-    anew = "rerun `faultscape rank STUDY`"
-    if missing := [
-        key for key in ("models", "labels", "matrices", "rankings", "definitions") if key not in held
-    ]:
-        raise RankingError(f"these are not standings: {missing[0]!r} is missing; {anew}")
-    lists = ("models", "notes")
-    kinds: dict[str, type] = {"models": list, "notes": list, "details": int}
-    if odd := next(
-        (key for key in _KEYS if key in held and not isinstance(held[key], kinds.get(key, dict))),
-        "",
-    ):
-        raise RankingError(f"these are not standings: {odd} is {str(held[odd])[:40]!r}; {anew}")
-    parts = {"": held, "to_come": {"rankings": held.get("to_come", {})}} | held.get("parents", {})
-    if odd := next((name for name, part in parts.items() if not isinstance(part, dict)), ""):
-        raise RankingError(f"these are not standings: parent group {odd[:40]!r} is damaged; {anew}")
-    for part in parts.values():
-        for name, ranking in part.get("rankings", {}).items():
-            if not isinstance(ranking, dict) or not (
-                isinstance(ranking.get("unusable"), str) or _is_whole(ranking)
-            ):
-                raise RankingError(f"these are not standings: ranking {name[:40]!r} is damaged; {anew}")
-    if not all(isinstance(word, str) for key in lists for word in held.get(key, ())):
-        raise RankingError(f"these are not standings: models or notes are not texts; {anew}")
-    values: dict[str, Any] = {
-        key: _read(held[key]) if key in _NUMBERS else held[key] for key in _KEYS if key in held
-    }
-    values |= {"models": tuple(held["models"]), "notes": tuple(held.get("notes", ()))}
-    try:
-        built = _built(values)
-    except (TypeError, AttributeError, KeyError) as error:
-        raise RankingError(f"these are not standings: {str(error)[:80]}; {anew}") from error
-    if odd := _odd_part(built):
-        raise RankingError(f"these are not standings: {odd} is damaged; {anew}")
-    return built
+    for key in ("models", "labels", "matrices", "rankings", "definitions"):
+        if key not in held:
+            raise RankingError(f"these are not standings: {key!r} is missing; {_ANEW}")
+    found = Standings(**{key: _read(held[key], kind, key) for key, kind in _KINDS.items() if key in held})
+    for name, one in [*found.rankings.items(), *found.to_come.items()]:
+        named = {*one.order, *(model for gap in one.gaps for model in (gap.model, gap.other))}
+        if not named <= {*found.models}:
+            raise _odd(f"rankings.{name}", "names models that are not there")
+    return found
 
 
 def is_whole(raw: JsonObject) -> bool:
@@ -113,84 +89,6 @@ def is_whole(raw: JsonObject) -> bool:
     except RankingError:
         return False
     return True
-
-
-def _odd_part(standings: Standings) -> str:
-    """Return the name of a part whose values are of the wrong type, '' if there is none."""
-    rankings = [*standings.rankings.values(), *standings.to_come.values()]
-    if not all(isinstance(one.speaks_of, str) for one in rankings):
-        return "what rankings speak of"
-    if not all(_is_gap(gap) for one in rankings for gap in one.gaps):
-        return "a difference of two models"
-    named = {
-        name for one in rankings for name in [*one.order, *(m for g in one.gaps for m in (g.model, g.other))]
-    }
-    if not named <= {*standings.models}:
-        return "the list of models"
-    failing = standings.failing
-    if failing is not None and not (
-        all(
-            isinstance(word, str) for word in (failing.model, failing.worst, failing.taken_for, failing.image)
-        )
-        and all(isinstance(one, int | float) for one in (failing.score, failing.images, failing.share))
-    ):
-        return "failing"
-    if not all(
-        isinstance(one.leader, str) and isinstance(one.images, int) for one in standings.by_truth.values()
-    ):
-        return "by_truth"
-    return "" if all(isinstance(number, int) for number in standings.labels.values()) else "labels"
-
-
-def _is_gap(gap: Gap) -> bool:
-    numbers = [gap.difference, *gap.interval] if isinstance(gap.interval, list) else []
-    return (
-        isinstance(gap.model, str)
-        and isinstance(gap.other, str)
-        and isinstance(gap.settled, bool)
-        and len(numbers) == 3
-        and all(isinstance(number, int | float) for number in numbers)
-    )
-
-
-def _built(values: dict[str, Any]) -> Standings:
-    """Return standings whose rankings, parents, stability and comparisons are dataclasses, from parsed
-    JSON.
-    """
-    values["rankings"] = _rankings(values["rankings"])
-    values["to_come"] = _rankings(values.get("to_come", {}))
-    if "failing" in values:
-        values["failing"] = Failing(**values["failing"])
-    values["by_truth"] = {name: OtherTruth(**said) for name, said in values.get("by_truth", {}).items()}
-    if parents := values.get("parents"):
-        values["parents"] = {
-            name: ParentStandings(
-                part["labels"],
-                part.get("matrices", {}),
-                _rankings(part["rankings"]),
-                tuple(part.get("notes", ())),
-            )
-            for name, part in parents.items()
-        }
-    if against := values.get("against"):
-        values["against"] = {name: OtherSelection(**other) for name, other in against.items()}
-    if benchmark := values.get("benchmark"):
-        values["benchmark"] = Benchmark(**benchmark)
-    if stability := values.get("stability"):
-        left = {model: WithoutModel(**said) for model, said in stability["leave_one_out"].items()}
-        places = stability.get("top_k_places") or list(range(1, len(stability["top_k"]) + 1))
-        values["stability"] = Stability(**stability | {"leave_one_out": left, "top_k_places": places})
-    return Standings(**values)
-
-
-def _rankings(raw: dict[str, Any]) -> dict[str, ModelRanking]:
-    known = {field.name for field in fields(ModelRanking)}
-    out = {}
-    for name, said in raw.items():
-        own: dict[str, Any] = {key: said[key] for key in said.keys() & known}
-        own["gaps"] = [Gap(**gap) for gap in own.get("gaps", [])]
-        out[name] = ModelRanking(**own)
-    return out
 
 
 def written(value: Any) -> Any:
@@ -221,34 +119,59 @@ def written(value: Any) -> Any:
     return value
 
 
-def _is_whole(ranking: dict[str, Any]) -> bool:
-    """Return whether a ranking has an order, numeric scores, and intervals that are pairs of numbers, each
-    for all of its models or none.
+def _odd(where: str, how: str) -> RankingError:
+    return RankingError(f"these are not standings: {where[:80]} {how}; {_ANEW}")
+
+
+def _read(value: Any, kind: Any, where: str) -> Any:
+    """Return a parsed JSON value as the type of a field: an undefined number is NaN. RankingError, which says
+    where, for another type.
     """
-    if not all(isinstance(ranking.get(key), kind) for key, kind in _OF_RANKING.items()):
-        return False
-    intervals = [value for key, value in ranking.items() if key.endswith("_interval")]
-    order = ranking["order"]
-    sets = [ranking.get(key, []) for key in ("tied_for_best", "best_set")]
-    if not all(
-        isinstance(words, list) and all(isinstance(word, str) for word in words) for words in (order, *sets)
+    origin, inside = get_origin(kind), get_args(kind)
+    if origin is UnionType:  # what may be missing is not written: here null is an undefined number
+        return _read(value, inside[0], where)
+    if kind is float and value is None:
+        return math.nan
+    if origin is tuple and isinstance(value, list):
+        return tuple(_read(value, list[inside[0]], where))
+    if origin is list and isinstance(value, list):
+        return [_read(item, inside[0], where) for item in value]
+    if origin is dict and isinstance(value, dict):
+        return {key: _read(item, inside[1], f"{where}.{key}") for key, item in value.items()}
+    if is_dataclass(kind) and isinstance(value, dict):
+        return _built(value, cast("type", kind), where)
+    if (
+        origin is None
+        and not is_dataclass(kind)
+        and isinstance(value, int | float if kind is float else kind)
     ):
-        return False
-    if not all(
-        isinstance(interval, dict) and (not interval or interval.keys() >= set(order))
-        for interval in intervals
-    ):
-        return False
-    pairs = [pair for interval in intervals for pair in interval.values()]
-    if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        return False
-    numbers = [*ranking["scores"].values(), *(number for pair in pairs for number in pair)]
-    return all(number is None or isinstance(number, int | float) for number in numbers)
+        return value
+    raise _odd(where, f"is {str(value)[:40]!r}")
 
 
-def _read(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _read(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_read(item) for item in value]
-    return float("nan") if value is None else value
+def _built(raw: dict[str, Any], kind: type, where: str) -> Any:
+    """Return a dataclass with the fields of a JSON object."""
+    kinds = _field_kinds(kind)
+    needed = [one.name for one in fields(kind) if one.default is one.default_factory is MISSING]
+    if kind is ModelRanking:
+        if not isinstance(raw.get("unusable"), str):
+            needed = [*_OF_RANKING]
+    elif unknown := raw.keys() - kinds:
+        raise _odd(where, f"has {min(unknown)!r}")
+    if missing := next((name for name in needed if name not in raw), ""):
+        raise _odd(where, f"has no {missing}")
+    found = kind(**{name: _read(raw[name], kinds[name], f"{where}.{name}") for name in kinds if name in raw})
+    for name in kinds:
+        if name.endswith("interval"):
+            held = getattr(found, name)
+            pairs = held.values() if isinstance(held, dict) else [held]
+            if not all(len(pair) == 2 for pair in pairs):
+                raise _odd(f"{where}.{name}", "is not made of two ends")
+            if held and isinstance(held, dict) and not held.keys() >= {*found.order}:
+                raise _odd(f"{where}.{name}", "lacks a model")
+    return found
+
+
+@cache
+def _field_kinds(kind: type) -> Mapping[str, Any]:
+    return get_type_hints(kind)

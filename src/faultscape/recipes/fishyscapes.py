@@ -64,18 +64,16 @@ def web(study: str, objects: str, edition: str) -> None:
     )
 
 
-def train(study: str, backbone: str = BACKBONE, schedules: fs.Schedules | None = None) -> dict[str, str]:
+def train(study: str, backbone: str = BACKBONE, plan: fs.TrainingPlan | None = None) -> dict[str, str]:
     """Train the base network and those in 5.1 that need their own training; return {name: source}. The
     Bayesian network has dropout in its middle (B.3); the others start from the base, a prior network except
     for its last layer (B.4).
     """
-    told = schedules or fs.Schedules()
-    fs.train(study, BASE, backbone=backbone, preset="s4-bayesian", schedules=told)
-    fs.train(
-        study, "bayesian", backbone=backbone, preset="s4-bayesian", dropout_at=["middle"], schedules=told
-    )
+    told = plan or fs.TrainingPlan()
+    fs.train(study, BASE, backbone=backbone, preset="s4-bayesian", plan=told)
+    fs.train(study, "bayesian", backbone=backbone, preset="s4-bayesian", dropout_at=["middle"], plan=told)
     for loss in LOSSES:
-        fs.train(study, loss, init=BASE, preset="s4-bayesian", loss=loss, schedules=told)
+        fs.train(study, loss, init=BASE, preset="s4-bayesian", loss=loss, plan=told)
     return {name: f"{study}/models/{name}" for name in (BASE, "bayesian", *LOSSES)}
 
 

@@ -46,13 +46,13 @@ def refuse_empty(options: Any) -> None:
         if is_dataclass(value) and not isinstance(value, type):
             refuse_empty(value)
         if field.name not in ("study", "images"):  # those raise their own errors
-            refuse_blank(field.name, value)
+            refuse_blank(flag_of(field.name), value)
 
 
 def refuse_blank(name: str, value: Any) -> None:
     """Raise OptionError for an empty text, also in a list or among the values of a mapping.
 
-    >>> refuse_blank("shard", " ")
+    >>> refuse_blank("--shard", " ")
     Traceback (most recent call last):
     faultscape.errors.OptionError: --shard is empty; give a value, or remove it
     """
@@ -60,7 +60,7 @@ def refuse_blank(name: str, value: Any) -> None:
         value = list(value.values())
     held = value if isinstance(value, list | tuple) else [value]
     if any(isinstance(one, str) and not one.strip() for one in held):
-        raise OptionError(f"{flag_of(name)} is empty; give a value, or remove it")
+        raise OptionError(f"{name} is empty; give a value, or remove it")
 
 
 def refuse_no_group(name: str, group: Any, value: Any) -> None:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar, get_args, get_or
 
 from faultscape.arguments import hints_of, needed_text, place_text, plain, refuse_other_kind, several
 from faultscape.nouns import JsonObject
+from faultscape.terminal_lines import flag_of
 from faultscape.verbs.given_options import as_json, given_options, refuse_blank, refuse_no_group
 
 Given = ParamSpec("Given")
@@ -35,12 +36,13 @@ class Options:
     """The options of a verb; OptionError for a value of the wrong kind, and for an empty text."""
 
     hints: ClassVar[Mapping[str, object]] = {}  # {option: what it accepts}
-    arguments: ClassVar[frozenset[str]] = frozenset()  # names of those that are given by their place
+    by_place: ClassVar[frozenset[str]] = frozenset()  # names of arguments, which are no options
     changes_nothing: ClassVar[frozenset[str]] = frozenset()  # options that say where and how, not what
 
     def __post_init__(self) -> None:
         for of in fields(self):
             value = _checked(of.name, getattr(self, of.name), self.hints[of.name], str(of.type), of.default)
+            refuse_blank(of.name if of.name in self.by_place else flag_of(of.name), value)
             object.__setattr__(self, of.name, value)
 
     def given(self, *, but: Collection[str] = ()) -> JsonObject:
@@ -51,8 +53,8 @@ class Options:
         for of in fields(self):
             value = getattr(self, of.name)
             if is_dataclass(of.default):
-                found |= given_options(value, but=but)
-            elif of.name in (*self.arguments, *self.changes_nothing, *but):
+                found |= given_options(value, but=(*self.changes_nothing, *but))
+            elif of.name in (*self.by_place, *self.changes_nothing, *but):
                 continue
             elif of.default is MISSING or value != of.default:
                 found[of.name] = as_json(value, str(of.type))
@@ -98,7 +100,7 @@ def options_class(function: Callable[..., Any]) -> type[Options]:
     """
     named = list[tuple[str, str, Any]]()
     hints = dict[str, object]()
-    arguments = set[str]()
+    by_place = set[str]()
     of_python = hints_of(inspect.unwrap(function))
     for name, parameter in inspect.signature(function).parameters.items():
         several_ = parameter.kind is inspect.Parameter.VAR_POSITIONAL
@@ -109,9 +111,9 @@ def options_class(function: Callable[..., Any]) -> type[Options]:
         named.append((name, kind, field() if default is inspect.Parameter.empty else field(default=default)))
         hints[name] = hint
         if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
-            arguments.add(name)
+            by_place.add(name)
     changes_nothing = getattr(function, "changes_nothing", frozenset())
-    about = {"hints": hints, "arguments": frozenset(arguments), "changes_nothing": changes_nothing}
+    about = {"hints": hints, "by_place": frozenset(by_place), "changes_nothing": changes_nothing}
     return make_dataclass(
         f"{function.__name__}_options", named, bases=(Options,), namespace=about, frozen=True, kw_only=True
     )
@@ -144,7 +146,6 @@ def _checked(name: str, value: Any, hint: Any, kind: str, default: Any) -> Any:
     refuse_other_kind(name, value, hint)
     if kind.startswith("Size") and isinstance(value, list | tuple):
         value = "x".join(map(str, value))
-    refuse_blank(name, value)
     return value
 
 
@@ -157,5 +158,6 @@ def _checked_group(name: str, group: Any, default: Any) -> Any:
         value = getattr(group, of.name)
         if value is not None:
             value = _checked(of.name, value, _listed(hints[of.name]), str(of.type), None)
+            refuse_blank(flag_of(of.name), value)
         found[of.name] = list(value) if isinstance(value, tuple) else value
     return replace(group, **found)

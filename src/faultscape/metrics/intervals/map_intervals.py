@@ -86,6 +86,6 @@ def measure_maps(
     found = summarise(stats, choices, known.groups, np.ones(len(rows), bool))
     out = {}
     for name, one in found.items():
-        low, high = np.clip(one.evidence.interval(units), 0.0, entries[name].largest(choices)).tolist()
+        low, high = np.clip(one.evidence.interval(units), *entries[name].bounds(choices)).tolist()
         out[name] = Interval(one.value, low, high)
     return out

@@ -11,7 +11,7 @@ Source: Hajek 1971; Saerndal, Swensson and Wretman 1992, 5.8 and 10.3 (domains);
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,8 +19,9 @@ import numpy as np
 from faultscape.errors import RankingError
 from faultscape.ranking.drawn import estimates
 from faultscape.ranking.drawn.estimates import SHARES, TRUST, Estimates
-from faultscape.ranking.drawn.scores import MARGINS, Found
+from faultscape.ranking.drawn.scores import MARGINS, Expected, Found
 from faultscape.ranking.drawn.steps import Steps
+from faultscape.ranking.panel import Panel
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,64 +155,44 @@ def _ratio(
     )
 
 
-def domain_scores(
-    counted: Steps,
-    images: Sequence[str],
-    accuracy: np.ndarray,
-    proxy: np.ndarray | None,
-    pool: Sequence[str] | None,
-    where: Domain,
-) -> Found:
+def domain_scores(counted: Steps, panel: Panel, expected: Expected | None, where: Domain) -> Found:
     """Return the estimates that the draws allow for a domain, and the notes to print: `scores.unbiased` for a
     part of the pool.
 
     The control variate needs to know which images of the pool are in the domain: otherwise ``margins`` use
     labels alone, and there is no ``prediction_powered``.
     """
-    names = [images[int(k)] for k in counted.columns]
-    inside, notes = np.array([name in where.images for name in names], bool), list(counted.notes)
+    names, notes = [panel.images[int(k)] for k in counted.columns], list(counted.notes)
+    inside = np.array([name in where.images for name in names], bool)
     if inside.sum() < 2:
         few = (
             f"fewer than two drawn images in {where.words} are decided for every model: no score of it can be"
             " estimated"
         )
-        return Found({}, False, None, [*notes, few])
-    chance, losses, size, control = counted.probability, 1 - accuracy[:, counted.columns], None, None
+        return Found(notes=[*notes, few])
+    chance, losses = counted.probability, 1 - panel.scores[:, counted.columns]
     even = np.allclose(estimates.lure_weights(chance, counted.pool), 1)
-    if where.known and proxy is not None and pool is not None:
-        place = {image: k for k, image in enumerate(pool) if image not in counted.out}
-        if len(place) == counted.pool and all(name in place for name in names):
-            there = [k for image, k in place.items() if image in where.images]
-            size, at = len(there), [place[name] for name in names]
-            control = np.asarray(proxy), there, at
-        else:
-            notes.append("prediction_powered is left out: the pool is no longer the one that was drawn from")
-    span, own = 1 - 1 / len(losses), estimates.margins(losses)
+    most, own = 1 - 1 / len(losses), estimates.margins(losses)
+    size, beside, reused = None, None, None
     found: dict[str, Estimates] = {}
-    beside, reused = None, None
-    if control is not None:
-        said, there, at = control
-        apart = estimates.margins(said)
-        beside = apart[:, at], apart[:, there].mean(1)
-        aside = said[:, at], said[:, there].mean(1)
-        found["prediction_powered"] = domain(losses, chance, counted.pool, inside, size=size, proxy=aside)
-    found[MARGINS] = domain(own, chance, counted.pool, inside, size=size, proxy=beside, span=(-span, span))
+    if where.known and expected is not None:
+        left = expected.behind(counted, names)
+        if left is None:
+            notes.append("prediction_powered is left out: the pool is no longer the one that was drawn from")
+        else:
+            there, at = left.only(where.images).losses, left.places(names)
+            size = there.shape[1]
+            aside = left.losses[:, at], there.mean(1)
+            found["prediction_powered"] = domain(losses, chance, counted.pool, inside, size=size, proxy=aside)
+            beside = estimates.margins(aside[0]), estimates.margins(there).mean(1)
+    found[MARGINS] = domain(own, chance, counted.pool, inside, size=size, proxy=beside, span=(-most, most))
     found["lure"] = domain(losses, chance, counted.pool, inside, size=size)
-    found = {
-        name: estimates.inside(found[name])
-        for name in (MARGINS, "prediction_powered", "lure")
-        if name in found
-    }
     if not even:
         steps = estimates.uniform_steps(len(names), counted.pool)
-        reused = estimates.inside(
-            domain(own, steps, counted.pool, inside, size=size, proxy=beside, span=(-span, span))
-        ).loss
-    of = (
-        f"{size:,} of the {counted.pool:,} images"
-        if size is not None
-        else f"those of the {counted.pool:,} images"
-    )
+        again = domain(own, steps, counted.pool, inside, size=size, proxy=beside, span=(-most, most))
+        reused = estimates.inside(again).loss
+    of = "those" if size is None else f"{size:,}"
+    of = f"{of} of the {counted.pool:,} images"
     notes.append(
         f"scores of this pool are of {of} that could be drawn which lie in {where.words}: weighted means over"
         f" the {int(inside.sum())} of {len(names)} counted draws that fell there"
@@ -221,4 +202,7 @@ def domain_scores(
             f"whether an image lies in {where.words} is known only for images that people looked at:"
             " untagged images count as outside, and what models predict on the others is not used"
         )
-    return Found(found, even, reused, notes)
+    order = (MARGINS, "prediction_powered", "lure")
+    return Found(
+        {name: estimates.inside(found[name]) for name in order if name in found}, even, reused, notes
+    )

@@ -11,7 +11,6 @@ Source: Hartley and Sielken 1975 (a finite population as a sample of a larger on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -96,23 +95,6 @@ def to_come(
         unseen=estimates.unseen(weights * losses, unit),
         possible=np.tile(span, (len(losses), 1)),
     )
-
-
-def group_numbers(images: Sequence[str], groups: Mapping[str, str] | None) -> np.ndarray | None:
-    """Return the number (I,) of the group of each image, with an image in no group on its own; None if no
-    image shares its group with another.
-
-    >>> group_numbers(["x", "y", "z"], {"x": "a", "z": "a"}), group_numbers(["x", "y"], {"x": "a"})
-    (array([0, 1, 0]), None)
-    """
-    numbers: dict[tuple[str, str], int] = {}
-    found = [
-        numbers.setdefault(
-            ("group", name) if (name := (groups or {}).get(image)) else ("image", image), len(numbers)
-        )
-        for image in images
-    ]
-    return np.array(found) if len(numbers) < len(images) else None
 
 
 def _positive(matrix: np.ndarray) -> np.ndarray:

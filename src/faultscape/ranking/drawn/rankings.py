@@ -20,30 +20,31 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from faultscape.choices import Population
-from faultscape.errors import OptionError, RankingError
-from faultscape.errors import counted as counted_words
+from faultscape.errors import OptionError
 from faultscape.metrics.intervals.units import LEAST, LEVEL
 from faultscape.nouns import Draw, JsonObject
-from faultscape.ranking import replicates as replicated
-from faultscape.ranking.agreement import compare_benchmark, plain
+from faultscape.ranking import replicates
+from faultscape.ranking.agreement import plain
+from faultscape.ranking.assembly import Findings, assemble
 from faultscape.ranking.catalogue import SELECTION, Ranking, entry, words_of
 from faultscape.ranking.drawn import estimate_intervals, estimates
 from faultscape.ranking.drawn import scores as drawn_estimates
 from faultscape.ranking.drawn.domains import Domain, domain_scores
 from faultscape.ranking.drawn.estimates import Estimates, lure_weights
 from faultscape.ranking.drawn.gaps import gaps
-from faultscape.ranking.drawn.populations import group_numbers
-from faultscape.ranking.drawn.scores import MARGINS, REUSED, unusable
+from faultscape.ranking.drawn.scores import MARGINS, REUSED, Expected, Found, unusable
 from faultscape.ranking.drawn.stand_ins import Shifts, score_shifts, shift_note
 from faultscape.ranking.drawn.steps import Steps, steps
 from faultscape.ranking.intervals import ranks
-from faultscape.ranking.replicates import CHOSEN, FUTURE, POOL
+from faultscape.ranking.methods.likelihood import PSEUDO_COUNT
+from faultscape.ranking.panel import Panel, RankingOptions
+from faultscape.ranking.replicates import CHOSEN, FUTURE, POOL, Scored, Table, reused, with_intervals
 from faultscape.ranking.simultaneous_ranks import better, replicate_p_values
 from faultscape.standings import ModelRanking, Standings, labelled_note
 from faultscape.ties import DECIMALS
@@ -80,19 +81,11 @@ def draw_rankings(
 ) -> Standings:
     """Return the standings from (J, I) scores of the models on the labelled ``images``.
 
-    ``rows`` are the draws in order. ``proxy`` (J, N) is the expected loss of each model on each image of the
-    ``pool``, for the control variate; of a group of near-duplicates it is that of the first image, and
-    ``proxy_named`` (J, N) that of the image that the pool names, where another may be drawn. ``rest`` are
-    scores (J, n) on images drawn uniformly from those on which no two models differ, and the number of such
-    images. ``partly`` are those of the ``images`` that labels decide in part. ``lost``, ``elsewhere`` and
-    ``learns``: see ``drawn_steps``. ``keys`` (I,) identify images independently of their names (ids by
-    default): the bootstrap draws images in the order of the keys. ``extra`` are rankings of your own
-    (`find_ranking`). ``population`` says what intervals are about: this "pool", or data to come ("future"),
-    which redraw images, or whole ``groups`` {image: group}; without groups, neighboring images that are alike
-    ``widen`` such intervals by a factor (`too_narrow`). Groups are also redrawn whole where nothing was drawn
-    at random. Standings of the pool also hold the rankings of data to come (``to_come``). ``where`` is the
-    part of the pool that is ranked, all of it by default. Errors: RankingError for shapes that do not fit, or
-    no labelled draw; OptionError for negative resamples, and for a population that the draws do not support.
+    ``keys`` (I,) identify images independently of their names (ids by default): the bootstrap draws images in
+    the order of the keys. ``benchmark`` is {model: score}, larger is better; ``groups`` are {image: group};
+    ``extra`` are rankings of your own (`find_ranking`). The others are those of `Draws`. Errors: RankingError
+    for shapes that do not fit, or no labelled draw; OptionError for negative resamples, and for a population
+    that the draws do not support.
 
     >>> rows = [Draw("random", 1, k, image, 1.0, 1 / (5 - k), 4) for k, image in enumerate("abc", 1)]
     >>> table = draw_rankings(
@@ -103,207 +96,189 @@ def draw_rankings(
     >>> table.rankings["lure"].unusable
     'effective sample size 3.0, below 10'
     """
-    models, images, accuracy = replicated.checked(models, images, accuracy, resamples, "scores", keys=keys)
-    by_chance = all(math.isfinite(row.probability) for row in rows)
-    check_population(population, by_chance, where=where is not None)
-    future = population == FUTURE
-    mine = {row.image for row in rows if where is None or row.image in where.images}
-    labelled = ~np.isnan(accuracy).all(0) & np.array(
-        [where is None or image in where.images for image in images], bool
+    expected = None if proxy is None or pool is None else Expected(pool, proxy, proxy_named)
+    return assemble(
+        Panel.of(models, images, accuracy, keys=keys, groups=groups, discarded=discarded),
+        Draws(rows, learns, expected, rest, lost, elsewhere, partly, population, widen, where),
+        RankingOptions(resamples, seed, all_labels, benchmark, definitions or {}, extra),
     )
-    chosen = labelled & np.array([image in mine for image in images], bool)
-    if not (number := int(chosen.sum())):
-        raise RankingError(
-            f"not one of the {len(mine)} drawn images{_in(where)} has a label; label them, then rank"
-        )
-    used = np.flatnonzero(chosen | (all_labels & labelled))
-    group = group_numbers([images[k] for k in used.tolist()], groups) if future or not by_chance else None
-    weights = replicated.image_weights(chosen[used], resamples, seed, group)
-    scores, errors, fits = replicated.reuse(models, accuracy[:, used], weights, extra)
-    open_ = np.array([images[k] in partly for k in used.tolist()], bool)
-    note = labelled_note(number, int((open_ & chosen[used]).sum()), len(mine), "drawn")
-    notes = [note + (f", {discarded} are discarded" if discarded else "")]
-    if besides := len(used) - number:
-        outside = "labelled image outside the selection counts", "labelled images outside the selection count"
-        notes.append(f"{counted_words(besides, *outside)} in the re-use rankings")
-    counted, found, reused, even, told = None, {}, None, False, 0
-    if by_chance:
-        counted = steps(rows, images, accuracy, lost=lost, elsewhere=elsewhere, learns=learns)
-        if where is None:
-            allowed = drawn_estimates.unbiased(
-                counted, images, accuracy, proxy, pool, rest, future=future, groups=groups, widen=widen
-            )
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Images drawn for all models at once, as evidence: the draws in order (``rows``).
+
+    ``expected`` are the losses on the pool that predictions let expect, for the control variate. ``rest`` are
+    scores (J, n) on images drawn
+    uniformly from those on which no two models differ, and the number of such images. ``partly`` are the
+    images that labels decide in part. ``lost``, ``elsewhere`` and ``learns``: see ``drawn.steps``.
+    ``population`` says what intervals are about: this "pool", or data to come ("future"), which redraw
+    images, or whole groups; without groups, neighboring images that are alike ``widen`` such intervals by a
+    factor (`too_narrow`). Groups are also redrawn whole where nothing was drawn at random. Standings of the
+    pool also hold the rankings of data to come (``to_come``). ``where`` is the part of the pool that is
+    ranked, all of it by default.
+    """
+
+    rows: Sequence[Draw]
+    learns: bool
+    expected: Expected | None = None
+    rest: tuple[np.ndarray, int] | None = None
+    lost: Collection[str] = ()
+    elsewhere: Collection[str] = ()
+    partly: Collection[str] = ()
+    population: Population = "pool"
+    widen: float = 1.0
+    where: Domain | None = None
+
+    def findings(self, panel: Panel, options: RankingOptions) -> Findings:
+        """Return the rankings that re-use labels, and the estimates that the draws allow."""
+        by_chance = all(math.isfinite(row.probability) for row in self.rows)
+        check_population(self.population, by_chance, where=self.where is not None)
+        future = self.population == FUTURE
+        mine = {row.image for row in self.rows if self._covers(row.image)}
+        known = panel.labelled & np.array([self._covers(image) for image in panel.images], bool)
+        there = "" if self.where is None else f" in {self.where.words}"
+        part = panel.counting(mine, known, f"drawn images{there}", all_labels=options.all_labels)
+        if future or not by_chance:
+            part = part.grouped()
+        counted, found = None, Found()
+        if by_chance:
+            counted, found = self._estimates(panel)
         else:
-            allowed = domain_scores(counted, images, accuracy, proxy, pool, where)
-            allowed.notes.extend([drawn_estimates.NO_PART] if rest is not None and rest[1] else [])
-        found, even, reused, said, told = (
-            allowed.estimates,
-            allowed.even,
-            allowed.reused,
-            allowed.notes,
-            allowed.groups,
-        )
-    else:
-        said = [
-            (
-                f"{rows[0].selector} does not draw at random: no score of the pool can be estimated from"
+            found.notes.append(
+                f"{self.rows[0].selector} does not draw at random: no score of the pool can be estimated from"
                 " its images, and intervals are descriptive"
             )
-        ]
-    shifts = _shifts(counted, images, proxy, proxy_named, pool, where)
-    if where is not None and proxy is not None and pool is not None:
-        there = [k for k, image in enumerate(pool) if where.known and image in where.images]
-        proxy, pool = (proxy[:, there], [pool[k] for k in there]) if there else (None, None)
-    if (
-        (counted is None or (MARGINS in found and unusable(found[MARGINS])))
-        and proxy is not None
-        and pool is not None
-    ):
-        known = [images[k] for k in used.tolist()]
-        scores = scores | drawn_estimates.reused_margins(accuracy[:, used], known, weights, proxy, pool)
-    draws = dict.fromkeys(scores, replicated.draws_of(np.ones(len(used), bool), group))
-    whole = replicated.table(
-        models, {}, scores, errors, fits, draws, notes, ~np.isnan(accuracy[:, used]), group, told, extra
-    )
-    measured = whole.rankings
-    if (
-        population == FUTURE
-        and counted is not None
-        and even
-        and len(used) == len(counted.columns)
-        and not counted.skipped
-    ):
-        measured = {name: replace(row, speaks_of=population) for name, row in whole.rankings.items()}
-    rankings: dict[str, ModelRanking] = {}
-    replicates, points = dict(whole.replicates), dict(whole.scores)
-    learnt = counted is not None and by_learning(rows, learns)
-    loose = ["rounds learnt from labels"] if learnt else []
-    loose += [SKIPPED_DRAWS] if counted is not None and counted.skipped else []
-    if learnt:
-        said.append(
-            "rounds learnt from labels: intervals are descriptive, since simulated ones held the truth too"
-            " seldom"
-        )
-    for name, estimate in found.items():
-        if why := unusable(estimate):
-            rankings[name] = replicated.unusable(models, why, speaks_of=population)
-            continue
-        row, points[name], replicates[name] = _row(models, name, estimate, resamples, seed)
-        if loose:
-            row = replace(row, gaps=[])
-        rankings[name] = replace(row, speaks_of=CHOSEN if loose else population)
-        if name == MARGINS and reused is not None:
-            rankings[REUSED] = _as_they_come(models, -reused, rankings[name])
-            points[REUSED], replicates[REUSED] = -reused, replicates[name]
-    if shifts is not None and (note := _shift_note(models, rankings, *shifts)):
-        said.append(note)
-    own = {
-        "resamples": resamples,
-        "seed": seed,
-        "all_labels": all_labels,
-        "population": population,
-        "level": LEVEL,
-        "pseudo_count": replicated.PSEUDO_COUNT,
-        "interval": _intervals_are([name for name in found if not rankings[name].unusable]),
-    } | ({"descriptive": ", and ".join(loose)} if loose else {})
-    own |= words_of(extra)
-    labels = {
-        "used": len(used),
-        "slots": len(mine),
-        "discarded": discarded,
-        "missing": len(mine) - number - discarded,
-    }
-    if besides:
-        labels["of_selection"] = number
-    if open_.any():
-        labels["partly"] = int(open_.sum())
-    if counted is not None:
-        fell = [k for k in counted.columns.tolist() if where is None or images[k] in where.images]
-        labels |= {"counted": len(fell)} | ({"pool": counted.pool} if where is None else {})
-    to_come: dict[str, ModelRanking] = {}
-    if by_chance and not future and where is None and not loose:
-        later = draw_rankings(
-            models,
-            rows,
-            accuracy,
-            images,
-            proxy=proxy,
-            proxy_named=proxy_named,
-            pool=pool,
-            rest=rest,
-            lost=lost,
-            elsewhere=elsewhere,
-            learns=learns,
+        table = self._reused(part, options, found, by_chance=by_chance)
+        said = [*table.notes, *found.notes]
+        loose = []
+        if by_chance and by_learning(self.rows, self.learns):
+            loose.append("rounds learnt from labels")
+            said.append(
+                f"{loose[0]}: intervals are descriptive, since simulated ones held the truth too seldom"
+            )
+        skipped = counted is not None and counted.skipped
+        loose += [SKIPPED_DRAWS] if skipped else []
+        if future and counted and found.even and len(part.images) == len(counted.columns) and not skipped:
+            table = replace(
+                table, rankings={name: replace(one, speaks_of=FUTURE) for name, one in table.rankings.items()}
+            )
+        estimated = self._rows(panel.models, found, options, CHOSEN if loose else self.population)
+        said += [note] if counted and (note := self._shift_note(panel, counted, estimated.rankings)) else []
+
+        partly = np.array([image in self.partly for image in part.images], bool)
+        number = int(part.chosen.sum())
+        note = labelled_note(number, int((partly & part.chosen).sum()), len(mine), "drawn")
+        labels = {"missing": len(mine) - number - part.discarded}
+        if counted is not None:
+            labels["counted"] = sum(self._covers(panel.images[k]) for k in counted.columns.tolist())
+            labels |= {"pool": counted.pool} if self.where is None else {}
+        to_come: dict[str, ModelRanking] = {}
+        if by_chance and not future and self.where is None and not loose:
+            bare = replace(options, extra=())
+            later = replace(self, population=FUTURE).findings(panel, bare).table.rankings
+            to_come = {name: row for name, row in later.items() if row.speaks_of == FUTURE}
+        usable = [name for name in found.estimates if not estimated.rankings[name].unusable]
+        return Findings(
+            part,
+            Table(
+                estimated.rankings | table.rankings,
+                table.scores | estimated.scores,
+                table.replicates | estimated.replicates,
+                table.notes,
+            ),
+            [note + (f", {part.discarded} are discarded" if part.discarded else "")],
+            said,
+            options.recorded()
+            | {
+                "population": self.population,
+                "level": LEVEL,
+                "pseudo_count": PSEUDO_COUNT,
+                "interval": _intervals_are(usable),
+            }
+            | ({"descriptive": ", and ".join(loose)} if loose else {})
+            | words_of(options.extra),
+            labels=labels,
             partly=partly,
-            resamples=resamples,
-            seed=seed,
-            all_labels=all_labels,
-            population=FUTURE,
-            groups=groups,
-            widen=widen,
-            keys=keys,
+            to_come=to_come,
         )
-        to_come = {name: row for name, row in later.rankings.items() if row.speaks_of == FUTURE}
-    return Standings(
-        models=models,
-        labels=labels,
-        matrices={},
-        rankings=rankings | measured,
-        definitions={**(definitions or {}), **own},
-        benchmark=None if benchmark is None else compare_benchmark(models, benchmark, points, replicates),
-        to_come=to_come,
-        notes=(*whole.notes, *said),
-    )
 
+    def _covers(self, image: str) -> bool:
+        return self.where is None or image in self.where.images
 
-def _shifts(
-    counted: Steps | None,
-    images: Sequence[str],
-    proxy: np.ndarray | None,
-    proxy_named: np.ndarray | None,
-    pool: Sequence[str] | None,
-    where: Domain | None,
-) -> tuple[np.ndarray, np.ndarray, int, int] | None:
-    """Return how far margins (J,) and scores (J,) shift because drawn groups of near-duplicates are labelled
-    on another image than the first, for how many draws, and of how many; None if none is, or it is unknown.
-    """
-    if counted is None or proxy is None or proxy_named is None or pool is None:
-        return None
-    place = {image: k for k, image in enumerate(pool)}
-    names = [images[int(k)] for k in counted.columns]
-    if not names or not all(name in place for name in names):
-        return None
-    at = [place[name] for name in names]
-    own, first = np.asarray(proxy_named)[:, at], np.asarray(proxy)[:, at]
-    weights = lure_weights(counted.probability, counted.pool)
-    weights *= [where is None or name in where.images for name in names]
-    moved = int((own != first).any(0).sum())
-    if not moved or not weights.any():
-        return None
-    weights /= weights.sum() if where is not None else len(weights)
-    apart = score_shifts(estimates.margins(own), estimates.margins(first), weights)
-    return apart, score_shifts(own, first, weights), moved, len(names)
+    def _estimates(self, panel: Panel) -> tuple[Steps, Found]:
+        """Return the draws that count, and the estimates that they allow."""
+        images, scores = panel.images, panel.scores
+        counted = steps(
+            self.rows, images, scores, lost=self.lost, elsewhere=self.elsewhere, learns=self.learns
+        )
+        if self.where is not None:
+            found = domain_scores(counted, panel, self.expected, self.where)
+            found.notes.extend([drawn_estimates.NO_PART] if self.rest is not None and self.rest[1] else [])
+            return counted, found
+        future = self.population == FUTURE
+        return counted, drawn_estimates.unbiased(
+            counted, panel, self.expected, self.rest, future=future, widen=self.widen
+        )
 
+    def _reused(self, part: Panel, options: RankingOptions, found: Found, *, by_chance: bool) -> Table:
+        """Return the rankings that re-use labels, with margins where the draws allow no better ones."""
+        weights = part.weights(options)
+        images = part.draws(part.labelled)
+        scored = reused(part, weights, images, options.extra)
+        expected = self.expected
+        if expected is not None and self.where is not None:
+            expected = expected.only(self.where.images if self.where.known else ())
+        none = not by_chance or (MARGINS in found.estimates and unusable(found.estimates[MARGINS]))
+        if none and expected is not None:
+            margins = drawn_estimates.reused_margins(part, weights, expected)
+            scored |= {} if margins is None else {REUSED: Scored(margins, images)}
+        return with_intervals(scored, part, options.extra, groups_told=found.groups)
 
-def _shift_note(
-    models: Sequence[str],
-    rankings: Mapping[str, ModelRanking],
-    margins: np.ndarray,
-    scores: np.ndarray,
-    moved: int,
-    drawn: int,
-) -> str:
-    """Return a note if margins or scores shift by more than a tenth of their intervals; '' otherwise."""
-    found = []
-    for name, moves, of in (
-        (MARGINS, margins, "margin"),
-        ("prediction_powered", scores, "score"),
-        ("lure", scores, "score"),
-    ):
-        if name in rankings and not rankings[name].unusable:
-            bounds = np.array([rankings[name].score_interval[model] for model in models], dtype=float)
-            found.append(Shifts(moves, bounds[:, 1] - bounds[:, 0], of))
-    return shift_note(models, found, moved, drawn)
+    def _rows(self, models: tuple[str, ...], found: Found, options: RankingOptions, speaks_of: str) -> Table:
+        """Return the estimates as rankings, whose intervals speak of a population, or of chosen images."""
+        out = Table({}, {}, {}, [])
+        for name, estimate in found.estimates.items():
+            if why := unusable(estimate):
+                out.rankings[name] = replicates.unusable(models, why, speaks_of=self.population)
+                continue
+            row, scores, draws = _row(models, name, estimate, options)
+            row = replace(row, speaks_of=speaks_of, gaps=[] if speaks_of == CHOSEN else row.gaps)
+            out.rankings[name], out.scores[name], out.replicates[name] = row, scores, draws
+            if name == MARGINS and found.reused is not None:
+                out.rankings[REUSED] = _as_they_come(models, -found.reused, row)
+                out.scores[REUSED], out.replicates[REUSED] = -found.reused, draws
+        return out
+
+    def _shift_note(self, panel: Panel, counted: Steps, rankings: Mapping[str, ModelRanking]) -> str:
+        """Return a note if margins or scores shift by more than a tenth of their intervals, because drawn
+        groups of near-duplicates are labelled on another image than the first; '' otherwise.
+        """
+        if self.expected is None or self.expected.named is None:
+            return ""
+        names = [panel.images[int(k)] for k in counted.columns]
+        at = self.expected.places(names)
+        if not names or (at < 0).any():
+            return ""
+        own, first = np.asarray(self.expected.named)[:, at], np.asarray(self.expected.losses)[:, at]
+        weights = lure_weights(counted.probability, counted.pool)
+        weights *= [self._covers(name) for name in names]
+        moved = int((own != first).any(0).sum())
+        if not moved or not weights.any():
+            return ""
+        weights /= weights.sum() if self.where is not None else len(weights)
+        margins = score_shifts(estimates.margins(own), estimates.margins(first), weights)
+        scores = score_shifts(own, first, weights)
+        shifts = []
+        for name, moves, of in (
+            (MARGINS, margins, "margin"),
+            ("prediction_powered", scores, "score"),
+            ("lure", scores, "score"),
+        ):
+            if name in rankings and not rankings[name].unusable:
+                bounds = np.array([rankings[name].score_interval[m] for m in panel.models], dtype=float)
+                shifts.append(Shifts(moves, bounds[:, 1] - bounds[:, 0], of))
+        return shift_note(panel.models, shifts, moved, len(names))
 
 
 def by_learning(rows: Sequence[Draw], learns: bool) -> bool:
@@ -338,30 +313,27 @@ def check_population(
         )
 
 
-def _in(where: Domain | None) -> str:
-    return "" if where is None else f" in {where.words}"
-
-
 def _row(
-    models: tuple[str, ...], name: str, found: Estimates, resamples: int, seed: int
+    models: tuple[str, ...], name: str, found: Estimates, options: RankingOptions
 ) -> tuple[ModelRanking, np.ndarray, np.ndarray]:
     """Return the row of an estimate, its scores (J,), and simulated scores (B, J)."""
     best = 0.0 if name == MARGINS else 1.0  # a score is 1 - loss; a margin has no largest value
-    rng = np.random.default_rng((seed, zlib.crc32(name.encode())))
-    scores, replicates = best - found.loss, best - drawn_estimates.as_drawn(found, resamples, rng)
+    rng = np.random.default_rng((options.seed, zlib.crc32(name.encode())))
+    scores = best - found.loss
+    draws = best - drawn_estimates.as_drawn(found, options.resamples, rng)
     # labels worth fewer than ten equally weighted ones are unusable already
     labels, exact = found.freedom + 1, found.unit == 0
-    row = replicated.ranking(models, scores, replicates, labels, least=LEAST, exact=exact)
-    beats = better(replicate_p_values(scores, replicates, labels, exact=exact))
+    row = replicates.ranking(models, scores, draws, labels, least=LEAST, exact=exact)
+    beats = better(replicate_p_values(scores, draws, labels, exact=exact))
     tested = exact or labels >= LEAST
-    apart = gaps(models, row.order, scores, found, beats) if tested and resamples else []
+    apart = gaps(models, row.order, scores, found, beats) if tested and options.resamples else []
     around = estimate_intervals.margin_intervals if name == MARGINS else estimate_intervals.loss_intervals
     low, high = (None, None) if found.possible is None else found.possible.T[:, :, None]
     bounds = best - np.clip(around(found), low, high)[:, ::-1]
-    intervals = dict(zip(models, replicated.held(bounds, scores).tolist(), strict=True))
+    intervals = dict(zip(models, replicates.held(bounds, scores).tolist(), strict=True))
     worth = None if np.isinf(found.effective) else found.effective
     row = replace(row, score_interval=intervals, effective_labels=worth, gaps=apart)
-    return row, scores, replicates
+    return row, scores, draws
 
 
 def _as_they_come(models: tuple[str, ...], scores: np.ndarray, weighted: ModelRanking) -> ModelRanking:
@@ -375,7 +347,7 @@ def _as_they_come(models: tuple[str, ...], scores: np.ndarray, weighted: ModelRa
     def widen(
         intervals: Mapping[str, Sequence[float]], best: list[str]
     ) -> tuple[dict[str, list[float]], list[str]]:
-        held = replicated.held(np.array([intervals[m] for m in models], dtype=float), places)
+        held = replicates.held(np.array([intervals[m] for m in models], dtype=float), places)
         ends = {
             m: [plain(r) for r in (np.floor(low), np.ceil(high))]
             for m, (low, high) in zip(models, held, strict=True)
@@ -389,7 +361,7 @@ def _as_they_come(models: tuple[str, ...], scores: np.ndarray, weighted: ModelRa
         weighted,
         scores=dict(zip(models, scores.tolist(), strict=True)),
         order=[models[k] for k in order],
-        score_interval=dict(zip(models, replicated.held(bounds, scores).tolist(), strict=True)),
+        score_interval=dict(zip(models, replicates.held(bounds, scores).tolist(), strict=True)),
         rank_interval=single,
         simultaneous_rank_interval=at_once,
         tied_for_best=tied,

@@ -2,7 +2,7 @@
 margins in any case.
 
 Conventions: scores are (J, ...), large = good, losses 1 - score; a pool is the images that could be drawn,
-and ``proxy`` (J, N) the expected loss of each model on each of them. Margins lie within (J - 1) / J of 0.
+and ``expected`` the losses that predictions let expect on each of them. Margins lie within (J - 1) / J of 0.
 Weighted means outside of what the labels leave possible are clipped to it.
 Source: Farquhar et al. 2021; Angelopoulos et al. 2023; effective sample size: Kish 1965; margins and their
 re-use are ours.
@@ -10,9 +10,8 @@ re-use are ours.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -20,8 +19,9 @@ from faultscape.errors import counted as counted_words
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.drawn import estimates
 from faultscape.ranking.drawn.estimates import Estimates
-from faultscape.ranking.drawn.populations import group_numbers, to_come
+from faultscape.ranking.drawn.populations import to_come
 from faultscape.ranking.drawn.steps import Steps
+from faultscape.ranking.panel import Panel, group_numbers
 from faultscape.ranking.replicates import MANY
 
 MARGINS, REUSED, CORPUS = "margins", "reuse_margins", "corpus"
@@ -40,16 +40,45 @@ OF_DATA_TO_COME = "intervals speak of data to come, of which this pool is a samp
 
 
 @dataclass(frozen=True, eq=False)
+class Expected:
+    """The ``losses`` (J, N) to expect of each model on each of the ``images`` of the pool, of a group of
+    near-duplicates those of the first, and of the image that the pool names (``named``), where another may be
+    drawn.
+    """
+
+    images: Sequence[str]
+    losses: np.ndarray
+    named: np.ndarray | None = None
+
+    def only(self, images: Collection[str]) -> Expected:
+        """Return those of some images."""
+        there = [k for k, image in enumerate(self.images) if image in images]
+        return Expected([self.images[k] for k in there], np.asarray(self.losses)[:, there])
+
+    def places(self, names: Sequence[str]) -> np.ndarray:
+        """Return the places (M,) of images in the pool; -1 for others."""
+        place = {image: k for k, image in enumerate(self.images)}
+        return np.array([place.get(name, -1) for name in names], np.intp)
+
+    def behind(self, counted: Steps, names: Sequence[str]) -> Expected | None:
+        """Return those of the pool that the draws that count came from, with the images drawn (``names``);
+        None if it is another one.
+        """
+        left = self.only({*self.images} - counted.out)
+        return left if len(left.images) == counted.pool and (left.places(names) >= 0).all() else None
+
+
+@dataclass(frozen=True, eq=False)
 class Found:
     """The estimates that the draws allow, by name; whether all labels weigh the same; if they do not, the
     losses (J,) of margins without weights; notes to print; and how many groups of labelled images those
     count.
     """
 
-    estimates: dict[str, Estimates]
-    even: bool
-    reused: np.ndarray | None
-    notes: list[str]
+    estimates: dict[str, Estimates] = field(default_factory=dict)
+    even: bool = False
+    reused: np.ndarray | None = None
+    notes: list[str] = field(default_factory=list)
     groups: int = 0
 
 
@@ -69,107 +98,79 @@ def unusable(found: Estimates) -> str:
 
 def unbiased(
     counted: Steps,
-    images: Sequence[str],
-    accuracy: np.ndarray,
-    proxy: np.ndarray | None,
-    pool: Sequence[str] | None,
+    panel: Panel,
+    expected: Expected | None,
     rest: tuple[np.ndarray, int] | None,
     *,
     future: bool = False,
-    groups: Mapping[str, str] | None = None,
     widen: float = 1.0,
 ) -> Found:
-    """Return the estimates that the draws allow, with notes to print; ``rest``, ``future``, ``groups`` and
-    ``widen`` as in ``draw_rankings``.
+    """Return the estimates that the draws allow, with notes to print; ``rest``, ``future`` and ``widen`` as
+    in `rankings.Draws`.
     """
     notes, number, size = list(counted.notes), len(counted.columns), counted.pool
     if number < 2:
-        return Found(
-            {},
-            False,
-            None,
-            [*notes, "fewer than two drawn images are decided for every model: no score can be estimated"],
+        notes.append("fewer than two drawn images are decided for every model: no score can be estimated")
+        return Found(notes=notes)
+    names = [panel.images[int(k)] for k in counted.columns]
+    losses, chance = 1 - panel.scores[:, counted.columns], counted.probability
+    even = np.allclose(estimates.lure_weights(chance, size), 1)
+    most = 1 - 1 / len(losses)
+    everywhere, drawn, reused = [*names, *("" for _ in range(size - number))], np.arange(number), None
+    controls: dict[str, tuple[np.ndarray, np.ndarray | None, tuple[float, float]]] = {}
+    if expected is not None and (left := expected.behind(counted, names)) is not None:
+        everywhere, drawn = left.images, left.places(names)
+        own, said = estimates.margins(losses), estimates.margins(left.losses)
+        controls[MARGINS] = own, said, (-most, most)
+        controls["prediction_powered"] = losses, left.losses, estimates.SHARES
+        if not even:
+            steps = estimates.uniform_steps(number, size)
+            again = estimates.prediction_powered(own, steps, said, drawn, (-most, most))
+            reused = estimates.inside(again).loss
+    elif expected is not None:
+        notes.append(
+            "margins and prediction_powered are left out: the pool is no longer the one that was drawn from"
         )
-    losses, chance = 1 - accuracy[:, counted.columns], counted.probability
-    even = np.allclose(estimates.lure_weights(counted.probability, size), 1)
+    controls["lure"] = losses, None, estimates.SHARES
+    group = group_numbers([name or f"\0{k}" for k, name in enumerate(everywhere)], panel.groups)
+    group = np.arange(size) if group is None else group
     found: dict[str, Estimates] = {}
-    names, drawn, reused = [images[int(k)] for k in counted.columns], np.arange(number), None
-    everywhere = [*names, *("" for _ in range(size - number))]
-    controls: dict[str, tuple[np.ndarray, np.ndarray | None, tuple[float, float]]] = {
-        "lure": (losses, None, (0.0, 1.0))
-    }
-    if proxy is not None and pool is not None:
-        stay = np.array([image not in counted.out for image in pool], bool)
-        left = [image for image in pool if image not in counted.out]
-        place = {image: k for k, image in enumerate(left)}
-        if stay.sum() == size and all(name in place for name in names):
-            drawn, expected, everywhere = (
-                np.array([place[name] for name in names], np.intp),
-                np.asarray(proxy)[:, stay],
-                left,
-            )
-            own, said, most = estimates.margins(losses), estimates.margins(expected), 1 - 1 / len(losses)
-            found[MARGINS] = estimates.prediction_powered(
-                own, counted.probability, said, drawn, (-most, most)
-            )
-            if not even:
-                steps = estimates.uniform_steps(number, size)
-                reused = estimates.inside(
-                    estimates.prediction_powered(own, steps, said, drawn, (-most, most))
-                ).loss
-            found["prediction_powered"] = estimates.prediction_powered(
-                losses, counted.probability, expected, drawn
-            )
-            controls |= {
-                MARGINS: (own, said, (-most, most)),
-                "prediction_powered": (losses, expected, (0.0, 1.0)),
-            }
-        else:
-            notes.append(
-                "margins and prediction_powered are left out: the pool is no longer the one that was drawn"
-                " from"
-            )
-    found["lure"] = estimates.lure(losses, counted.probability, size)
-    found = {name: estimates.inside(one) for name, one in found.items()}
-    if future:
-        group = group_numbers([name or f"\0{k}" for k, name in enumerate(everywhere)], groups)
-        group = np.arange(size) if group is None else group
-        for name, (own, said, span) in controls.items():
-            found[name] = to_come(found[name], own, chance, group, drawn, proxy=said, span=span, widen=widen)
-        differ = " on which models differ" if rest is not None and rest[1] else " that could be drawn"
-        notes = [*notes, _anew(group, drawn), f"scores are of images like the {size:,}{differ}"]
-        notes = notes if rest is None or not rest[1] else [*notes, NO_CORPUS]
-        return Found(found, even, reused, notes, len(np.unique(group[drawn])))
-    if rest is None or not rest[1]:
-        return Found(
-            found,
-            even,
-            reused,
-            [*notes, f"scores describe the whole pool: all {size:,} images that could be drawn"],
+    for name, (own, said, span) in controls.items():
+        found[name] = estimates.inside(
+            estimates.lure(own, chance, size)
+            if said is None
+            else estimates.prediction_powered(own, chance, said, drawn, span)
         )
-    scores, agreed = rest
-    whole = size + agreed
+        if future:
+            found[name] = to_come(found[name], own, chance, group, drawn, proxy=said, span=span, widen=widen)
+    scores, agreed = (np.zeros((len(losses), 0)), 0) if rest is None else rest
+    if future:
+        differ = " on which models differ" if agreed else " that could be drawn"
+        notes += [_anew(group, drawn), f"scores are of images like the {size:,}{differ}"]
+        notes += [NO_CORPUS] if agreed else []
+        return Found(found, even, reused, notes, len(np.unique(group[drawn])))
     here = f"scores of this pool are of the {size:,} images on which models differ"
-    if not (labels := np.shape(scores)[1]):
-        more = (
+    if not agreed:
+        notes.append(f"scores describe the whole pool: all {size:,} images that could be drawn")
+    elif not (labels := np.shape(scores)[1]):
+        notes.append(
             f"{here}; on {agreed:,} others they do not. Labels of `select --selector random` tell how good"
             f" they are there: then `{CORPUS}` holds the scores on all"
         )
-        return Found(found, even, reused, [*notes, more])
-    there = estimates.lure(
-        1 - np.asarray(scores, dtype=float), estimates.uniform_steps(labels, agreed), agreed
-    )
-    found[CORPUS] = estimates.combined(
-        [found.get("prediction_powered", found["lure"]), there], [size / whole, agreed / whole]
-    )
-    drawn_there = counted_words(
-        labels, "label drawn there at random tells", "labels drawn there at random tell"
-    )
-    more = (
-        f"{here}; on {agreed:,} others they do not, and {drawn_there} how good they are: {CORPUS} holds the"
-        f" scores on all {whole:,}"
-    )
-    return Found(found, even, reused, [*notes, more])
+    else:
+        there = estimates.lure(
+            1 - np.asarray(scores, dtype=float), estimates.uniform_steps(labels, agreed), agreed
+        )
+        whole = size + agreed
+        found[CORPUS] = estimates.combined(
+            [found.get("prediction_powered", found["lure"]), there], [size / whole, agreed / whole]
+        )
+        tell = "label drawn there at random tells", "labels drawn there at random tell"
+        notes.append(
+            f"{here}; on {agreed:,} others they do not, and {counted_words(labels, *tell)} how good they are:"
+            f" {CORPUS} holds the scores on all {whole:,}"
+        )
+    return Found(found, even, reused, notes)
 
 
 def _anew(group: np.ndarray, drawn: np.ndarray) -> str:
@@ -190,28 +191,23 @@ def _anew(group: np.ndarray, drawn: np.ndarray) -> str:
     )
 
 
-def reused_margins(
-    accuracy: np.ndarray, images: Sequence[str], weights: np.ndarray, proxy: Any, pool: Sequence[str]
-) -> dict[str, np.ndarray]:
-    """Return {reuse_margins: (1 + B, J)} from scores (J, I) treated as drawn uniformly, under ``weights`` (1
-    + B, I) of the images; empty if fewer than two are decided.
+def reused_margins(panel: Panel, weights: np.ndarray, expected: Expected) -> np.ndarray | None:
+    """Return margins (1 + B, J) from the scores of a panel, treated as drawn uniformly, under ``weights`` (1
+    + B, I) of the images; None if fewer than two are decided.
 
-    The control variate corrects the bias of the choice of images as far as the proxy predicts it. Its
-    coefficient is that of all labels.
+    The control variate corrects the bias of the choice of images as far as the expected losses predict it.
+    Its coefficient is that of all labels.
 
-    >>> weights = np.ones((1, 2))
-    >>> reused_margins(
-    ...     np.array([[1.0, 1.0], [1.0, 0.0]]), ["a", "b"], weights, np.zeros((2, 4)), list("abcd")
-    ... )
-    {'reuse_margins': array([[ 0.25, -0.25]])}
+    >>> panel = Panel.of(["unet", "fcn"], ["a", "b"], [[1, 1], [1, 0]])
+    >>> reused_margins(panel, np.ones((1, 2)), Expected("abcd", np.zeros((2, 4))))
+    array([[ 0.25, -0.25]])
     """
-    place = {image: k for k, image in enumerate(pool)}
-    at = np.array([place.get(image, -1) for image in images], np.intp)
-    kept = np.flatnonzero((at >= 0) & ~np.isnan(accuracy).any(0))
+    at = expected.places(panel.images)
+    kept = np.flatnonzero((at >= 0) & ~np.isnan(panel.scores).any(0))
     if len(kept) < 2:
-        return {}
-    own, said = estimates.margins(1 - accuracy[:, kept]), estimates.margins(np.asarray(proxy))
-    even = estimates.uniform_steps(len(kept), len(pool))
+        return None
+    own, said = estimates.margins(1 - panel.scores[:, kept]), estimates.margins(np.asarray(expected.losses))
+    even = estimates.uniform_steps(len(kept), len(expected.images))
     c = estimates.prediction_powered(own, even, said, at[kept]).coefficient
     drawn = weights[:, kept].sum(1, keepdims=True)
     mean = np.divide(
@@ -220,7 +216,7 @@ def reused_margins(
         out=np.full((len(weights), len(own)), np.nan),
         where=drawn > 0,
     )
-    return {REUSED: -(mean + c * said.mean(1))}
+    return -(mean + c * said.mean(1))
 
 
 def as_drawn(found: Estimates, resamples: int, rng: np.random.Generator) -> np.ndarray:

@@ -133,7 +133,7 @@ def models(
     for name, metrics in summaries.items():
         out[name] = {}
         for metric, found in metrics.items():
-            low, high = interval(found.evidence, units, (0, known[metric].largest(definitions)))
+            low, high = interval(found.evidence, units, known[metric].bounds(definitions))
             covered = ""
             if units is not None and not math.isnan(low):
                 covered = held(metric, units.count, grouped=units.grouped)
@@ -175,10 +175,10 @@ def paired(
     for first, second in combinations(summaries, 2):
         for metric in (m for m in summaries[first] if m in summaries[second]):
             one, other = (cast("Any", summaries[name][metric].evidence) for name in (first, second))
-            most = known[metric].largest(definitions)
+            least, most = known[metric].bounds(definitions)
             row: dict[str, Any] = {"metric": metric, "first": first, "second": second}
             for found, of in ((one.common(other), ""), (one.apart(other), "_all")):
-                low, high = interval(found, units, (-most, most))
+                low, high = interval(found, units, (least - most, most - least))
                 row |= {
                     f"difference{of}": number(found.value),
                     f"low{of}": number(low),

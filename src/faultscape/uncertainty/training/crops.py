@@ -13,15 +13,15 @@ import math
 import numpy as np
 
 from faultscape.uncertainty.training.labels import IGNORED
-from faultscape.uncertainty.training.plan import Size, TrainingPlan
+from faultscape.uncertainty.training.plan import CompletePlan, Size
 
 
 def crop(
-    photo: np.ndarray, labels: np.ndarray, plan: TrainingPlan, rng: np.random.Generator
+    photo: np.ndarray, labels: np.ndarray, plan: CompletePlan, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the image and the labels of a random crop, (h, w, 3) uint8 and (h, w) int16.
 
-    >>> plan = TrainingPlan(crop=(4, 2), scale=(1.0, 1.0), flip=False)
+    >>> plan = CompletePlan(crop=(4, 2), scale=(1.0, 1.0), flip=False)
     >>> seen, said = crop(
     ...     np.full((2, 3, 3), 7, np.uint8), np.zeros((2, 3), np.int16), plan, np.random.default_rng(0)
     ... )

@@ -30,7 +30,7 @@ from faultscape.uncertainty.heads.gaussian_process import processes_of
 from faultscape.uncertainty.training import checkpoints
 from faultscape.uncertainty.training.crops import crop, pixels
 from faultscape.uncertainty.training.memory import Shares
-from faultscape.uncertainty.training.plan import TrainingPlan
+from faultscape.uncertainty.training.plan import CompletePlan
 
 # image number -> image (H, W, 3) uint8, labels (H, W) int16
 Read = Callable[[int], tuple[np.ndarray, np.ndarray]]
@@ -84,7 +84,7 @@ class Machine:
 
 def train(
     net: nn.Module,
-    plan: TrainingPlan,
+    plan: CompletePlan,
     task: Task,
     folder: Path,
     key: str,
@@ -161,10 +161,10 @@ def order(seed: int, epoch: int, images: int) -> np.ndarray:
     return np.random.default_rng([seed, epoch]).permutation(images)
 
 
-def members_of(plan: TrainingPlan, step: int, images: int) -> list[int]:
+def members_of(plan: CompletePlan, step: int, images: int) -> list[int]:
     """Return the numbers of the images of a step; if there are fewer than a batch, some are repeated.
 
-    >>> len(members_of(TrainingPlan(batch=8), 0, 3))
+    >>> len(members_of(CompletePlan(batch=8), 0, 3))
     8
     """
     epoch, place = divmod(step, plan.steps_an_epoch(images))
@@ -173,7 +173,7 @@ def members_of(plan: TrainingPlan, step: int, images: int) -> list[int]:
 
 
 def _batches(
-    plan: TrainingPlan, task: Task, steps: Sequence[int], readers: int
+    plan: CompletePlan, task: Task, steps: Sequence[int], readers: int
 ) -> Iterator[tuple[Tensor, Tensor, list[int]]]:
     """Yield (images (N, 3, h, w), labels (N, h, w), their numbers) for each step, reading the next ones
     meanwhile.
@@ -202,7 +202,7 @@ def _batches(
                 yield images, labels, numbers
 
 
-def _optimiser(net: nn.Module, plan: TrainingPlan) -> torch.optim.Optimizer:
+def _optimiser(net: nn.Module, plan: CompletePlan) -> torch.optim.Optimizer:
     """Return the optimiser of a plan; biases and one-dimensional parameters (norms) have no weight decay, and
     fast weights have their own learning rate.
     """
@@ -248,7 +248,7 @@ def _cards(device: torch.device) -> list[int]:
     )
 
 
-def _is_due(step: int, plan: TrainingPlan, images: int, total: int) -> bool:
+def _is_due(step: int, plan: CompletePlan, images: int, total: int) -> bool:
     every = max(1, round(plan.validate_every * plan.steps_an_epoch(images)))
     return step == total or (plan.validate_every > 0 and step % every == 0)
 

@@ -19,9 +19,10 @@ Size = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class TrainingPlan:
-    """How long, at which rate and on what a network is trained; ``size`` is the size to which images are
-    first resized, None for their own, and ``scale`` a range of random factors after it.
+class CompletePlan:
+    """How long, at which rate and on what a network is trained, with every number decided; ``size`` is the
+    size to which images are first resized, None for their own, and ``scale`` a range of random factors after
+    it.
     """
 
     epochs: float = 100.0
@@ -87,7 +88,7 @@ class TrainingPlan:
     def all_steps(self, images: int) -> int:
         """Return the total number of steps.
 
-        >>> TrainingPlan(epochs=2, batch=4).all_steps(10), TrainingPlan(steps=7).all_steps(10)
+        >>> CompletePlan(epochs=2, batch=4).all_steps(10), CompletePlan(steps=7).all_steps(10)
         (4, 7)
         """
         return self.steps or max(1, round(self.epochs * self.steps_an_epoch(images)))
@@ -95,7 +96,7 @@ class TrainingPlan:
     def rate_at(self, step: int, images: int) -> float:
         """Return the rate of a step, counted from 0.
 
-        >>> plan = TrainingPlan(steps=11, rate=1.0, power=1.0)
+        >>> plan = CompletePlan(steps=11, rate=1.0, power=1.0)
         >>> plan.rate_at(0, 8), round(plan.rate_at(5, 8), 3)
         (1.0, 0.545)
         """

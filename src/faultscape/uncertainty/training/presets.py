@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from faultscape.errors import OptionError, closest
 from faultscape.uncertainty.catalogue import Value
-from faultscape.uncertainty.training.plan import TrainingPlan
+from faultscape.uncertainty.training.plan import CompletePlan
 
 MANY_CLASSES = 100  # like ADE20K
 
@@ -30,8 +30,8 @@ class TrainingPreset:
     """
 
     name: str
-    plan: TrainingPlan
-    many: TrainingPlan
+    plan: CompletePlan
+    many: CompletePlan
     heads: Mapping[str, Mapping[str, Value]]
     dropout: float = 0.1
     plain_input: bool = True
@@ -43,14 +43,14 @@ class TrainingPreset:
     notes: str = ""
     source: str = ""
 
-    def plan_for(self, classes: int, head: str = "linear") -> TrainingPlan:
+    def plan_for(self, classes: int, head: str = "linear") -> CompletePlan:
         """Return the plan for a number of classes and a head."""
         if classes < MANY_CLASSES:
             return self.plan
         return replace(self.many, epochs=self.epochs_of_many.get(head, self.many.epochs))
 
 
-_PAPER = TrainingPlan(
+_PAPER = CompletePlan(
     epochs=100,
     batch=64,
     rate=1e-4,
@@ -66,7 +66,7 @@ _GP = {"features": 1024, "ridge": 1.0, "mean_field": 1.0, "normalised": True}
 _ENSEMBLE: dict[str, Value] = {"members": 3, "fast_start": "normal", "spread": 0.5}
 _NOISE: dict[str, Value] = {"factors": 5, "samples": 1000, "temperature": 1.0}
 _OF_AUTHORS: dict[str, Value] = {**_GP, "scaled": False, "momentum": 0.99}
-_SMALL = TrainingPlan(
+_SMALL = CompletePlan(
     steps=600,
     batch=8,
     rate=1e-3,
@@ -78,7 +78,7 @@ _SMALL = TrainingPlan(
     scale=(0.75, 1.5),
     validate_every=5,
 )
-_BAYESIAN = TrainingPlan(  # what S4 leaves open is DeepLab's own
+_BAYESIAN = CompletePlan(  # what S4 leaves open is DeepLab's own
     steps=90_000,
     batch=16,
     rate=7e-3,

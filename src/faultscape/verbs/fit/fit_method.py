@@ -31,7 +31,7 @@ from faultscape.study.tables.logs import log, replace_failures
 from faultscape.study.tables.stress_sets import read_stress
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.method_files import ENDING, MethodAbout
-from faultscape.uncertainty.methods.catalogue import TUNED, Method, method_named
+from faultscape.uncertainty.methods.catalogue import TUNED, Method
 from faultscape.uncertainty.methods.embeddings import Embeddings
 from faultscape.uncertainty.methods.flow_density import FlowDensity
 from faultscape.uncertainty.methods.flow_fit import FlowPlan, TrainedFlow, train_flow
@@ -43,10 +43,10 @@ from faultscape.verbs.fit.artefact import inputs_of
 from faultscape.verbs.fit.fitted_before import fitted_before, named_methods
 from faultscape.verbs.fit.layer_search import AnomalousImages, outer_layers
 from faultscape.verbs.fit.open_model import OpenedModel, known_source, open_model
-from faultscape.verbs.fit.options import FitOptions
+from faultscape.verbs.fit.request import Request
 from faultscape.verbs.fit.result import FittedMethod, FittedMethods, Tried
 from faultscape.verbs.fit.samples import LOGITS, draw_samples, meaning_of
-from faultscape.verbs.given_options import given_options
+from faultscape.verbs.options import FitOptions
 from faultscape.verbs.train.labelled_images import LabelledImages, find_labelled
 
 _CANDIDATES = 8  # most layers to try
@@ -79,33 +79,35 @@ def fit_method(options: FitOptions) -> FittedMethods:
     """Fit a method to a model of the study. Errors: OptionError, ModelError, MetricError and StudyError for
     an unknown model, layer or option, or if there is nothing to fit to.
     """
-    root, method = existing(options.study), method_named(options.method)
+    root = existing(options.study)
+    asked = Request.of(options)
+    method = asked.method
     settings = read_settings(root)
     if settings.classifies:
         raise OptionError("fit is for segmentation studies; this is a study of classifiers")
-    told = options.told(method)
+    told = asked.told
     method.check(told)
     layers = _layers_given(method, options)
-    options.check_search(method)
-    source = known_source(root, settings, options.model, options.source)  # before searching for labels
+    asked.check_search()
+    source = known_source(root, settings, asked.model, asked.source)  # before searching for labels
     rows = _training_images(root, settings, options) if method.learns else None
     anomalous = (
         AnomalousImages(root, settings, options.validation, options.truth) if options.validation else None
     )
-    model = open_model(root, settings, options.model, options.device or "", layers, options.source)
+    model = open_model(root, settings, asked.model, options.device or "", layers, asked.source)
     if method.taps == "none" and model.inference.network.marginal:
         raise ModelError(
-            f"{options.model}: has sums of masks instead of logits, which method {method.name} needs; "
+            f"{asked.model}: has sums of masks instead of logits, which method {method.name} needs; "
             "fit a method that uses features, such as knn"
         )
     meaning = meaning_of(model, settings, read_stress(root))
     candidates = _candidates(method, model, layers, options)
     sets = tuple(sorted({image.set for image, _ in rows.rows})) if rows is not None else ()
-    provenance = _provenance(root, options, sets, source)
-    held = settings.models.get(options.model)
+    provenance = _provenance(root, asked, sets, source)
+    held = settings.models.get(asked.model)
     words = held.options.get("scorer", []) if held else []
     beside = tuple(map(plain_name, words))
-    if (before := fitted_before(root, options, method, model, provenance)) is not None:
+    if (before := fitted_before(root, asked, model, provenance)) is not None:
         print(
             f"note: {', '.join(one.name for one in before.methods)}: fitted before, and nothing has changed"
             " since"
@@ -118,25 +120,32 @@ def fit_method(options: FitOptions) -> FittedMethods:
             if meaning.withheld:
                 print(
                     f"note: patches with pixels of {', '.join(meaning.withheld)} are left out:"
-                    f" {options.model} does not know these classes, or a holdout withholds them"
+                    f" {asked.model} does not know these classes, or a holdout withholds them"
                 )
             wanted = [LOGITS] if method.taps == "none" else candidates
             samples, images, unread_here = draw_samples(
-                model, settings, rows, meaning, wanted, options.images, options.keep_embeddings, options.seed
+                model,
+                settings,
+                rows,
+                meaning,
+                wanted,
+                options.data.images,
+                asked.keep_embeddings,
+                options.seed,
             )
             unread.append(unread_here)
         drawn = rows.key() if rows is not None else ""
         key = key_of(
             model.digest,
             drawn,
-            options.images,
-            options.keep_embeddings,
+            options.data.images,
+            asked.keep_embeddings,
             options.seed,
             meaning.places.tolist(),
         )
         work = _Work(
             root=root,
-            name=options.model,
+            name=asked.model,
             called=options.as_ or options.method,
             method=method,
             model=model,
@@ -154,27 +163,21 @@ def fit_method(options: FitOptions) -> FittedMethods:
             assert anomalous is not None  # check_search
             searched["layer"] = _search_layers(work, candidates, base, anomalous)
             layers = (searched["layer"][0].candidate,)
-        return replace(_made(work, layers, base, options, searched, images, anomalous), beside=beside)
+        return replace(_made(work, layers, base, asked, searched, images, anomalous), beside=beside)
 
 
-def _provenance(root: Path, options: FitOptions, sets: tuple[str, ...], source: str) -> JsonObject:
+def _provenance(root: Path, asked: Request, sets: tuple[str, ...], source: str) -> JsonObject:
     """Return how a method was fitted, as recorded for `status` to detect that it is stale, with the source of
     a model that `train` did not make.
     """
-    study = Study(root)
+    options = asked.options
     truth = evidence.choose_truth(root, options.truth) if sets else ""
-    given = given_options(
-        options,
-        but=("study", "method", "model", "source", "device", "data", "method_options", "per_class", "pixels"),
-    )
-    given = {**given, **given_options(options.data), **given_options(options.method_options)}
+    validation = options.validation or ""
     return {
-        "inputs": dict(
-            inputs_of(study, options.method, options.model, sets, truth, options.validation or "", source)
-        ),
-        "arguments": given,
+        "inputs": dict(inputs_of(Study(root), options.method, asked.model, sets, truth, validation, source)),
+        "arguments": options.given(but=("model", "per_class", "pixels")),
         "truth": truth,
-        **({"source": source} if options.source else {}),
+        **({"source": source} if asked.source else {}),
     }
 
 
@@ -192,11 +195,11 @@ def _layers_given(method: Method, options: FitOptions) -> tuple[str, ...]:
 
 
 def _training_images(root: Path, settings: Settings, options: FitOptions) -> LabelledImages:
-    rows = find_labelled(root, settings, options.truth, options.set_, "train", "set")
+    rows = find_labelled(root, settings, options.truth, options.data.set_, "train", "set")
     if not len(rows):
         where = (
-            f"no image of {', '.join(options.set_)} has labels"
-            if options.set_
+            f"no image of {', '.join(options.data.set_)} has labels"
+            if options.data.set_
             else "no image of role train has labels"
         )
         raise StudyError(
@@ -337,17 +340,17 @@ def _made(
     work: _Work,
     layers: Sequence[str],
     base: Mapping[str, Value],
-    options: FitOptions,
+    asked: Request,
     of_layers: Mapping[str, list[Tried]],
     images: int,
     anomalous: AnomalousImages | None,
 ) -> FittedMethods:
     made, searched = [], dict(of_layers)
-    named = named_methods(options, work.method)
+    named = named_methods(asked)
     for name, swept in named:
         own, tried = {**base, **swept}, dict[str, list[Tried]]()
         if anomalous is not None:
-            own, tried = _search_options(work, layers, own, options.searches(work.method), anomalous)
+            own, tried = _search_options(work, layers, own, asked.searches, anomalous)
         mine = {
             **of_layers,
             **{key if len(named) == 1 else f"{name}, {key}": rows for key, rows in tried.items()},
@@ -370,13 +373,13 @@ def _made(
         }
         path = work.root / "methods" / work.name / f"{name}{ENDING}"
         about = MethodAbout(
-            method=options.method,
+            method=asked.options.method,
             options=own,
             layers=tuple(layers),
             network=work.model.digest,
             flags=flags,
             sets=work.sets,
-            validation=options.validation or "",
+            validation=asked.options.validation or "",
             shown=work.model.shown,
             provenance=work.provenance,
             more=more,
@@ -393,11 +396,11 @@ def _made(
         replace_failures(
             work.root, "fit", of_fit, [row for one in work.unread for row in one.failures("fit", of_fit)]
         )
-        log(work.root, "fit", model=work.name, method=options.method)
+        log(work.root, "fit", model=work.name, method=asked.options.method)
     drawn = max((len(one) for one in work.samples.values()), default=0)
     return FittedMethods(
-        options.study,
-        options.model,
+        asked.options.study,
+        asked.model,
         work.model.source,
         tuple(made),
         images,

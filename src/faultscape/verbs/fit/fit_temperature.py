@@ -36,8 +36,9 @@ from faultscape.uncertainty import description as descriptions
 from faultscape.uncertainty.temperature import LEAST, MOST, Temperature, fit_temperature, shares_of
 from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.open_model import known_source
-from faultscape.verbs.fit.options import FitOptions
+from faultscape.verbs.fit.options import model_and_source
 from faultscape.verbs.fit.result import FittedTemperature
+from faultscape.verbs.options import FitOptions
 from faultscape.verbs.train.labelled_images import LabelledImages, find_labelled
 
 _BINS = 15
@@ -49,19 +50,20 @@ def fit_model(options: FitOptions) -> FittedTemperature:
     or if nothing is labelled.
     """
     root = existing(options.study)
+    name, source = model_and_source(options.model)
     with writing(root):
         settings = read_settings(root)
         if settings.classifies:
             raise OptionError("fit is for segmentation studies; this is a study of classifiers")
-        if options.source and options.model not in settings.models:
+        if source and name not in settings.models:
             raise ModelError(
-                f"{options.model} is not predicted yet, and a temperature is kept with a model of the study;"
+                f"{name} is not predicted yet, and a temperature is kept with a model of the study;"
                 f" run `faultscape predict {shlex.quote(str(root))}"
-                f" {shlex.quote(f'{options.model}={options.source}')}` first"
+                f" {shlex.quote(f'{name}={source}')}` first"
             )
-        if options.source:
-            known_source(root, settings, options.model, options.source)
-        model = _model(root, settings, options.model)
+        if source:
+            known_source(root, settings, name, source)
+        model = _model(root, settings, name)
         rows = find_labelled(
             root,
             settings,
@@ -105,7 +107,7 @@ def fit_model(options: FitOptions) -> FittedTemperature:
             "ModelOptions",
             {**model.options, "temperature": [float(f"{value:.6g}") for value in found.values]},
         )
-        stamps = label_maps.stamps_of(label_maps.predictions(root, options.model)).values()
+        stamps = label_maps.stamps_of(label_maps.predictions(root, name)).values()
         others = {stamp.split(":")[0] for stamp in stamps if stamp.count(":") == 2} - {about_of(digest, told)}
         about = {
             "method": options.method,
@@ -128,14 +130,14 @@ def fit_model(options: FitOptions) -> FittedTemperature:
             },
         }
         put(
-            root / "methods" / options.model / "temperature.json",
+            root / "methods" / name / "temperature.json",
             (json.dumps(about, indent=1) + "\n").encode(),
         )
-        add_models(root, {options.model: model.model_copy(update={"options": told})})
-        of_fit = f"{options.method}/{options.model}"
+        add_models(root, {name: model.model_copy(update={"options": told})})
+        of_fit = f"{options.method}/{name}"
         replace_failures(root, "fit", of_fit, unread.failures("fit", of_fit))
-        log(root, "fit", model=options.model, method=options.method)
-    return _fitted(options, model, inference, found, (before, after), images)
+        log(root, "fit", model=name, method=options.method)
+    return _fitted(options.study, name, model, inference, found, (before, after), images)
 
 
 def ece_of(logits: np.ndarray, labels: np.ndarray, temperature: float | np.ndarray) -> float:
@@ -281,7 +283,8 @@ def _channels(places: np.ndarray, channels: int, classes: int, name: str) -> np.
 
 
 def _fitted(
-    options: FitOptions,
+    study: str,
+    name: str,
     model: ModelSettings,
     inference: Inference,
     found: Temperature,
@@ -291,8 +294,8 @@ def _fitted(
     names: Sequence[str] = inference.network.class_names or [f"class {k}" for k in range(len(found.values))]
     values = {"": found.values[0]} if len(found.values) == 1 else dict(zip(names, found.values, strict=False))
     return FittedTemperature(
-        options.study,
-        options.model,
+        study,
+        name,
         model.source,
         values,
         (found.before, found.after),

@@ -18,21 +18,20 @@ from faultscape.prediction.doubt_methods.beside_network import built
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.method_files import ENDING, read_about
-from faultscape.uncertainty.methods.catalogue import Method
 from faultscape.verbs.fit.open_model import OpenedModel
-from faultscape.verbs.fit.options import FitOptions
+from faultscape.verbs.fit.request import Request
 from faultscape.verbs.fit.result import FittedMethod, FittedMethods, Tried
 
 
 def fitted_before(
-    root: Path, options: FitOptions, method: Method, model: OpenedModel, provenance: JsonObject
+    root: Path, asked: Request, model: OpenedModel, provenance: JsonObject
 ) -> FittedMethods | None:
     """Return the methods that the same command fitted before to the same network, images and labels; None if
     any of these changed, or if an image that could not be read is back.
     """
     made, searches, about = [], dict[str, tuple[Tried, ...]](), None
-    for name, _ in named_methods(options, method):
-        path = root / "methods" / options.model / f"{name}{ENDING}"
+    for name, _ in named_methods(asked):
+        path = root / "methods" / asked.model / f"{name}{ENDING}"
         try:
             about = read_about(path)
             built(path)
@@ -49,15 +48,23 @@ def fitted_before(
     assert about is not None
     more = about.more
     return FittedMethods(
-        options.study, options.model, model.source, tuple(made), more["images"], more["embeddings"], searches
+        asked.options.study,
+        asked.model,
+        model.source,
+        tuple(made),
+        more["images"],
+        more["embeddings"],
+        searches,
     )
 
 
-def named_methods(options: FitOptions, method: Method) -> list[tuple[str, dict[str, Value]]]:
+def named_methods(asked: Request) -> list[tuple[str, dict[str, Value]]]:
     """Return the name of each method to fit, with its swept option."""
-    key, values = options.swept(method)
-    swept = [(f"{options.method}-{key.replace('_', '-')}-{_shown(value)}", {key: value}) for value in values]
-    return swept or [(options.as_ or options.method, {})]
+    key, values = asked.swept
+    swept = [
+        (f"{asked.method.name}-{key.replace('_', '-')}-{_shown(value)}", {key: value}) for value in values
+    ]
+    return swept or [(asked.options.as_ or asked.method.name, {})]
 
 
 def _shown(value: Value) -> str:

@@ -1,4 +1,4 @@
-"""Options of `fit`, as its verb passes them to the stage."""
+"""The options of `fit` that belong together, and the model that it names."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from dataclasses import dataclass, fields
 
 from faultscape.arguments import Source, place_text, shown
 from faultscape.choices import MethodPreset
-from faultscape.errors import OptionError, closest
-from faultscape.study.folder import check_name
+from faultscape.errors import OptionError
 from faultscape.uncertainty.catalogue import Value
-from faultscape.uncertainty.methods.catalogue import METHODS, Method, method_named, method_of
-from faultscape.verbs.given_options import refuse_empty
 
 TEMPERATURE = "temperature"
 # S4 B.6; with a preset, all embeddings of the images are kept
@@ -95,162 +92,11 @@ class FitData:
     images: int = 1000
     keep_embeddings: int | None = None
 
-
-@dataclass(frozen=True)
-class FitOptions:
-    """All options of `fit`."""
-
-    study: str
-    method: str
-    model: str
-    validation: str | None = None
-    truth: str | None = None
-    per_class: bool = False
-    pixels: int = 2000
-    seed: int = 0
-    device: str | None = None
-    layer: tuple[str, ...] = ()
-    select_layer: bool = False
-    preset: MethodPreset | None = None
-    sweep: str | None = None
-    as_: str | None = None
-    data: FitData = FitData()
-    method_options: MethodOptions = MethodOptions()
-    source: str | None = None  # of a model that is not predicted yet
-
-    def __post_init__(self) -> None:
-        refuse_empty(self)
-        known = [TEMPERATURE, *(method.name for method in METHODS)]
-        if self.method not in known:
-            raise OptionError(
-                f"method {self.method!r} is not known; use {', '.join(known)}.{closest(self.method, known)}"
-            )
-        if self.pixels < 1 or self.seed < 0:
-            raise OptionError(
-                f"--pixels must be 1 or more and --seed 0 or more; got {self.pixels} and {self.seed}"
-            )
-        if self.data.images < 1 or self.keep_embeddings < 0:
-            raise OptionError(
-                f"--images must be 1 or more and --keep-embeddings 0 or more; got {self.data.images} and "
-                f"{self.keep_embeddings}"
-            )
-        if self.preset is not None and self.preset not in PRESETS:
-            raise OptionError(f"--preset {self.preset!r} is not known; use {', '.join(PRESETS)}")
-        fits_temperature = self.method == TEMPERATURE
-        of_data = {field.name: getattr(self.data, field.name) != field.default for field in fields(FitData)}
-        if fits_temperature:
-            said = {
-                "layer": self.layer,
-                "select_layer": self.select_layer,
-                "preset": self.preset,
-                "sweep": self.sweep,
-                **of_data,
-                **dict.fromkeys(self.method_options.given, True),
-            }
-        else:
-            learns = method_named(self.method).learns
-            said = {
-                "per_class": self.per_class,
-                "pixels": self.pixels != 2000,
-                **({} if learns else {"preset": self.preset, **of_data}),
-            }
-        idle = [name.rstrip("_") for name, value in said.items() if value]
-        if self.as_ is not None:
-            if (
-                fits_temperature
-                or self.as_ in (self.method, f"{self.method}-")
-                or method_of(self.as_) != self.method
-            ):
-                raise OptionError(
-                    f"--as {self.as_!r}: expected {self.method}-NAME, and not the name of a method"
-                )
-            check_name(self.as_, "method")
-            if self.sweep:
-                raise OptionError("give either --as or --sweep, which names its methods itself")
-        if idle:
-            raise OptionError(
-                f"--{idle[0].replace('_', '-')} has no effect on method {self.method}; leave it out"
-            )
-
-    @property
-    def set_(self) -> list[str] | None:
-        """The given training sets."""
-        return self.data.set_
-
-    @property
-    def images(self) -> int:
-        """The number of training images to draw."""
-        return self.data.images
-
-    @property
-    def keep_embeddings(self) -> int:
-        """The number of embeddings to keep per layer."""
-        return (
-            self.data.keep_embeddings if self.data.keep_embeddings is not None else 0 if self.preset else KEPT
-        )
-
-    def searches(self, method: Method) -> tuple[str, ...]:
-        """Return the options to search with --validation: those neither given nor swept."""
-        given = {*self.told(method), self.swept(method)[0]}
-        return tuple(key for key in method.search if key not in given)
-
-    def check_search(self, method: Method) -> None:
-        """Raise OptionError for a --validation without effect, and for options that need one."""
-        joins = {
-            self.told(method).get("join"),
-            *(self.swept(method)[1] if self.swept(method)[0] == "join" else ()),
-        }
-        if "logistic" in joins and (self.validation is None or len(self.layer) < 2 or self.select_layer):
-            raise OptionError(
-                "--join logistic needs several layers (--layer A --layer B) and --validation SET, a set "
-                "with anomaly labels"
-            )
-        if self.select_layer and self.validation is None:
-            raise OptionError("--select-layer needs --validation SET, a set with anomaly labels")
-        if self.validation is not None and not (
-            self.select_layer or "logistic" in joins or self.searches(method)
-        ):
-            raise OptionError(
-                f"--validation {self.validation}: it has no effect on method {method.name}; leave it "
-                "out, or give --select-layer"
-            )
-
-    def told(self, method: Method) -> dict[str, Value]:
-        """Return the options of a method that were given, by a preset or directly."""
-        of_preset = {
-            key: value for key, value in PRESETS.get(self.preset or "", {}).items() if key in method.options
-        }
-        return {**of_preset, **self.method_options.given}
-
-    def swept(self, method: Method) -> tuple[str, tuple[Value, ...]]:
-        """Return the option of --sweep and its values, ('', ()) without a sweep; OptionError if it is not an
-        option of the method.
-        """
-        if self.sweep is None:
-            return "", ()
-        key, equals, values = self.sweep.partition("=")
-        key = key.strip().replace("-", "_")
-        words = [word.strip() for word in values.split(",")]
-        if (
-            key not in method.options
-            or not equals
-            or len(words) < 2
-            or not all(words)
-            or len(set(words)) < len(words)
-        ):
-            known = ", ".join(name.replace("_", "-") for name in method.options) or "nothing to sweep"
-            raise OptionError(
-                f"--sweep {self.sweep!r} is not valid; use OPTION=A,B,C of method {method.name}, which has"
-                f" {known}"
-            )
-        if key in self.method_options.given:
-            raise OptionError(
-                f"--{key.replace('_', '-')} and --sweep {self.sweep} set the same option; leave one out"
-            )
-        made = tuple(_value(method.options[key], key, word) for word in words)
-        for value in made:
-            method.check({key: value})
-        return key, made
+    def kept(self, preset: MethodPreset | None) -> int:
+        """Return the number of embeddings to keep of a layer, 0 for all."""
+        if self.keep_embeddings is not None:
+            return self.keep_embeddings
+        return 0 if preset else KEPT
 
 
 def model_and_source(model: Source) -> tuple[str, str | None]:
@@ -269,20 +115,3 @@ def model_and_source(model: Source) -> tuple[str, str | None]:
         if isinstance(name, str):
             return name, place_text(place, "--model")
     raise OptionError(f"--model: expected NAME, or NAME=SOURCE; got {shown(model)}")
-
-
-def _value(like: Value, key: str, word: str) -> Value:
-    """Convert a word of --sweep to the type of the option's default."""
-    try:
-        if isinstance(like, bool):
-            return {"true": True, "false": False}[word.lower()]
-        return type(like)(word)
-    except (ValueError, KeyError):
-        wanted = (
-            "true or false"
-            if isinstance(like, bool)
-            else "a whole number"
-            if isinstance(like, int)
-            else "a number"
-        )
-        raise OptionError(f"--sweep {key}: {word!r} is not {wanted}") from None

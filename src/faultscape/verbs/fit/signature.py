@@ -2,12 +2,78 @@
 
 from __future__ import annotations
 
-from faultscape.arguments import Place, Source, needed_text, several
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from faultscape.arguments import Place, Source
 from faultscape.choices import FitMethod, MethodPreset
-from faultscape.verbs.fit.options import TEMPERATURE, FitData, FitOptions, MethodOptions, model_and_source
+from faultscape.errors import OptionError, closest
+from faultscape.study.folder import check_name
+from faultscape.uncertainty.methods.catalogue import METHODS, method_named, method_of
+from faultscape.verbs.fit.options import (
+    PRESETS,
+    TEMPERATURE,
+    FitData,
+    MethodOptions,
+    model_and_source,
+)
 from faultscape.verbs.fit.result import FittedMethods, FittedTemperature
+from faultscape.verbs.verb import verb
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import FitOptions
 
 
+def _check(options: FitOptions) -> None:
+    model_and_source(options.model)
+    known = [TEMPERATURE, *(method.name for method in METHODS)]
+    if options.method not in known:
+        raise OptionError(
+            f"method {options.method!r} is not known; use {', '.join(known)}.{closest(options.method, known)}"
+        )
+    if options.pixels < 1 or options.seed < 0:
+        raise OptionError(
+            f"--pixels must be 1 or more and --seed 0 or more; got {options.pixels} and {options.seed}"
+        )
+    images = options.data.images
+    kept = options.data.kept(options.preset)
+    if images < 1 or kept < 0:
+        raise OptionError(
+            f"--images must be 1 or more and --keep-embeddings 0 or more; got {images} and {kept}"
+        )
+    if options.preset is not None and options.preset not in PRESETS:
+        raise OptionError(f"--preset {options.preset!r} is not known; use {', '.join(PRESETS)}")
+    if options.as_ is not None:
+        _check_name(options)
+    for name in _idle(options):
+        raise OptionError(
+            f"--{name.rstrip('_').replace('_', '-')} has no effect on method {options.method}; leave it out"
+        )
+
+
+def _check_name(options: FitOptions) -> None:
+    name = str(options.as_)
+    is_method = name in (options.method, f"{options.method}-") or method_of(name) != options.method
+    if options.method == TEMPERATURE or is_method:
+        raise OptionError(f"--as {name!r}: expected {options.method}-NAME, and not the name of a method")
+    check_name(name, "method")
+    if options.sweep:
+        raise OptionError("give either --as or --sweep, which names its methods itself")
+
+
+def _idle(options: FitOptions) -> list[str]:
+    """Return the given options that have no effect on the method."""
+    of_data = [of.name for of in fields(FitData)]
+    if options.method == TEMPERATURE:
+        idle = ["layer", "select_layer", "preset", "sweep", *of_data, *options.method_options.given]
+    else:
+        learns = method_named(options.method).learns
+        idle = ["per_class", "pixels", *([] if learns else ["preset", *of_data])]
+    given = options.given()
+    return [name for name in idle if name in given]
+
+
+@verb("faultscape.verbs.fit.work:fit_asked", changes_nothing=("device",), check=_check)
 def fit(
     study: Place,
     method: FitMethod,
@@ -78,31 +144,4 @@ def fit(
     method_options
         Options of the methods: `MethodOptions(k=...)`.
     """
-    layers = tuple(several(layer) or ())
-    name, source = model_and_source(model)
-    options = FitOptions(
-        needed_text(study, "study"),
-        method,
-        name,
-        validation,
-        truth,
-        per_class,
-        pixels,
-        seed,
-        device,
-        layers,
-        select_layer,
-        preset,
-        sweep,
-        as_,
-        data,
-        method_options,
-        source,
-    )
-    if method == TEMPERATURE:
-        from faultscape.verbs.fit.fit_temperature import fit_model
-
-        return fit_model(options)
-    from faultscape.verbs.fit.fit_method import fit_method
-
-    return fit_method(options)
+    ...

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from faultscape.errors import LabellingError
 from faultscape.formats.guard import read_bytes
@@ -39,15 +39,19 @@ from faultscape.study.tables.corpus import read_columns
 from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
 from faultscape.verbs.label.result import AnswersTaken, AnswersWritten
 
+if TYPE_CHECKING:
+    from faultscape.verbs.options import LabelAnswersOptions
+
 ENDING = ".jsonl"
 MOST_BYTES = 1 << 30
 _STAGE = "answers"
 _Kind = TypeVar("_Kind", Choice, Answer, Discard, Tag)
 
 
-def write_answers(study: str, out: str) -> AnswersWritten:
+def write_answers(options: LabelAnswersOptions) -> AnswersWritten:
     """Write everything people answered to a file; LabellingError unless its name ends in .jsonl."""
-    root, path = existing(study), local(out, "answers")
+    root, out = existing(options.study), options.out
+    path = local(out, "answers")
     if path.suffix.lower() != ENDING:
         raise LabellingError(
             f"{out}: answers are written as JSON lines; give a file name that ends in {ENDING}"

@@ -4,6 +4,7 @@ task.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,12 +17,12 @@ from faultscape.reading.study import LABELS, Study
 from faultscape.study.folder import existing
 from faultscape.study.settings import read_settings
 from faultscape.study.store import is_address
+from faultscape.study.tables.selections import names
 from faultscape.verbs import graph
 from faultscape.verbs.label import answer_lines, mask_export, masks, questions
 from faultscape.verbs.label.crowd import session_export, session_import
 from faultscape.verbs.label.crowd.result import SessionsExported, SessionsImported
 from faultscape.verbs.label.held_labels import export_done
-from faultscape.verbs.label.options import ExportOptions, ImportOptions
 from faultscape.verbs.label.result import (
     Answered,
     AnswersTaken,
@@ -30,6 +31,7 @@ from faultscape.verbs.label.result import (
     Imported,
     MasksWritten,
 )
+from faultscape.verbs.options import LabelExportOptions, LabelImportOptions
 from faultscape.verbs.select.artefact import SELECTION, successor
 
 _EXPECTED = {
@@ -43,11 +45,11 @@ _EXPECTED = {
 }
 
 
-def export_labels(study: str, options: ExportOptions) -> Exported | Asked | SessionsExported | MasksWritten:
+def export_labels(options: LabelExportOptions) -> Exported | Asked | SessionsExported | MasksWritten:
     """Write what needs labels to a folder or a file; LabellingError for an unknown truth, OptionError for
     options that do not fit the study.
     """
-    root = existing(study)
+    root = existing(options.study)
     settings = read_settings(root)
     classifies = settings.classifies
     form = find_format(options.format, settings.task)
@@ -69,14 +71,14 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked | Sess
         raise LabellingError(
             f"there is no truth {truth!r}; {have} Remove --truth to write all images without a label"
         )
-    _check_fresh(root, study, options)
+    _check_fresh(root, options)
     if isinstance(form, QuestionFormat):
         if options.sessions.people:
             raise OptionError(
                 "--annotators applies to masks only; share questions with `label serve`, or give everyone"
                 " the same file"
             )
-        return questions.export(root, study, options, form)
+        return questions.export(root, options, form)
     if options.again:
         raise OptionError(
             "--again applies to questions about classes; to redraw a mask, import the new one, which"
@@ -89,13 +91,13 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked | Sess
             f" {out.with_suffix('')}; question tables are for classifiers"
         )
     if options.sessions.people:
-        return session_export.export(root, study, options, form)
-    return mask_export.export(root, study, options, form)
+        return session_export.export(root, options, form)
+    return mask_export.export(root, options, form)
 
 
-def _check_fresh(root: Path, study: str, options: ExportOptions) -> None:
+def _check_fresh(root: Path, options: LabelExportOptions) -> None:
     """Raise LabellingError for a stale selection, unless its images are wanted anyway."""
-    snapshot = Study(root, study)
+    snapshot = Study(root, options.study)
     if options.anyway or options.selection not in snapshot.selections:
         return
     node = graph.node(snapshot, SELECTION, options.selection)
@@ -111,16 +113,25 @@ def _check_fresh(root: Path, study: str, options: ExportOptions) -> None:
         )
 
 
-def import_labels(
-    study: str, options: ImportOptions
-) -> Imported | Answered | AnswersTaken | SessionsImported:
-    """Import labels from a folder or a file; LabellingError for a source that cannot contain labels for this
-    study.
+def import_labels(options: LabelImportOptions) -> Imported | Answered | AnswersTaken | SessionsImported:
+    """Import labels from a folder or a file, and say what comes next; LabellingError for a source that cannot
+    contain labels for this study.
     """
-    root, source = existing(study), options.source
+    root = existing(options.study)
+    found = _imported(root, options)
+    # without a selection, what comes next is not to rank
+    if not isinstance(found, Imported | Answered) or not names(root):
+        return found
+    return replace(found, then=shlex.join(["faultscape", "run", options.study]))
+
+
+def _imported(
+    root: Path, options: LabelImportOptions
+) -> Imported | Answered | AnswersTaken | SessionsImported:
+    source = options.source
     if source.lower().endswith(answer_lines.ENDING) and Path(source).is_file():
         _refuse_pattern(options)
-        return answer_lines.read_answers(study, source)
+        return answer_lines.read_answers(options.study, source)
     settings = read_settings(root)
     classifies, form = settings.classifies, find_format(options.format, settings.task)
     file, column = questions.part_of(source) if classifies else (source, "")
@@ -153,7 +164,7 @@ def import_labels(
     return questions.import_(root, file, column, options.truth, form)
 
 
-def _refuse_pattern(options: ImportOptions) -> None:
+def _refuse_pattern(options: LabelImportOptions) -> None:
     """Raise OptionError if a pattern is given, for a file that names images by their ids."""
     if options.pattern is not None:
         raise OptionError(
@@ -169,5 +180,5 @@ def import_masks(root: Path, source: Path, truth: str, called: str) -> Imported:
     The person who draws learns nothing about models; problems with single labels are listed in failures.csv,
     which the page shows.
     """
-    options = ImportOptions(str(source), truth, of_one=True, called=called)
-    return replace(masks.import_(root, options, None), first="", copies=())
+    options = LabelImportOptions(study=str(root), source=str(source), truth=truth)
+    return replace(masks.import_(root, options, None, masks.OnePerson(called)), first="", copies=())

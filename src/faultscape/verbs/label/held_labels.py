@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,8 +27,11 @@ from faultscape.study.parts import read_manifest
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name, read_columns, read_corpus
-from faultscape.verbs.label.options import ExportOptions
+from faultscape.study.tables.selections import MAIN
 from faultscape.verbs.label.result import MasksWritten, import_line
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import LabelExportOptions
 
 
 class HeldMasks(Mapping[str, np.ndarray]):
@@ -92,7 +96,7 @@ def _classes_of(root: Path, settings: Settings, truth: str) -> dict[str, str]:
     return out
 
 
-def export_done(root: Path, options: ExportOptions, form: object) -> MasksWritten:
+def export_done(root: Path, options: LabelExportOptions, form: object) -> MasksWritten:
     """Write every mask of a truth to OUT/labels, with classes.json, as `label import` reads them; OptionError
     for options that ask for images to label, LabellingError for a file with other contents.
     """
@@ -100,7 +104,7 @@ def export_done(root: Path, options: ExportOptions, form: object) -> MasksWritte
     if not isinstance(form, MaskFormat) or not form.listed:
         raise OptionError(f"--done writes masks, one file an image; formats for that: {listed}")
     about_todo = {
-        "--selection": options.selection != ExportOptions.selection,
+        "--selection": options.selection != MAIN,
         "--prefill": options.prefill is not None,
         "--again": options.again,
         "--anyway": options.anyway,

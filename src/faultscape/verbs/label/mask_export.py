@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from faultscape.labelling.catalogue import FORMATS, BundleFormat, MaskFormat
 from faultscape.labelling.format_calls import places_of, prepared_files, write_bundle, write_label
 from faultscape.progress import progress
 from faultscape.reading.evidence import current
-from faultscape.reading.study import LABELS
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import make_folder, put
 from faultscape.study.settings import Settings, read_settings
@@ -28,27 +28,26 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.verbs.label.mask_files import readers
 from faultscape.verbs.label.model_copies import map_at_photo_size
-from faultscape.verbs.label.options import ExportOptions
 from faultscape.verbs.label.result import Exported, import_line, returned_to, steps_text
 from faultscape.verbs.label.tool_files import bundles, read_bundles
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import LabelExportOptions
 
 TO_LABEL = "to-label.txt"  # in an export's folder: which images have no label yet
 
 
-def export(root: Path, study: str, options: ExportOptions, form: MaskFormat | BundleFormat) -> Exported:
+def export(root: Path, options: LabelExportOptions, form: MaskFormat | BundleFormat) -> Exported:
     """Write the images of a selection that have no label yet, upright and in full size, and what the tool
     needs to know about the classes.
     """
-    settings, folder, truth, prefill = (
-        read_settings(root),
-        Path(options.out),
-        options.truth or LABELS,
-        options.prefill,
-    )
+    settings = read_settings(root)
+    truth = options.truth or LABELS
+    prefill = options.prefill
     refuse_odd(settings, options, form)
     chosen, todo = to_label(root, options.selection, truth)
     returned = form.returned if isinstance(form, BundleFormat) else ""
-    then = import_line(study, returned_to(options.out, returned), truth, options.format)
+    then = import_line(options.study, returned_to(options.out, returned), truth, options.format)
     written = Exported(
         options.out,
         len(todo),
@@ -60,7 +59,8 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat | Bu
     )
     if not todo:
         return written
-    work = Export(root, study, settings, folder, form, options)
+    folder = Path(options.out)
+    work = Export(root, settings, folder, form, options)
     with progress("export", len(todo)) as tick:
         work.images(todo, tick)
     # written each time: it is nobody's work
@@ -77,7 +77,7 @@ def steps_of(form: MaskFormat | BundleFormat, prefill: str | None) -> str:
     return filled or form.says
 
 
-def refuse_odd(settings: Settings, options: ExportOptions, form: MaskFormat | BundleFormat) -> None:
+def refuse_odd(settings: Settings, options: LabelExportOptions, form: MaskFormat | BundleFormat) -> None:
     """Raise OptionError for export options that do not fit the study or the format."""
     prefill = options.prefill
     if prefill is not None and prefill not in settings.models:
@@ -105,11 +105,10 @@ class Export:
     """Writes images, and labels filled in by a model, for one tool."""
 
     root: Path
-    study: str
     settings: Settings
     folder: Path
     form: MaskFormat | BundleFormat
-    options: ExportOptions
+    options: LabelExportOptions
 
     def images(self, images: Sequence[Image], tick: Callable[[int], object]) -> None:
         """Write images with their labels, and what the tool needs to know about the classes."""
@@ -144,7 +143,7 @@ class Export:
         except ImageError as error:
             if not str(error).endswith(os.strerror(errno.ENOENT)):
                 raise
-            found_again = f"`faultscape collect {shlex.quote(self.study)} NEWFOLDER`"
+            found_again = f"`faultscape collect {shlex.quote(self.options.study)} NEWFOLDER`"
             raise ImageError(
                 f"{error}; if images were moved, run {found_again}, then repeat this command"
             ) from None

@@ -8,8 +8,10 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,20 +36,44 @@ from faultscape.study.tables.label_maps import StoredMap
 from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
 from faultscape.verbs.label.mask_files import MaskRules, Reader, inner_folder, readers
 from faultscape.verbs.label.model_copies import Copies
-from faultscape.verbs.label.options import ImportOptions
 from faultscape.verbs.label.result import Imported
 from faultscape.verbs.label.tool_files import bundles, read_bundles, truth_of
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import LabelImportOptions
 
 
 class NothingThereError(LabellingError):
     """A folder contains no label: no one has started."""
 
 
-def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat | None) -> Imported:
+@dataclass(frozen=True)
+class OnePerson:
+    """The person from whom everything is, even if the tool names others.
+
+    What the person sent is ``called`` this in failures.csv and log.jsonl, instead of the path of the file
+    that is kept only for reading.
+    """
+
+    called: str = ""
+
+
+def import_(
+    root: Path,
+    options: LabelImportOptions,
+    form: MaskFormat | BundleFormat | None,
+    person: OnePerson | None = None,
+) -> Imported:
     """Import labels of one format, or of every built-in format, from a folder or a tool's file, and the
-    folder's discard.csv. If a tool records who drew, each person's labels become a truth of their own.
+    folder's discard.csv. If a tool records who drew, each person's labels become a truth of their own, unless
+    everything is from one ``person``.
     """
     source, truth = options.source, options.truth
+    called = person.called if person else ""
+
+    def named(text: str) -> str:
+        return text.replace(source, called) if called else text
+
     path = inner_folder(Path(source)) if Path(source).is_dir() and not options.pattern else Path(source)
     formats = [form] if form else FORMATS
     with writing(root):
@@ -59,7 +85,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
         meaning: dict[str, str] | None = None  # of masks
         table = path / "discard.csv"
         listed = _discards(table, by_id) if table.is_file() else []
-        thrown = without_taken_back(root, listed, options.named(str(table)))
+        thrown = without_taken_back(root, listed, named(str(table)))
         found = bundles(path, [entry for entry in formats if isinstance(entry, BundleFormat)])
         if found and options.labels is not None:
             print("note: --labels has no effect on files of labelling tools, which name their classes")
@@ -67,7 +93,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             tool = read_bundles(found, by_id, classes, options.pattern)
             by_person = (
                 {"": {k: v for mine in tool.readers.values() for k, v in mine.items()}}
-                if options.of_one
+                if person
                 else tool.readers
             )
             labels, empty, titles = (
@@ -80,7 +106,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
                 entry for entry in formats if isinstance(entry, MaskFormat) and (form or not entry.same_as)
             ]
             there = readers(
-                Path(source), by_id, options.pattern, masks, classes, _rules(root, settings, options)
+                Path(source), by_id, options.pattern, masks, classes, _rules(root, settings, options, person)
             )
             mine, empty, meaning = there.readers, there.empty, there.labels
             labels, titles = ({"": mine} if mine else {}), form.title if form else ""
@@ -100,7 +126,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             )
             print(f"{what} not labelled yet: {'no area is drawn on them' if found else kinds}")
         if not labels and not listed and not empty:
-            raise NothingThereError(options.named(_why_nothing(path, form, options.pattern)))
+            raise NothingThereError(named(_why_nothing(path, form, options.pattern)))
         say_both({id_ for mine in labels.values() for id_ in mine} & dict(thrown).keys())
         names = {who: truth_of(truth, who) for who in labels} or {"": truth}
         if len(set(names.values())) < len(names):
@@ -115,12 +141,12 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
                 raise OptionError(f"{name!r} is the name of a model; choose another name with --truth NAME")
         copies = {name: Copies(root, settings, len(labels.get(who, {}))) for who, name in names.items()}
         kept = {
-            name: keep_labels(root, name, labels.get(who, {}), images, options.named, copies[name].look)
+            name: keep_labels(root, name, labels.get(who, {}), images, named, copies[name].look)
             for who, name in names.items()
         }
         if meaning is not None and kept[truth].read:
             keep_reading(root, truth, meaning)
-        discarded = Answers(root).discard(thrown, options.named(source)) if thrown else 0
+        discarded = Answers(root).discard(thrown, named(source)) if thrown else 0
         for who, name in names.items():
             earlier = [
                 f
@@ -128,7 +154,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
                 if (f.stage, f.name) == ("label", name) and f.image not in labels.get(who, {})
             ]
             replace_failures(root, "label", name, earlier + kept[name].failures)
-        log_import(root, options.named(source), truth=truth)
+        log_import(root, named(source), truth=truth)
     failures = [failure for one in kept.values() for failure in one.failures]
     new, replaced, unchanged = (
         sum(getattr(one, of) for one in kept.values()) for of in ("new", "replaced", "unchanged")
@@ -165,13 +191,13 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             line
             for name, one in kept.items()
             # it decodes every map, and says what models predict, which people who draw do not learn
-            if (one.new or one.replaced) and options.called is None
+            if (one.new or one.replaced) and not called
             for line in unusual(root, settings, name)
         ),
     )
 
 
-def import_discards(root: Path, options: ImportOptions) -> Imported:
+def import_discards(root: Path, options: LabelImportOptions) -> Imported:
     """Import a table of discards alone; what was taken back is discarded again."""
     with writing(root):
         thrown = _discards(Path(options.source), {image.id for image in read_corpus(root)})
@@ -205,14 +231,16 @@ def without_taken_back(root: Path, listed: Sequence[tuple[str, str]], table: str
     return [row for row in listed if row not in gone]
 
 
-def _rules(root: Path, settings: Settings, options: ImportOptions) -> MaskRules:
+def _rules(
+    root: Path, settings: Settings, options: LabelImportOptions, person: OnePerson | None
+) -> MaskRules:
     """Return what the values of masks mean: as the options say, and as earlier masks of the truth were read;
     those that were all taken back do not count.
     """
     before = settings.truths.get(options.truth) if options.truth in evidence.truths(root) else None
     line = ["faultscape", "label", "remove", str(root), "--all", "--truth", options.truth]
     shows_void = partial(_shows_void, root, settings, options.truth) if before is not None else lambda: False
-    if options.called is not None:
+    if person and person.called:
         by_organiser = "faultscape label import STUDY FILE --truth"
         return MaskRules(
             of_file(options.labels, settings.class_list, None),
@@ -229,7 +257,7 @@ def _rules(root: Path, settings: Settings, options: ImportOptions) -> MaskRules:
         f"import them under another name (--truth NAME), or take back the earlier ones with"
         f" `{shlex.join(line)}` and import all in one folder",
         shows_void,
-        shared=pairs_of(options.labels or "") if options.of_one else {},
+        shared=pairs_of(options.labels or "") if person else {},
     )
 
 

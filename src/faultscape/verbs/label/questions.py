@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultscape.classes.mapping import by_name
 from faultscape.classes.names import class_place
@@ -35,8 +35,10 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name, read_corpus
 from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
 from faultscape.verbs.label.masks import say_both, without_taken_back
-from faultscape.verbs.label.options import ExportOptions
 from faultscape.verbs.label.result import Answered, Asked, import_line
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import LabelExportOptions
 
 NONE = "none"
 
@@ -62,7 +64,7 @@ def part_of(source: str) -> tuple[str, str]:
     return (match[1], match[2]) if match and not Path(source).exists() else (source, "")
 
 
-def export(root: Path, study: str, options: ExportOptions, form: QuestionFormat) -> Asked:
+def export(root: Path, options: LabelExportOptions, form: QuestionFormat) -> Asked:
     """Write the questions of a selection that no one has answered yet: for an image of a pair its two labels,
     for an image drawn for all models each label that a model predicts.
 
@@ -85,7 +87,8 @@ def export(root: Path, study: str, options: ExportOptions, form: QuestionFormat)
     if todo:
         _keep_answers(form, path)
         put(path, write_questions(form, path, todo, question_glosses(settings)))
-    images, then = len({image for image, _ in todo}), import_line(study, str(path), truth, options.format)
+    images = len({image for image, _ in todo})
+    then = import_line(options.study, str(path), truth, options.format)
     return Asked(
         str(path), len(todo), images, len(wanted) - len(todo), len(undecided), again, then, form.says
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from faultscape.classes.names import class_place
 from faultscape.corpus.named_ids import named_ids
@@ -26,9 +27,11 @@ from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import Corpus, part_name, read_ids
 from faultscape.study.tables.label_maps import StoredMap
 from faultscape.study.tables.removed_images import read_removed
-from faultscape.verbs.label.options import RemoveOptions
 from faultscape.verbs.status.change_result import Changed
 from faultscape.verbs.status.consequences import change, followers
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import LabelRemoveOptions
 
 
 @dataclass(frozen=True)
@@ -49,21 +52,20 @@ class _Wanted:
         return bool(self.classes or self.by)
 
 
-def remove_labels(study: str, options: RemoveOptions) -> Changed:
+def remove_labels(options: LabelRemoveOptions) -> Changed:
     """Take back labels of a study, or report what that would make stale. Errors: OptionError if the options
     do not say which, LabellingError if there are none.
     """
-    root = existing(study)
+    root = existing(options.study)
     wanted = _wanted(root, options)
     if options.dry_run and read_settings(root).store and not wanted.discards:
         # a dry run writes no parts to a store
-        return followers(
-            root, study, f"labels would be removed from truth {wanted.truth!r}", "labels", "labels changed"
-        )
+        said = f"labels would be removed from truth {wanted.truth!r}"
+        return followers(root, options.study, said, "labels", "labels changed")
     about = {"images": sorted(wanted.images), "truth": wanted.truth, "discards": wanted.discards}
     return change(
         root,
-        study,
+        options.study,
         lambda where: _taken_back(where, wanted),
         "label remove",
         dry_run=options.dry_run,
@@ -71,7 +73,7 @@ def remove_labels(study: str, options: RemoveOptions) -> Changed:
     )
 
 
-def _wanted(root: Path, options: RemoveOptions) -> _Wanted:
+def _wanted(root: Path, options: LabelRemoveOptions) -> _Wanted:
     settings = read_settings(root)
     if (bool(options.images) + (options.selection is not None) + options.all_) != 1:
         raise OptionError("give one of: ids of images, --selection NAME, or --all")

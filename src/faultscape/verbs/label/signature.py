@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from faultscape.arguments import LabelMeanings, Place, needed_text, place_text, several
-from faultscape.errors import OptionError
+from faultscape.arguments import LabelMeanings, Place, needed_text
+from faultscape.errors import OptionError, closest
 from faultscape.verbs.label.crowd.result import Consensus, SessionsExported, SessionsImported
-from faultscape.verbs.label.options import (
-    ConsensusOptions,
-    ExportOptions,
-    ImportOptions,
-    RemoveOptions,
-    SessionRules,
-)
+from faultscape.verbs.label.options import SessionRules
 from faultscape.verbs.label.result import (
     Answered,
     AnswersTaken,
@@ -30,13 +22,17 @@ from faultscape.verbs.label.result import (
     Invited,
     MasksWritten,
 )
-from faultscape.verbs.serve.options import CampaignRules, Served, ServeOptions
+from faultscape.verbs.serve.options import CampaignRules, Served, origin_of
 from faultscape.verbs.status.change_result import Changed
+from faultscape.verbs.verb import verb
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from faultscape.verbs.options import LabelConsensusOptions, LabelServeOptions
 
+
+@verb("faultscape.verbs.label.exchange:export_labels", check=lambda options: options.sessions.check())
 def export(
     study: Place,
     out: Place,
@@ -67,9 +63,9 @@ def export(
         The folder to write to; images and labels that are already there stay as they are. For classifiers a
         CSV file, which is never overwritten once it contains answers.
     format
-        png (a folder of palette masks; default), png-index, png-colours, labelme, cvat, cvat-masks,
-        label-studio, label-studio-bitmask, coco-panoptic or coco; for classifiers csv (yes/no questions). Or
-        file.py:NAME, a format of your own.
+        One of png, png-index, png-colours, labelme, cvat, cvat-masks, label-studio, label-studio-bitmask,
+        coco-panoptic, coco, csv, or file.py:NAME, a format of your own; default: png (a folder of palette
+        masks), for classifiers csv (yes/no questions).
     selection
         The selection whose images are written.
     truth
@@ -90,25 +86,10 @@ def export(
     sessions
         How images are shared among several people: `SessionRules(annotators=...)`.
     """
-    from faultscape.verbs.label.exchange import export_labels
-
-    return export_labels(
-        needed_text(study, "study"),
-        ExportOptions(
-            needed_text(out, "out"),
-            format,
-            selection,
-            truth,
-            prefill,
-            again,
-            anyway,
-            outlines,
-            sessions,
-            done,
-        ),
-    )
+    ...
 
 
+@verb("faultscape.verbs.label.exchange:import_labels")
 def import_(
     study: Place,
     source: Place,
@@ -143,25 +124,14 @@ def import_(
         How file names become ids, for example {id}_gtFine_labelIds.png; for a tool's file, how the names of
         its images do: {id}_png.rf.*.jpg.
     format
-        png, png-index, png-colours, labelme, cvat, cvat-masks, label-studio, label-studio-bitmask,
+        One of png, png-index, png-colours, labelme, cvat, cvat-masks, label-studio, label-studio-bitmask,
         coco-panoptic, coco, csv, or file.py:NAME, a format of your own; default: detected from the files.
     labels
         What values of masks mean besides the class list's ids: 255=car, 255=void, several joined by commas; a
         JSON or TOML file with a class for each value; or for Cityscapes label-ids or train-ids. Later masks
         of the truth are read alike.
     """
-    from faultscape.study.tables.selections import names
-    from faultscape.verbs.label.exchange import import_labels
-
-    study = needed_text(study, "study")
-    found = import_labels(
-        study,
-        ImportOptions(needed_text(source, "source"), truth, pattern, format, place_text(labels, "labels")),
-    )
-    # without a selection, what comes next is not to rank
-    if not isinstance(found, Imported | Answered) or not names(Path(study)):
-        return found
-    return replace(found, then=shlex.join(["faultscape", "run", study]))
+    ...
 
 
 def labels(study: Place, *, truth: str | None = None) -> Mapping[str, np.ndarray] | Mapping[str, str]:
@@ -184,6 +154,7 @@ def labels(study: Place, *, truth: str | None = None) -> Mapping[str, np.ndarray
     return held_labels(needed_text(study, "study"), truth)
 
 
+@verb("faultscape.verbs.label.tool_check:check_upload")
 def check(file: Place, *, format: str | None = None) -> Checked:
     """Check a file before you upload it to a labelling tool: report what the tool would reject. The exit
     status is 1 if it would reject anything.
@@ -195,11 +166,18 @@ def check(file: Place, *, format: str | None = None) -> Checked:
     format
         Its format; default: detected from the file.
     """
-    from faultscape.verbs.label.tool_check import check as check_file
-
-    return check_file(needed_text(file, "file"), place_text(format, "format"))
+    ...
 
 
+def _check_serving(options: LabelServeOptions) -> None:
+    if any(find_spec(name) is None for name in ("fastapi", "uvicorn", "itsdangerous")):
+        raise OptionError("label serve needs packages that are not installed: pip install 'faultscape[app]'")
+    options.campaign.check()
+    if options.address is not None:
+        origin_of(options.address)
+
+
+@verb("faultscape.verbs.serve.server:serve_labels", check=_check_serving)
 def serve(
     study: Place,
     *,
@@ -247,32 +225,10 @@ def serve(
     campaign
         How items are shared among annotators: `CampaignRules(overlap=...)`.
     """
-    try:
-        from faultscape.verbs.label.exchange import import_masks
-        from faultscape.verbs.rank.live import standings_now
-        from faultscape.verbs.serve.server import serve_labels
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] not in {"fastapi", "uvicorn", "starlette", "itsdangerous"}:
-            raise
-        raise OptionError(
-            "label serve needs packages that are not installed: pip install 'faultscape[app]'"
-        ) from None
-
-    options = ServeOptions(
-        host,
-        port,
-        database,
-        selection,
-        truth,
-        forced,
-        seed,
-        invites,
-        place_text(address, "address"),
-        campaign,
-    )
-    return serve_labels(needed_text(study, "study"), options, standings_now, import_masks)
+    ...
 
 
+@verb("faultscape.verbs.serve.people:invite_person")
 def invite(study: Place, name: str, *, organiser: bool = False) -> Invited:
     """Make a link that lets one person answer in `label serve`. Inviting the same person again makes a new
     link; the old one stops working.
@@ -286,11 +242,10 @@ def invite(study: Place, name: str, *, organiser: bool = False) -> Invited:
     organiser
         Let the person see results and invite others.
     """
-    from faultscape.verbs.serve.people import invite_person
-
-    return invite_person(needed_text(study, "study"), name, organiser=organiser)
+    ...
 
 
+@verb("faultscape.verbs.serve.people:forget_person")
 def forget(study: Place, name: str, *, answers: bool = False) -> Forgotten:
     """Forget who an annotator is: delete the name and the link, and keep the answers under a pseudonym that
     no longer belongs to anyone.
@@ -305,11 +260,10 @@ def forget(study: Place, name: str, *, answers: bool = False) -> Forgotten:
         Also take back what the person answered: choices, yes/no answers, tags, and votes to discard. Masks,
         findings in others' masks, and decided discards stay.
     """
-    from faultscape.verbs.serve.people import forget_person
-
-    return forget_person(needed_text(study, "study"), name, answers=answers)
+    ...
 
 
+@verb("faultscape.verbs.label.answer_lines:write_answers")
 def answers(study: Place, out: Place) -> AnswersWritten:
     """Write everything that people answered, except masks, as JSON lines: choices, answers, discards, tags
     and checks, with people's pseudonyms. `label import` reads them back.
@@ -321,11 +275,20 @@ def answers(study: Place, out: Place) -> AnswersWritten:
     out
         A file that ends in .jsonl.
     """
-    from faultscape.verbs.label.answer_lines import write_answers
-
-    return write_answers(needed_text(study, "study"), needed_text(out, "out"))
+    ...
 
 
+def _check_consensus(options: LabelConsensusOptions) -> None:
+    ties = ("void", "skill")  # as in labelling.people.mask_consensus, which is too heavy to import here
+    if options.tie not in ties:
+        raise OptionError(
+            f"--tie {options.tie!r} is not known; use {' or '.join(ties)}.{closest(options.tie, ties)}"
+        )
+    if options.least < 1:
+        raise OptionError(f"--least must be 1 or more people; got {options.least}")
+
+
+@verb("faultscape.verbs.label.crowd.consensus:join_labels", check=_check_consensus)
 def consensus(
     study: Place, *, of: list[str], truth: str = "labels", tie: str = "void", least: int = 2
 ) -> Consensus:
@@ -348,11 +311,10 @@ def consensus(
         How many annotators must have labelled an image, or checked a mask of it on which no mark is open;
         images with fewer are left out.
     """
-    from faultscape.verbs.label.crowd.consensus import join_labels
-
-    return join_labels(needed_text(study, "study"), ConsensusOptions(several(of), truth, tie, least))
+    ...
 
 
+@verb("faultscape.verbs.label.removal:remove_labels")
 def remove(
     study: Place,
     *images: str,
@@ -388,11 +350,4 @@ def remove(
     dry_run
         Report what would become stale, and change nothing.
     """
-    from faultscape.verbs.label.removal import remove_labels
-
-    return remove_labels(
-        needed_text(study, "study"),
-        RemoveOptions(
-            several(images), selection, truth, several(class_), several(by), discards, all_, dry_run
-        ),
-    )
+    ...

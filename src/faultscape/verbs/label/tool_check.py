@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from faultscape.corpus.sources import IMAGE_ENDINGS
 from faultscape.errors import LabellingError, OptionError
@@ -12,15 +13,19 @@ from faultscape.labelling.catalogue import FORMATS, Format, MaskFormat, Question
 from faultscape.labelling.format_calls import check_file, recognises
 from faultscape.verbs.label.result import Checked
 
+if TYPE_CHECKING:
+    from faultscape.verbs.options import LabelCheckOptions
 
-def check(file: str, format: str | None) -> Checked:
+
+def check_upload(options: LabelCheckOptions) -> Checked:
     """Return what a tool would reject in a file or folder; LabellingError if its format is unknown or it
     cannot be read.
     """
+    file = options.file
     path = Path(file)
     if not path.exists():
         raise LabellingError(f"{file}: no such file or folder")
-    form = _recognised(path) if format is None else _named(format)
+    form = _recognised(path) if options.format is None else _named(options.format)
     if isinstance(form, MaskFormat):
         return Checked(file, form.title, tuple(check_file(form, path)))
     there = [one for one in _files(path) if recognises(form, one)] or [path]

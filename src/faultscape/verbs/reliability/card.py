@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from faultscape.metrics.intervals.evidence import Drawn, Ratios
+from faultscape.metrics.intervals.robustness import corruption_error, mean_corrupted, relative_drop
 from faultscape.metrics.intervals.units import Units as Drawable
-from faultscape.metrics.robustness import corruption_error, mean_corrupted, relative_drop
 from faultscape.metrics.scorers import scorer_named
 from faultscape.metrics.scores.rank_slopes import Ranked
 from faultscape.ranking.agreement import spearman

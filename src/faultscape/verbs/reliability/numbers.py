@@ -17,9 +17,9 @@ from scipy.special import expit
 
 from faultscape.errors import LabelMapError, StudyError
 from faultscape.metrics.intervals.evidence import Drawn, Ratios
+from faultscape.metrics.intervals.robustness import ece_of_bins, image_miou, miou_of_cells, without
 from faultscape.metrics.intervals.slopes import Linear
 from faultscape.metrics.intervals.units import Draws
-from faultscape.metrics.robustness import ece_of_bins, image_miou, miou_of_cells, without
 from faultscape.metrics.scorers import scorer_named
 from faultscape.metrics.scores.bootstrap import SparseHistogram
 from faultscape.metrics.scores.grouped_counts import (

@@ -22,7 +22,7 @@ class MapRules:
     Parameters
     ----------
     concordance
-        Label maps only: miou (default), fwiou, mpa, pixel_accuracy, dice, or file.py:function.
+        Label maps only: one of miou, fwiou, mpa, pixel_accuracy, dice, or file.py:function; default: miou.
     over
         Classes that a mean is over: union (of both maps; default), all (an absent class counts 0), or truth
         (of the defender's map). mpa has a value only for classes of the defender's map, so union and truth

@@ -102,8 +102,8 @@ def select(
         Name of the selection (default main; for images drawn for all models the selector's name, or the
         goal). A study can have any number of selections; they share labels.
     selector
-        mad (default), random, disputed, entropy, expected-loss, vma, information, mad+information or
-        model-picker, or file.py:NAME, a Selector of your own.
+        One of random, disputed, entropy, expected-loss, vma, mad, information, mad+information, model-picker,
+        or file.py:NAME, a Selector of your own; default: mad.
     goal
         order (of all models) or best (which model is best): draw images as measurements on real models
         recommend for this goal, instead of --selector.

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from faultscape.errors import StudyError
 from faultscape.labelling.people.pair_order import PairOrder
@@ -35,7 +36,9 @@ from faultscape.verbs.serve.asked_items import ChoiceItem, Item, choice_items, i
 from faultscape.verbs.serve.assignment import Assignment, Handing
 from faultscape.verbs.serve.known_items import TrainingItem, read_training
 from faultscape.verbs.serve.measured_tags import MeasuredTags
-from faultscape.verbs.serve.options import ServeOptions
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import LabelServeOptions
 
 EXAMPLES = 3
 _LATE = 200  # rows
@@ -80,7 +83,7 @@ class Asker:
     ``secret`` can compute the ids of items on pages.
     """
 
-    def __init__(self, root: Path, options: ServeOptions, database: Database, secret: Secret) -> None:
+    def __init__(self, root: Path, options: LabelServeOptions, database: Database, secret: Secret) -> None:
         self._secret = secret
         self._root, self._options, self._database, self._digests = root, options, database, Digests()
 
@@ -163,7 +166,7 @@ def choice_id(image: str, first: str, second: str, first_shown: str, second_show
     return item_id(item_id(image, first, second), first_shown, second_shown)
 
 
-def stamp_of(root: Path, options: ServeOptions, settings: Settings) -> tuple[object, ...]:
+def stamp_of(root: Path, options: LabelServeOptions, settings: Settings) -> tuple[object, ...]:
     """Return a stamp that changes with the study's files that decide what is asked."""
     folders = [
         label_maps.truth(root, options.truth),

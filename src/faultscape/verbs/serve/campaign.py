@@ -16,7 +16,7 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultscape.errors import FaultscapeError, OptionError, StudyError
 from faultscape.labelling import answers
@@ -39,9 +39,11 @@ from faultscape.verbs.serve.agenda import EXAMPLES, Asker, Given, History, choic
 from faultscape.verbs.serve.asked_items import CHOICES, QUESTIONS, ChoiceItem, Item, QuestionItem, item_id
 from faultscape.verbs.serve.assignment import Assignment, Handing
 from faultscape.verbs.serve.known_items import TrainingItem
-from faultscape.verbs.serve.options import ServeOptions
 from faultscape.web.app import NotFoundError
 from faultscape.web.words import flat_json, plain_lines, plain_text
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import LabelServeOptions
 
 _SIDED = ("left", "right")
 _SAID = {CHOICES: (*_SIDED, "both good", "both bad", "not sure", "skip"), QUESTIONS: ("yes", "no", "unsure")}
@@ -53,7 +55,7 @@ _LOOKED = 3.0  # seconds between two checks for other changes
 class Campaign:
     """The campaign of one study, over an open database. StudyError if there is nothing to ask."""
 
-    def __init__(self, root: Path, options: ServeOptions, database: Database) -> None:
+    def __init__(self, root: Path, options: LabelServeOptions, database: Database) -> None:
         self.root, self.options, self.database = root, options, database
         self._lock, self._reading = threading.RLock(), threading.RLock()
         self._people, self._choices, self._answers = (

@@ -1,4 +1,4 @@
-"""The options of `label serve`."""
+"""The options of `label serve` that belong together, and what it returns."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from faultscape.errors import OptionError
-from faultscape.study.answers.schema import LABELS
-from faultscape.verbs.given_options import refuse_empty
 
 MOST_OVERLAP, MOST_SESSION = 100, 1000
 
@@ -41,8 +39,8 @@ class CampaignRules:
     training: str | None = None
     adaptive: bool = False
 
-    def __post_init__(self) -> None:
-        refuse_empty(self)
+    def check(self) -> None:
+        """Raise OptionError for numbers out of range."""
         if not 1 <= self.overlap <= MOST_OVERLAP:
             raise OptionError(f"--overlap must be 1 to {MOST_OVERLAP} people per item; got {self.overlap}")
         if not 1 <= self.session <= MOST_SESSION:
@@ -53,30 +51,6 @@ class CampaignRules:
             raise OptionError(f"--repeats must be a share from 0 to 0.5 of the choices; got {self.repeats}")
         if self.discard_votes < 1:
             raise OptionError(f"--discard-votes must be 1 or more people; got {self.discard_votes}")
-
-
-@dataclass(frozen=True)
-class ServeOptions:
-    """Where to listen, where answers are stored, and what to ask whom: see `label serve`. ``truth`` is the
-    name that answers are kept under, ``address`` the address that people open if the server runs behind a
-    proxy.
-    """
-
-    host: str
-    port: int
-    database: str | None = None
-    selection: str = "main"
-    truth: str = LABELS
-    forced: bool = False
-    seed: int = 0
-    invites: bool = False
-    address: str | None = None
-    campaign: CampaignRules = CampaignRules()
-
-    def __post_init__(self) -> None:
-        refuse_empty(self)
-        if self.address is not None:
-            object.__setattr__(self, "address", origin_of(self.address))
 
 
 def origin_of(address: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from faultscape.errors import LabellingError
 from faultscape.study.answers.annotators import ANNOTATOR, ORGANISER, Annotators
 from faultscape.study.answers.withdrawal import take_back_all
@@ -10,14 +12,19 @@ from faultscape.study.lock import writing
 from faultscape.study.tables.logs import log
 from faultscape.verbs.label.result import Forgotten, Invited
 
+if TYPE_CHECKING:
+    from faultscape.verbs.options import LabelForgetOptions, LabelInviteOptions
+
 LONGEST_NAME = 80
 
 
-def invite_person(study: str, name: str, *, organiser: bool) -> Invited:
+def invite_person(options: LabelInviteOptions) -> Invited:
     """Return a new annotator and the token of their link, or a new token for an existing annotator;
     LabellingError for an invalid name.
     """
-    root, name = existing(study), " ".join(name.split())
+    root = existing(options.study)
+    name = " ".join(options.name.split())
+    organiser = options.organiser
     if not 0 < len(name) <= LONGEST_NAME:
         raise LabellingError(f"a name must have 1 to {LONGEST_NAME} characters")
     with writing(root):
@@ -31,15 +38,15 @@ def invite_person(study: str, name: str, *, organiser: bool) -> Invited:
     return Invited(name, made.pseudonym, token)
 
 
-def forget_person(study: str, name: str, *, answers: bool) -> Forgotten:
+def forget_person(options: LabelForgetOptions) -> Forgotten:
     """Forget who a person is, and take back their answers on request; LabellingError if there is no such
     person.
     """
-    root = existing(study)
+    root = existing(options.study)
     with writing(root):
         people = Annotators(root)
-        found = people.find(name)
-        back = take_back_all(root, found.pseudonym, "label forget") if answers else None
+        found = people.find(options.name)
+        back = take_back_all(root, found.pseudonym, "label forget") if options.answers else None
         people.delete(found.pseudonym)
         log(root, "label forget", pseudonym=found.pseudonym)
     return Forgotten(found.pseudonym, back)

@@ -8,11 +8,11 @@ organiser's first link is printed when it is created. People stay signed in when
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from pathlib import Path
+from dataclasses import replace
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
 
@@ -23,26 +23,30 @@ from faultscape.study.answers.database import Database, bind
 from faultscape.study.folder import existing
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings, write_settings
+from faultscape.verbs.label.exchange import import_masks
+from faultscape.verbs.rank.live import standings_now
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.gate import Gate, server_key
-from faultscape.verbs.serve.options import Served, ServeOptions
+from faultscape.verbs.serve.options import Served, origin_of
 from faultscape.verbs.serve.pages import checks, masks, people, results, tags, work
 from faultscape.verbs.serve.result_facts import StandingsNow
 from faultscape.web import server
 from faultscape.web.app import make_app
 from faultscape.web.photos import Pictures
 
+if TYPE_CHECKING:
+    from faultscape.verbs.options import LabelServeOptions
+
 METHODS = ("GET", "HEAD", "POST")
-StandingsOf = Callable[[Path, str, str, Voices], Standings]  # study, selection, truth, whose answers
 
 
-def serve_labels(
-    study: str, options: ServeOptions, standings_of: StandingsOf, take: masks.TakeMasks
-) -> Served:
-    """Serve a study to annotators until Ctrl-C, and return its address; other verbs compute standings and
-    ``take`` masks. StudyError if the study cannot be read, OptionError if the address is not available.
+def serve_labels(options: LabelServeOptions) -> Served:
+    """Serve a study to annotators until Ctrl-C, and return its address. StudyError if the study cannot be
+    read, OptionError if the address is not available.
     """
-    root = existing(study)
+    study, root = options.study, existing(options.study)
+    if options.address is not None:
+        options = replace(options, address=origin_of(options.address))
     with writing(root):
         if options.database is not None:
             settings = read_settings(root)
@@ -74,17 +78,10 @@ def serve_labels(
             if not open_:
                 print(_way_in(study, gate.people, address), flush=True)
 
-        server.serve(
-            app_of(
-                campaign,
-                gate,
-                lambda voices: standings_of(root, options.selection, options.truth, voices),
-                names,
-                take,
-            ),
-            listener,
-            begun,
-        )
+        def standings(voices: Voices) -> Standings:
+            return standings_now(root, options.selection, options.truth, voices)
+
+        server.serve(app_of(campaign, gate, standings, names, import_masks), listener, begun)
     return Served(study, address)
 
 

@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from faultscape import plug
 from faultscape.errors import ModelError, OptionError, closest
@@ -35,9 +34,10 @@ from faultscape.uncertainty.networks.catalogue import (
 from faultscape.uncertainty.networks.deeplab import DeepLab
 from faultscape.uncertainty.networks.segmenter import Segmenter
 from faultscape.uncertainty.replace import DoubtNetwork
-from faultscape.uncertainty.training.plan import TrainingPlan
+from faultscape.uncertainty.training.plan import CompletePlan
 from faultscape.uncertainty.training.presets import TrainingPreset, preset_named
-from faultscape.verbs.train.options import MEMBER_BLOCKS, Schedules, TrainOptions, scale_of, size_of
+from faultscape.verbs.options import TrainOptions
+from faultscape.verbs.train.options import MEMBER_BLOCKS, dropout_layers, head_options
 from faultscape.verbs.train.withheld import Withheld
 
 _WITH_OUTLIERS = ("linear", "batch-ensemble")
@@ -51,7 +51,7 @@ class Wanted:
     """
 
     description: Description
-    plan: TrainingPlan
+    plan: CompletePlan
     start: Network | None = None
     file: Path | None = None
     notes: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
     preset = preset_named(options.preset) if options.preset else None
     kind = head_named(options.head)
     of_preset = dict(preset.heads.get(options.head, {})) if preset else {}
-    told: dict[str, Value] = {**of_preset, **options.of_head}
+    told: dict[str, Value] = {**of_preset, **head_options(options)}
     told.pop(MEMBER_BLOCKS, None)
     kind.check(told)
     plan = _plan(options, preset, len(withheld.classes), images)
@@ -135,8 +135,9 @@ def _dropout_layers(options: TrainOptions, description: Description) -> tuple[st
     """Return the layers with MC dropout; ``middle`` means those that the backbone defines. OptionError if it
     defines none.
     """
-    if options.dropout_at != (MIDDLE,):
-        return options.dropout_at
+    layers = dropout_layers(options)
+    if layers != (MIDDLE,):
+        return layers
     entry = known_backbone(description)
     if entry is None:
         raise OptionError(
@@ -159,7 +160,7 @@ def _member_blocks(
     able = options.head == "batch-ensemble" and (
         isinstance(inner, Segmenter) or description.backbone.startswith("segmenter-")
     )
-    said = options.of_head.get(MEMBER_BLOCKS)
+    said = head_options(options).get(MEMBER_BLOCKS)
     if said is not None and (not isinstance(said, int) or isinstance(said, bool) or said < 0):
         raise OptionError(f"--head-option member-blocks must be a whole number, 0 or more; got {said!r}")
     if said and not able:
@@ -194,9 +195,9 @@ def folder_of(root: Path, name: str) -> Path:
     return root / "models" / check_name(name, "network")
 
 
-def _plan(options: TrainOptions, preset: TrainingPreset | None, classes: int, images: int) -> TrainingPlan:
-    plan = preset.plan_for(classes, options.head) if preset else TrainingPlan()
-    said = _said(options.schedules)
+def _plan(options: TrainOptions, preset: TrainingPreset | None, classes: int, images: int) -> CompletePlan:
+    plan = preset.plan_for(classes, options.head) if preset else CompletePlan()
+    said = options.plan.given
     if "steps" in said and "epochs" in said:
         raise OptionError("give either --steps or --epochs, not both")
     if said.get("steps", 1) < 1:
@@ -208,17 +209,6 @@ def _plan(options: TrainOptions, preset: TrainingPreset | None, classes: int, im
     if preset and options.init and preset.from_init < 1 and not {"steps", "epochs"} & said.keys():
         plan = replace(plan, steps=max(1, round(plan.all_steps(images) * preset.from_init)))
     return plan
-
-
-def _said(schedules: Schedules) -> dict[str, Any]:
-    """Return the given options of the plan, as fields of a plan."""
-    said = {key: value for key, value in vars(schedules).items() if value is not None and key != "dropout"}
-    for key in ("size", "crop"):
-        if key in said:
-            said[key] = size_of(said[key], key)
-    if "scale" in said:
-        said["scale"] = scale_of(said["scale"])
-    return said
 
 
 def _need_start(options: TrainOptions, preset: TrainingPreset | None) -> None:
@@ -244,7 +234,7 @@ def _need_start(options: TrainOptions, preset: TrainingPreset | None) -> None:
 
 
 def _backbone(
-    root: Path, options: TrainOptions, withheld: Withheld, plan: TrainingPlan
+    root: Path, options: TrainOptions, withheld: Withheld, plan: CompletePlan
 ) -> tuple[Description, Network | None, Path | None, tuple[str, ...]]:
     """Return the description of a backbone with a linear head, the backbone if it is already built, the
     user's own file, if any, and notes on how weights fit the backbone.
@@ -252,7 +242,7 @@ def _backbone(
     names, image = withheld.classes.names, max(plan.crop)
     channels = len(names) + (options.loss in ("void-class", "outlier-head"))
     own = preset_named(options.preset).dropout if options.preset else 0.1
-    dropout = options.schedules.dropout if options.schedules.dropout is not None else own
+    dropout = options.plan.dropout if options.plan.dropout is not None else own
     if not 0 <= dropout < 1:
         raise OptionError(f"--dropout must be at least 0 and below 1; got {dropout}")
     if options.init:

@@ -1,5 +1,5 @@
-"""Options of `train`, as its verb passes them to the stage. Imports are light: no training library is
-loaded.
+"""The options of `train` that belong together, and how its words are read. Imports are light: no training
+library is loaded.
 """
 
 from __future__ import annotations
@@ -8,23 +8,15 @@ import importlib.util
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import get_args
+from typing import TYPE_CHECKING, Any
 
-from faultscape.arguments import NamedValues, Size, plain
-from faultscape.choices import (
-    ClassWeights,
-    ExportForm,
-    HeadName,
-    LossName,
-    Optimiser,
-    Schedule,
-    Smoothing,
-    TrainingPresetName,
-)
+from faultscape.arguments import Size, plain
+from faultscape.choices import ClassWeights, Optimiser, Schedule
 from faultscape.errors import ModelError, OptionError, closest
 from faultscape.uncertainty.catalogue import HEADS, Value, head_named
-from faultscape.verbs.given_options import refuse_empty
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import TrainOptions
 
 SEED = "seed"
 MOST_SEED = 2**32 - 1
@@ -57,8 +49,8 @@ class TrainingData:
 
 
 @dataclass(frozen=True)
-class Schedules:
-    """The training schedule; a preset changes these defaults.
+class TrainingPlan:
+    """The training plan; a preset changes these defaults.
 
     Parameters
     ----------
@@ -110,6 +102,17 @@ class Schedules:
     dropout: float | None = None
     validate_every: float | None = None
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """The given numbers of the plan; sizes as (width, height). Dropout is the network's."""
+        given = {name: value for name, value in vars(self).items() if value is not None and name != "dropout"}
+        for name in ("size", "crop"):
+            if name in given:
+                given[name] = size_of(given[name], name)
+        if "scale" in given:
+            given["scale"] = scale_of(given["scale"])
+        return given
+
 
 @dataclass(frozen=True)
 class TrainingMachine:
@@ -133,99 +136,53 @@ class TrainingMachine:
     checkpoint_activations: bool = False
 
 
-@dataclass(frozen=True)
-class TrainOptions:
-    """All options of `train`."""
+def dropout_layers(options: TrainOptions) -> tuple[str, ...]:
+    """Return the layers of --dropout-at, where one word may name several; OptionError for an empty name."""
+    layers = tuple(layer.strip() for word in options.dropout_at for layer in word.split(","))
+    if not all(layers):
+        raise OptionError("--dropout-at: one of the layer names is empty")
+    return layers
 
-    study: str
-    name: str
-    backbone: str | None = None
-    head: HeadName = "linear"
-    dropout_at: tuple[str, ...] = ()
-    dropout_rate: float = 0.1
-    dropout_samples: int = 8
-    loss: LossName = "ce"
-    preset: TrainingPresetName | None = None
-    init: str | None = None
-    from_scratch: bool = False
-    sweep: str | None = None
-    seed: int = 0
-    export: ExportForm | None = None
-    data: TrainingData = TrainingData()
-    schedules: Schedules = Schedules()
-    head_options: NamedValues | None = None
-    machine: TrainingMachine = TrainingMachine()
-    smoothing: Smoothing | None = None
 
-    def __post_init__(self) -> None:
-        refuse_empty(self)
-        _ = self.of_head  # an invalid one is refused before anything else
-        if not 0 <= self.seed <= MOST_SEED:
-            raise OptionError(f"--seed must be a whole number from 0 to {MOST_SEED}; got {self.seed}")
-        if self.loss not in get_args(LossName):
-            raise OptionError(f"--loss {self.loss!r} is not known; use {', '.join(get_args(LossName))}")
-        if self.smoothing is not None and self.smoothing not in get_args(Smoothing):
-            raise OptionError(
-                f"--smoothing {self.smoothing!r} is not known; use {', '.join(get_args(Smoothing))}"
-            )
-        if self.smoothing is not None and self.loss != "dirichlet":
-            raise OptionError(
-                f"--smoothing has no effect on --loss {self.loss}; leave it out, or give --loss dirichlet"
-            )
-        if not 0 < self.dropout_rate < 1 or self.dropout_samples < 1:
-            raise OptionError(
-                "--dropout-rate must be between 0 and 1, --dropout-samples 1 or more; got "
-                f"{self.dropout_rate:g} and {self.dropout_samples}"
-            )
-        if self.init and self.from_scratch:
-            raise OptionError("give either --init or --from-scratch, not both")
-        if self.machine.precision not in (None, "no", "fp16", "bf16"):
-            raise OptionError(f"--precision {self.machine.precision!r} is not known; use no, fp16 or bf16")
-        if self.machine.precision == "fp16" and self.machine.device == "cpu":
-            raise OptionError("--precision fp16 needs a GPU; use bf16 or no on a CPU")
-        if self.machine.threads is not None and not 0 < self.machine.threads <= 256:
-            raise OptionError(f"--threads must be 1 to 256; got {self.machine.threads}")
+def swept(options: TrainOptions) -> tuple[str, tuple[float | int | str, ...]]:
+    """Return the option of --sweep, one of the head or the seed, and its values; ('', ()) without a sweep.
+    OptionError for any other option.
+    """
+    if options.sweep is None:
+        return "", ()
+    key, equals, values = options.sweep.partition("=")
+    key = key.strip().replace("-", "_")
+    known = [SEED, *_kinds()]
+    if key not in known:
+        raise OptionError(
+            f"--sweep {options.sweep!r} is not valid; use OPTION=A,B,C with one of"
+            f" {', '.join(name.replace('_', '-') for name in known)}.{closest(key, known)}"
+        )
+    words = [word.strip() for word in values.split(",")]
+    if not equals or len(words) < 2 or not all(words) or len(set(words)) < len(words):
+        raise OptionError(
+            f"--sweep {options.sweep!r} is not valid; give at least two different values:"
+            f" {key.replace('_', '-')}=1,3,5"
+        )
+    return key, tuple(_value(f"--sweep {key.replace('_', '-')}", key, word) for word in words)
 
-    @property
-    def swept(self) -> tuple[str, tuple[float | int | str, ...]]:
-        """The option of --sweep and its values, ('', ()) without a sweep: an option of the head, or the seed;
-        OptionError for any other.
-        """
-        if self.sweep is None:
-            return "", ()
-        key, equals, values = self.sweep.partition("=")
-        key = key.strip().replace("-", "_")
-        known = [SEED, *_kinds()]
-        if key not in known:
-            raise OptionError(
-                f"--sweep {self.sweep!r} is not valid; use OPTION=A,B,C with one of"
-                f" {', '.join(name.replace('_', '-') for name in known)}.{closest(key, known)}"
-            )
-        words = [word.strip() for word in values.split(",")]
-        if not equals or len(words) < 2 or not all(words) or len(set(words)) < len(words):
-            raise OptionError(
-                f"--sweep {self.sweep!r} is not valid; give at least two different values:"
-                f" {key.replace('_', '-')}=1,3,5"
-            )
-        return key, tuple(_value(f"--sweep {key.replace('_', '-')}", key, word) for word in words)
 
-    @cached_property
-    def of_head(self) -> dict[str, Value]:
-        """The given options of the head, by name; OptionError for an unknown option, or an invalid value."""
-        given = self.head_options or ()
-        if isinstance(given, Mapping):
-            pairs = list(given.items())
-        else:
-            words = [given] if isinstance(given, str) else given
-            pairs = [_name_and_value(word) for word in words]
-        found: dict[str, Value] = {}
-        for name, value in pairs:
-            key = name.strip().replace("-", "_")
-            if key in found:
-                raise OptionError(f"--head-option {name} is given twice; leave one out")
-            found[key] = _value(f"--head-option {name}", key, plain(value))
-        head_named(self.head).check({key: found[key] for key in found if key != MEMBER_BLOCKS})
-        return found
+def head_options(options: TrainOptions) -> dict[str, Value]:
+    """Return the given options of the head, by name; OptionError for an unknown one, or an invalid value."""
+    given = options.head_options or ()
+    if isinstance(given, Mapping):
+        pairs = list(given.items())
+    else:
+        words = [given] if isinstance(given, str) else given
+        pairs = [_name_and_value(word) for word in words]
+    found: dict[str, Value] = {}
+    for name, value in pairs:
+        key = name.strip().replace("-", "_")
+        if key in found:
+            raise OptionError(f"--head-option {name} is given twice; leave one out")
+        found[key] = _value(f"--head-option {name}", key, plain(value))
+    head_named(options.head).check({key: found[key] for key in found if key != MEMBER_BLOCKS})
+    return found
 
 
 def need_libraries(called: str = "training") -> None:

@@ -2,19 +2,63 @@
 
 from __future__ import annotations
 
-from faultscape.arguments import NamedValues, Place, needed_text, several
+from typing import TYPE_CHECKING, get_args
+
+from faultscape.arguments import NamedValues, Place
 from faultscape.choices import ExportForm, HeadName, LossName, Smoothing, TrainingPresetName
 from faultscape.errors import OptionError
 from faultscape.verbs.train.options import (
-    Schedules,
+    MOST_SEED,
     TrainingData,
     TrainingMachine,
-    TrainOptions,
+    TrainingPlan,
+    dropout_layers,
+    head_options,
     need_libraries,
 )
 from faultscape.verbs.train.result import Swept, Trained
+from faultscape.verbs.verb import verb
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import TrainOptions
 
 
+def _check(options: TrainOptions) -> None:
+    need_libraries()
+    dropout_layers(options)
+    head_options(options)
+    if not 0 <= options.seed <= MOST_SEED:
+        raise OptionError(f"--seed must be a whole number from 0 to {MOST_SEED}; got {options.seed}")
+    if options.loss not in get_args(LossName):
+        raise OptionError(f"--loss {options.loss!r} is not known; use {', '.join(get_args(LossName))}")
+    if options.smoothing not in (None, *get_args(Smoothing)):
+        raise OptionError(
+            f"--smoothing {options.smoothing!r} is not known; use {', '.join(get_args(Smoothing))}"
+        )
+    if options.smoothing is not None and options.loss != "dirichlet":
+        raise OptionError(
+            f"--smoothing has no effect on --loss {options.loss}; leave it out, or give --loss dirichlet"
+        )
+    if not 0 < options.dropout_rate < 1 or options.dropout_samples < 1:
+        raise OptionError(
+            "--dropout-rate must be between 0 and 1, --dropout-samples 1 or more; got "
+            f"{options.dropout_rate:g} and {options.dropout_samples}"
+        )
+    if options.init and options.from_scratch:
+        raise OptionError("give either --init or --from-scratch, not both")
+    if options.machine.precision not in (None, "no", "fp16", "bf16"):
+        raise OptionError(f"--precision {options.machine.precision!r} is not known; use no, fp16 or bf16")
+    if options.machine.precision == "fp16" and options.machine.device == "cpu":
+        raise OptionError("--precision fp16 needs a GPU; use bf16 or no on a CPU")
+    if options.machine.threads is not None and not 0 < options.machine.threads <= 256:
+        raise OptionError(f"--threads must be 1 to 256; got {options.machine.threads}")
+
+
+@verb(
+    "faultscape.verbs.train.train_network:train_networks",
+    changes_nothing=("export", "device", "threads", "checkpoint_activations"),
+    check=_check,
+)
 def train(
     study: Place,
     name: str,
@@ -34,7 +78,7 @@ def train(
     export: ExportForm | None = None,
     head_options: NamedValues | None = None,
     data: TrainingData = TrainingData(),
-    schedules: Schedules = Schedules(),
+    plan: TrainingPlan = TrainingPlan(),
     machine: TrainingMachine = TrainingMachine(),
 ) -> Trained | Swept:
     """Train a segmentation network on the labels of a study, with a head that estimates its own uncertainty.
@@ -91,41 +135,9 @@ def train(
         wide-start; in Python a dict.
     data
         Training and validation data: `TrainingData(set_=...)`.
-    schedules
-        The training schedule: `Schedules(epochs=...)`.
+    plan
+        The training plan: `TrainingPlan(epochs=...)`.
     machine
         The machine: `TrainingMachine(device=...)`.
     """
-    need_libraries()
-    from faultscape.verbs.train.train_network import train_networks
-
-    words = several(dropout_at)
-    layers = (
-        tuple(layer.strip() for word in words for layer in str(word).split(","))
-        if isinstance(words, tuple)
-        else words
-    )
-    if any(not layer for layer in layers):
-        raise OptionError("--dropout-at: one of the layer names is empty")
-    options = TrainOptions(
-        needed_text(study, "study"),
-        name,
-        backbone,
-        head,
-        layers,
-        dropout_rate,
-        dropout_samples,
-        loss,
-        preset,
-        init,
-        from_scratch,
-        sweep,
-        seed,
-        export,
-        data,
-        schedules,
-        head_options,
-        machine,
-        smoothing,
-    )
-    return train_networks(options)
+    ...

@@ -39,20 +39,18 @@ from faultscape.uncertainty.training import checkpoints, curves
 from faultscape.uncertainty.training.labels import OUTSIDE
 from faultscape.uncertainty.training.loop import Machine, Task, checkpoint_activations, train
 from faultscape.uncertainty.training.validation import Images, validate
-from faultscape.verbs.given_options import given_options
+from faultscape.verbs.options import TrainOptions
 from faultscape.verbs.train import network
 from faultscape.verbs.train.artefact import BEGUN, METHOD_NUMBER, MODELS, inputs_of
 from faultscape.verbs.train.examples import Examples, class_weights, find_examples
 from faultscape.verbs.train.network import Wanted, folder_of
-from faultscape.verbs.train.options import MEMBER_BLOCKS, SEED, TrainOptions, need_libraries
+from faultscape.verbs.train.options import MEMBER_BLOCKS, SEED, dropout_layers, head_options, swept
 from faultscape.verbs.train.result import Swept, Trained
 from faultscape.verbs.train.training_record import flags_of, read_training
 from faultscape.verbs.train.withheld import find_withheld
 
 WATCHED = 200  # validation images used during training; the trained network is judged on all
 _AT_PREDICTION = ("mean_field",)  # options of heads that are set after training
-# options that do not change a network, apart from rounding on a GPU
-_NOT_IN_KEY = ("study", "name", "machine", "export", "sweep")
 
 
 @dataclass(frozen=True)
@@ -71,19 +69,19 @@ def train_networks(options: TrainOptions) -> Trained | Swept:
     """Train one network, or one for each value of --sweep. Errors: OptionError, ModelError and StudyError if
     that is impossible.
     """
-    need_libraries()
-    option, values = options.swept
+    option, values = swept(options)
     if not option:
         return train_network(options)
     networks: dict[str, Trained] = {}
     first, kind = "", head_named(options.head)
+    of_head = head_options(options)
     for value in values if option != SEED else ():  # check all before training the first
-        told = {**options.of_head, option: value}
+        told = {**of_head, option: value}
         kind.check({key: told[key] for key in told if key != MEMBER_BLOCKS})
     for value in values:
         word = f"{value:g}" if isinstance(value, float) else str(value)
         called = option.replace("_", "-")
-        told = {"seed": value} if option == SEED else {"head_options": {**options.of_head, option: value}}
+        told = {"seed": value} if option == SEED else {"head_options": {**of_head, option: value}}
         mine = replace(options, name=f"{options.name}-{called}-{word}", sweep=None, **told)
         print(f"{mine.name} ({len(networks) + 1} of {len(values)})", flush=True)
         networks[word] = train_network(mine, instead_of=first if option in _AT_PREDICTION else "")
@@ -380,12 +378,12 @@ def _held(folder: Path) -> dict[str, Any] | None:
 
 def _arguments(options: TrainOptions) -> JsonObject:
     """Return the given options, without those that do not change the network."""
-    held = given_options(options, but=(*_NOT_IN_KEY, "data", "schedules", "head_options"))
+    held = options.given(but=("sweep", "head_options"))
     if options.backbone is not None:
         held = {**held, "backbone": plug.absolute(options.backbone)}
-    precision = {"precision": options.machine.precision} if options.machine.precision else {}
-    data, schedules = given_options(options.data), given_options(options.schedules)
-    return {**held, **data, **schedules, **options.of_head, **precision}
+    if options.dropout_at:
+        held = {**held, "dropout_at": list(dropout_layers(options))}
+    return {**held, **head_options(options)}
 
 
 def _result(

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from faultscape.verbs.view import facts
-from faultscape.verbs.view.filters import ALL, ANY, PAIR, SOME, ImageQuery, agreement_of
+from faultscape.verbs.view.filters import ALL, ANY, PAIR, SOME, ImageQuery, agreement_of, score_of
 from faultscape.verbs.view.layers import MODEL, TRUTH, Layer, size_at
 from faultscape.verbs.view.library import Opened
 from faultscape.web.photos import SIZES, tag_of
@@ -41,6 +41,9 @@ class Card:
     discarded: str
     disagreement: float | None
     agreement: float | None
+    score: float | None
+    others: int  # near-duplicates of it that are folded
+    near: str
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,9 @@ def cards(study: Opened, query: ImageQuery, places: Sequence[int], size: int = _
     """Return the cards of images, with images at the given size."""
     columns = study.columns
     agreement = agreement_of(query, study.said) if query.a and query.b else None
+    score = score_of(query, study) if query.model and study.truths else None
+    sizes = np.bincount(columns.alike, minlength=len(columns))
+    folded = not (query.alike or query.near)
     sources, out = columns.table["source"], []
     for place in places:
         width, height = size_at(study, place, size)
@@ -101,6 +107,9 @@ def cards(study: Opened, query: ImageQuery, places: Sequence[int], size: int = _
                 columns.reasons.get(place, ""),
                 facts.disagreement(study, place),
                 None if agreement is None or np.isnan(agreement[place]) else float(agreement[place]),
+                None if score is None or np.isnan(score[place]) else float(score[place]),
+                int(sizes[columns.alike[place]]) - 1 if folded else 0,
+                f"/?{ImageQuery(near=columns.id_at(place)).address(show=query.show, a=query.a, b=query.b)}",
             )
         )
     return out
@@ -176,6 +185,12 @@ def choices(study: Opened, query: ImageQuery) -> dict[str, Choice]:
             _choice("a", "model a", models, query.a, "none"),
             _choice("b", "model b", models, query.b, "none"),
         )
+    if (columns.alike != np.arange(len(columns))).any():
+        folded = (("", "folded"), ("all", "shown"))
+        out["alike"] = Choice("alike", "near-duplicates", folded, query.alike, menu=True)
+    scored = bool(models and study.truths)
+    if scored:
+        out["model"] = _choice("model", "score of model", models, query.model, "none")
     orders = [
         ("collected", "as collected"),
         ("id", "by id"),
@@ -183,8 +198,13 @@ def choices(study: Opened, query: ImageQuery) -> dict[str, Choice]:
         ("disagreement", "least disagreement first"),
     ]
     orders += [("agreement", "a and b agree least first"), ("-agreement", "a and b agree most first")]
-    offered = tuple(orders if len(models) > 1 else orders[:2])
-    out["sort"] = Choice("sort", "order", offered, query.sort or "collected", menu=True)
+    offered = orders if len(models) > 1 else orders[:2]
+    if scored:
+        offered += [
+            ("score", "the model's lowest scores first"),
+            ("-score", "the model's highest scores first"),
+        ]
+    out["sort"] = Choice("sort", "order", tuple(offered), query.sort or "collected", menu=True)
     if not study.settings.classifies:
         layered = [(str(Layer(TRUTH, t)), f"truth {t}") for t in study.truths] + [
             (str(Layer(MODEL, m)), m) for m in models

@@ -47,7 +47,8 @@ class Words:
 @dataclass(frozen=True, eq=False)
 class Columns:
     """What is known about I images without opening one: ``labelled`` {truth: (I,)}, ``chosen`` {selection:
-    (I,)} as it counts now, ``tags`` {tag: (I,)}, ``reasons`` of discards by position.
+    (I,)} as it counts now, ``tags`` {tag: (I,)}, ``reasons`` of discards by position, ``alike`` (I,) the
+    position of the image of which each is a near-duplicate, its own where there is no other.
     """
 
     root: Path
@@ -57,6 +58,7 @@ class Columns:
     widths: np.ndarray
     heights: np.ndarray
     shards: np.ndarray
+    alike: np.ndarray
     labelled: Mapping[str, np.ndarray] = field(default_factory=dict)
     reasons: Mapping[int, str] = field(default_factory=dict)
     chosen: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -89,6 +91,10 @@ class Columns:
         for start, end in zip(starts, [*starts[1:], len(self)], strict=True):
             yield slice(start, end), images_of(self.table.slice(start, end - start), self.root)
 
+    def place_of(self, id_: str) -> np.ndarray:
+        """Return the position of an image; empty if the study does not have it."""
+        return np.flatnonzero(self.among([id_]))
+
     def among(self, ids: Iterable[str]) -> np.ndarray:
         """Return (I,) whether the id of an image is among some."""
         wanted = pa.array(list(ids), pa.string())
@@ -108,7 +114,7 @@ def read_all(root: Path, settings: Settings) -> Columns:
     }
     none = Words(np.zeros(len(table), np.int32), ("",))
     numbers = [table[name].to_numpy() for name in ("width", "height", "shard")]
-    bare_ = Columns(root, table, table["id"], {"group": none} | words, *numbers)
+    bare_ = Columns(root, table, table["id"], {"group": none} | words, *numbers, _alike(table))
     discards = Answers(root).discarded()
     places = np.flatnonzero(bare_.among(discards)) if discards else np.zeros(0, np.int64)
     reasons = {place: discards[id_] for place, id_ in zip(places.tolist(), bare_.ids_at(places), strict=True)}
@@ -144,6 +150,14 @@ def _labelled(root: Path, settings: Settings, truth: str) -> set[str]:
         for id_ in label_maps.read_ids(where, int(name), part)
     }
     return out | ({row[0] for row in Answers(root).answers(truth)} if settings.classifies else set())
+
+
+def _alike(table: pa.Table) -> np.ndarray:
+    """Return (I,) the position of the image of which each is a near-duplicate, or its own."""
+    first = table[duplicates_column(table.column_names)]
+    found = pc.call_function("index_in", [first], pc.SetLookupOptions(value_set=table["id"].combine_chunks()))
+    own = pa.array(np.arange(len(table), dtype=np.int32))
+    return pc.call_function("coalesce", [found, own]).to_numpy()
 
 
 def _words(column: pa.ChunkedArray) -> Words:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlencode
 
 import numpy as np
@@ -23,9 +23,14 @@ from faultscape.nouns import Classes
 from faultscape.verbs.view.between import Between
 from faultscape.verbs.view.columns import Columns
 
+if TYPE_CHECKING:
+    from faultscape.verbs.view.library import Opened
+
 Label = Literal["labelled", "unlabelled", "discarded", "kept"]
 # '' where nothing is asked for, in corpus order too
-Sort = Literal["", "collected", "-disagreement", "disagreement", "agreement", "-agreement", "id"]
+Sort = Literal[
+    "", "collected", "-disagreement", "disagreement", "agreement", "-agreement", "score", "-score", "id"
+]
 Share = Annotated[float, pydantic.Field(ge=0, le=1, allow_inf_nan=False)]
 Text = Annotated[str, pydantic.Field(max_length=300)]
 PAIR = "pair"  # the value of `show` for the difference of a and b
@@ -57,6 +62,11 @@ class ImageQuery:
     b: Text = ""
     agree_low: Share | None = None
     agree_high: Share | None = None
+    model: Text = ""
+    score_low: Share | None = None
+    score_high: Share | None = None
+    near: Text = ""
+    alike: Literal["", "all"] = ""
     sort: Sort = ""
     page: Annotated[int, pydantic.Field(ge=1, le=10_000_000)] = 1
     per: Literal[24, 48, 96] = 48
@@ -82,11 +92,11 @@ class ImageQuery:
     @property
     def narrows(self) -> bool:
         """Whether the query may leave out images."""
-        return bool(self.address(a="", b="", truth="", by=ANY, **_AT_REST))
+        return bool(self.address(a="", b="", model="", truth="", by=ANY, **_AT_REST))
 
 
 # fields that do not leave out images
-_AT_REST = {"sort": "", "page": 1, "per": 48, "show": "", "as_": "fill", "blend": 50}
+_AT_REST = {"sort": "", "alike": "", "page": 1, "per": 48, "show": "", "as_": "fill", "blend": 50}
 _NUMBERS = ("per", "page", "blend")
 _QUERY = pydantic.TypeAdapter(ImageQuery)
 _NAMES = {KEYS.get(f.name, f.name): f.name for f in fields(ImageQuery)}
@@ -135,6 +145,7 @@ def check(query: ImageQuery, columns: Columns, models: Sequence[str], classes: C
         ("tag", query.tag, tuple(columns.tags)),
         ("a", query.a, models),
         ("b", query.b, models),
+        ("model", query.model, models),
     ]
     for name, word, known in asked:
         if word and word not in known:
@@ -151,24 +162,49 @@ def check(query: ImageQuery, columns: Columns, models: Sequence[str], classes: C
         raise OptionError("agreement needs two models: name them with a and b")
     if query.a and query.a == query.b:
         raise OptionError(f"a and b are both {query.a}; name two models")
+    if _asks_score(query) and not query.model:
+        raise OptionError("a score needs a model: name it with model")
+    if query.near and not len(columns.place_of(query.near)):
+        raise OptionError(f"near={query.near!r}: the study has no such image")
+
+
+def _asks_score(query: ImageQuery) -> bool:
+    bounds = query.score_low, query.score_high
+    return bounds != (None, None) or query.sort in ("score", "-score")
 
 
 _KIND = {"a": "model", "b": "model", "by": "model"}
 
 
-def find(query: ImageQuery, columns: Columns, said: Between, classes: Classes) -> np.ndarray:
-    """Return the positions of all images that match a query, in its order; OptionError as for `check`."""
-    check(query, columns, said.models, classes)
-    places = np.flatnonzero(_mask(query, columns, said, classes))
+def find(query: ImageQuery, study: Opened) -> np.ndarray:
+    """Return the positions of all images that match a query, in its order; of near-duplicates the first one
+    alone, unless the query asks for all or for those of one image. OptionError as for `check`, and if no
+    labels can score a model.
+    """
+    columns = study.columns
+    check(query, columns, study.models, study.classes)
+    places = np.flatnonzero(_mask(query, study))
+    places = places[_order(query, study, places)]
+    if query.alike or query.near:
+        return places
+    _, first = np.unique(columns.alike[places], return_index=True)
+    return places[np.sort(first)]
+
+
+def _order(query: ImageQuery, study: Opened, places: np.ndarray) -> np.ndarray:
+    """Return the order of images at places."""
     if query.sort == "id":
-        order = pc.call_function("array_sort_indices", [columns.ids.take(pa.array(places)).combine_chunks()])
-        return places[order.to_numpy()]
-    if query.sort and query.sort != "collected":
-        pair = query.sort.removeprefix("-") == "agreement"
-        values = (agreement_of(query, said) if pair else said.disagreement)[places]
-        values = -values if query.sort.startswith("-") else values
-        return places[np.argsort(values, kind="stable")]  # NaN sorts last either way
-    return places
+        ids = study.columns.ids.take(pa.array(places)).combine_chunks()
+        return pc.call_function("array_sort_indices", [ids]).to_numpy()
+    by = query.sort.removeprefix("-")
+    if by in ("", "collected"):
+        return np.arange(len(places))
+    values = {
+        "agreement": lambda: agreement_of(query, study.said),
+        "score": lambda: score_of(query, study),
+        "disagreement": lambda: study.said.disagreement,
+    }[by]()[places]
+    return np.argsort(-values if query.sort.startswith("-") else values, kind="stable")  # NaN last either way
 
 
 def agreement_of(query: ImageQuery, said: Between) -> np.ndarray:
@@ -176,8 +212,17 @@ def agreement_of(query: ImageQuery, said: Between) -> np.ndarray:
     return said.agreement(said.models.index(query.a), said.models.index(query.b))
 
 
-def _mask(query: ImageQuery, columns: Columns, said: Between, classes: Classes) -> np.ndarray:
+def score_of(query: ImageQuery, study: Opened) -> np.ndarray:
+    """Return (I,) the score of the model that a query names, against the truth that it names, or the first
+    that has labels; NaN without a label.
+    """
+    return study.scores(query.truth)[study.models.index(query.model)]
+
+
+def _mask(query: ImageQuery, study: Opened) -> np.ndarray:
     """Return (I,) whether an image matches a query."""
+    columns = study.columns
+    said = study.said
     mask = np.ones(len(columns), bool)
     for name in WORDS:
         if word := getattr(query, name):
@@ -186,7 +231,7 @@ def _mask(query: ImageQuery, columns: Columns, said: Between, classes: Classes) 
         options = pc.MatchSubstringOptions(query.id, ignore_case=True)
         mask &= pc.call_function("match_substring", [columns.ids], options).to_numpy()
     if query.class_:
-        mask &= _shown(said, classes.names.index(query.class_), query.by)
+        mask &= _shown(said, study.classes.names.index(query.class_), query.by)
     if query.label in ("discarded", "kept"):
         mask &= _discarded(columns) == (query.label == "discarded")
     elif query.label:
@@ -195,7 +240,10 @@ def _mask(query: ImageQuery, columns: Columns, said: Between, classes: Classes) 
         mask &= columns.chosen[query.selection]
     if query.tag:
         mask &= columns.tags[query.tag]
+    if query.near:
+        mask &= columns.alike == columns.alike[columns.place_of(query.near)[0]]
     mask &= _within(lambda: said.disagreement, query.low, query.high)
+    mask &= _within(lambda: score_of(query, study), query.score_low, query.score_high)
     return mask & _within(lambda: agreement_of(query, said), query.agree_low, query.agree_high)
 
 

@@ -12,17 +12,23 @@ import collections
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from faultscape.errors import StudyChangedError, StudyError
-from faultscape.nouns import Classes
+import numpy as np
+
+from faultscape.errors import OptionError, StudyChangedError, StudyError
+from faultscape.nouns import Classes, Definition
+from faultscape.reading import evidence
+from faultscape.reading.study import Study
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.schema import ANSWERS, DISCARDS, TAGS
 from faultscape.study.settings import Settings, read_settings
-from faultscape.verbs.view.between import Answers, MapCounts, between, read_counts
+from faultscape.verbs.view.between import CONCORDANCE, Answers, MapCounts, between, read_counts
 from faultscape.verbs.view.columns import Columns, read_all
 
+# as the numbers on an image's page
+_DEFINITION: Definition = {"selector": "", "concordance": CONCORDANCE, "over": "union"}
 Stamp = tuple[tuple[str, int, int], ...]
 _SECONDS, _TRIES = 2.0, 3
 _AHEAD = "answers.sqlite-wal"  # the latest writes of a server that is still running
@@ -40,6 +46,7 @@ class Opened:
     columns: Columns
     said: MapCounts | Answers
     stamp: Stamp
+    _scores: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -50,6 +57,26 @@ class Opened:
     def truths(self) -> tuple[str, ...]:
         """The truths of the study, sorted."""
         return tuple(self.columns.labelled)
+
+    def scores(self, truth: str = "") -> np.ndarray:
+        """Return (J, I) how far each model agrees with a truth, by default the one that counts (for
+        classifiers 1 if right and 0 if wrong); NaN without a label. OptionError if there are no labels, or
+        they are not counted yet.
+        """
+        truth = truth or evidence.find_truth(self.root, None) or next(iter(self.truths), "")
+        if not truth:
+            raise OptionError("scores need labels: import some with `faultscape label import`")
+        if truth not in self._scores:
+            found = np.full((len(self.models), len(self.columns)), np.nan, np.float32)
+            try:
+                images, values = evidence.scores(Study(self.root), self.models, truth, _DEFINITION)
+            except StudyError:
+                raise OptionError(
+                    f"the models are not compared with the labels of {truth} yet; run `faultscape rank`"
+                ) from None
+            found[:, self.columns.among(images)] = values
+            self._scores[truth] = found
+        return self._scores[truth]
 
 
 class Library:

@@ -55,13 +55,13 @@ def router(library: Library) -> APIRouter:
         opening = query == ImageQuery()
         if opening:
             query = _opening(study)
-        found = find(query, study.columns, study.said, study.classes)
+        found = find(query, study)
         return page(
             request,
             "browse.html.jinja",
             200,
             None,
-            unfolded=not opening and (query.narrows or bool(query.a)),
+            unfolded=not opening and (query.narrows or bool(query.a or query.model)),
             **_shared(library, study, query),
             **_found(study, query, found),
             choices=choices(study, query),
@@ -70,7 +70,7 @@ def router(library: Library) -> APIRouter:
     @routes.get("/images", response_class=HTMLResponse)
     def images(request: Request) -> Response:
         study, query = library.now, _query(request)
-        found = find(query, study.columns, study.said, study.classes)
+        found = find(query, study)
         address = {"hx-push-url": f"/?{query.address()}"}
         return page(
             request,
@@ -85,7 +85,7 @@ def router(library: Library) -> APIRouter:
     def image(request: Request, number: str) -> Response:
         study, query = library.now, _query(request)
         place = _place(number, study)
-        found = find(query, study.columns, study.said, study.classes)
+        found = find(query, study)
         truth = truth_for(query, study, place)
         if query.show and query.show != PAIR:
             read_layer(query.show, study)
@@ -116,7 +116,7 @@ def router(library: Library) -> APIRouter:
             raise OptionError("expected an image and two models: /pair?image=NUMBER&a=MODEL&b=MODEL")
         query = read_query([row for row in given if row[0] != "image"])
         place = _place(numbers[0], study)
-        found = find(query, study.columns, study.said, study.classes)
+        found = find(query, study)
         if not query.a or not query.b:
             raise OptionError("a pair needs two models: name them with a and b")
         truth = truth_for(query, study, place)
@@ -173,7 +173,7 @@ def router(library: Library) -> APIRouter:
     @routes.get("/list.txt", response_class=PlainTextResponse)
     def list_(request: Request) -> Response:
         study, query = library.now, _query(request)
-        ids = study.columns.ids_at(find(query, study.columns, study.said, study.classes))
+        ids = study.columns.ids_at(find(query, study))
         return PlainTextResponse(
             "".join(f"{line_of(id_)}\n" for id_ in ids), headers={"cache-control": "no-store"}
         )

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,14 +36,16 @@ from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
 from faultscape.study.tables.logs import log, replace_failures
 from faultscape.verbs.label.crowd.result import Consensus
 from faultscape.verbs.label.masks import keep_labels
-from faultscape.verbs.label.options import ConsensusOptions
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import LabelConsensusOptions
 
 
-def join_labels(study: str, options: ConsensusOptions) -> Consensus:
+def join_labels(options: LabelConsensusOptions) -> Consensus:
     """Write the truth on which annotators agree by vote; OptionError or LabellingError for unknown
     annotators, StudyError for an invalid name.
     """
-    root = existing(study)
+    root = existing(options.study)
     with writing(root):
         settings, names, checked = (
             read_settings(root),
@@ -99,7 +102,7 @@ def join_labels(study: str, options: ConsensusOptions) -> Consensus:
     )
 
 
-def _how_joined(root: Path, names: Sequence[str], options: ConsensusOptions) -> Joined:
+def _how_joined(root: Path, names: Sequence[str], options: LabelConsensusOptions) -> Joined:
     others = [name for name in label_maps.truths(root) if name.startswith(f"{options.truth}-")]
     return Joined(
         of=list(names),
@@ -111,7 +114,7 @@ def _how_joined(root: Path, names: Sequence[str], options: ConsensusOptions) -> 
 
 
 def _check(
-    root: Path, settings: Settings, names: Sequence[str], options: ConsensusOptions, checked: SecondRound
+    root: Path, settings: Settings, names: Sequence[str], options: LabelConsensusOptions, checked: SecondRound
 ) -> None:
     if settings.classifies:
         raise OptionError(
@@ -209,7 +212,7 @@ class _Work:
     """Merges the votes image by image, and records how disputed they are."""
 
     def __init__(
-        self, votes: _Votes, settings: Settings, options: ConsensusOptions, skill: np.ndarray
+        self, votes: _Votes, settings: Settings, options: LabelConsensusOptions, skill: np.ndarray
     ) -> None:
         known = settings.class_list
         self._votes, self._tie, self._skill, self._classes = votes, options.tie, skill, len(known)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from faultscape.errors import LabellingError, OptionError, counted
 from faultscape.labelling.catalogue import BundleFormat, MaskFormat
@@ -26,16 +27,17 @@ from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import csv_text, guarded
 from faultscape.verbs.label.crowd.result import SessionsExported
 from faultscape.verbs.label.mask_export import Export, refuse_odd, steps_of, to_label
-from faultscape.verbs.label.options import ExportOptions, SessionRules
+from faultscape.verbs.label.options import SessionRules
 from faultscape.verbs.label.result import import_line
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import LabelExportOptions
 
 FILE, TRAINING = "sessions.csv", "training"
 COLUMNS = ("annotator", "session", "image")
 
 
-def export(
-    root: Path, study: str, options: ExportOptions, form: MaskFormat | BundleFormat
-) -> SessionsExported:
+def export(root: Path, options: LabelExportOptions, form: MaskFormat | BundleFormat) -> SessionsExported:
     """Write the images of a selection that have no label yet, split among people; OptionError for options
     that do not fit, LabellingError if another split exists already, or there are too few labels for training.
     """
@@ -51,7 +53,7 @@ def export(
         session=rules.session,
         seed=rules.seed,
     )
-    then = import_line(study, options.out, truth, options.format)
+    then = import_line(options.study, options.out, truth, options.format)
     people = tuple((who, sum(map(len, mine)), len(mine)) for who, mine in shared.items())
     written = SessionsExported(
         options.out,
@@ -81,7 +83,6 @@ def export(
         for (who, name), ids in folders.items():
             work = Export(
                 root,
-                study,
                 settings,
                 folder / who / name,
                 form,

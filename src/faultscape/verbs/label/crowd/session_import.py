@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,11 +31,15 @@ from faultscape.verbs.label import masks
 from faultscape.verbs.label.crowd.result import SessionsImported, Taken
 from faultscape.verbs.label.crowd.session_export import COLUMNS, FILE, TRAINING
 from faultscape.verbs.label.mask_files import MaskRules, Reader, inner_folder, readers
-from faultscape.verbs.label.options import ImportOptions
 from faultscape.verbs.label.tool_files import bundles, read_bundles
 
+if TYPE_CHECKING:
+    from faultscape.verbs.options import LabelImportOptions
 
-def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat | None) -> SessionsImported:
+
+def import_(
+    root: Path, options: LabelImportOptions, form: MaskFormat | BundleFormat | None
+) -> SessionsImported:
     """Import everything people drew in a folder of sessions; LabellingError for an invalid sessions.csv, and
     if nothing could be imported.
     """
@@ -49,9 +54,8 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             if name == TRAINING or not where.is_dir():
                 continue
             try:
-                found = masks.import_(
-                    root, replace(options, source=str(where), truth=truth, of_one=True), form
-                )
+                of_session = replace(options, source=str(where), truth=truth)
+                found = masks.import_(root, of_session, form, masks.OnePerson())
             except masks.NothingThereError:
                 continue
             except (LabellingError, LabelMapError, CorpusError) as error:
@@ -106,7 +110,7 @@ def _listed(path: Path) -> dict[str, list[str]]:
 
 
 def _compared(
-    root: Path, folder: Path, options: ImportOptions, form: MaskFormat | BundleFormat | None
+    root: Path, folder: Path, options: LabelImportOptions, form: MaskFormat | BundleFormat | None
 ) -> tuple[tuple[tuple[str, float], ...], float]:
     """Return (image, mIoU with the known label) of each training image that was drawn on, and the mIoU over
     all of them.
@@ -142,7 +146,7 @@ def _compared(
 def _read(
     folder: Path,
     images: Mapping[str, Image],
-    options: ImportOptions,
+    options: LabelImportOptions,
     form: MaskFormat | BundleFormat | None,
     root: Path,
 ) -> dict[str, Reader]:

@@ -1,0 +1,246 @@
+"""Do the stages of a study that are not done yet, each with the options that were given before."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from faultscape.arguments import Source
+from faultscape.choices import Question
+from faultscape.errors import FixedSelectionError, OptionError, SelectionError, StudyError
+from faultscape.prediction.catalogue import source_of, there
+from faultscape.reading.evidence import choose_truth, find_truth, labelled_among, truths
+from faultscape.reading.study import Study
+from faultscape.standings import ENOUGH
+from faultscape.study.tables.selections import MAIN
+from faultscape.terminal_lines import flag_of, option_words
+from faultscape.verbs import stress
+from faultscape.verbs.collect import collect
+from faultscape.verbs.compare import compare
+from faultscape.verbs.given_options import call_again
+from faultscape.verbs.graph import node, undone
+from faultscape.verbs.label import artefact as labels
+from faultscape.verbs.measure import artefact as measures
+from faultscape.verbs.measure import measure
+from faultscape.verbs.plan import artefact as plans
+from faultscape.verbs.plan import plan
+from faultscape.verbs.predict import predict
+from faultscape.verbs.predict.artefact import lacking_parts
+from faultscape.verbs.predict.models import named
+from faultscape.verbs.rank import artefact as standings
+from faultscape.verbs.rank import rank
+from faultscape.verbs.reliability import artefact as cards
+from faultscape.verbs.reliability import reliability
+from faultscape.verbs.report import artefact as pages
+from faultscape.verbs.report import report
+from faultscape.verbs.run.question import asked_in_a_terminal, chosen_for
+from faultscape.verbs.run.signature import Ran
+from faultscape.verbs.select import artefact as selection
+from faultscape.verbs.select import select
+from faultscape.verbs.select.chosen_result import Selected
+from faultscape.verbs.status import status
+from faultscape.verbs.status.more_images import pool_size
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import RunOptions
+
+_OF_DUELS = ("scale", "per_class", "top")
+
+
+def run_stages(options: RunOptions) -> Ran:
+    """Run every stage that is not done yet."""
+    study, engine, truth = options.study, options.engine, options.truth
+    root = Path(study)
+    if truth is not None and truths(root):
+        choose_truth(root, truth)  # otherwise an unknown name would silently rank nothing
+    about = _given(options, "task", "classes", "size")
+    done = _collected_and_predicted(study, options.arguments, engine, about)
+    if undone(root, "pairs"):
+        done.append(repr(compare(study, engine=engine)))
+    asked = _given(options, "scale", "per_class", "top", "distance", "concordance")
+    done += _selected(study, asked, options.goal, engine)
+    if truths(root):
+        done += _ranked(study, truth, engine)
+    done += _made_again(study, engine)
+    return Ran(tuple(done), status(study), why_not_ranked(study))
+
+
+def _given(options: RunOptions, *names: str) -> dict[str, Any]:
+    """Return those of some options that were given."""
+    return {name: value for name in names if (value := getattr(options, name)) is not None}
+
+
+def _collected_and_predicted(
+    study: str, arguments: Sequence[Source], engine: str, about: dict[str, Any]
+) -> list[str]:
+    """Collect the images and predict the models that are named, with the settings ``about`` the study. If no
+    model is named, predict the study's models that lack maps and whose sources exist. Made sets follow the
+    images, before models see them.
+    """
+    images = [a for a in arguments if isinstance(a, str) and (("=" not in a) or Path(a).exists())]
+    models = [a for a in arguments if a not in images]
+    there_is_one = (Path(study) / "study.toml").exists()
+    if models and not images and not there_is_one:
+        line = " ".join([f"faultscape run {shlex.quote(study)} IMAGES NAME=SOURCE ...", *option_words(about)])
+        raise StudyError(f"{study} is not a study yet; name its images as well as the models: `{line}`")
+    if models and not there_is_one:  # a study without its models would be left over
+        task = str(about.get("task", "segmentation"))
+        for name, source in named(models, task).items():
+            source_of(name, source, task)
+    done = [repr(collect(study, *images, **about))] if images or (about and there_is_one) else []
+    if there_is_one:
+        done += _stressed_again(study, engine)
+    if models:
+        return [*done, repr(predict(study, *models, engine=engine))]
+    if not (Path(study) / "study.toml").exists():
+        return done
+    snapshot = Study(Path(study))
+    lacking = {name: snapshot.settings.models[name].source for name in lacking_parts(snapshot)}
+    todo = {name: source for name, source in lacking.items() if there(source)}
+    if gone := [name for name in lacking if name not in todo]:
+        done.append(f"{', '.join(gone)}: the source is no longer there; the stored maps are used")
+    return [*done, repr(predict(study, todo, engine=engine))] if todo else done
+
+
+def _stressed_again(study: str, engine: str) -> list[str]:
+    """Remake the stale and missing made sets, each once, and sets made from these afterwards."""
+    root, made = Path(study), dict[str, str]()
+    while todo := next((node.name for node in undone(root, "sets") if node.name not in made), ""):
+        about = Study(root).stress.sets[todo]
+        made[todo] = repr(call_again(getattr(stress, about.kind), study, about.line, engine=engine))
+    return list(made.values())
+
+
+def _selected(study: str, asked: dict[str, Any], goal: Question | None, engine: str) -> list[str]:
+    """Choose images for a question, if none are chosen for it, or bring the duels of main up to date."""
+    snapshot = Study(Path(study))
+    of_duels = [name for name in _OF_DUELS if name in asked]
+    if goal is None and not snapshot.selections:
+        goal = "failures" if of_duels else asked_in_a_terminal()
+    if goal is None or goal == "failures":
+        return _duelled(study, asked, engine, wanted=goal is not None)
+    there = goal in chosen_for(snapshot)
+    if there and not asked:
+        return []
+    if of_duels:
+        flag = flag_of(of_duels[0])
+        raise OptionError(f"{flag} is for --goal failures; --goal {goal} draws images for all models at once")
+    if there:
+        flag = flag_of(next(iter(asked)))
+        again = f"faultscape select {shlex.quote(study)} --goal {goal} {flag} ..."
+        there_already = f"images are drawn for --goal {goal} already"
+        raise OptionError(f"{there_already}; {flag} draws others: `{again} --as NAME`")
+    budget = {"budget": min(ENOUGH, pool_size(snapshot))} if goal == "order" else {}
+    return [_summary(select(study, goal=goal, engine=engine, **budget, **asked))]
+
+
+def _summary(made: object) -> str:
+    """Return a selection as printed, without what is next, which `run` says at the end."""
+    return made.summary() if isinstance(made, Selected) else repr(made)
+
+
+def _duelled(study: str, asked: dict[str, Any], engine: str, *, wanted: bool) -> list[str]:
+    """Choose images on which models differ if these are ``wanted`` and none are chosen, or extend the duels.
+    Replace main if it has no labels; otherwise return the command to run.
+    """
+    snapshot = Study(Path(study))
+    todo = [one for one in undone(Path(study), "selection") if one.name in ("", MAIN)]
+    if not todo and not asked and (MAIN in snapshot.selections or not wanted):
+        return []
+    if todo and todo[0].name and not selection.can_grow(snapshot, MAIN):
+        stale = todo[0]
+        if labelled_among(Path(study), {row.image for row in snapshot.selections[MAIN].slots.rows}):
+            if asked:
+                raise SelectionError(
+                    f"selection main is labelled and stale ({', '.join(stale.why)}), so `run` keeps it; to"
+                    f" choose again with {' '.join(option_words(asked))}: `{stale.line}`"
+                )
+            return [f"selection {stale.words}; {', '.join(stale.why)}; to choose again: {stale.line}"]
+        asked = {**selection.options_again(snapshot, MAIN), **asked, "replace": True}
+    try:
+        slots = call_again(select, study, asked, engine=engine)
+    except FixedSelectionError as error:
+        if not asked:
+            raise
+        line = " ".join([f"faultscape select {shlex.quote(study)}", *option_words(asked)])
+        raise SelectionError(
+            f"selection main is there, and `run` does not choose again with {' '.join(option_words(asked))};"
+            f" beside it: `{line} --as NAME`, in its place: `{line} --replace`"
+        ) from error
+    line = f"faultscape run {shlex.quote(study)} --goal order"
+    return [_summary(slots), f"these show where models fail; which is better: {line}"]
+
+
+def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
+    """Rank every selection that can be ranked and is not ranked yet, with the options given before."""
+    root = Path(study)
+    snapshot = Study(root)
+    done = list[str]()
+    names = [one.name for one in undone(root, "standings")]
+    for name in selection.in_order(snapshot):
+        slots = snapshot.selections[name].slots
+        held = standings.provenance(snapshot, name)
+        before = (held or {}).get("truth")
+        if name in names or (truth is not None and held and before != truth and snapshot.knows(slots.models)):
+            counts = truth or (before if before in snapshot.truths else find_truth(root))
+            how = standings.again(snapshot, name, counts)
+            few = (
+                f"too few of its images have a label (truth {counts})"
+                if labels.is_short(snapshot, name, counts)
+                else ""
+            )
+            if why_not := how.in_the_way or few:
+                done.append(f"standings of {name}: {why_not}")
+            elif counts:
+                table = call_again(rank, study, how.options, selection=name, truth=counts, engine=engine)
+                question = "which is better" if slots.draws else "where they fail"
+                several = len(snapshot.selections) > 1
+                tables = table.tables()  # the verdict is the last thing that `run` prints
+                done.append(f"{name} ({question}): {tables}" if several else tables)
+            else:
+                merge = "".join(f"`{one.line}` merges them, or " for one in undone(root, "joined labels"))
+                several = f"there are several truths ({', '.join(snapshot.truths)})"
+                done.append(f"standings of {name}: {several}; {merge}choose one with --truth NAME")
+    return done
+
+
+def _made_again(study: str, engine: str) -> list[str]:
+    """Measure, plan and report again what is stale, with the options given before."""
+    root = Path(study)
+    done = list[str]()
+    if undone(root, "measures"):
+        given = measures.again(Study(root)).options
+        done.append(repr(call_again(measure, study, given, engine=engine)))
+    if undone(root, "plan"):
+        call_again(plan, study, plans.again(Study(root)).options, engine=engine)
+        done.append(f"{root / 'plan.json'}: planned again; `faultscape plan {shlex.quote(study)}` prints it")
+    if undone(root, "reliability"):
+        given = cards.again(Study(root)).options
+        done.append(repr(call_again(reliability, study, given, engine=engine)))
+    stale = {one.name: pages.again(Study(root), one.name).options for one in undone(root, "report")}
+    return done + [repr(call_again(report, study, given, selection=name)) for name, given in stale.items()]
+
+
+def why_not_ranked(study: str) -> str:
+    """Return why no selection is ranked although the images of one are labelled, and what to do about it; ''
+    where one is ranked, or labels are still missing.
+    """
+    snapshot = Study(Path(study), study)
+    if (
+        len(snapshot.models) < 2
+        or not snapshot.image_count
+        or any(standings.are_done(snapshot, name) for name in snapshot.selections)
+    ):
+        return ""
+    for name in selection.in_order(snapshot):
+        if set(snapshot.selections[name].slots.models) < set(snapshot.models):
+            continue  # nothing failed: the next line draws for the added models too
+        stale = node(snapshot, selection.SELECTION, name)
+        if stale.line and not labels.is_short(snapshot, name) and not selection.is_rankable(snapshot, name):
+            return (
+                f"no model was ranked: selection {name} is stale ({', '.join(stale.why)}); choose again with"
+                f" `{stale.line}` (labels count for both)"
+            )
+    return ""
