@@ -21,6 +21,7 @@ from faultscape.labelling.catalogue import FORMATS, BundleFormat, MaskFormat
 from faultscape.labelling.format_calls import places_of, prepared_files, write_bundle, write_label
 from faultscape.progress import progress
 from faultscape.reading.evidence import current
+from faultscape.reading.study import LABELS
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import make_folder, put
 from faultscape.study.settings import Settings, read_settings
