@@ -17,7 +17,6 @@ from faultscape.errors import FaultscapeError
 from faultscape.ranking.planning import label_needs, label_variances
 from faultscape.reading.evidence import scores
 from faultscape.reading.study import Study
-from faultscape.study.settings import read_settings
 from faultscape.study.tables.selections import read_selection
 from faultscape.verbs.plan import facts
 from refusals import refused
@@ -172,9 +171,7 @@ def test_labels_of_draws_are_used_and_those_of_duels_are_not(maps: tuple[str, ma
     assert "16 labels of selection random" in " ".join(repr(found).split())
     # all is labelled: how far the models are apart is known, and the variances are those of the predictions
     row, real = found.questions["best"]["random"], 1 - labelled(study).mean(1)
-    looked = facts.look(
-        Path(study), read_settings(Path(study)), found.models, None, engine="local", workers=None
-    )
+    looked = facts.look(Study(study), found.models, None, engine="local", workers=None)
     curve = label_variances.curve(np.ones(16), label_variances.moments(looked.agreement))
     assert row["low"] == row["high"] == row["labels"] == label_needs.needed("best", real[None], curve)[0]
     fs.select(study, selector="disputed", budget=3, engine="local")

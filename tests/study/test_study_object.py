@@ -57,7 +57,7 @@ def test_it_shows_what_the_study_holds(study: fs.Study, corpus: made.Corpus) -> 
 
 
 def test_what_is_not_there_is_refused_in_one_line(study: fs.Study, tmp_path: Path) -> None:
-    with pytest.raises(fs.errors.StudyError, match=r"no model 'model-O'.*Did you mean 'model-0'"):
+    with pytest.raises(fs.errors.StudyError, match=r"no model 'model-O'.*Did you mean"):
         study.maps("model-O")
     with pytest.raises(fs.errors.StudyError, match=r"no truth 'crowd'; available: labels"):
         study.labels("crowd")
@@ -114,7 +114,7 @@ def test_a_writer_holds_the_study_and_sees_it_as_it_is_then(study: fs.Study) -> 
 
 
 def test_it_crosses_to_another_process_as_a_path(study: fs.Study) -> None:
-    assert len(study.images) == 6
+    assert (len(study.models), len(study.images)) == (2, 6)
     other = pickle.loads(pickle.dumps(study))
     with opened(study.root) as found:
         assert (other.root, other.models) == (study.root, study.models)

@@ -540,12 +540,14 @@ class Study:
                 rows.append((*named, str(choice.repeat), choice.first_shown, choice.second_shown))
         return rows
 
-    @_once
     def label_count(self, selection: str, truth: str = "") -> LabelCount:
         """Return how many images of a selection are labelled under a truth, by default the likely one."""
-        which = truth or self.likely_truth
+        return self._label_count(selection, truth or self.likely_truth)
+
+    @_once
+    def _label_count(self, selection: str, truth: str) -> LabelCount:
         now = self.selection(selection).now
-        return count_labels(self, now, which) if which in self.truths else LabelCount(0, 0, False)
+        return count_labels(self, now, truth) if truth in self.truths else LabelCount(0, 0, False)
 
     # ---- results
 

@@ -114,16 +114,17 @@ class Corpus:
     def rows_of(self, ids: Collection[str], *names: str) -> pa.Table:
         """Return some columns of some images, in corpus order, without ids that the study does not have."""
         wanted = pc.SetLookupOptions(value_set=pa.array(list(ids), pa.string()))
-        found = pc.call_function("is_in", [self.columns("id")["id"]], wanted)
-        return self.columns(*names).filter(found)
+        table = self.columns(*dict.fromkeys(["id", *names]))
+        return table.filter(pc.call_function("is_in", [table["id"]], wanted)).select(list(names))
 
     def rows_outside(self, shards: Collection[int], *names: str) -> pa.Table:
         """Return some columns of the images outside some shards, in corpus order."""
         if not shards:
             return self.columns(*names)
-        inside = pc.SetLookupOptions(value_set=pa.array(list(shards), self.columns("shard")["shard"].type))
-        found = pc.call_function("is_in", [self.columns("shard")["shard"]], inside)
-        return self.columns(*names).filter(pc.call_function("invert", [found]))
+        table = self.columns(*dict.fromkeys(["shard", *names]))
+        inside = pc.SetLookupOptions(value_set=pa.array(list(shards), table["shard"].type))
+        found = pc.call_function("is_in", [table["shard"]], inside)
+        return table.filter(pc.call_function("invert", [found])).select(list(names))
 
     def shard(self, number: int) -> list[Image]:
         """Return the images of one shard, in corpus order."""

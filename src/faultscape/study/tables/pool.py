@@ -73,8 +73,8 @@ def read_pool(corpus: Corpus, *, keep_duplicates: bool = False, seed: int | None
         )
     duplicates = duplicates_column(corpus.names)
     columns = ["id", duplicates, "shard", *(["digest"] if seed is not None else [])]
-    asked = pc.call_function("equal", [corpus.columns("role")["role"], "pool"])
-    table = corpus.columns(*columns).filter(asked)
+    table = corpus.columns("role", *columns)
+    table = table.filter(pc.call_function("equal", [table["role"], "pool"]))
     ids, groups = (table[name].combine_chunks() for name in ("id", duplicates))
     ids, groups = (
         column.chunk(0) if isinstance(column, pa.ChunkedArray) else column for column in (ids, groups)

@@ -76,7 +76,7 @@ def _found(study: Study) -> Agreement | None:
         seen = np.zeros(len(study.classes), bool)
         blocks = (read_block(study, images, models) for images in rows if images)
         found = mean_agreement(_noting(blocks, seen))
-        misplaced = agreement_sample.misplaced_maps(study.root, study.settings, models, drawn)
+        misplaced = agreement_sample.misplaced_maps(study, models, drawn)
     words = agreement_words.warnings(found, misplaced, study.classes)
     words += agreement_words.unseen_words(study.classes.names, seen.tolist(), len(drawn.ids))
     return replace(found, warnings=tuple(words))

@@ -317,7 +317,7 @@ def _of_classes(study: Study, models: tuple[str, ...]) -> Slots:
 def _of_maps(study: Study, models: tuple[str, ...], engine: str, workers: int | None) -> Slots:
     options: dict[str, Any] = {**duel.DEFAULTS, "per_class": DEEPEST["per_class"], "spares": 0}
     held = duel.definition(resolve(study.classes), constraints=None, scale=None, **options)
-    return map_duels.search(study.root, models, held, title="duels", engine=engine, workers=workers)
+    return map_duels.search(study, models, held, title="duels", engine=engine, workers=workers)
 
 
 def groups_told(study: Study) -> list[str]:

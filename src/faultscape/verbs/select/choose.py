@@ -214,9 +214,10 @@ def _choose(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
         slots = pairs(root, name, given, anew=asked.replace)
     else:
         slots = duels(root, name, asked)
-    if note := few_note(slots, root):
+    study = Study(root)
+    if note := few_note(slots, study):
         print(note)
-    agreement.tell_warnings(Study(root))
+    agreement.tell_warnings(study)
     return name, slots
 
 

@@ -7,8 +7,6 @@ that holds fewer.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from faultscape.errors import counted
 from faultscape.nouns import KEPT_OUT, Slots
 from faultscape.reading.study import Study
@@ -20,12 +18,12 @@ from faultscape.verbs.rank.open_selections import says_how_sure
 from faultscape.verbs.select import artefact as selection
 
 
-def few_note(slots: Slots, root: Path) -> str:
+def few_note(slots: Slots, study: Study) -> str:
     """Return a note on duels that chose fewer images than a ranking needs, although the pool has enough, and
     how to get more; '' if they chose enough.
     """
     images = len(slots.images)
-    if images >= FEW or slots.draws or not slots.rows or (pool := pool_size(Study(root))) < FEW:
+    if images >= FEW or slots.draws or not slots.rows or (pool := pool_size(study)) < FEW:
         return ""
     option = "--top" if slots.pairs else "--per-class"
     deepest = max(row.place for row in slots.rows if row.place <= KEPT_OUT)
