@@ -39,7 +39,7 @@ test: .venv/.test-ready  ## the tests, in some six minutes of two cores; ends wi
 	$(PYTEST) -m "not slow"
 
 test-slow: .venv/.test-ready  ## the rest: kills, engines, clusters, blocks of the documentation, long walks, hostile files
-	$(PYTEST) -m slow
+	$(PYTEST) -m slow $$(grep -rl --include='test_*.py' pytest.mark.slow tests)
 
 test-of: .venv/.test-ready  ## what one room's change can break, in a minute: make test-of metrics
 	$(BIN)/python scripts/test_of.py $(wordlist 2,2,$(MAKECMDGOALS))

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -55,8 +56,12 @@ def main() -> int:
     if room not in ROOMS:
         print(f"give a room: {', '.join(ROOMS)}; got {room or 'nothing'}", file=sys.stderr)
         return 2
-    line = [sys.executable, "-m", "pytest", "--doctest-modules", "-m", "not slow", *filter(None, options)]
-    return subprocess.run([*line, *paths_of(room)], cwd=ROOT, check=False).returncode
+    began = time.monotonic()
+    spread = ("--numprocesses", "auto", "--dist", "loadfile", "--doctest-modules", "-m", "not slow")
+    line = [sys.executable, "-m", "pytest", *spread, *filter(None, options), *paths_of(room)]
+    failed = subprocess.run(line, cwd=ROOT, check=False).returncode
+    print(f"{room}: {time.monotonic() - began:.0f} s")
+    return failed
 
 
 if __name__ == "__main__":

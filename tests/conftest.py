@@ -16,6 +16,7 @@ import hypothesis
 import pytest
 
 import faultscape
+import golden
 import loopback
 import postgres_server
 from faultscape import engine
@@ -74,6 +75,13 @@ def data() -> Path:
     if not folder.is_dir():
         pytest.skip("no real data: set FAULTSCAPE_DATA to its folder")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _goldens(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """All processes of a run share the studies that are made once."""
+    own = tmp_path_factory.getbasetemp()
+    golden.Goldens.root = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "golden"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,12 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.reading.study import Study
 from faultscape.study.tables import selections
 from faultscape.verbs import graph
+from golden import STUDY, Goldens, copied
 
 FEW = {"resamples": 20, "engine": "local"}
 
@@ -28,6 +31,30 @@ def chosen(corpus: made.Corpus, folder: Path) -> str:
     fs.compare(folder, engine="local")
     fs.select(folder, engine="local")
     return str(folder)
+
+
+def shared_corpus() -> made.Corpus:
+    """What copies of chosen and finished studies were made of: nobody writes there."""
+    return Goldens.made("chosen", _make_chosen)[1]
+
+
+def copy_of(what: str, to: Path) -> str:
+    """A study as `chosen` makes it, or as it is once it is `finished`."""
+    return copied(what, {"chosen": _make_chosen, "finished": _make_finished}[what], to)[0]
+
+
+# of a test whose study, from `copy_of`, is finished when it begins
+WHEN_FINISHED = pytest.mark.parametrize("study", ["finished"], indirect=True)
+
+
+def _make_chosen(folder: Path) -> made.Corpus:
+    corpus = made.corpus(folder / "corpus", images=6, models=3)
+    chosen(corpus, folder / STUDY)
+    return corpus
+
+
+def _make_finished(folder: Path) -> None:
+    finished(copy_of("chosen", folder / STUDY), shared_corpus())
 
 
 def digest(study: str) -> str:

@@ -34,7 +34,7 @@ from .verbs.fit.options import MethodOptions as MethodOptions
 from .verbs.label import labels as labels
 from .verbs.label.options import SessionRules as SessionRules
 from .verbs.measure import measure as measure
-from .verbs.measure.options import Choices as Choices
+from .verbs.measure.options import Definitions as Definitions
 from .verbs.measure.options import FileRules as FileRules
 from .verbs.measure.options import ScoreFolders as ScoreFolders
 from .verbs.measure.options import StudyPart as StudyPart

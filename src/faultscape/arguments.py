@@ -143,10 +143,10 @@ def refuse_other_kinds(owner: type | Callable[..., Any], given: Mapping[str, obj
     """Raise OptionError for a value that does not fit the annotation of its option; ``owner`` is the
     dataclass, or the function, that annotates them.
 
-    >>> from faultscape.verbs.select.options import SelectOptions
-    >>> refuse_other_kinds(SelectOptions, {"per_class": "1"})
+    >>> from faultscape.verbs.select.options import Sampling
+    >>> refuse_other_kinds(Sampling, {"spares": "1"})
     Traceback (most recent call last):
-    faultscape.errors.OptionError: per_class must be a whole number; got '1'
+    faultscape.errors.OptionError: spares must be a whole number; got '1'
     """
     hints = hints_of(owner)
     for option, value in given.items():

@@ -191,7 +191,7 @@ def _run(words: list[str], output: OutputOptions) -> int:
     if first in GROUPS and second and second not in GROUPS[first] and not second.startswith("-"):
         return _refused(unknown_line(words))
     if not words or (output.help and (first in VERBS or first.startswith("-"))):
-        return _printed(help_text(words))
+        return _printed(help_text(words, everything=output.help_all))
     if words == ["--version"]:
         return _printed(faultscape.__version__)
     if first.partition("=")[0] == "--completion":

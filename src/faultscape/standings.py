@@ -140,7 +140,8 @@ class Standings:
     that apply, such as ``partly`` (decided in part); ``slots`` are rows of the selection. ``matrices`` {name:
     J rows of J} compare row models with column models, NaN where unknown; {} for images drawn for all models
     at once. ``to_come`` are the rankings of drawn images whose intervals speak of data to come, where
-    ``rankings`` speak of the pool. ``against`` is {name of another selection: how far its rankings agree}.
+    ``rankings`` speak of the pool, ``of_pool`` those of the pool where ``rankings`` speak of data to come.
+    ``against`` is {name of another selection: how far its rankings agree}.
     ``parents`` is {parent group of classes: the standings within it}.
     """
 
@@ -155,6 +156,7 @@ class Standings:
     to_come: dict[str, ModelRanking] = field(
         default_factory=dict
     )  # rankings of drawn images, of data to come
+    of_pool: dict[str, ModelRanking] = field(default_factory=dict)
     failing: Failing | None = None  # where the leading model fails; None if no class can be judged
     by_truth: dict[str, OtherTruth] = field(default_factory=dict)  # {another truth: who leads by it}
     stability: Stability | None = None  # how robust the first faithful ranking is; None for drawn images
@@ -259,6 +261,15 @@ def could_be_best(ranking: ModelRanking) -> list[str]:
     """
     found = {*ranking.best_set, *ranking.tied_for_best}
     return [m for m in ranking.order if m in found] + sorted(found - set(ranking.order))
+
+
+def of_both(standings: Standings, name: str) -> tuple[ModelRanking, ModelRanking | None]:
+    """Return a ranking of the pool, and that of data to come, None if there is none; whichever of them the
+    standings are about.
+    """
+    if name in standings.of_pool:
+        return standings.of_pool[name], standings.rankings[name]
+    return standings.rankings[name], standings.to_come.get(name)
 
 
 def labels_to_tell(pool: ModelRanking, to_come: ModelRanking, used: int, size: int) -> float:

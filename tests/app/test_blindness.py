@@ -78,6 +78,7 @@ def forget_secret(root: Path) -> None:
         connection.execute(sa.text("DELETE FROM about WHERE name = 'secret'"))
 
 
+@pytest.mark.slow
 def test_of_two_databases_of_the_same_study_ids_and_sides_differ_and_order_and_repeats_are_the_seeds(
     open_,
 ) -> None:

@@ -110,6 +110,7 @@ def test_one_act_answers_one_item(
     assert [said for *_, said in rows(held)][1:] == ["both good"]
 
 
+@pytest.mark.slow
 def test_what_is_ignored_is_said_moves_nothing_and_begins_the_quarter_of_a_second_anew(
     still: Any, duels: Asked, serve: Callable[..., Serving], settling: int
 ) -> None:

@@ -125,6 +125,7 @@ def test_the_verdict_comes_first_then_dots_then_tables_behind_a_fold(olga: Perso
     assert len(re.findall(r'<circle class="mark', seen)) == 3
 
 
+@pytest.mark.slow
 def test_results_name_people_by_their_names_and_those_who_were_removed_by_pseudonym(
     olga: Person, people: dict[str, str]
 ) -> None:
@@ -138,6 +139,7 @@ def test_results_name_people_by_their_names_and_those_who_were_removed_by_pseudo
     assert "Ben" not in text
 
 
+@pytest.mark.slow
 def test_results_are_computed_once_for_each_state_of_the_answers(
     entrance: Entrance, people: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -197,6 +197,7 @@ def test_answers_go_out_as_soon_as_the_server_gives_items_again(
     assert len(rows(held)) == 6
 
 
+@pytest.mark.slow
 def test_what_the_server_cannot_write_is_said_kept_and_sent_once_it_can(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:

@@ -188,6 +188,7 @@ def test_pages_that_change_nothing_have_no_other_method(entrance: Entrance, orga
 # headers, hosts
 
 
+@pytest.mark.slow
 def test_every_answer_has_the_strict_headers_errors_too(
     entrance: Entrance, organiser: Person, ann: Person
 ) -> None:

@@ -46,6 +46,7 @@ SIDES = ("Left", "Right", "Upper", "Lower")
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
+@pytest.mark.slow
 def test_one_count_goes_up_with_every_answer_and_down_with_every_undo(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -72,6 +73,7 @@ def test_one_count_goes_up_with_every_answer_and_down_with_every_undo(
     page.wait_for_selector(f"#where:has-text('Item 3 of {first}')")  # the item on the screen is asked again
 
 
+@pytest.mark.slow
 def test_a_pair_that_serves_more_than_four_classes_is_asked_as_a_whole(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -95,6 +97,7 @@ def test_a_pair_that_serves_more_than_four_classes_is_asked_as_a_whole(
     assert page.is_visible("details.classes")
 
 
+@pytest.mark.slow
 def test_an_answer_is_taken_back_after_it_was_sent_and_given_anew(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -207,6 +210,7 @@ def test_while_a_discard_is_under_way_all_items_come_but_those_of_its_image(
     all_sent(page)
 
 
+@pytest.mark.slow
 def test_a_session_ends_in_a_pause_which_stays_until_the_person_goes_on(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -236,6 +240,7 @@ def test_a_session_ends_in_a_pause_which_stays_until_the_person_goes_on(
     all_sent(page)
 
 
+@pytest.mark.slow
 def test_training_says_what_was_expected_and_a_wrong_answer_stays_on_the_screen(
     page: Any, duels: Asked, serve: Callable[..., Serving], tmp_path: Path
 ) -> None:
@@ -270,6 +275,7 @@ def side_of(held: Serving, id_: str, model: str) -> str:
     return "left" if held.campaign.model_on(who, held.campaign.find(id_), 0, "left") == model else "right"
 
 
+@pytest.mark.slow
 def test_an_image_of_training_cannot_be_discarded_and_is_asked_again(
     page: Any, duels: Asked, serve: Callable[..., Serving], tmp_path: Path
 ) -> None:
@@ -436,6 +442,7 @@ def test_stacked_maps_are_called_upper_and_lower_and_what_is_stored_stays_the_sa
     assert chosen == ["second", "first"]  # model-3, then model-0
 
 
+@pytest.mark.slow
 def test_the_image_alone_is_seen_while_a_key_a_finger_or_the_mouse_is_down(
     browser: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -524,6 +531,7 @@ def test_both_sides_zoom_and_move_together_and_a_drag_is_no_answer(
     assert rows(held) == []
 
 
+@pytest.mark.slow
 def test_forced_choice_knows_left_and_right_alone(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -542,6 +550,7 @@ def test_forced_choice_knows_left_and_right_alone(
     assert [said in ("first", "second") for *_, said in rows(held)] == [True]
 
 
+@pytest.mark.slow
 def test_questions_are_answered_yes_no_and_not_sure(
     page: Any, classified: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -633,6 +642,7 @@ def test_people_elsewhere_answer_too_over_plain_http(
     assert len(rows(held)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["duels", "classified"])
 def test_a_phone_shows_the_item_without_scrolling_across_and_answers_by_touch(
     browser: Any, request: pytest.FixtureRequest, serve: Callable[..., Serving], task: str

@@ -302,6 +302,7 @@ def zoo(data: Path) -> tuple[list[str], np.ndarray]:
     )
 
 
+@pytest.mark.slow
 def test_real_networks_are_not_accused(zoo: tuple[list[str], np.ndarray]) -> None:
     assert find_misplaced(zoo[1]) == []
 

@@ -108,6 +108,7 @@ def test_every_mode_of_picture_becomes_rgb(tmp_path: Path, mode: str) -> None:
         assert np.abs(read[..., 0].astype(int) - grey).max() <= 1
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=12), st.data())
 @settings(max_examples=60)
 def test_near_duplicates_equal_a_search_of_all(hashes: list[int], data: st.DataObject) -> None:

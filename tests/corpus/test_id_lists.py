@@ -302,6 +302,7 @@ def test_a_network_has_nothing_to_look_at_where_there_are_no_pictures(tmp_path: 
         fs.predict(at, f"net={tmp_path / 'net.py'}:load", engine="local")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "both"),
     [

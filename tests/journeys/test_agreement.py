@@ -47,6 +47,10 @@ def test_a_shifted_table_is_named_by_compare_and_by_select_and_in_no_other_study
     words = repr(fs.compare(answers.study))
     assert "warning: turned agrees with no other model" in words
     assert "shifted by one; with image i + 1 it would agree" in words
+    told, _, after = repr(fs.status(answers.study)).partition("\nwarning: ")
+    assert after.startswith("turned agrees with no other model")
+    assert "\nnext: " in after  # the last thing to read before going on
+    assert "\nnext: " not in told
     capsys.readouterr()
     fs.select(answers.study, as_="again")
     assert "warning: turned agrees with no other model" in capsys.readouterr().out
@@ -57,6 +61,7 @@ def test_a_shifted_table_is_named_by_compare_and_by_select_and_in_no_other_study
     table = page[page.index('id="agreement"') :].partition("</table>")[0]
     assert table.count(f">{same:.2f}</td>") >= 2
     file.write_text("{")
+    assert "warning" not in repr(fs.status(answers.study))
     assert repr(fs.compare(answers.study)) == words  # a damaged file is made anew
 
 
@@ -187,7 +192,7 @@ def test_manifests_are_read_once_however_many_shards_there_are(tmp_path: Path) -
         fs.label.import_(str(study), str(corpus.truth))
         fs.compare(str(study), engine="local")
         with opened(study) as found:
-            (study / agreement.FILE).unlink()
+            (study / agreement.AGREEMENT).unlink()
             agreement.agreement(Study(study), keep=False)
             evidence.accuracies(
                 Study(study), ("model-0", "model-1"), "labels", {"concordance": "miou", "over": "union"}

@@ -169,6 +169,7 @@ def test_masks_count_where_they_are_and_choices_elsewhere(
     assert by_masks.matrices == ranked(own).matrices  # a mask says more than choices do
 
 
+@pytest.mark.slow
 def test_a_choice_counts_no_more_once_a_map_that_was_shown_is_another(
     own: str, world: tuple[str, made.Corpus], tmp_path: Path
 ) -> None:

@@ -102,10 +102,22 @@ class TestHelp:
         assert shown - set(SHORT) == read
 
     @COMMAND
+    def test_a_page_names_every_option_and_that_of_all_describes_it(self, words: tuple[str, ...]) -> None:
+        _, page, _ = run(*words, "--help")
+        _, whole, _ = run(*words, "--help", "all")
+        for title, options in command(words).options.items():
+            for one in options:
+                assert re.search(rf"(?m)^  .*{one.spellings[0]}\b", page), one.name
+                assert " ".join(one.text.split()) in " ".join(whole.split()), one.name
+            assert not options or f"\n{title or 'Options'}:\n" in page
+        short = words in {("measure",), ("train",)}
+        assert (len(page) < len(whole)) == ("--help all for what these mean" in page) == short
+
+    @COMMAND
     def test_a_value_has_a_name_that_says_what_it_is_and_a_default_stands_once(
         self, words: tuple[str, ...]
     ) -> None:
-        page = help_text(words)
+        page = help_text(words, everything=True)
         assert not re.search(r"\b(STR|INT|FLOAT|CHOICE|BOOL)\b", page)
         for chunk in re.split(r"\n(?=  -)", page):
             text = " ".join(chunk.split())
@@ -124,7 +136,8 @@ class TestHelp:
         assert re.search(r"--shard PART/PARTS\b", help_text(["compare"]))
 
     def test_labels_are_pairs_or_a_file(self) -> None:
-        typed = {words: re.findall(r"\n  --labels (\S+)", help_text(words)) for words in LINES}
+        pages = {words: help_text(words, everything=True) for words in LINES}
+        typed = {words: re.findall(r"\n  --labels (\S+)", page) for words, page in pages.items()}
         assert {words: of for words, of in typed.items() if of} == {
             words: ["VALUE=CLASS|FILE"] for words in (("predict",), ("label", "import"), ("measure",))
         }

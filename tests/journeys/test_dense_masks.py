@@ -401,6 +401,7 @@ def test_images_that_one_person_labelled_are_left_out_unless_asked_for(
         fs.label.consensus(str(study), of=["ben", "eve"], truth="none")
 
 
+@pytest.mark.slow
 def test_a_consensus_makes_standings_stale_and_ranks(
     study: Path, corpus: made.Corpus, tmp_path: Path
 ) -> None:

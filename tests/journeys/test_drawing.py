@@ -498,6 +498,7 @@ def test_what_is_for_label_maps_says_so_of_classifiers(answers: made_answers.Ans
     assert "nothing to count: their answers are compared directly" in repr(fs.compare(answers.study))
 
 
+@pytest.mark.slow
 def test_run_plan_and_report_recommend_what_was_measured(tmp_path: Path) -> None:
     from faultscape.ranking.catalogue import CHANCE, FIRST, SELECTION
     from faultscape.standings import budget_like

@@ -187,6 +187,7 @@ def test_the_first_line_says_who_leads_or_that_nobody_does(
     )
 
 
+@pytest.mark.slow
 def test_of_random_selections_the_one_with_most_agreed_labels_counts_and_only_of_these_models(
     answers: made_answers.Answers,
 ) -> None:
@@ -293,6 +294,7 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     )
 
 
+@pytest.mark.slow
 def test_consecutive_frames_that_are_alike_are_told_where_intervals_speak_of_data_to_come(
     tmp_path: Path,
 ) -> None:

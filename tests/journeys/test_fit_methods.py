@@ -223,6 +223,7 @@ def test_methods_are_fitted_to_networks_of_other_heads(trained: Trained) -> None
     check_scores(study, "other")
 
 
+@pytest.mark.slow
 def test_methods_are_fitted_to_tokens(trained: Trained) -> None:
     study, source = trained.study, f"{trained.folder / 'tokens.py'}:net"
     (trained.folder / "tokens.py").write_text(TOKENS)
@@ -340,6 +341,7 @@ def test_the_preset_of_s4_keeps_all_and_trains_long() -> None:
         fs.fit("study", "flow", model="net", preset="s5")
 
 
+@pytest.mark.slow
 def test_an_outlier_head_is_scored_beside_a_fitted_method(predicted: Trained) -> None:
     study = predicted.study
     fs.train(study, "net", backbone=predicted.own, init="plain", loss="outlier-head", plan=FEW)
@@ -380,6 +382,7 @@ def test_an_input_that_is_moved_changes_what_is_scored(predicted: Trained) -> No
     assert found[1].mean() < found[0].mean()  # surer of what it says
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [None, "16x16"])
 def test_a_method_taps_a_layer_of_an_onnx_file_whole_or_in_windows(
     trained: Trained, window: str | None

@@ -145,6 +145,7 @@ def test_a_search_on_images_that_are_judged_says_so(
     )
 
 
+@pytest.mark.slow
 def test_what_is_searched_is_what_is_fitted_and_what_is_given_stays(predicted: Trained) -> None:
     blended = fs.stress.blend(
         predicted.study,
@@ -179,6 +180,7 @@ def test_what_is_searched_is_what_is_fitted_and_what_is_given_stays(predicted: T
         fitted(predicted, "knn", data=fs.FitData(set_=["train", blended]))
 
 
+@pytest.mark.slow
 def test_pixels_of_withheld_classes_count_neither_as_known_nor_as_anomalous(predicted: Trained) -> None:
     """A search that took withheld pixels for known ones would choose what is blind to them. The oracle: exact
     average precision without them.
@@ -222,6 +224,7 @@ def precision_of(rows) -> float:
     return fs.metrics.detection(scores[labels < 255], labels[labels < 255] == 1).average_precision
 
 
+@pytest.mark.slow
 def test_a_candidate_whose_score_is_no_number_is_left_out_by_its_name(
     predicted: Trained, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

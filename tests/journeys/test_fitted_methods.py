@@ -123,6 +123,7 @@ def test_flags_follow_what_was_scored(predicted: Trained) -> None:
     )
 
 
+@pytest.mark.slow
 def test_methods_go_with_their_model(predicted: Trained) -> None:
     study = predicted.study
     fitted(predicted, "knn")
@@ -157,6 +158,7 @@ def test_the_next_line_keeps_the_scorers_that_a_model_has(predicted: Trained) ->
     assert out[-1].endswith(" --scorer msp --scorer entropy --scorer odin --measure")
 
 
+@pytest.mark.slow
 def test_a_method_that_is_fitted_again_makes_its_scores_anew_and_no_others(
     predicted: Trained, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -191,6 +193,7 @@ def test_status_says_what_a_method_follows_from_and_the_line_that_fits_it_again(
     assert "  fit      done     plain: knn at net.head:in" in str(fs.status(study))
 
 
+@pytest.mark.slow
 def test_status_sees_another_holdout_another_network_and_another_search_set(predicted: Trained) -> None:
     study = predicted.study
     blended = fs.stress.blend(

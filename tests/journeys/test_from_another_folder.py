@@ -74,6 +74,7 @@ def test_files_of_ones_own_named_in_one_folder_serve_in_another(
     assert "worst_case" in held["rankings"]
 
 
+@pytest.mark.slow
 def test_standings_follow_from_the_benchmark_file(labelled: str, corpus: made.Corpus, tmp_path: Path) -> None:
     fs.select(labelled, engine="local")
     fs.rank(labelled, benchmark="closed.csv", resamples=20, engine="local")
@@ -89,6 +90,7 @@ def test_standings_follow_from_the_benchmark_file(labelled: str, corpus: made.Co
     assert made.states(labelled)["rank"] == "done"
 
 
+@pytest.mark.slow
 def test_a_report_follows_from_its_folder_of_reference_images(
     labelled: str, corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

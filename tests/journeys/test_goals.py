@@ -87,6 +87,7 @@ def test_for_the_order_draws_are_the_same_whatever_labels_say(answers: made_answ
     assert next(iter(found.rankings)) == rankings_catalogue.FIRST[rankings_catalogue.CHANCE][0]
 
 
+@pytest.mark.slow
 def test_for_the_order_two_lines_rank_as_one_does_when_an_image_is_lost(tmp_path: Path) -> None:
     answers = made_answers.study(tmp_path, errors=ERRORS)
     one = fs.select(answers.study, goal="order", budget=24, as_="one")
@@ -210,6 +211,7 @@ def test_options_that_change_nothing_are_told(tmp_path: Path, capsys: pytest.Cap
     assert "note" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_plan_and_run_recommend_by_goal(answers: made_answers.Answers) -> None:
     found = fs.plan(answers.study, goal="best").recommended  # whatever other selections have labels too
     assert (found["goal"], found["selection"], found["question"]) == ("best", "best", "best")
@@ -233,6 +235,7 @@ def reports(study: str) -> list[tuple[str, str]]:
     return [(state, words) for stage, state, words in fs.status(study).stages if stage == "report"]
 
 
+@pytest.mark.slow
 def test_the_report_of_a_study_drawn_for_a_goal_is_due_and_run_writes_it(
     answers: made_answers.Answers,
 ) -> None:

@@ -56,6 +56,7 @@ def test_inputs_stand_before_what_follows_from_them() -> None:
         assert set(artefact.inputs) <= set(names[:place]), artefact.name
 
 
+@pytest.mark.slow
 def test_a_selection_that_grew_makes_standings_and_report_stale(study: str, corpus: made.Corpus) -> None:
     labelled(study, corpus)
     before = fs.rank(study, **FEW).labels["used"]
@@ -118,7 +119,7 @@ def test_run_does_what_is_undone_with_the_options_that_were_given(
     labelled(study, corpus)
     given: dict[str, dict[str, Any]] = {
         "rank": {"epsilon": 0.5, "resamples": 20, "seed": 3},
-        "measure": {"choices": fs.Choices(over="truth", boundaries=False), "resamples": 0},
+        "measure": {"definitions": fs.Definitions(over="truth", boundaries=False), "resamples": 0},
         "plan": {"cost": {"mask": 60}, "within": 5},
         "report": {"bands": [0.2, 0.4], "better": 0.25},
     }

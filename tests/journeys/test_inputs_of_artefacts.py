@@ -219,6 +219,7 @@ def test_a_selector_of_a_persons_own_that_changed_makes_its_selection_and_the_pl
     assert stale(maps, "plan") == ("the file of a selector or of a concordance changed, or is gone",)
 
 
+@pytest.mark.slow
 def test_a_hierarchy_that_changed_makes_the_report_stale_and_with_its_distances_the_selection(
     answers: made_answers.Answers, tmp_path: Path
 ) -> None:

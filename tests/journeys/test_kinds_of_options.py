@@ -72,10 +72,14 @@ WRONG: list[tuple[str, Callable[[str], Any], str]] = [
     ("within", lambda s: fs.plan(s, within="1"), "must be a number; got '1'"),
     ("cost", lambda s: fs.plan(s, cost=5), "must be mask=5400,choice=10, or {kind of work: seconds}; got 5"),
     ("worst", lambda s: fs.measure(s, worst="3"), "must be a whole number; got '3'"),
-    ("divisor", lambda s: fs.measure(s, choices=fs.Choices(divisor="2")), "must be a whole number; got '2'"),
+    (
+        "divisor",
+        lambda s: fs.measure(s, definitions=fs.Definitions(divisor="2")),
+        "must be a whole number; got '2'",
+    ),
     (
         "connectivity",
-        lambda s: fs.measure(s, choices=fs.Choices(connectivity=True)),
+        lambda s: fs.measure(s, definitions=fs.Definitions(connectivity=True)),
         "must be 8 or 4; got True",
     ),
     ("bands", lambda s: fs.report(s, bands="high"), "must be a number; got 'high'"),
@@ -145,7 +149,11 @@ def test_numbers_of_numpy_serve_as_numbers(ready: tuple[str, made.Corpus]) -> No
     )
     assert page.size
     measured = fs.measure(
-        study, output=None, resamples=np.int64(20), choices=fs.Choices(bins=np.int8(5)), engine="local"
+        study,
+        output=None,
+        resamples=np.int64(20),
+        definitions=fs.Definitions(bins=np.int8(5)),
+        engine="local",
     )
     assert measured.models
     assert len(fs.show(f"{study}/corpus.parquet", rows=np.int64(3)).rows) == 3

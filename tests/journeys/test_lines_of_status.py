@@ -53,7 +53,11 @@ def discard(study: str, images: list[str]) -> None:
 
 def ranked(tmp_path: Path) -> made_answers.Answers:
     """A study of classifiers with labels of all but one image, and the selections main and random."""
-    it = made_answers.study(tmp_path / "made", images=40)
+    return made_answers.moved("ranked answers", _ranked, tmp_path / "made")
+
+
+def _ranked(folder: Path) -> made_answers.Answers:
+    it = made_answers.study(folder, images=40)
     fs.select(it.study, top=3, engine="local")
     fs.select(it.study, selector="random", budget=10, engine="local")
     import_labels(it, it.images[1:])

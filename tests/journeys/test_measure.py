@@ -300,7 +300,7 @@ def test_a_study_and_a_list_have_groups_of_their_own(
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     fs.predict(study, named)
     fs.label.import_(study, str(corpus.truth))
-    assert fs.measure(study, worst=0, choices=fs.Choices(boundaries=False)).document["units"] == {
+    assert fs.measure(study, worst=0, definitions=fs.Definitions(boundaries=False)).document["units"] == {
         "drawn": "images",
         "count": 12,
     }
@@ -314,7 +314,7 @@ def test_a_study_and_a_list_have_groups_of_their_own(
     assert few.replace("STUDY", study) in capsys.readouterr().out
     (note,) = (
         n
-        for n in fs.measure(study, worst=0, choices=fs.Choices(boundaries=False)).document["notes"]
+        for n in fs.measure(study, worst=0, definitions=fs.Definitions(boundaries=False)).document["notes"]
         if "3 groups" in n
     )
     assert note.endswith(
@@ -324,7 +324,7 @@ def test_a_study_and_a_list_have_groups_of_their_own(
     fs.collect(study, grouping=fs.Grouping(block=2))
     assert "intervals need at least" not in capsys.readouterr().out
     assert made.states(study)["measure"] == "stale"
-    assert fs.measure(study, worst=0, choices=fs.Choices(boundaries=False)).document["units"] == {
+    assert fs.measure(study, worst=0, definitions=fs.Definitions(boundaries=False)).document["units"] == {
         "drawn": "groups",
         "count": 6,
         "of_one": True,
@@ -407,6 +407,7 @@ def test_python_and_the_command_line_write_the_same(
     assert "IoU error" in found.full_text()
 
 
+@pytest.mark.slow
 def test_one_more_model_is_measured_alone(
     corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -812,7 +813,7 @@ def test_pooling_cells_is_the_mean_over_images_and_classes_that_have_a_value(tmp
         classes=3,
         output=str(tmp_path / "out"),
         engine="local",
-        choices=fs.Choices(pooling="cells", boundaries=False),
+        definitions=fs.Definitions(pooling="cells", boundaries=False),
     )
     miou = found.models["one"]["miou"]
     assert (miou["value"], miou["undefined"], miou["undefined_of"]) == (0.5, 12, "cells (image, class)")

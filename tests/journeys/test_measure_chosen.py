@@ -36,7 +36,9 @@ def label(
 
 
 def measured(study: str, truth: str = "labels") -> tuple[str, str]:
-    found = fs.measure(study, truth=truth, engine="local", choices=fs.Choices(boundaries=False), worst=0)
+    found = fs.measure(
+        study, truth=truth, engine="local", definitions=fs.Definitions(boundaries=False), worst=0
+    )
     return repr(found), (Path(found.path) / "report.html").read_text()
 
 
@@ -82,6 +84,7 @@ def test_random_draws_that_are_labelled_whole_are_of_data_to_come(
     assert "95 % intervals for data to come" in page
 
 
+@pytest.mark.slow
 def test_measures_are_stale_once_a_selection_chose_what_was_measured(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:

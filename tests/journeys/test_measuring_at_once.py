@@ -42,6 +42,7 @@ def numbers(folder: Path) -> dict:
     return json.loads((folder / "measures" / "measure.json").read_text())["models"]
 
 
+@pytest.mark.slow
 def test_confidence_that_a_study_keeps_is_measured_as_that_of_files(
     corpus: made.Corpus, net: Path, tmp_path: Path
 ) -> None:
@@ -163,6 +164,7 @@ def test_results_wait_on_the_disk_until_they_count(
     assert not [*(root / "predictions" / "net").glob(".spool*")]
 
 
+@pytest.mark.slow
 def test_statistics_of_another_mapping_are_made_at_once_and_once(
     corpus: made.Corpus, net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -226,6 +226,7 @@ def test_regions_and_objects_of_anomalies(
     assert "Object recall error, smallest" in page
 
 
+@pytest.mark.slow
 def test_choices_of_regions_and_objects_are_recorded_and_measured_anew(
     scored: tuple[list[str], list[np.ndarray], list[np.ndarray]],
     tmp_path: Path,

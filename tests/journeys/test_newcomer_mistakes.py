@@ -231,3 +231,20 @@ def test_more_without_a_name_says_which_selections_can_have_more(study: Path) ->
     fs.select(str(study), goal="order", budget=2)
     said = refused_line("select", study, "--more", 1)
     assert "--more adds to images drawn for all models at once; say to which: --as order" in said
+
+
+def test_where_one_selection_is_there_it_needs_no_name(
+    study: Path, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    fs.compare(str(study), engine="local")
+    fs.select(str(study), selector="random", budget=4)
+    out = tmp_path / "to-label"
+    fs.label.export(str(study), str(out))
+    assert len([*(out / "images").rglob("*.png")]) == 4
+    fs.label.import_(str(study), str(corpus.truth))
+    fs.rank(str(study), engine="local")
+    fs.report(str(study))
+    assert (study / "standings-random.json").exists()
+    assert (study / "report-random.html").exists()
+    fs.select(str(study), selector="random", budget=2, as_="other")
+    assert "there is no selection 'main'; available: other, random" in refused_line("rank", study)

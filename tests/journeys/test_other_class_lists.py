@@ -19,12 +19,17 @@ from faultscape.nouns import Slots
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
 from refusals import refused
-from undoing import chosen, digest, finished, follow, states
+from undoing import WHEN_FINISHED, chosen, copy_of, digest, finished, follow, shared_corpus, states
 
 
 @pytest.fixture
-def study(corpus: made.Corpus, tmp_path: Path) -> str:
-    return chosen(corpus, tmp_path / "study")
+def corpus() -> made.Corpus:
+    return shared_corpus()
+
+
+@pytest.fixture
+def study(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return copy_of(getattr(request, "param", "chosen"), tmp_path / "study")
 
 
 def classes_of(corpus: made.Corpus, folder: Path, change: Callable[[Any], Any]) -> str:
@@ -146,12 +151,12 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@WHEN_FINISHED
 @pytest.mark.slow
 @pytest.mark.parametrize("what", list(CHANGES))
 def test_colours_groups_and_names_count_nothing_again_and_need_no_images(
     study: str, corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    finished(study, corpus)
     ran = jobs_run(monkeypatch)
     made_ = fs.collect(study, classes=classes_of(corpus, tmp_path, CHANGES[what]))
     assert made_.images == 6
@@ -204,6 +209,7 @@ def test_duels_that_grow_go_by_the_new_names_of_classes(
     finished(study, corpus)
 
 
+@pytest.mark.slow
 def test_duels_whose_classes_an_earlier_version_renamed_grow_under_todays_names(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ import made
 from faultscape.cli import main
 from faultscape.errors import OptionError, SelectionError
 from faultscape.selection.catalogue import FACTS, LEARNS, Selector
+from golden import STUDY, Goldens, copied
 from refusals import refused
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "verbs" / "select.md"
@@ -50,18 +51,23 @@ BELOW = Selector(name="below", title="t", purpose="p", source="s", weigh=lambda 
 """
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
-    return made.corpus(tmp_path_factory.mktemp("corpus"), images=16, models=3)
-
-
-@pytest.fixture
-def study(corpus: made.Corpus, tmp_path: Path) -> str:
-    study = str(tmp_path / "study")
+def _compared(folder: Path) -> made.Corpus:
+    corpus = made.corpus(folder / "corpus", images=16, models=3)
+    study = str(folder / STUDY)
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
-    return study
+    return corpus
+
+
+@pytest.fixture
+def corpus() -> made.Corpus:
+    return Goldens.made("compared", _compared)[1]
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> str:
+    return copied("compared", _compared, tmp_path / "study")[0]
 
 
 @pytest.fixture

@@ -124,6 +124,7 @@ def everything(study: str) -> dict[str, list]:
 LINE = "4 choices, 8 answers, 2 discards, 4 votes, 1 keep, 3 tags, 1 check"
 
 
+@pytest.mark.slow
 def test_all_that_people_said_goes_out_and_comes_in_once(
     study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,6 +49,7 @@ POOLS = {"random": 200, "disputed": 90, "vma": 90, "mad": 90, "information": 90}
 RECOMMENDED = Drawn("order", "information", goal="order")
 
 
+@pytest.mark.slow
 def test_the_recommended_line_can_be_pasted_from_the_start_to_the_ranking(
     answers: made_answers.Answers,
 ) -> None:
@@ -91,6 +92,7 @@ def test_what_python_returns_names_the_study_and_the_file_does_not(answers: made
     }
 
 
+@pytest.mark.slow
 def test_a_selection_that_was_drawn_in_another_way_keeps_its_name_and_its_temperature(
     answers: made_answers.Answers,
 ) -> None:
@@ -124,6 +126,7 @@ def test_few_labels_are_said_to_be_few(answers: made_answers.Answers) -> None:
     assert fs.plan(answers.study).notes == ()
 
 
+@pytest.mark.slow
 def test_two_labels_change_little_of_what_is_named(answers: made_answers.Answers) -> None:
     slots = fs.select(answers.study, selector="random", budget=60)
     start = fs.plan(answers.study).questions["best_proved"]["random"]["labels"]

@@ -66,6 +66,7 @@ def maps(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, made.Corpus]:
     return study, corpus
 
 
+@pytest.mark.slow
 def test_the_command_line_writes_what_python_returns(
     maps: tuple[str, made.Corpus], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,6 +142,7 @@ def test_of_label_maps_the_recommendation_says_on_how_little_it_rests(
     assert said in fs.plan(maps[0], goal=goal).notes
 
 
+@pytest.mark.slow
 def test_duels_are_those_that_select_makes(maps: tuple[str, made.Corpus], tmp_path: Path) -> None:
     study, corpus = maps
     planned = {row["per_cell"]: row for row in fs.plan(study, engine="local").duels}
@@ -185,6 +187,7 @@ def labelled(study: str) -> np.ndarray:
     return scores(Study(Path(study)), slots.models, "labels", slots.definition)[1]
 
 
+@pytest.mark.slow
 def test_less_exact_scores_need_fewer_labels(maps: tuple[str, made.Corpus]) -> None:
     numbers = [
         fs.plan(maps[0], within=w, engine="local").questions["scores"]["random"]["labels"]

@@ -92,6 +92,7 @@ def test_labels_that_are_new_or_replaced_and_discards_make_the_standings_stale(
     assert state_of_rank(study) == "done"
 
 
+@pytest.mark.slow
 def test_a_model_that_joined_the_selection_makes_the_standings_stale(
     corpus: made.Corpus, tmp_path: Path
 ) -> None:

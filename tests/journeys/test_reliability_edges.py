@@ -108,6 +108,7 @@ def test_a_model_of_maps_alone_has_no_pictures_of_its_doubt(study: Study) -> Non
     assert {number(card, name, "main", "miou") is not None for name in study[1].models} == {True}
 
 
+@pytest.mark.slow
 def test_means_over_corruptions_are_compared_over_the_images_that_both_models_have(
     study: Study, tmp_path: Path
 ) -> None:
@@ -185,6 +186,7 @@ def test_doubt_of_another_working_size_is_refused_and_the_card_is_stale(study: S
         judged(study[0])
 
 
+@pytest.mark.slow
 def test_equal_models_have_no_rank_correlation_and_a_card(study: Study) -> None:
     fs.stress.corrupt(study[0], corruption=["contrast"], severities="5", engine="local")
     fs.predict(study[0], {name: network(study) for name in "abc"}, engine="local")
@@ -206,6 +208,7 @@ def test_a_reference_without_errors_under_a_corruption_divides_nothing() -> None
     assert np.isnan(corruption_error({("fog", 1): at(0.9)}, {("fog", 1): at(1.0)}).value)
 
 
+@pytest.mark.slow
 def test_an_image_that_leaves_takes_no_count_of_others_along_and_comes_back_counted(study: Study) -> None:
     fs.stress.corrupt(study[0], corruption=["contrast"], severities="5", engine="local")
     fs.predict(study[0], {"net": network(study)}, scorer=["msp"], measure=True, engine="local")

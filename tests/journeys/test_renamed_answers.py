@@ -28,7 +28,11 @@ FELINE = ("feline", *NAMES[1:])
 @pytest.fixture
 def study(tmp_path: Path) -> str:
     """A study whose random selection is decided by answers alone, and ranked."""
-    held = made_answers.study(tmp_path, images=40)
+    return made_answers.moved("ranked by answers", _ranked, tmp_path).study
+
+
+def _ranked(folder: Path) -> made_answers.Answers:
+    held = made_answers.study(folder, images=40)
     rows = [row.image for row in fs.select(held.study, selector="random", budget=20, as_="r").rows]
     shown = {image: NAMES[k] for image, k in zip(held.images, held.truth.tolist(), strict=True)}
     say(
@@ -36,7 +40,7 @@ def study(tmp_path: Path) -> str:
         [(image, name, "ann", "yes" if shown[image] == name else "no") for image in rows for name in NAMES],
     )
     fs.rank(held.study, selection="r", resamples=5)
-    return held.study
+    return held
 
 
 def say(study: str, answers: Sequence[tuple[str, str, str, str]]) -> None:
@@ -101,6 +105,7 @@ def test_answers_under_the_old_and_the_new_name_are_of_one_class(study: str) -> 
     assert verdicts(study)[image, "cat"] is False
 
 
+@pytest.mark.slow
 def test_classes_that_change_names_by_and_by_keep_their_answers(study: str) -> None:
     said, standing = verdicts(study, {"cat": "dog", "dog": "cat"}), standings(study)
     for first, second in (("puss", "dog"), ("puss", "cat"), ("dog", "cat")):
@@ -141,6 +146,7 @@ def test_a_class_that_was_renamed_keeps_its_answers_in_every_later_list(study: s
     assert verdicts(study) == said | {(next(iter(said))[0], "cat"): True}
 
 
+@pytest.mark.slow
 def test_a_renaming_that_is_killed_loses_no_answer(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
     said, standing = verdicts(study), states(study)
 

@@ -17,6 +17,7 @@ import made
 from faultscape.errors import FaultscapeError, ModelError
 from faultscape.prediction import catalogue
 from faultscape.study.tables import label_maps
+from golden import STUDY, Goldens, copied
 from networks_of_tests import colour_network
 from refusals import refused
 
@@ -44,18 +45,23 @@ def ones(photo):
 RUN = "import sys, faultscape as fs; fs.predict(sys.argv[1], {'m': sys.argv[2]}, engine='local')"
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
-    return made.corpus(tmp_path_factory.mktemp("corpus"), images=8, models=3)
+def _of_two(folder: Path) -> made.Corpus:
+    corpus = made.corpus(folder / "corpus", images=8, models=3)
+    root = str(made.collected(corpus, folder / STUDY, shard_size=2))
+    fs.predict(root, {"m": corpus.models["model-0"], "other": corpus.models["model-1"]}, engine="local")
+    fs.compare(root, engine="local")
+    return corpus
 
 
 @pytest.fixture
-def study(corpus: made.Corpus, tmp_path: Path) -> Path:
+def corpus() -> made.Corpus:
+    return Goldens.made("of two", _of_two)[1]
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
     """A study in which all is done as far as labels, with the model m of four shards."""
-    root = made.collected(corpus, tmp_path / "study", shard_size=2)
-    fs.predict(str(root), {"m": corpus.models["model-0"], "other": corpus.models["model-1"]}, engine="local")
-    fs.compare(str(root), engine="local")
-    return root
+    return Path(copied("of two", _of_two, tmp_path / "study")[0])
 
 
 @pytest.fixture
@@ -194,6 +200,7 @@ def test_a_line_killed_half_way_changed_nothing_and_goes_on_where_it_was(
     assert not list(study.glob(".made-*"))
 
 
+@pytest.mark.slow
 def test_the_earlier_source_named_again_drops_what_was_made_of_another(
     study: Path, corpus: made.Corpus, code: Path
 ) -> None:

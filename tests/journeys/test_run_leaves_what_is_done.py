@@ -15,13 +15,11 @@ from faultscape.errors import FaultscapeError, OptionError, SelectionError
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.selections import read_selection
+from golden import STUDY, copied
 from refusals import refused
 
 
-@pytest.fixture
-def done(corpus: made.Corpus, tmp_path: Path) -> str:
-    """A study in which all is done."""
-    study = str(tmp_path / "study")
+def _done(corpus: made.Corpus, study: str) -> str:
     fs.run(
         study, str(corpus.photos), corpus.models, classes=str(corpus.classes), goal="failures", engine="local"
     )
@@ -31,33 +29,49 @@ def done(corpus: made.Corpus, tmp_path: Path) -> str:
     return study
 
 
+@pytest.fixture
+def own(corpus: made.Corpus, tmp_path: Path) -> str:
+    """A study in which all is done, of a corpus that may change."""
+    return _done(corpus, str(tmp_path / "study"))
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> str:
+    """A study in which all is done."""
+
+    def make(folder: Path) -> None:
+        _done(made.corpus(folder / "corpus", images=6, models=3), str(folder / STUDY))
+
+    return copied("done", make, tmp_path / "study")[0]
+
+
 @pytest.mark.slow
-def test_maps_that_are_there_stay_whatever_became_of_their_sources(done: str, corpus: made.Corpus) -> None:
-    before = made.bytes_under(Path(done))
+def test_maps_that_are_there_stay_whatever_became_of_their_sources(own: str, corpus: made.Corpus) -> None:
+    before = made.bytes_under(Path(own))
     gone, half = corpus.models["model-0"], corpus.models["model-1"]
     shutil.rmtree(gone)
     for file in sorted(half.rglob("*.png"))[::2]:
         file.unlink()
-    fs.run(done, engine="local")
-    assert made.bytes_under(Path(done)) == before
+    fs.run(own, engine="local")
+    assert made.bytes_under(Path(own)) == before
 
 
-def test_a_model_that_lacks_maps_is_predicted_and_no_other(done: str, corpus: made.Corpus) -> None:
-    held = made.bytes_under(Path(done), "predictions/model-1")
+def test_a_model_that_lacks_maps_is_predicted_and_no_other(own: str, corpus: made.Corpus) -> None:
+    held = made.bytes_under(Path(own), "predictions/model-1")
     for file in sorted(corpus.models["model-1"].rglob("*.png"))[::2]:
         file.unlink()
-    shutil.rmtree(Path(done) / "predictions" / "model-0")
-    fs.run(done, engine="local")
-    assert made.bytes_under(Path(done), "predictions/model-1") == held
-    assert fs.status(done).next == ""
+    shutil.rmtree(Path(own) / "predictions" / "model-0")
+    fs.run(own, engine="local")
+    assert made.bytes_under(Path(own), "predictions/model-1") == held
+    assert fs.status(own).next == ""
 
 
-def test_classes_that_are_named_for_a_study_that_is_there_are_entered(done: str, corpus: made.Corpus) -> None:
+def test_classes_that_are_named_for_a_study_that_is_there_are_entered(own: str, corpus: made.Corpus) -> None:
     raw = json.loads(corpus.classes.read_text())
     raw["classes"][1]["name"], raw["parents"] = "renamed", {}
     corpus.classes.write_text(json.dumps(raw))
-    fs.run(done, classes=str(corpus.classes), engine="local")
-    assert "renamed" in read_settings(Path(done)).classes.names
+    fs.run(own, classes=str(corpus.classes), engine="local")
+    assert "renamed" in read_settings(Path(own)).classes.names
 
 
 @pytest.mark.parametrize("wrong", [{"classes": "nope"}, {"size": "abc"}, {"task": "classification"}], ids=str)

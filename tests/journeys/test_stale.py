@@ -53,6 +53,7 @@ def test_pairs_whose_file_is_gone_are_counted_again(corpus: made.Corpus, study: 
     assert made.bytes_under(Path(study), "pairs") == before
 
 
+@pytest.mark.slow
 def test_rank_and_report_are_stale_once_predictions_change(corpus: made.Corpus, study: str) -> None:
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
@@ -213,6 +214,7 @@ def test_a_stored_map_part_that_is_gone_is_missing_and_predict_makes_it_again(
 WNIDS = ("n02121808", "n02084071", "n02958343", "n02858304", "n13134947")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", [False, True])
 @pytest.mark.parametrize("what", ["asked", "wnids"])
 def test_a_plan_is_stale_once_the_duels_that_it_looks_for_would_be_others(

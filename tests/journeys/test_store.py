@@ -139,6 +139,7 @@ def test_a_kill_between_part_and_manifest_leaves_nothing_that_counts_and_the_nex
     assert len([name for name in names if name.startswith("0000")]) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harm", ["damaged", "missing"])
 def test_a_part_that_is_damaged_or_gone_is_told_with_what_to_do_and_made_again(
     corpus: made.Corpus, stored: str, bucket: loopback.Bucket, harm: str

@@ -214,6 +214,7 @@ def test_a_model_without_maps_of_a_set_is_left_out_and_where_all_lack_them_predi
     assert "...." not in said
 
 
+@pytest.mark.slow
 def test_options_that_would_be_passed_over_are_refused_or_said(
     study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]
 ) -> None:

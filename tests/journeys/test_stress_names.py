@@ -99,6 +99,7 @@ def test_draws_of_images_whose_names_end_as_a_draw_does_are_not_taken_for_each_o
     assert fs.stress.blend(study, preset="fishyscapes-v2", engine="local").images == 2
 
 
+@pytest.mark.slow
 def test_a_folder_called_as_a_corruption_or_a_class_is_no_part_of_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,6 +95,7 @@ def test_made_images_have_the_role_of_what_they_were_made_of(
     assert "role test" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_card_says_which_networks_have_seen_the_images_that_it_judges_them_on(
     trained: Trained, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -248,6 +249,7 @@ def test_a_void_class_is_learnt_weighed_and_predicted_as_void(trained: Trained) 
     assert output.labels.max() <= 3
 
 
+@pytest.mark.slow
 def test_a_head_of_the_same_kind_is_trained_on_and_not_drawn_anew(trained: Trained) -> None:
     study, none = (
         trained.study,

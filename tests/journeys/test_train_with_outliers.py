@@ -147,6 +147,7 @@ def test_dropout_in_the_middle_is_where_the_backbone_says(trained: Trained) -> N
         fs.train(trained.study, "own", backbone=trained.own, dropout_at=["middle"], plan=small)
 
 
+@pytest.mark.slow
 def test_a_convolutional_network_is_trained_on_crops_of_any_size_as_s4_does(trained: Trained) -> None:
     """S4 B.3: crops of 513 x 513."""
     from faultscape.uncertainty.training.presets import preset_named

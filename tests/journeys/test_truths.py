@@ -34,6 +34,7 @@ def study_of_maps(tmp_path: Path) -> tuple[str, made.Corpus]:
     return study, corpus
 
 
+@pytest.mark.slow
 def test_label_maps_one_rule_and_one_message_in_every_verb(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

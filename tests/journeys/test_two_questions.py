@@ -14,23 +14,28 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.cli import main
+from golden import STUDY, Goldens, copied
 
 
-@pytest.fixture
-def both(tmp_path: Path) -> str:
-    """A study with duels, of which some images are labelled, and with draws, of which all are."""
-    corpus = made.corpus(tmp_path / "corpus", images=16, models=3)
-    study = str(tmp_path / "study")
+def _both(folder: Path) -> made.Corpus:
+    corpus = made.corpus(folder / "corpus", images=16, models=3)
+    study = str(folder / STUDY)
     images, classes = str(corpus.photos), str(corpus.classes)
     fs.run(study, images, corpus.models, classes=classes, goal="failures", engine="local")
     drawn = fs.select(study, goal="order", budget=12, engine="local")
-    masks = tmp_path / "masks"
+    masks = folder / "masks"
     for image in drawn.images:
         target = masks / f"{image}.png"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((corpus.truth / f"{image}.png").read_bytes())
     fs.label.import_(study, str(masks))
-    return study
+    return corpus
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> str:
+    """A study with duels, of which some images are labelled, and with draws, of which all are."""
+    return copied("both questions", _both, tmp_path / "study")[0]
 
 
 def test_run_ranks_and_reports_every_labelled_selection_which_is_better_first(both: str) -> None:
@@ -148,8 +153,8 @@ def test_where_too_few_are_labelled_to_rank_the_next_line_adds_images(
     assert repr(state).endswith("\nnext: nothing; all is done")
 
 
-def test_with_every_answer_given_nothing_else_is_offered(both: str, tmp_path: Path) -> None:
-    fs.label.import_(both, str(tmp_path / "corpus" / "truth"))
+def test_with_every_answer_given_nothing_else_is_offered(both: str) -> None:
+    fs.label.import_(both, str(Goldens.made("both questions", _both)[1].truth))
     state = fs.run(both, engine="local").status
     assert repr(state).endswith("\nnext: nothing; all is done")
 

@@ -20,19 +20,34 @@ from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import Corpus, read_corpus
 from faultscape.study.tables.pool import read_pool
 from refusals import refused
-from undoing import FEW, bytes_of, chosen, digest, finished, follow, states, tried_first
+from undoing import (
+    FEW,
+    WHEN_FINISHED,
+    bytes_of,
+    copy_of,
+    digest,
+    follow,
+    shared_corpus,
+    states,
+    tried_first,
+)
 
 
 @pytest.fixture
-def study(corpus: made.Corpus, tmp_path: Path) -> str:
-    return chosen(corpus, tmp_path / "study")
+def corpus() -> made.Corpus:
+    return shared_corpus()
 
 
+@pytest.fixture
+def study(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return copy_of(getattr(request, "param", "chosen"), tmp_path / "study")
+
+
+@WHEN_FINISHED
 @pytest.mark.slow
 def test_images_leave_the_corpus_and_come_back_with_all_that_was_said_of_them(
     study: str, corpus: made.Corpus
 ) -> None:
-    finished(study, corpus)
     gone = selections.read_selection(Path(study))[0].images[0]
     corpus_before, standings = read_corpus(Path(study)), (Path(study) / "standings.json").read_bytes()
     stored = {room: bytes_of(study, room) for room in ("predictions", "pairs", "truth")}
@@ -106,10 +121,9 @@ def test_a_shard_that_left_whole_is_not_cut_again(study: str, corpus: made.Corpu
     assert {image.shard for image in read_corpus(Path(study)) if image.set == "extra"} == {3}
 
 
-def test_the_lines_as_a_person_types_them(
-    study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]
-) -> None:
-    finished(study, corpus)
+@pytest.mark.slow
+@WHEN_FINISHED
+def test_the_lines_as_a_person_types_them(study: str, capsys: pytest.CaptureFixture[str]) -> None:
     for line in (
         ["collect", study, "--remove", "part0/*", "--remove", "part1/photo 001"],
         ["select", study, "--replace", "--per-class", "2"],
@@ -128,11 +142,11 @@ def test_the_lines_as_a_person_types_them(
     assert main(["select", study, "--remove", "main"]) == 2
 
 
+@WHEN_FINISHED
 @pytest.mark.slow
 def test_what_is_measured_while_a_model_answers_leaves_removed_images_out(
     study: str, corpus: made.Corpus
 ) -> None:
-    finished(study, corpus)
     gone = read_corpus(Path(study))[0].id
     fs.collect(study, remove=[gone])
     name, source = list(corpus.models.items())[2]

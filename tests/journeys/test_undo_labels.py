@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,17 @@ from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import read_ids
 from faultscape.verbs.report import write
 from refusals import refused
-from undoing import bytes_of, chosen, digest, finished
+from undoing import WHEN_FINISHED, bytes_of, copy_of, digest, shared_corpus
 
 
 @pytest.fixture
-def study(corpus: made.Corpus, tmp_path: Path) -> str:
-    return chosen(corpus, tmp_path / "study")
+def corpus() -> made.Corpus:
+    return shared_corpus()
+
+
+@pytest.fixture
+def study(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return copy_of(getattr(request, "param", "chosen"), tmp_path / "study")
 
 
 @pytest.fixture
@@ -34,8 +40,8 @@ def answers(tmp_path: Path) -> made_answers.Answers:
     return made_answers.study(tmp_path / "answers", images=30)
 
 
+@WHEN_FINISHED
 def test_masks_are_taken_back_and_can_be_imported_again(study: str, corpus: made.Corpus) -> None:
-    finished(study, corpus)
     stored, standings = bytes_of(study, "truth"), (Path(study) / "standings.json").read_bytes()
     gone = selections.read_selection(Path(study))[0].images[0]
     before = digest(study)
@@ -86,10 +92,8 @@ def test_labels_that_others_replace_are_kept(
     assert all(row in kept for row in right)
 
 
-def test_what_is_not_tried_out_is_read_off_the_graph(
-    study: str, corpus: made.Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    finished(study, corpus)
+@WHEN_FINISHED
+def test_what_is_not_tried_out_is_read_off_the_graph(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before, settings = digest(study), read_settings(Path(study))
     monkeypatch.setattr(
         "faultscape.verbs.label.removal.read_settings",
@@ -173,11 +177,13 @@ def test_a_folder_imported_again_discards_nothing_that_was_taken_back(
     capsys: pytest.CaptureFixture[str],
     classifies: bool,
 ) -> None:
-    folder = tmp_path / "answered" if classifies else corpus.truth
-    folder.mkdir(exist_ok=True)
+    folder = tmp_path / "answered"
     if classifies:
+        folder.mkdir()
         study = answers.study
         fs.select(study, top=2)
+    else:
+        shutil.copytree(corpus.truth, folder)
     back, gone = selections.read_selection(Path(study))[0].rows[0].image, read_ids_of(study)[-1]
     table = folder / "discard.csv"
     table.write_text(f"image,reason\n{back},blurred\n{gone},empty\n")

@@ -24,12 +24,28 @@ from faultscape.study.tables.corpus import read_corpus
 from faultscape.verbs.select import artefact as selection_artefact
 from faultscape.verbs.status.change_result import Changed
 from refusals import refused, refused_line, refused_text
-from undoing import FEW, bytes_of, chosen, finished, follow, kept, states, tried_first
+from undoing import (
+    FEW,
+    WHEN_FINISHED,
+    bytes_of,
+    copy_of,
+    finished,
+    follow,
+    kept,
+    shared_corpus,
+    states,
+    tried_first,
+)
 
 
 @pytest.fixture
-def study(corpus: made.Corpus, tmp_path: Path) -> str:
-    return chosen(corpus, tmp_path / "study")
+def corpus() -> made.Corpus:
+    return shared_corpus()
+
+
+@pytest.fixture
+def study(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return copy_of(getattr(request, "param", "chosen"), tmp_path / "study")
 
 
 def test_a_selection_that_nobody_labelled_is_replaced_and_nothing_is_kept(study: str) -> None:
@@ -64,11 +80,9 @@ def test_how_many_of_its_images_have_labels_is_said_without_spares(
     assert f"; {of_it} labels, which are kept" in gone.done
 
 
+@WHEN_FINISHED
 @pytest.mark.slow
-def test_a_labelled_selection_that_is_replaced_is_kept_under_a_dated_name(
-    study: str, corpus: made.Corpus
-) -> None:
-    finished(study, corpus)
+def test_a_labelled_selection_that_is_replaced_is_kept_under_a_dated_name(study: str) -> None:
     before, ranked = (
         selections.read_selection(Path(study))[0],
         json.loads((Path(study) / "standings.json").read_text()),
@@ -300,8 +314,8 @@ def test_a_name_that_no_selection_has_is_told_where_one_is_replaced(
     assert selections.names(Path(study)) == ["main", "mian"]
 
 
-def test_what_is_left_of_a_selection_can_be_chosen_again(study: str, corpus: made.Corpus) -> None:
-    finished(study, corpus)
+@WHEN_FINISHED
+def test_what_is_left_of_a_selection_can_be_chosen_again(study: str) -> None:
     table = Path(study) / "selection.csv"
     table.unlink()
     with refused(
@@ -370,10 +384,10 @@ def test_a_removed_selection_stays_whatever_is_written_later_and_what_a_kill_lef
     assert {path.name: path.read_bytes() for path in kept_in.iterdir()} == held
 
 
+@WHEN_FINISHED
 def test_a_selection_is_digested_once_a_look_however_many_things_follow_from_it(
-    study: str, corpus: made.Corpus, monkeypatch: pytest.MonkeyPatch
+    study: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finished(study, corpus)
     fs.select(study, as_="second", per_class=2, engine="local")
     fs.rank(study, selection="second", against=["main"], **FEW)
     made_ = list[str]()

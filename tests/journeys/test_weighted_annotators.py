@@ -40,6 +40,7 @@ def study(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_answers_count_by_weights_and_the_standings_record_them(study: Path) -> None:
     plain = fs.rank(str(study))
     before = (study / "standings.json").read_bytes()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -20,7 +21,7 @@ from faultscape.study.tables import label_maps
 from faultscape.verbs.plan.words import command
 from faultscape.verbs.run.question import asked_in_a_terminal
 from refusals import refused_line
-from undoing import FEW, chosen
+from undoing import FEW, chosen, copy_of, shared_corpus
 
 
 def typed(line: str) -> None:
@@ -30,8 +31,10 @@ def typed(line: str) -> None:
 class Annotators:
     """A study of label maps for which people draw masks."""
 
-    def __init__(self, corpus: made.Corpus, folder: Path) -> None:
-        self.corpus, self.folder, self.study = corpus, folder, chosen(corpus, folder / "study")
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.corpus = shared_corpus()
+        self.study = copy_of("chosen", folder / "study")
 
     def draw(self, who: str, images: list[str]) -> None:
         masks = self.folder / f"masks-of-{who}"
@@ -46,8 +49,8 @@ class Annotators:
 
 
 @pytest.fixture
-def people(corpus: made.Corpus, tmp_path: Path) -> Annotators:
-    return Annotators(corpus, tmp_path)
+def people(tmp_path: Path) -> Annotators:
+    return Annotators(tmp_path)
 
 
 def test_masks_of_two_annotators_are_merged_and_merged_again_when_they_change(people: Annotators) -> None:
@@ -205,12 +208,17 @@ def test_after_the_images_that_show_failures_the_next_line_draws_some_that_show_
 @pytest.mark.slow
 def test_a_model_added_to_a_ranked_study_is_no_error_and_the_next_lines_rank_it(tmp_path: Path) -> None:
     it = made_answers.study(tmp_path / "made", images=60)
-    made_answers.import_labels(it)
+    fs.run(it.study, engine="local")
+    made_answers.import_labels(it, [*fs.select(it.study, as_="order").images])
     fs.run(it.study, engine="local")
     new = tmp_path / "new.csv"
     new.write_text(Path(it.tables["model-2"]).read_text().replace("cat", "dog"))
     assert main(["run", it.study, f"new={new}", "--engine", "local"]) == 0
-    assert fs.status(it.study).next == f"faultscape select {it.study} --goal order --budget 20 --replace"
+    state = fs.status(it.study)
+    assert state.next == f"faultscape select {it.study} --goal order --budget 20 --replace"
+    assert re.search(r"--replace  # at most \d+ minutes of labelling", repr(state))
+    made_answers.import_labels(it)
+    assert repr(fs.status(it.study)).endswith("--replace")  # nothing is left to label
     while line := fs.verdict(it.study).next:
         typed(line)
     assert "new" in fs.rank(it.study, selection="order", **FEW).models

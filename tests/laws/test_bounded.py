@@ -125,6 +125,7 @@ def test_the_work_on_one_shard_reads_no_other(study: str, monkeypatch: pytest.Mo
     assert len(reads.wide()) == MODELS + 2
 
 
+@pytest.mark.slow
 def test_compare_never_reads_more_than_a_shard_at_once_and_looks_through_a_sample_again(
     study: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +142,7 @@ def test_compare_never_reads_more_than_a_shard_at_once_and_looks_through_a_sampl
     assert max(held) <= 1  # at most the shard before
 
 
+@pytest.mark.slow
 def test_select_never_reads_more_than_a_shard_at_once_and_keeps_none(
     study: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

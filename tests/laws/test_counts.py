@@ -70,6 +70,7 @@ def test_more_than_256_labels(seed: int, j: int, n: int) -> None:
     assert (both == np.diagonal(got, axis1=1, axis2=2)).all()
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 100_000),
     st.sampled_from([1, 2, 3, 4, 7, 11]),

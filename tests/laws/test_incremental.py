@@ -74,6 +74,7 @@ def competed(study: str, corpus: made.Corpus, steps: list[list[str]]) -> fs.noun
     return fs.rank(study, resamples=50, engine="local")
 
 
+@pytest.mark.slow
 def test_models_added_in_any_order_give_the_same_content_and_standings(
     corpus: made.Corpus, plain: tuple[Path, fs.nouns.Standings], tmp_path: Path
 ) -> None:
@@ -99,6 +100,7 @@ def test_models_added_in_any_order_give_the_same_content_and_standings(
             )
 
 
+@pytest.mark.slow
 def test_adding_a_model_redoes_nothing_and_appends_slots(corpus: made.Corpus, tmp_path: Path) -> None:
     names, study = list(corpus.models), str(tmp_path / "study")
     competed(study, corpus, [names[:3]])
@@ -146,6 +148,7 @@ def test_images_added_later_are_new_shards_and_the_old_selection_is_refused(
         fs.select(study)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["npy", "palette", "rgb", "grey16"])
 def test_png_npy_palette_and_colours_give_the_same_pairs_selection_and_standings(
     corpus: made.Corpus, plain: tuple[Path, fs.nouns.Standings], tmp_path: Path, form: str
@@ -170,6 +173,7 @@ def test_png_npy_palette_and_colours_give_the_same_pairs_selection_and_standings
     assert repr(again.rankings) == repr(standings.rankings)  # undefined intervals differ from themselves
 
 
+@pytest.mark.slow
 def test_diagonal_cells_give_the_slots_and_standings_of_full_ones(
     corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -197,6 +201,7 @@ def test_diagonal_cells_give_the_slots_and_standings_of_full_ones(
     assert all(code[0] == DIAGONAL for code in codes)
 
 
+@pytest.mark.slow
 def test_extending_needs_no_option_again_and_deeper_equals_from_scratch(
     corpus: made.Corpus, tmp_path: Path
 ) -> None:

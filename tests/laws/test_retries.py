@@ -85,6 +85,7 @@ def test_while_each_attempt_comes_further_there_is_another_and_the_bar_never_ove
     assert run("some_further_each_time", calls) == ([8, 0], 20)
 
 
+@pytest.mark.slow
 def test_a_death_with_progress_begins_the_count_anew(tmp_path: Path) -> None:
     without = [5] * (DEATHS - 1)
     more, less = [5, *without, 6, *[6] * (DEATHS - 1)], [5, *without, 4]

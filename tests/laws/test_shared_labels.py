@@ -136,6 +136,7 @@ def test_after_a_twin_was_drawn_the_rest_of_the_pool_is_drawn_as_if_the_first_ha
     np.testing.assert_equal([row.probability for row in cut], [row.probability for row in whole])
 
 
+@pytest.mark.slow
 def test_estimates_use_the_label_of_the_image_drawn_and_the_predictions_of_its_groups_first(
     study: str, corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -217,6 +218,7 @@ def test_labels_of_any_person_count_while_no_truth_does(
     assert [row.image for row in drawn(study)] == half
 
 
+@pytest.mark.slow
 def test_neither_names_nor_the_order_of_files_nor_engines_decide_which_image_stands_for_a_group(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:

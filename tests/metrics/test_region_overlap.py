@@ -57,6 +57,7 @@ def made(seed: int) -> Images:
     return out
 
 
+@pytest.mark.slow
 @given(st.integers(0, 100_000), st.sampled_from([0.05, 0.3, 0.71, 1.0]), st.sampled_from([4, 8]))
 def test_it_is_the_area_under_the_curve_of_all_thresholds(seed: int, limit: float, connectivity: Any) -> None:
     images = made(seed)

@@ -92,6 +92,7 @@ def graphs(draw: st.DrawFn) -> Hierarchy:
     return of_edges({key: [f"n{parent}" for parent in sorted(parents)] for key, parents in above.items()})
 
 
+@pytest.mark.slow
 @given(graphs())
 def test_every_kind_equals_the_twin_that_lists_chains_and_paths(of: Hierarchy) -> None:
     nodes = range(len(of))

@@ -88,6 +88,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, made.Corpus]:
     return str(folder / "study"), corpus
 
 
+@pytest.mark.slow
 def test_two_people_choose_and_the_models_are_ranked_without_a_mask(study: tuple[str, made.Corpus]) -> None:
     root, corpus = Path(study[0]), study[1]
     options = LabelServeOptions(study=str(root), forced=True, campaign=CampaignRules(overlap=2, repeats=0))

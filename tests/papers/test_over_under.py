@@ -126,7 +126,12 @@ def test_who_never_says_a_hard_class_leads_only_over_all_that_each_has(tmp_path:
     models = {name: str(tmp_path / name) for name in ("says", "never")}
     out = str(tmp_path / "out")
     found = fs.measure(
-        str(tmp_path / "truth"), models, classes=3, output=out, worst=0, choices=fs.Choices(boundaries=False)
+        str(tmp_path / "truth"),
+        models,
+        classes=3,
+        output=out,
+        worst=0,
+        definitions=fs.Definitions(boundaries=False),
     ).document
     row = next(r for r in found["paired"] if r["metric"] == "rum")
     assert (row["first"], row["second"]) == ("says", "never")

@@ -177,6 +177,7 @@ def test_a_fixed_batch_is_filled_up_and_photos_of_any_size_go_together(
     assert (out[1].labels == by_hand(other, WEIGHTS)).all()
 
 
+@pytest.mark.slow
 def test_a_study_with_networks_keeps_their_own_channels_and_maps_them_by_name(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=5, models=1)
     order = ["tree", "person", "car", "road", "sky"]
@@ -197,6 +198,7 @@ def test_a_study_with_networks_keeps_their_own_channels_and_maps_them_by_name(tm
     assert (pairs.totals[0][:, :5] == pairs.totals[1][:, 4::-1]).all()  # the same pixels under turned names
 
 
+@pytest.mark.slow
 def test_a_network_that_does_not_fit_the_classes_is_refused_with_what_to_do(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=3, models=1)
     study = str(tmp_path / "study")
@@ -226,6 +228,7 @@ def test_nan_logits_are_a_failure_of_that_image_only(tmp_path: Path, photo: np.n
     assert out[0].problem == "the network gave NaN"
 
 
+@pytest.mark.slow
 def test_a_working_size_applies_to_networks_when_they_run_and_to_folders_when_they_are_read(
     tmp_path: Path,
 ) -> None:

@@ -478,6 +478,7 @@ sys.exit(len(shown) > 1)
         predicted(study, writes(tmp_path / "program", code))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(isolation.FILES not in isolation.available(), reason="files cannot be hidden here")
 def test_labels_whose_place_is_not_recorded_are_said_to_be_within_reach(
     study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -80,6 +80,7 @@ def test_losses_and_rights_say_the_same(made: tuple[np.ndarray, np.ndarray, np.n
     assert other.covariance == pytest.approx(one.covariance, abs=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(draws())
 def test_of_even_draws_it_is_the_sample_mean_with_the_variance_of_the_textbook(

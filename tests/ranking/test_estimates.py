@@ -224,6 +224,7 @@ def classifiers() -> tuple[np.ndarray, np.ndarray]:
     return np.where(right, truth, (truth + rng.integers(1, 4, (5, 1500))) % 4), truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selector", ["random", "disputed", "expected-loss", "vma", "mad"])
 def test_nominal_95_percent_of_intervals_hold_the_truth_at_100_labels(selector: str) -> None:
     labels, truth = classifiers()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -46,13 +47,27 @@ def test_chosen_images_with_a_label_count_and_others_where_all_labels_do(
         assert np.array_equal(row, SCORES[:, "wxyz".index(image)], equal_nan=True)
 
 
-def test_images_of_a_group_are_drawn_together_and_the_others_each_for_themselves() -> None:
-    panel = Panel.of(["a", "b"], list("wxyz"), SCORES, groups={"w": "g", "z": "g"}).grouped()
+@pytest.mark.parametrize("chosen", [[True] * 4, [True, False, True, False]])
+def test_images_of_a_group_are_drawn_together_whether_chosen_or_not(chosen: list[bool]) -> None:
+    panel = Panel.of(["a", "b"], list("wxyz"), SCORES, groups={"w": "g", "z": "g", "x": "h"})
+    panel = replace(panel, chosen=np.array(chosen)).grouped()
     weights = dict(zip(panel.images, panel.weights(RankingOptions(resamples=50)).T, strict=True))
     assert (weights["w"] == weights["z"]).all()
-    assert any((weights["w"] != weights[image]).any() for image in "xy")
+    assert (np.sum([weights[image][1:] for image in "wxy"], axis=0) == 3).all()
     assert panel.draws(np.ones(4, bool)) == 3
     assert Panel.of(["a", "b"], list("wxyz"), SCORES, groups={"w": "g"}).grouped().group is None
+
+
+def test_chosen_and_other_images_are_drawn_apart_so_that_more_labels_move_no_chosen_one() -> None:
+    panel = Panel.of(["a", "b"], list("wxyz"), SCORES)
+    panel = replace(panel, chosen=np.array([image in "wy" for image in panel.images]))
+    options = RankingOptions(resamples=50, seed=3)
+    weights = panel.weights(options)
+    assert (weights[0] == 1).all()
+    assert (weights[:, panel.chosen].sum(1) == 2).all()
+    assert (weights[:, ~panel.chosen].sum(1) == 2).all()
+    alone = panel.only(np.flatnonzero(panel.chosen))
+    assert (alone.weights(options) == weights[:, panel.chosen]).all()
 
 
 def test_what_does_not_fit_is_refused() -> None:

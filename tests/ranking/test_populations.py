@@ -14,7 +14,6 @@ from faultscape.ranking.drawn import estimates, scores
 from faultscape.ranking.drawn.estimate_intervals import difference_intervals, loss_intervals
 from faultscape.ranking.drawn.populations import to_come
 from faultscape.ranking.drawn.rankings import draw_rankings
-from faultscape.ranking.panel import group_numbers, image_weights
 from faultscape.reporting.competition.standing_tables import ranking_rows
 from refusals import refused
 
@@ -193,12 +192,3 @@ def test_what_was_chosen_says_nothing_of_data_to_come_but_redraws_whole_groups()
         for note in found.notes
     )
     assert found.rankings["reuse_mean"].speaks_of == "chosen"
-
-
-def test_groups_are_drawn_whole_over_chosen_and_other_images() -> None:
-    group = np.array([0, 0, 1, 1, 2])
-    weights = image_weights(np.array([True, False, True, False, True]), 50, 0, group)
-    assert (weights[:, 0] == weights[:, 1]).all()
-    assert (weights[:, 2] == weights[:, 3]).all()
-    assert (weights[1:, [0, 2, 4]].sum(1) == 3).all()
-    assert group_numbers(list("abc"), {"a": "x", "b": "y"}) is None

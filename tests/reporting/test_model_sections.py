@@ -222,6 +222,7 @@ def labelled(study: str, corpus: made.Corpus, some: Path, images: int) -> list[s
     return chosen
 
 
+@pytest.mark.slow
 def test_the_page_says_which_class_a_model_takes_for_which(own: str, world: Any, tmp_path: Path) -> None:
     corpus = world[1]
     chosen = labelled(own, corpus, tmp_path / "labels", 8)

@@ -221,6 +221,7 @@ def test_definitions_say_where_intervals_hold_less_often_than_they_say_by_the_fe
     assert not any("hold the truth" in metric.says for metric in views.definitions(what)["metrics"])
 
 
+@pytest.mark.slow
 def test_without_gaps_and_notes_nothing_is_said_to_be_missing() -> None:
     what = card()
     what["gaps"], what["notes"] = [], []

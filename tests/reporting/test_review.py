@@ -97,6 +97,7 @@ def test_keys_alone_decide_undo_and_save(opened: Any, tmp_path: Path) -> None:
     assert opened.evaluate("[...document.images].filter((i) => i.naturalWidth).length") == 6
 
 
+@pytest.mark.slow
 def test_a_page_remembers_and_saves_other_pages_too(opened: Any, tmp_path: Path) -> None:
     opened.keyboard.press("r")
     opened.wait_for_function("document.querySelector('#said').innerText.includes('1 rejected')")

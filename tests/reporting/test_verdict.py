@@ -8,8 +8,11 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from faultscape.nouns import Draw
+from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.reporting.verdict import PairNeed, Verdict, Work
 from faultscape.reporting.verdict_lines import verdict
 from faultscape.standings import Failing, Gap, ModelRanking, OtherTruth, Standings
@@ -111,7 +114,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "undecided": (
         {"standings": {"order": drawn(ranked("fcn psp", *OPEN), FUTURE)}, "needs": NEEDS},
         (
-            "The labels do not decide between fcn and psp.",
+            "The labels do not decide between fcn and psp; unet is not the best.",
             "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
             (
                 "Not settled: fcn or psp (about 22 more labels would decide this pool, 5 to 89); psp or unet (how "
@@ -361,3 +364,36 @@ def test_what_is_next_is_printed_last_with_its_hours() -> None:
         repr(found).splitlines()[-1]
         == "next: faultscape label export s to-label/  # about 30 hours of labelling"
     )
+
+
+@pytest.mark.parametrize("models", [2, 4])
+def test_the_verdict_is_the_same_whichever_images_the_standings_are_about(models: int) -> None:
+    rng = np.random.default_rng(models)
+    ids = [f"i{k:02}" for k in range(60)]
+    accuracy = rng.normal(0.5, 0.1, len(ids)) + rng.normal(0, 0.03, (models, len(ids)))
+    accuracy[0] += 0.02
+    groups = {id_: f"g{k // 5}" for k, id_ in enumerate(ids)}
+    rows = [
+        Draw("random", 1, k + 1, id_, 1.0, 1 / (len(ids) - k), len(ids)) for k, id_ in enumerate(ids[:40])
+    ]
+    names = [f"m{k}" for k in range(models)]
+    said = {
+        population: verdict(
+            {
+                "order": draw_rankings(
+                    names,
+                    rows,
+                    accuracy[:, :40],
+                    ids[:40],
+                    learns=False,
+                    resamples=200,
+                    groups=groups,
+                    population=population,
+                )
+            },
+            models=names,
+        )
+        for population in ("pool", "future")
+    }
+    assert said["pool"].population == "future"
+    assert said["pool"].lines == said["future"].lines

@@ -63,6 +63,7 @@ def test_no_page_does_what_its_policy_forbids_and_every_picture_is_there(browser
     assert said == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_is_wider_than_a_phone(browser: Any, address: str, scheme: str) -> None:
     page = opened(browser, [], viewport={"width": 390, "height": 844}, color_scheme=scheme)
@@ -71,6 +72,7 @@ def test_no_page_is_wider_than_a_phone(browser: Any, address: str, scheme: str) 
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
 
 
+@pytest.mark.slow
 def test_a_filter_changes_what_is_shown_and_the_address(browser: Any, address: str) -> None:
     said: list[str] = []
     page = opened(browser, said)
@@ -88,6 +90,7 @@ def test_a_filter_changes_what_is_shown_and_the_address(browser: Any, address: s
     assert [words for words in said if "400" not in words] == []
 
 
+@pytest.mark.slow
 def test_keys_walk_the_images_lay_maps_over_them_and_blend(browser: Any, address: str) -> None:
     page = opened(browser, [])
     page.goto(address + "/image/4?set=main")
@@ -135,6 +138,7 @@ def test_ids_are_copied(browser: Any, address: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_without_a_script_forms_and_links_do_the_same(browser: Any, address: str) -> None:
     page = opened(browser, [], java_script_enabled=False)
     page.goto(address + "/?set=main")
@@ -151,6 +155,7 @@ def test_without_a_script_forms_and_links_do_the_same(browser: Any, address: str
     assert "show=model%3Amodel-2" in page.url
 
 
+@pytest.mark.slow
 def test_pages_work_where_htmx_was_not_fetched(
     browser: Any, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,6 +122,7 @@ def test_a_digest_follows_pixels_alpha_class_and_the_place_of_known_objects_but_
     assert len({of.digest for of in (cutout, *other, replace(other[3], corner=(0, 0)))}) == 6
 
 
+@pytest.mark.slow
 def test_drawn_objects_are_whole_soft_large_enough_and_of_fs_static_s_classes_too() -> None:
     cutouts = drawn_cutouts(2)
     assert usable_cutouts(cutouts, smallest=5000) == (cutouts, [])

@@ -44,6 +44,7 @@ def test_withheld_pixels_never_reach_a_loss_or_out_of_distribution_data_and_are_
     assert (open_labels(labels, holdout) == np.where(void, 255, withheld)).all()
 
 
+@pytest.mark.slow
 @given(cases())
 def test_ids_of_kept_classes_are_contiguous_from_zero_and_mean_what_they_meant(case) -> None:
     """The authors' code counts from 1, so that label 0 never occurs and the last class is out of range

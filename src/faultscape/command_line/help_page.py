@@ -1,7 +1,8 @@
 """Help pages: plain text, as wide as the terminal and at most 80 columns elsewhere.
 
 Conventions: what it does, the usage line, two examples, then arguments and options in the order of the
-signature; a default appears once, in or after the text of the option.
+signature; a default appears once, in or after the text of the option. The page of a verb with very many
+options only names those in groups; `--help all` describes them too.
 """
 
 from __future__ import annotations
@@ -22,20 +23,21 @@ ABOUT = (
     " human labels."
 )
 WIDEST = 100  # columns, however wide the terminal is
+_MANY = 36  # options; a page with more names those of groups, and describes them on request
 _VERBS = 15  # columns of the names of verbs
 _LABEL = 26  # most columns for names before their texts
 
 
-def help_text(words: Sequence[str]) -> str:
-    """Return the help page for the given words: of all verbs, of a verb with sub-commands, or of one
-    command.
+def help_text(words: Sequence[str], *, everything: bool = False) -> str:
+    """Return the help page for the given words: of all verbs, of a verb with sub-commands, or of one command,
+    with ``everything`` about its options.
     """
     width = min(shutil.get_terminal_size((80, 24)).columns, WIDEST)
     if not words or words[0] not in {verb for verbs in SECTIONS.values() for verb in verbs}:
         return main_page(width)
     if words[0] in GROUPS and (len(words) == 1 or words[1] not in GROUPS[words[0]]):
         return group_page(words[0], width)
-    return command_page(command(tuple(words[: 1 + (words[0] in GROUPS)])), width)
+    return command_page(command(tuple(words[: 1 + (words[0] in GROUPS)])), width, everything=everything)
 
 
 def main_page(width: int) -> str:
@@ -69,8 +71,9 @@ def group_page(verb: str, width: int) -> str:
     return "\n".join([*lines, "", f"Run faultscape {verb} COMMAND --help for its options."])
 
 
-def command_page(of: Command, width: int) -> str:
-    """Return the page of one command."""
+def command_page(of: Command, width: int, *, everything: bool = False) -> str:
+    """Return the page of one command; one with very many options is short, unless ``everything`` is asked."""
+    short = not everything and sum(map(len, of.options.values())) > _MANY
     lines = [_wrapped(of.summary, width), "", _wrapped(f"Usage: {of.usage}", width, "       ")]
     lines += ["", "Examples:"]
     for example in EXAMPLES[of.words]:
@@ -81,8 +84,13 @@ def command_page(of: Command, width: int) -> str:
         lines += ["", "Arguments:"]
         lines += _rows([(argument_words(one), _said(one)) for one in of.arguments], width)
     for title, options in of.options.items():
-        if options:
+        if options and title and short:
+            names = ", ".join(one.spellings[0] for one in options)
+            lines += ["", f"{title}:", _wrapped(names, width, "  ", head="  ")]
+        elif options:
             lines += ["", f"{title or 'Options'}:", *_rows(map(_row, options), width)]
+    if short:
+        lines += ["", f"Run faultscape {' '.join(of.words)} --help all for what these mean."]
     return "\n".join([*lines, "", "For every verb:", *_rows(ROWS, width)])
 
 

@@ -38,6 +38,7 @@ class OutputOptions:
     quiet: bool = False
     verbose: bool = False
     help: bool = False
+    help_all: bool = False  # with every option described
     progress: str = ""
 
 
@@ -45,8 +46,9 @@ def split(words: Sequence[str]) -> tuple[list[str], OutputOptions]:
     """Return the arguments without the output options, and these options; OptionError if they contradict each
     other, or for an unknown style of progress.
 
-    >>> split(["select", "study", "--json", "--progress", "off"])
-    (['select', 'study'], OutputOptions(json=True, quiet=False, verbose=False, help=False, progress='off'))
+    >>> rest, options = split(["select", "study", "--json", "--progress", "off"])
+    >>> rest, options.json, options.quiet, options.progress
+    (['select', 'study'], True, False, 'off')
     """
     rest, options = list[str](), OutputOptions()
     words = list(words)
@@ -58,6 +60,9 @@ def split(words: Sequence[str]) -> tuple[list[str], OutputOptions]:
         name, equals, value = word.partition("=")
         if word in _FLAGS:
             options = replace(options, **{_FLAGS[word]: True})
+            if _FLAGS[word] == "help" and words[:1] == ["all"]:
+                words.pop(0)
+                options = replace(options, help_all=True)
         elif name == "--progress":
             if not equals and not words:
                 raise OptionError(f"--progress needs a value: {', '.join(STYLES)}")

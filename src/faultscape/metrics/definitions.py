@@ -36,40 +36,93 @@ from faultscape.errors import OptionError, closest
 
 @dataclass(frozen=True)
 class Definitions:
-    """The choices behind a measurement; the defaults follow the source papers where these are sound."""
+    """The choices behind a measurement; the defaults follow the source papers where these are sound.
 
-    regions: RegionKind = "connected"  # or given: the maps hold region ids
+    Parameters
+    ----------
+    regions
+        connected (made from classes; default) or given (the maps hold region ids).
+    connectivity
+        8 (default) or 4.
+    void
+        cut (default: pixels void in the truth go before regions are made) or bridge (after).
+    absent
+        nan (default) or zero: ROM, RUM, ROR, RUR and AP of a class without regions on one side.
+    all_unknown
+        zero (default) or nan: ROM and RUM of a class whose regions are all below the confidence threshold, in
+        their curves.
+    scale
+        tanh (default), sigmoid or none, in ROM and RUM.
+    match
+        iou (default) or dice: the overlap at which AP counts a region as found.
+    per
+        truth (default) or prediction: over which regions PE-OS and PE-US are means.
+    over
+        Classes that mIoU, Dice and MPA are means over: union (those of truth or prediction; default), truth,
+        or all (an absent class counts 0). MPA has a value only for classes of the truth, so union and truth
+        are the same there.
+    pooling
+        How pixels and scores of several images are combined: pooled (default), per_image (a mean over
+        images), or cells (a mean over all cells of an image and a class; metrics without classes as
+        per_image).
+    fpr_rule
+        first (default: the first threshold with recall of .95) or closest (the lowest of all thresholds
+        closest to it).
+    curve
+        step (default) or trapezoid: the area under precision and recall.
+    thresholds
+        exact (default); keras200: 200 equal thresholds on 0..1; quantiles: each frame's own, as in
+        SegmentMeIfYouCan. Set by presets.
+    rounding
+        float32 or float16: the type in which anomaly scores are compared; default: the type they come in. Set
+        by presets.
+    track
+        anomaly or obstacle: size limits of SegmentMeIfYouCan's component metrics; default none.
+    fpr_limit
+        AUPRO: the false positive rate up to which the area is measured (default 0.3).
+    alarm
+        Recall of anomalous objects by size: the false positive rate of its
+        threshold (default 0.05).
+    covered
+        The same: the share of an object's pixels above the threshold for it to count as found (default 0.5).
+    tolerance
+        Boundary F-score: pixels if 1 or more, else a share of the diagonal (default 0.0075).
+    band
+        Boundary IoU: width of the band, in the same units (default 0.02).
+    bins
+        Bins of ECE and the reliability diagram (default 15).
+    window
+        Side of PAvPU's windows, in pixels (default 2).
+    certain
+        PAvPU: a window is certain up to this mean doubt (default 0.5).
+    accurate
+        PAvPU: a window is accurate above this share of right pixels (default 0.5).
+    """
+
+    regions: RegionKind = "connected"
     connectivity: Connectivity = 8
-    void: VoidRule = "cut"  # or bridge
-    absent: Absent = "nan"  # or zero
-    # or nan: ROM and RUM of a class whose regions are all below the confidence (S1 III-B)
-    all_unknown: Absent = "zero"
-    scale: RegionScale = "tanh"  # or sigmoid, none: S1 eq. 7 and 10
-    match: Match = "iou"  # or dice: at which overlap AP counts a region as found
-    per: Per = "truth"  # or prediction: the regions over which PE-OS and PE-US are means
-    # or all, truth: the classes that mIoU, Dice and MPA are means over; MPA has only classes of the truth
+    void: VoidRule = "cut"
+    absent: Absent = "nan"
+    all_unknown: Absent = "zero"  # S1 III-B
+    scale: RegionScale = "tanh"  # S1 eq. 7 and 10
+    match: Match = "iou"
+    per: Per = "truth"
     over: Over = "union"
-    # or per_image, a mean over images, or cells, a mean over all (image, class) cells
     pooling: Pooling = "pooled"
-    fpr_rule: FprRule = "first"  # or closest
-    curve: Curve = "step"  # or trapezoid: the area under precision and recall
-    # or keras200: 200 equal thresholds on 0..1; quantiles: each frame's own, as in SegmentMeIfYouCan
+    fpr_rule: FprRule = "first"
+    curve: Curve = "step"
     thresholds: Thresholds = "exact"
-    # or float32, float16: the type in which anomaly scores are compared; none is the type they come in
     rounding: Rounding = ""
-    track: Track | Literal[""] = ""  # or anomaly, obstacle: size limits of SegmentMeIfYouCan's components
-    fpr_limit: float = 0.3  # AUPRO: the false positive rate up to which the area is measured
-    # anomalous objects are sought at the lowest score that at most this share of the known pixels reach
+    track: Track | Literal[""] = ""
+    fpr_limit: float = 0.3
     alarm: float = 0.05
-    covered: float = (
-        0.5  # an anomalous object is found where at least this share of its pixels have that score
-    )
-    tolerance: float = 0.0075  # boundary F-score: pixels from 1 on, below 1 a share of the diagonal
-    band: float = 0.02  # boundary IoU: width of the band, likewise
-    bins: int = 15  # of ECE and the reliability diagram
-    window: int = 2  # of PAvPU
-    certain: float = 0.5  # PAvPU: doubt up to this is certain
-    accurate: float = 0.5  # PAvPU: a window is accurate above this share of right pixels
+    covered: float = 0.5
+    tolerance: float = 0.0075
+    band: float = 0.02
+    bins: int = 15
+    window: int = 2
+    certain: float = 0.5
+    accurate: float = 0.5
 
 
 MOST_BINS = 4096  # statistics hold every bin for every image and class

@@ -110,10 +110,8 @@ def compare_selections(
     for name in standings.rankings:
         if name in other.rankings:
             mine, theirs = ([s.rankings[name].scores[m] for m in models] for s in (standings, other))
-            out.spearman[name], out.kendall[name] = (
-                float(spearman(mine, theirs)),
-                float(kendall(mine, theirs)),
-            )
+            out.spearman[name] = float(spearman(mine, theirs))
+            out.kendall[name] = float(kendall(mine, theirs))
     return out
 
 

@@ -53,13 +53,14 @@ class Findings:
     partly: np.ndarray | None = None
     parents: dict[str, ParentStandings] = field(default_factory=dict)
     to_come: dict[str, ModelRanking] = field(default_factory=dict)
+    of_pool: dict[str, ModelRanking] = field(default_factory=dict)
 
 
 class Evidence(Protocol):
     """What labels say about models beyond the scores of a panel: which slots chose the images."""
 
     def findings(self, panel: Panel, options: RankingOptions) -> Findings:
-        """Return what the evidence says of all images of a panel; RankingError if none of its images has a
+        """Return the evidence about all images of a panel; RankingError if none of its images has a
         label.
         """
         ...
@@ -99,5 +100,6 @@ def assemble(panel: Panel, evidence: Evidence, options: RankingOptions) -> Stand
         ),
         parents=found.parents,
         to_come=found.to_come,
+        of_pool=found.of_pool,
         notes=(*notes, *found.notes),
     )

@@ -34,7 +34,8 @@ def slot_shares(rows: Sequence[Slot], choices: Shares) -> tuple[np.ndarray, np.n
     >>> slot_shares(rows, {("x", "fcn", "unet"): (0.25, 4)})
     (array([0.75, 0.25]), array([4, 4]))
     """
-    share, number = np.full(len(rows), np.nan), np.zeros(len(rows), np.int64)
+    share = np.full(len(rows), np.nan)
+    number = np.zeros(len(rows), np.int64)
     for place, row in enumerate(rows):
         if held := choices.get((row.image, row.defender, row.attacker)):
             share[place], number[place] = held

@@ -116,7 +116,8 @@ class PairsOfClassifiers:
         accuracy = smoothed_accuracy(point.correct, total, self.laplace)
         ratios = dominance(accuracy)
 
-        joined, images = connected(total), part.draws(part.chosen)
+        joined = connected(total)
+        images = part.draws(part.chosen)
         scored = {
             faithful.name: linked(part.models, joined, faithful.compute(counts, self.laplace), images)
             for faithful in taking("counts", options.extra)

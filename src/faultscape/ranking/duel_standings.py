@@ -226,7 +226,8 @@ class Duels:
         """
         weights = panel.weights(options)
         outcomes = places.outcomes(panel.scores, weights, classes=classes)
-        notes, matrices, scored = _skipped(outcomes), {}, {}
+        notes = _skipped(outcomes)
+        matrices, scored = {}, {}
         images = panel.draws(panel.chosen)
         for faithful in taking("ratios", options.extra):
             name = faithful.name
@@ -355,7 +356,8 @@ class Places:
 
 def _shared(panel: Panel) -> tuple[np.ndarray, list[str]]:
     """Return the columns of the images that every ranked model has, and notes to print."""
-    known, labelled = ~np.isnan(panel.scores), panel.labelled
+    known = ~np.isnan(panel.scores)
+    labelled = panel.labelled
     ranked = np.array(known.any(1))
     whole = np.array(known[ranked].all(0)) & labelled
     notes = []

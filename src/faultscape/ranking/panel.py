@@ -144,8 +144,22 @@ class Panel:
         )
 
     def weights(self, options: RankingOptions) -> np.ndarray:
-        """Return (1 + B, I) ones, then how often each image is drawn in each replicate."""
-        return image_weights(self.chosen, options.resamples, options.seed, self.group)
+        """Return (1 + B, I) ones, then how often each image is drawn in each replicate.
+
+        >>> panel = Panel.of(["a", "b"], ["x", "y", "z"], [[1, 0, 1], [0, 0, 1]])
+        >>> panel = replace(panel, chosen=np.array([True, True, False]))
+        >>> panel.weights(RankingOptions(resamples=2))[:, 2]
+        array([1., 1., 1.])
+        """
+        rng = np.random.default_rng(options.seed)
+        weights = np.ones((options.resamples + 1, len(self.images)))
+        if self.group is not None:
+            names, code = np.unique(self.group, return_inverse=True)
+            weights[1:] = intervals.bootstrap_weights(len(names), options.resamples, rng)[:, code]
+            return weights
+        for stratum in (self.chosen, ~self.chosen):
+            weights[1:, stratum] = intervals.bootstrap_weights(int(stratum.sum()), options.resamples, rng)
+        return weights
 
     def draws(self, some: np.ndarray) -> int:
         """Return how many draws there are of ``some`` (I,) of the images: as many as these images, or their
@@ -157,27 +171,6 @@ class Panel:
         (2, 1)
         """
         return int(some.sum()) if self.group is None else len(np.unique(self.group[some]))
-
-
-def image_weights(
-    chosen: np.ndarray, resamples: int, seed: int, group: np.ndarray | None = None
-) -> np.ndarray:
-    """Return (1 + B, I) ones, then how often each image is drawn; ``chosen`` (I,) and the others are strata.
-
-    Images with a ``group`` (I,) are drawn in whole groups, of chosen and other images together.
-
-    >>> image_weights(np.array([True, True, False]), 2, 0)[:, 2]
-    array([1., 1., 1.])
-    """
-    rng = np.random.default_rng(seed)
-    weights = np.ones((resamples + 1, len(chosen)))
-    if group is not None:
-        names, code = np.unique(group, return_inverse=True)
-        weights[1:] = intervals.bootstrap_weights(len(names), resamples, rng)[:, code]
-        return weights
-    for stratum in (chosen, ~chosen):
-        weights[1:, stratum] = intervals.bootstrap_weights(int(stratum.sum()), resamples, rng)
-    return weights
 
 
 def group_numbers(images: Sequence[str], groups: Mapping[str, str] | None) -> np.ndarray | None:

@@ -1,6 +1,6 @@
 """Standings as JSON and back: 12 significant digits, null for what is undefined, one order of keys.
 
-Conventions: the keys are those of ``Standings``; those of ``_WHEN_THERE`` only if they are not empty. What
+Conventions: the keys are those of ``Standings``; others than ``_ALWAYS`` only if they are not empty. What
 is read has the types of the dataclasses' fields.
 NaN and infinity become null, whole-number ranks stay integers.
 ``from_json(to_json(s))`` has the same JSON as ``s``.
@@ -36,6 +36,7 @@ _KINDS: dict[str, Any] = {  # of the keys, in the order in which they are writte
     "matrices": dict[str, list[list[float]]],
     "rankings": dict[str, ModelRanking],
     "to_come": dict[str, ModelRanking],
+    "of_pool": dict[str, ModelRanking],
     "failing": Failing,
     "by_truth": dict[str, OtherTruth],
     "against": dict[str, OtherSelection],
@@ -47,7 +48,7 @@ _KINDS: dict[str, Any] = {  # of the keys, in the order in which they are writte
     "details": int,
     "provenance": dict,
 }
-_WHEN_THERE = ("to_come", "failing", "by_truth", "against", "benchmark", "parents", "stability", "details")
+_ALWAYS = ("models", "labels", "matrices", "rankings", "definitions", "notes", "provenance")
 _OF_RANKING = ("order", "scores", "score_interval", "rank_interval")  # has one that can be used
 _ANEW = "rerun `faultscape rank STUDY`"
 
@@ -61,9 +62,7 @@ def to_json(standings: Standings) -> JsonObject:
     >>> raw["matrices"], raw["definitions"]
     ({'resistance': [[None]]}, {'epsilon': 0.3})
     """
-    return {
-        key: written(value) for key in _KINDS if (value := getattr(standings, key)) or key not in _WHEN_THERE
-    }
+    return {key: written(value) for key in _KINDS if (value := getattr(standings, key)) or key in _ALWAYS}
 
 
 def from_json(raw: JsonObject) -> Standings:
@@ -75,7 +74,7 @@ def from_json(raw: JsonObject) -> Standings:
         if key not in held:
             raise RankingError(f"these are not standings: {key!r} is missing; {_ANEW}")
     found = Standings(**{key: _read(held[key], kind, key) for key, kind in _KINDS.items() if key in held})
-    for name, one in [*found.rankings.items(), *found.to_come.items()]:
+    for name, one in [*found.rankings.items(), *found.to_come.items(), *found.of_pool.items()]:
         named = {*one.order, *(model for gap in one.gaps for model in (gap.model, gap.other))}
         if not named <= {*found.models}:
             raise _odd(f"rankings.{name}", "names models that are not there")

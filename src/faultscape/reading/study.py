@@ -181,10 +181,10 @@ class Study:
         return self._file(folder / MANIFEST, lambda: read_manifest(folder))
 
     def selection(self, name: str = MAIN) -> Selection:
-        """Return a selection; SelectionError if there is none of this name, DamagedSelectionError if it is
-        damaged.
+        """Return a selection (main stands for the only one where there is no main); SelectionError if there
+        is none of this name, DamagedSelectionError if it is damaged.
         """
-        return self._read_selection(name, seen=False)
+        return self._read_selection(selections.the_name(self.root, name), seen=False)
 
     @_once
     def _read_selection(self, name: str, *, seen: bool) -> Selection:

@@ -29,6 +29,7 @@ from faultscape.standings import (
     could_be_best,
     decimals,
     labels_to_tell,
+    of_both,
     shown_best,
 )
 
@@ -117,8 +118,8 @@ def _claims(standings: Standings) -> bool:
 
 def _spoken(standings: Standings, name: str) -> ModelRanking:
     """Return the ranking that speaks: of data to come if that has intervals, else the standings' own."""
-    later = standings.to_come.get(name)
-    return later if later is not None and later.gaps else standings.rankings[name]
+    pool, later = of_both(standings, name)
+    return later if later is not None and later.gaps else pool
 
 
 def _metric(standings: Standings) -> str:
@@ -130,7 +131,7 @@ def _pool_alone(standings: Standings, said: ModelRanking) -> str:
     """Return the model that is the best of the pool where the verdict speaks of images to come, and these are
     open; '' if there is none.
     """
-    of_pool = could_be_best(standings.rankings[recommended(standings)])
+    of_pool = could_be_best(of_both(standings, recommended(standings))[0])
     return of_pool[0] if said.speaks_of in _LATER and len(could_be_best(said)) > len(of_pool) == 1 else ""
 
 
@@ -162,12 +163,19 @@ def _headline(
         return f"{best[0]} was best before the study changed"
     if len(best) == len(standings.models) > 2:
         return f"The labels do not decide between the {len(best)} models; {best[0]} is ahead"
-    return f"The labels do not decide between {_all_of(best)}"
+    open_ = f"The labels do not decide between {_all_of(best)}"
+    others = [model for model in said.order if model not in best]
+    if not others:
+        return open_
+    if len(others) > _NAMED:
+        return f"{open_}; none of the other {len(others)} is the best"
+    none = "is not" if len(others) == 1 else "are not"
+    return f"{open_}; {listed(others)} {none} the best"
 
 
 def _lead_here(standings: Standings) -> str:
     """Return by how much the best model of the pool is ahead there, in parentheses, or ''."""
-    gaps = standings.rankings[recommended(standings)].gaps
+    gaps = of_both(standings, recommended(standings))[0].gaps
     if not gaps:
         return ""
     low, high = (100 * end for end in gaps[0].interval)
@@ -204,7 +212,7 @@ def _not_settled(
     """
     open_ = [gap for gap in said.gaps if not gap.settled]
     place = {model: k for k, model in enumerate(standings.models)}
-    pool = standings.rankings[recommended(standings)].gaps
+    pool = of_both(standings, recommended(standings))[0].gaps
     known = {frozenset((gap.model, gap.other)) for gap in pool if gap.settled}
     later = bool(_pool_alone(standings, said))
     named_above = later and 0 < len(told) <= _NAMED  # as those of which any may be the best of images to come
@@ -269,7 +277,9 @@ def _caveats(
     one = standings[speaks]
     out = []
     # standings that are out of date do not know of groups that were made since
-    if one.definitions.get("alike") and one.to_come.get(recommended(one)) and speaks not in stale:
+    name = recommended(one)
+    pool, later = of_both(one, name)
+    if one.definitions.get("alike") and later is not None and speaks not in stale:
         line = f"`faultscape collect {study} {one.definitions.get('together', '--group PATTERN')}`"
         out.append(
             f"Neighboring images are alike, so this interval is rough; {line} makes it sound, often wider."
@@ -279,9 +289,7 @@ def _caveats(
         out.append(f"These labels are not a fair sample, because {why}: label or discard those.")
     if speaks in stale:
         out.append(f"This is out of date: {stale[speaks]}.")
-    name = recommended(one)
-    later = one.to_come.get(name)
-    if later is not None and not later.gaps and one.rankings[name].gaps:
+    if later is not None and not later.gaps and pool.gaps:
         out.append(f"Images to come cannot be judged: labels lie in fewer than {LEAST} groups.")
     if len(best) > 1 and said.speaks_of in _LATER and speaks not in stale:
         out += filter(None, [_what_would_tell(one, said, study)])
@@ -307,7 +315,7 @@ def _skipped(standings: Standings) -> bool:
 def _what_would_tell(standings: Standings, said: ModelRanking, study: str) -> str:
     """Return a sentence on what would tell which model is best for images to come, or ''."""
     used, size = standings.labels.get("used", 0), standings.labels.get("pool", 0)
-    number = labels_to_tell(standings.rankings[recommended(standings)], said, used, size)
+    number = labels_to_tell(of_both(standings, recommended(standings))[0], said, used, size)
     alone, later = _pool_alone(standings, said), _LATER[said.speaks_of]
     if math.isinf(number):
         more = f"(`faultscape collect {study} MORE/`)"

@@ -62,7 +62,8 @@ def domain(
     ... ).covariance.tolist()  # all of it is labelled
     [[0.0]]
     """
-    values, inside = np.atleast_2d(np.asarray(losses, dtype=float)), np.asarray(inside)
+    values = np.atleast_2d(np.asarray(losses, dtype=float))
+    inside = np.asarray(inside)
     if inside.shape != (len(probability),) or inside.dtype != bool:
         raise RankingError(
             f"a domain says yes or no of each of {len(probability)} draws; got {inside.dtype} of shape"
@@ -79,7 +80,8 @@ def domain(
     alone = _ratio(values, weights, probability, pool, inside, size, span)
     if proxy is None or number < 3:
         return alone
-    seen, mean = np.atleast_2d(np.asarray(proxy[0], dtype=float)), np.asarray(proxy[1], dtype=float)
+    seen = np.atleast_2d(np.asarray(proxy[0], dtype=float))
+    mean = np.asarray(proxy[1], dtype=float)
     if (
         seen.shape != values.shape
         or mean.shape != (len(values),)
@@ -121,14 +123,16 @@ def _ratio(
     span: tuple[float, float],
 ) -> Estimates:
     """Return the ratio of weighted sums of values (J, M) and weights (M,), both 0 outside of the domain."""
-    number, total = int(inside.sum()), weights.sum()
+    number = int(inside.sum())
+    total = weights.sum()
     mean = values @ weights / total
     left = np.where(inside, values - mean[:, None], 0.0) * (len(inside) / total)
     covariance = np.zeros((len(values), len(values)))
     if number == size or len(inside) == pool:
         unit = 0.0
     elif number < 2:
-        covariance, unit = np.full_like(covariance, np.nan), 1.0
+        covariance = np.full_like(covariance, np.nan)
+        unit = 1.0
     else:
         drawn = len(inside)
         covariance = (
@@ -162,7 +166,8 @@ def domain_scores(counted: Steps, panel: Panel, expected: Expected | None, where
     The control variate needs to know which images of the pool are in the domain: otherwise ``margins`` use
     labels alone, and there is no ``prediction_powered``.
     """
-    names, notes = [panel.images[int(k)] for k in counted.columns], list(counted.notes)
+    notes = list(counted.notes)
+    names = [panel.images[int(k)] for k in counted.columns]
     inside = np.array([name in where.images for name in names], bool)
     if inside.sum() < 2:
         few = (
@@ -170,17 +175,20 @@ def domain_scores(counted: Steps, panel: Panel, expected: Expected | None, where
             " estimated"
         )
         return Found(notes=[*notes, few])
-    chance, losses = counted.probability, 1 - panel.scores[:, counted.columns]
+    chance = counted.probability
+    losses = 1 - panel.scores[:, counted.columns]
     even = np.allclose(estimates.lure_weights(chance, counted.pool), 1)
-    most, own = 1 - 1 / len(losses), estimates.margins(losses)
-    size, beside, reused = None, None, None
+    most = 1 - 1 / len(losses)
+    own = estimates.margins(losses)
+    size = beside = reused = None
     found: dict[str, Estimates] = {}
     if where.known and expected is not None:
         left = expected.behind(counted, names)
         if left is None:
             notes.append("prediction_powered is left out: the pool is no longer the one that was drawn from")
         else:
-            there, at = left.only(where.images).losses, left.places(names)
+            there = left.only(where.images).losses
+            at = left.places(names)
             size = there.shape[1]
             aside = left.losses[:, at], there.mean(1)
             found["prediction_powered"] = domain(losses, chance, counted.pool, inside, size=size, proxy=aside)
@@ -191,11 +199,11 @@ def domain_scores(counted: Steps, panel: Panel, expected: Expected | None, where
         steps = estimates.uniform_steps(len(names), counted.pool)
         again = domain(own, steps, counted.pool, inside, size=size, proxy=beside, span=(-most, most))
         reused = estimates.inside(again).loss
-    of = "those" if size is None else f"{size:,}"
-    of = f"{of} of the {counted.pool:,} images"
+    number = "those" if size is None else f"{size:,}"
     notes.append(
-        f"scores of this pool are of {of} that could be drawn which lie in {where.words}: weighted means over"
-        f" the {int(inside.sum())} of {len(names)} counted draws that fell there"
+        f"scores of this pool are of {number} of the {counted.pool:,} images that could be drawn which lie in"
+        f" {where.words}: weighted means over the {int(inside.sum())} of {len(names)} counted draws that fell"
+        " there"
     )
     if not where.known:
         notes.append(

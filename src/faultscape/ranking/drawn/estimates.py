@@ -194,7 +194,8 @@ def _prediction_powered(
     drawn: np.ndarray,
     span: tuple[float, float],
 ) -> Estimates:
-    j, number, seen = len(values), len(drawn), proxy[:, drawn]
+    j, number = len(values), len(drawn)
+    seen = proxy[:, drawn]
     joint = _lure(np.concatenate([values, seen]), probability, proxy.shape[1], span).covariance
     alone = _lure(values, probability, proxy.shape[1], span)
     both, spread = np.trace(joint[:j, j:]), np.trace(joint[j:, j:])

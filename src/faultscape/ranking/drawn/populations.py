@@ -44,11 +44,8 @@ def to_come(
     >>> np.diagonal(found.covariance).round(6)  # all labels of the pool: s^2 / N is left, not 0
     array([0.0625  , 0.083333])
     """
-    losses, group, drawn = (
-        np.asarray(losses, dtype=float),
-        np.asarray(group),
-        np.asarray(drawn, dtype=np.intp),
-    )
+    losses = np.asarray(losses, dtype=float)
+    drawn = np.asarray(drawn, dtype=np.intp)
     pool, number = len(group), len(drawn)
     weights = estimates.lure_weights(probability, pool)
     off = losses - (weights * losses).sum(1, keepdims=True) / weights.sum()
@@ -77,7 +74,8 @@ def to_come(
             common = together @ together.T * labelled / (labelled - 1) - each @ each.T * number / (number - 1)
             # as if each group were one label
             most = float((np.bincount(code[drawn], weights) ** 2).sum() / weights.sum() ** 2)
-            before, covariance = np.trace(covariance), _positive(covariance + common)
+            before = np.trace(covariance)
+            covariance = _positive(covariance + common)
             unit = min(max(unit * np.trace(covariance) / before, unit), most) if before > 0 else most
             freedom = min(freedom, labelled - 1)
     other = None

@@ -108,15 +108,14 @@ def draw_rankings(
 class Draws:
     """Images drawn for all models at once, as evidence: the draws in order (``rows``).
 
-    ``expected`` are the losses on the pool that predictions let expect, for the control variate. ``rest`` are
-    scores (J, n) on images drawn
-    uniformly from those on which no two models differ, and the number of such images. ``partly`` are the
-    images that labels decide in part. ``lost``, ``elsewhere`` and ``learns``: see ``drawn.steps``.
-    ``population`` says what intervals are about: this "pool", or data to come ("future"), which redraw
-    images, or whole groups; without groups, neighboring images that are alike ``widen`` such intervals by a
-    factor (`too_narrow`). Groups are also redrawn whole where nothing was drawn at random. Standings of the
-    pool also hold the rankings of data to come (``to_come``). ``where`` is the part of the pool that is
-    ranked, all of it by default.
+    ``learns``, ``lost`` and ``elsewhere``: see ``drawn.steps``. ``expected`` are the losses on the pool that
+    predictions let expect, for the control variate. ``rest`` are scores (J, n) on images drawn uniformly from
+    those on which no two models differ, and the number of such images. ``partly`` are the images that labels
+    decide in part. ``population`` says what intervals are about: this "pool", or data to come ("future"),
+    which redraw images, or whole groups; without groups, neighboring images that are alike ``widen`` such
+    intervals by a factor (`too_narrow`). Groups are also redrawn whole where nothing was drawn at random.
+    Standings of the pool also hold the rankings of data to come (``to_come``). ``where`` is the part of the
+    pool that is ranked, all of it by default.
     """
 
     rows: Sequence[Draw]
@@ -129,6 +128,7 @@ class Draws:
     population: Population = "pool"
     widen: float = 1.0
     where: Domain | None = None
+    alone: bool = False  # without the rankings of the other population
 
     def findings(self, panel: Panel, options: RankingOptions) -> Findings:
         """Return the rankings that re-use labels, and the estimates that the draws allow."""
@@ -141,14 +141,15 @@ class Draws:
         part = panel.counting(mine, known, f"drawn images{there}", all_labels=options.all_labels)
         if future or not by_chance:
             part = part.grouped()
-        counted, found = None, Found()
+        counted = None
         if by_chance:
             counted, found = self._estimates(panel)
         else:
-            found.notes.append(
+            note = (
                 f"{self.rows[0].selector} does not draw at random: no score of the pool can be estimated from"
                 " its images, and intervals are descriptive"
             )
+            found = Found(notes=[note])
         table = self._reused(part, options, found, by_chance=by_chance)
         said = [*table.notes, *found.notes]
         loose = []
@@ -174,10 +175,14 @@ class Draws:
             labels["counted"] = sum(self._covers(panel.images[k]) for k in counted.columns.tolist())
             labels |= {"pool": counted.pool} if self.where is None else {}
         to_come: dict[str, ModelRanking] = {}
-        if by_chance and not future and self.where is None and not loose:
+        of_pool: dict[str, ModelRanking] = {}
+        if by_chance and self.where is None and not loose and not self.alone:
             bare = replace(options, extra=())
-            later = replace(self, population=FUTURE).findings(panel, bare).table.rankings
-            to_come = {name: row for name, row in later.items() if row.speaks_of == FUTURE}
+            other = replace(self, population=POOL if future else FUTURE, alone=True).findings(panel, bare)
+            if future:
+                of_pool = {name: row for name, row in other.table.rankings.items() if row.speaks_of == POOL}
+            else:
+                to_come = {name: row for name, row in other.table.rankings.items() if row.speaks_of == FUTURE}
         usable = [name for name in found.estimates if not estimated.rankings[name].unusable]
         return Findings(
             part,
@@ -201,6 +206,7 @@ class Draws:
             labels=labels,
             partly=partly,
             to_come=to_come,
+            of_pool=of_pool,
         )
 
     def _covers(self, image: str) -> bool:
@@ -242,12 +248,13 @@ class Draws:
             if why := unusable(estimate):
                 out.rankings[name] = replicates.unusable(models, why, speaks_of=self.population)
                 continue
-            row, scores, draws = _row(models, name, estimate, options)
+            row, out.scores[name], out.replicates[name] = _row(models, name, estimate, options)
             row = replace(row, speaks_of=speaks_of, gaps=[] if speaks_of == CHOSEN else row.gaps)
-            out.rankings[name], out.scores[name], out.replicates[name] = row, scores, draws
+            out.rankings[name] = row
             if name == MARGINS and found.reused is not None:
                 out.rankings[REUSED] = _as_they_come(models, -found.reused, row)
-                out.scores[REUSED], out.replicates[REUSED] = -found.reused, draws
+                out.scores[REUSED] = -found.reused
+                out.replicates[REUSED] = out.replicates[MARGINS]
         return out
 
     def _shift_note(self, panel: Panel, counted: Steps, rankings: Mapping[str, ModelRanking]) -> str:
@@ -322,7 +329,8 @@ def _row(
     scores = best - found.loss
     draws = best - drawn_estimates.as_drawn(found, options.resamples, rng)
     # labels worth fewer than ten equally weighted ones are unusable already
-    labels, exact = found.freedom + 1, found.unit == 0
+    labels = found.freedom + 1
+    exact = found.unit == 0
     row = replicates.ranking(models, scores, draws, labels, least=LEAST, exact=exact)
     beats = better(replicate_p_values(scores, draws, labels, exact=exact))
     tested = exact or labels >= LEAST

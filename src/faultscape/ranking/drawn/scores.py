@@ -108,18 +108,24 @@ def unbiased(
     """Return the estimates that the draws allow, with notes to print; ``rest``, ``future`` and ``widen`` as
     in `rankings.Draws`.
     """
-    notes, number, size = list(counted.notes), len(counted.columns), counted.pool
+    notes = list(counted.notes)
+    number = len(counted.columns)
+    size = counted.pool
     if number < 2:
         notes.append("fewer than two drawn images are decided for every model: no score can be estimated")
         return Found(notes=notes)
     names = [panel.images[int(k)] for k in counted.columns]
-    losses, chance = 1 - panel.scores[:, counted.columns], counted.probability
+    losses = 1 - panel.scores[:, counted.columns]
+    chance = counted.probability
     even = np.allclose(estimates.lure_weights(chance, size), 1)
     most = 1 - 1 / len(losses)
-    everywhere, drawn, reused = [*names, *("" for _ in range(size - number))], np.arange(number), None
+    everywhere = [*names, *("" for _ in range(size - number))]
+    drawn = np.arange(number)
+    reused = None
     controls: dict[str, tuple[np.ndarray, np.ndarray | None, tuple[float, float]]] = {}
     if expected is not None and (left := expected.behind(counted, names)) is not None:
-        everywhere, drawn = left.images, left.places(names)
+        everywhere = left.images
+        drawn = left.places(names)
         own, said = estimates.margins(losses), estimates.margins(left.losses)
         controls[MARGINS] = own, said, (-most, most)
         controls["prediction_powered"] = losses, left.losses, estimates.SHARES

@@ -70,10 +70,8 @@ def steps(
     notes = []
     first = next((k for k in range(end) if not decided[k] and rows[k].image not in lost), end)
     if any(decided[k] and rows[k].image in elsewhere for k in range(first, end)):
-        whole, own = (
-            int(decided.sum()),
-            [k for k in range(first) if decided[k] and rows[k].image not in elsewhere],
-        )
+        whole = int(decided.sum())
+        own = [k for k in range(first) if decided[k] and rows[k].image not in elsewhere]
         end = own[-1] if own else 0
         more = whole - int(decided[:end].sum())
         waits = (

@@ -83,7 +83,8 @@ def _newton(wins: np.ndarray, ties: np.ndarray, ranked: np.ndarray) -> tuple[np.
     net = wins.sum(2) - wins.sum(1)
     tied = ties.sum((1, 2))
     free = tied > 0  # without ties nu is 0 and only the strengths are fitted
-    s, log_nu = np.zeros((b, j)), np.zeros(b)
+    s = np.zeros((b, j))
+    log_nu = np.zeros(b)
     if b:
         log_nu[free] = np.log(2 * tied[free] / np.maximum(1 - tied[free], 1e-12))  # for equal strengths
 
@@ -115,7 +116,8 @@ def _newton(wins: np.ndarray, ties: np.ndarray, ranked: np.ndarray) -> tuple[np.
         bend[:, j, j] = np.where(free, (games * tie * (1 - tie)).sum((1, 2)), 1.0)
         step = np.linalg.solve(bend, slope[..., None])[..., 0]
         size = np.ones(b)
-        before, rise = likelihood(s, log_nu), (slope * step).sum(1)
+        before = likelihood(s, log_nu)
+        rise = (slope * step).sum(1)
         for _ in range(_HALVINGS):
             after = likelihood(s + size[:, None] * step[:, :j], log_nu + size * step[:, j])
             short = going & (after < before + 1e-4 * size * rise - 1e-13 * np.abs(before))

@@ -76,7 +76,8 @@ def hodge_split(flow: np.ndarray, weights: np.ndarray | None = None) -> dict[str
         curls = np.zeros((len(first), len(first)))  # W^-1/2 C^T C W^-1/2 has the same span, edges by edges
         for i, j, k in itertools.combinations(np.flatnonzero(ranked).tolist(), 3):
             if (i, j) in place and (j, k) in place and (i, k) in place:
-                edges, signs = [place[i, j], place[j, k], place[i, k]], np.array([1.0, 1.0, -1.0])
+                edges = [place[i, j], place[j, k], place[i, k]]
+                signs = np.array([1.0, 1.0, -1.0])
                 curls[np.ix_(edges, edges)] += np.outer(signs, signs) / np.outer(scale[edges], scale[edges])
         harmonic = rest - curls @ np.linalg.lstsq(curls, rest, rcond=1e-10)[0]
     share = float((harmonic**2).sum() / size)

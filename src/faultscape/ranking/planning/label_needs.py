@@ -163,10 +163,8 @@ def needed(question: str, losses: np.ndarray, found: Curve) -> np.ndarray:
     losses = np.asarray(losses, dtype=float)
     w, j = losses.shape
     order = np.argsort(losses, axis=1, kind="stable")
-    better, worse = (
-        (np.repeat(order[:, :1], j - 1, 1) if question.startswith("best") else order[:, :-1]),
-        order[:, 1:],
-    )
+    better = np.repeat(order[:, :1], j - 1, 1) if question.startswith("best") else order[:, :-1]
+    worse = order[:, 1:]
     rows = np.arange(w)[:, None]
     gap = losses[rows, worse] - losses[rows, better]
     place = np.zeros((j, j), np.intp)

@@ -137,7 +137,8 @@ def curve(weights: np.ndarray, expected: Moments, images: int | None = None) -> 
     if not inside.any():
         raise RankingError("no image has a weight: there is nothing to draw")
     times = (images or len(weights)) / len(weights)
-    pool, total = max(round(times * inside.sum()), 1), times * len(weights)
+    pool = max(round(times * inside.sum()), 1)
+    total = times * len(weights)
     own = weights[inside]
     columns = [
         part[:, inside]
@@ -179,7 +180,8 @@ def variance(found: Curve, numbers: np.ndarray, columns: np.ndarray, *, of: str 
     [[0.005], [0.0]]
     """
     table = found.pairs if of == "pairs" else found.models
-    numbers, columns = np.asarray(numbers, dtype=float), np.asarray(columns, dtype=np.intp)
+    numbers = np.asarray(numbers, dtype=float)
+    columns = np.asarray(columns, dtype=np.intp)
     above = np.clip(np.searchsorted(found.knots, numbers), 1, max(len(found.knots) - 1, 1))
     below = np.minimum(above, len(found.knots) - 1) - (len(found.knots) > 1)
     above = np.minimum(above, len(found.knots) - 1)

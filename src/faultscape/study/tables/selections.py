@@ -46,6 +46,12 @@ def names(root: Path) -> list[str]:
     return ([MAIN] if (root / "selection.json").exists() else []) + sorted(found)
 
 
+def the_name(root: Path, asked: str) -> str:
+    """Return the name of the selection that is meant: main stands for the only one where there is no main."""
+    known = names(root)
+    return known[0] if asked == MAIN and len(known) == 1 else asked
+
+
 def read_removed(root: Path) -> list[Slots]:
     """Return the labelled selections that were removed, in the order of their folders' names: their images
     still have labels.

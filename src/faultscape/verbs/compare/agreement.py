@@ -20,22 +20,19 @@ from faultscape.reading.answers import read_predictions
 from faultscape.reading.pairs import read_block
 from faultscape.reading.study import Study
 from faultscape.study.folder import put
-from faultscape.study.parts import key_of
 from faultscape.study.tables.corpus import pool
 from faultscape.study.tables.pool import read_pool
 from faultscape.verbs.compare import agreement_sample
-
-FILE = "agreement.json"
-_RULES = 3  # raised when what is computed changes
+from faultscape.verbs.compare.artefact import AGREEMENT, agreement_key
 
 
 def agreement(study: Study, *, keep: bool = True) -> Agreement | None:
     """Return how far a study's models agree, from its file while that is fresh; ``keep`` writes it. None
     without a pool; StudyError if pairs are missing.
     """
-    key = key_of(_RULES, study.drawn_from(study.models))
+    key = agreement_key(study.drawn_from(study.models))
     try:
-        held = json.loads((study.root / FILE).read_text(encoding="utf-8"))
+        held = json.loads((study.root / AGREEMENT).read_text(encoding="utf-8"))
         if held["key"] == key:
             return _of_json(held)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -45,7 +42,7 @@ def agreement(study: Study, *, keep: bool = True) -> Agreement | None:
         return None
     held = {"key": key, **_to_json(found)}
     if keep:
-        put(study.root / FILE, json.dumps(held, ensure_ascii=False, indent=1).encode())
+        put(study.root / AGREEMENT, json.dumps(held, ensure_ascii=False, indent=1).encode())
     return _of_json(held)
 
 

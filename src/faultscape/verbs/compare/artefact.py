@@ -6,6 +6,24 @@ from collections.abc import Sequence
 
 from faultscape.reading.artefact import Artefact
 from faultscape.reading.study import Study
+from faultscape.study.parts import key_of
+
+AGREEMENT = "agreement.json"  # how far models agree, and the warnings of it
+_RULES = 3  # raised when what is computed changes
+
+
+def agreement_key(corpus_key: str) -> str:
+    """Return the key that the file of agreement has while it is up to date."""
+    return key_of(_RULES, corpus_key)
+
+
+def kept_warnings(study: Study) -> tuple[str, ...]:
+    """Return what was found odd about the models, as far as it is up to date."""
+    held = study.document(study.root / AGREEMENT) or {}
+    found = held.get("warnings")
+    if not isinstance(found, list) or held.get("key") != agreement_key(study.drawn_from(study.models)):
+        return ()
+    return tuple(map(str, found))
 
 
 def _instances(study: Study) -> Sequence[str]:

@@ -17,6 +17,7 @@ from faultscape.reading.study import LABELS, Study
 from faultscape.study.folder import existing
 from faultscape.study.settings import read_settings
 from faultscape.study.store import is_address
+from faultscape.study.tables import selections
 from faultscape.study.tables.selections import names
 from faultscape.verbs import graph
 from faultscape.verbs.label import answer_lines, mask_export, masks, questions
@@ -61,6 +62,7 @@ def export_labels(options: LabelExportOptions) -> Exported | Asked | SessionsExp
                 "--done writes masks; answers about classes: `faultscape label answers STUDY OUT.jsonl`"
             )
         return export_done(root, options, form)
+    options = replace(options, selection=selections.the_name(root, options.selection))
     known = evidence.truths(root)
     if options.truth is None:
         options = replace(options, truth=evidence.choose_truth(root) if known else LABELS)

@@ -67,7 +67,7 @@ def export(
         coco-panoptic, coco, csv, or file.py:NAME, a format of your own; default: png (a folder of palette
         masks), for classifiers csv (yes/no questions).
     selection
-        The selection whose images are written.
+        The selection whose images are written; main stands for the only one too.
     truth
         Skip images that have a label under this name, which must exist in the study; default: labels, or the
         only one.
@@ -210,7 +210,7 @@ def serve(
         Where answers are kept: postgresql://USER@HOST/NAME; default: answers.sqlite in the study. The address
         is stored in study.toml without a password; libpq reads that from PGPASSWORD or its password file.
     selection
-        The selection whose images are shown.
+        The selection whose images are shown; main stands for the only one too.
     truth
         Name to keep the answers under.
     forced

@@ -6,24 +6,14 @@ None is an option that was not given, so that a preset or the class list decides
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import inspect
+from dataclasses import dataclass, field, fields, make_dataclass
+from typing import Any, TypeVar, cast
 
 from faultscape.arguments import GroupRule, LabelMeanings, Place, Sources
-from faultscape.choices import (
-    Absent,
-    Connectivity,
-    Curve,
-    FprRule,
-    Match,
-    Over,
-    Per,
-    Pooling,
-    RegionKind,
-    RegionScale,
-    Track,
-    VoidRule,
-)
+from faultscape.metrics import definitions
 
+Group = TypeVar("Group")
 WORST = 3  # number of worst images shown for each kind of error
 
 
@@ -116,101 +106,45 @@ class FileRules:
     resize_maps: bool = False
 
 
+def _left_open(of: type[Group]) -> type[Group]:
+    """Return a group in which every definition may be left open, None, so that a preset decides it."""
+    inherited = {f.name for f in fields(definitions.Definitions)}
+    named: list[tuple[str, Any, Any]] = []
+    for one in fields(cast("Any", of)):
+        if one.name not in inherited:
+            named.append((one.name, one.type, field(default=one.default)))
+        elif one.name not in ("thresholds", "rounding"):  # of presets alone
+            kind = str(one.type).replace(" | Literal['']", "")  # '' is none of an option's words
+            named.append((one.name, f"{kind} | None", field(default=None)))
+    _, _, rows = inspect.cleandoc(definitions.Definitions.__doc__ or "").partition("----------\n")
+    about = {
+        "__doc__": f"{inspect.cleandoc(of.__doc__ or '')}\n{rows}",
+        "__module__": definitions.__name__,  # where the annotations can be read
+    }
+    return cast("type[Group]", make_dataclass(of.__name__, named, namespace=about, frozen=True))
+
+
+@_left_open
 @dataclass(frozen=True)
-class Choices:
+class Definitions(definitions.Definitions):
     """Definitions that the literature leaves open.
 
     Parameters
     ----------
-    regions
-        connected (made from classes; default) or given (the maps hold region ids).
     divisor
         With given regions and classes: class = id // divisor; without it the id is the class.
-    connectivity
-        8 (default) or 4.
-    void
-        cut (default: pixels void in the truth go before regions are made) or bridge (after).
-    absent
-        nan (default) or zero: ROM, RUM, ROR, RUR and AP of a class without regions on one side.
-    all_unknown
-        zero (default) or nan: ROM and RUM of a class whose regions are all below the confidence threshold, in
-        their curves.
-    scale
-        tanh (default), sigmoid or none, in ROM and RUM.
-    match
-        iou (default) or dice: the overlap at which AP counts a region as found.
-    per
-        truth (default) or prediction: over which regions PE-OS and PE-US are means.
-    over
-        Classes that mIoU, Dice and MPA are means over: union (those of truth or prediction; default), truth,
-        or all (an absent class counts 0). MPA has a value only for classes of the truth, so union and truth
-        are the same there.
-    pooling
-        How pixels and scores of several images are combined: pooled (default), per_image (a mean over
-        images), or cells (a mean over all cells of an image and a class; metrics without classes as
-        per_image).
-    fpr_rule
-        first (default: the first threshold with recall of .95) or closest (the lowest of all thresholds
-        closest to it).
-    curve
-        step (default) or trapezoid: the area under precision and recall.
-    fpr_limit
-        AUPRO: the false positive rate up to which the area is measured (default 0.3).
-    alarm
-        Recall of anomalous objects by size: the false positive rate of its
-        threshold (default 0.05).
-    covered
-        The same: the share of an object's pixels above the threshold for it to count as found (default 0.5).
-    track
-        anomaly or obstacle: size limits of SegmentMeIfYouCan's component metrics; default none.
-    tolerance
-        Boundary F-score: pixels if 1 or more, else a share of the diagonal (default 0.0075).
-    band
-        Boundary IoU: width of the band, in the same units (default 0.02).
-    bins
-        Bins of ECE and the reliability diagram (default 15).
-    window
-        Side of PAvPU's windows, in pixels (default 2).
-    certain
-        PAvPU: a window is certain up to this mean doubt (default 0.5).
-    accurate
-        PAvPU: a window is accurate above this share of right pixels (default 0.5).
     boundaries
         Compute boundary metrics too; they take longer than all others together.
     """
 
-    regions: RegionKind | None = None
     divisor: int | None = None
-    connectivity: Connectivity | None = None
-    void: VoidRule | None = None
-    absent: Absent | None = None
-    all_unknown: Absent | None = None
-    scale: RegionScale | None = None
-    match: Match | None = None
-    per: Per | None = None
-    over: Over | None = None
-    pooling: Pooling | None = None
-    fpr_rule: FprRule | None = None
-    curve: Curve | None = None
-    fpr_limit: float | None = None
-    alarm: float | None = None
-    covered: float | None = None
-    track: Track | None = None
-    tolerance: float | None = None
-    band: float | None = None
-    bins: int | None = None
-    window: int | None = None
-    certain: float | None = None
-    accurate: float | None = None
     boundaries: bool = True
 
-    @property
-    def given(self) -> dict[str, str | float]:
-        """{name: value} of the definitions that override the preset."""
-        named = {
-            f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("divisor", "boundaries")
-        }
-        return {name: value for name, value in named.items() if value is not None}
+
+def definitions_given(group: Definitions) -> dict[str, Any]:
+    """Return {name: value} of the definitions that override the preset."""
+    named = {name: value for name, value in vars(group).items() if name not in ("divisor", "boundaries")}
+    return {name: value for name, value in named.items() if value is not None}
 
 
 @dataclass(frozen=True)

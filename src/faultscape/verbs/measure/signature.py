@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from faultscape.arguments import ClassList, Place, Source
 from faultscape.choices import Preset
 from faultscape.errors import OptionError, counted
-from faultscape.verbs.measure.options import WORST, Choices, FileRules, ScoreFolders, StudyPart
+from faultscape.verbs.measure.options import WORST, Definitions, FileRules, ScoreFolders, StudyPart
 from faultscape.verbs.verb import verb
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _check(options: MeasureOptions) -> None:
         )
     if options.seed < 0:
         raise OptionError(f"seed must be a whole number, 0 or more; got {options.seed}")
-    divisor = options.choices.divisor
+    divisor = options.definitions.divisor
     if divisor is not None and divisor < 1:
         raise OptionError(f"divisor must be a whole number, 1 or more; got {divisor}")
     score_scale = options.files.score_scale
@@ -134,7 +134,7 @@ def measure(
     part: StudyPart = StudyPart(),
     scores: ScoreFolders = ScoreFolders(),
     files: FileRules = FileRules(),
-    choices: Choices = Choices(),
+    definitions: Definitions = Definitions(),
 ) -> Measured:
     """Measure models against a truth: pixel accuracy, split and merged regions, confidence, anomaly scores
     and calibration, with intervals and a report.
@@ -189,7 +189,7 @@ def measure(
         Pixel scores: `ScoreFolders(anomaly=...)`.
     files
         How files are read: `FileRules(pattern=...)`.
-    choices
-        Definitions: `Choices(per=...)`.
+    definitions
+        Definitions: `Definitions(per=...)`.
     """
     ...

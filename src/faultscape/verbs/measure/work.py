@@ -35,7 +35,7 @@ from faultscape.verbs.measure import gather, lists, notes, pictures
 from faultscape.verbs.measure.artefact import made_from_now
 from faultscape.verbs.measure.gather import MeasuredSet
 from faultscape.verbs.measure.jobs import MeasuredPart
-from faultscape.verbs.measure.options import Reading
+from faultscape.verbs.measure.options import Reading, definitions_given
 from faultscape.verbs.measure.scores import jobs as score_jobs
 from faultscape.verbs.measure.sets import SCORES, DataSet, SetPart, inputs, shard_jobs
 from faultscape.verbs.measure.shard import asked_metrics, of_maps, own_metrics
@@ -55,7 +55,7 @@ def measure_models(options: MeasureOptions) -> Measured:
 
 def _measured(options: MeasureOptions) -> tuple[str, measure_document.Document]:
     """Return the output folder and the document of measure.json."""
-    definitions, mine = define(options.preset, **options.choices.given), share(options.shard)
+    definitions, mine = define(options.preset, **definitions_given(options.definitions)), share(options.shard)
     options = replace(options, metric=tuple(plug.absolute(word) for word in options.metric))
     needs = [metric.needs for _, metric in asked_metrics(options.metric) if not metric.of_scores]
     if definitions.regions == "given" and any("given" not in of for of in needs):
@@ -249,7 +249,7 @@ def _data_sets(
             definitions.regions,
         )
         sets = lists.of_words(*words, remarks.append, options.part, earlier)
-    given = options.choices.given
+    given = definitions_given(options.definitions)
     idle = notes.idle_options(given, options.preset, sets, definitions, reading_of(options).boundaries)
     for line in dict.fromkeys([*remarks, *idle]):
         print(line)
@@ -368,9 +368,9 @@ def _per_image(out: Path, sets: Sequence[DataSet], found: Mapping[str, MeasuredS
 
 def reading_of(options: MeasureOptions) -> Reading:
     """Return the options besides definitions that affect statistics."""
-    choices = options.choices
+    about = options.definitions
     files = options.files
-    return Reading(choices.boundaries, choices.divisor, files.score_scale, files.resize_maps)
+    return Reading(about.boundaries, about.divisor, files.score_scale, files.resize_maps)
 
 
 def arguments_of(options: MeasureOptions) -> JsonObject:

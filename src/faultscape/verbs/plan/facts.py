@@ -254,16 +254,13 @@ def labelled_already(
     given: dict[str, Any] = {key: advice[key] for key in ("goal", "temperature") if advice[key] is not None}
     try:
         define = definition(name, advice["selector"], study.settings, given, was)
-        given |= {"truth": truth} if learns(define) else {}
         found = next_draws(
             study.root,
             study.settings,
-            models,
             name,
-            define,
-            given,
-            held,
+            Slots(models, define, held),
             number,
+            truth=truth if learns(define) else None,
             engine=engine,
             workers=workers,
         )

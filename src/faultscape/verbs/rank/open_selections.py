@@ -9,7 +9,7 @@ from faultscape.errors import RankingError
 from faultscape.reading.artefact import arguments_of
 from faultscape.reading.study import Study
 from faultscape.selection.definitions import ROUND, learns
-from faultscape.standings import FEW, Standings, could_be_best, labels_to_tell
+from faultscape.standings import FEW, Standings, could_be_best, labels_to_tell, of_both
 from faultscape.study.tables import selections
 from faultscape.verbs.label import artefact as labels
 from faultscape.verbs.rank import artefact as standings
@@ -84,8 +84,8 @@ def candidates(held: Standings) -> list[str]:
     # rankings load scipy
     from faultscape.reporting.competition.standing_tables import recommended
 
-    found = held.rankings.get(recommended(held))
-    return [] if found is None else could_be_best(found)
+    name = recommended(held)
+    return could_be_best(of_both(held, name)[0]) if name in held.rankings else []
 
 
 def labels_for_images_to_come(held: Standings) -> float:
@@ -94,9 +94,8 @@ def labels_for_images_to_come(held: Standings) -> float:
     """
     from faultscape.reporting.competition.standing_tables import recommended
 
-    name = recommended(held)
-    later = held.to_come.get(name)
+    pool, later = of_both(held, recommended(held))
     if later is None:
         return math.inf
     labels = held.labels
-    return labels_to_tell(held.rankings[name], later, labels.get("used", 0), labels.get("pool", 0))
+    return labels_to_tell(pool, later, labels.get("used", 0), labels.get("pool", 0))

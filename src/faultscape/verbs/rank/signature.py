@@ -59,7 +59,7 @@ def rank(
     study
         The study folder.
     selection
-        The selection whose images count.
+        The selection whose images count; main stands for the only one too.
     truth
         The labels that count; default: labels, or the only ones.
     against

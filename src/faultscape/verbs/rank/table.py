@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 def rank_selection(options: RankOptions) -> Ranked:
     """Rank the models of a selection, write its standings, and return them with the verdict on the study."""
     study = opened(options.study)
+    options = replace(options, selection=selections.the_name(study.root, options.selection))
     found = _make_standings(study, options)
     return found if options.where else replace(found, verdict=read_status(study.skipping_damaged()).verdict)
 

@@ -55,7 +55,7 @@ def report(
     study
         The study folder.
     selection
-        The selection to report.
+        The selection to report; main stands for the only one too.
     output
         The file to write; default STUDY/report.html, or report-NAME.html for another selection.
     bands

@@ -58,7 +58,8 @@ if TYPE_CHECKING:
 def write_report(options: ReportOptions) -> Reported:
     """Write the report of a selection."""
     root = existing(options.study)
-    selection = options.selection
+    selection = selections.the_name(root, options.selection)
+    options = replace(options, selection=selection)
     better = outcomes.BETTER if options.better is None else options.better
     bands = outcomes.check(options.bands or outcomes.BANDS, better)
     if options.reference_images:

@@ -7,7 +7,9 @@ import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from faultscape import plug
 from faultscape.errors import OptionError, SelectionError, closest, counted, shortened
 from faultscape.nouns import Slots
 from faultscape.reading import evidence
@@ -27,13 +29,14 @@ from faultscape.verbs.select.chosen_images import chosen_images
 from faultscape.verbs.select.chosen_result import ChosenImages, Selected
 from faultscape.verbs.select.draws import draw
 from faultscape.verbs.select.duels import duels
-from faultscape.verbs.select.options import SelectOptions
-from faultscape.verbs.select.options import given as given_by
 from faultscape.verbs.select.pairs import pairs
 from faultscape.verbs.status.change_result import Changed, stale_lines
 from faultscape.verbs.status.consequences import became_stale, change
 from faultscape.verbs.status.costs import hours_of
 from faultscape.verbs.status.more_images import few_note
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import SelectOptions
 
 
 def choose(asked: SelectOptions) -> Selected | Changed | ChosenImages:
@@ -41,11 +44,7 @@ def choose(asked: SelectOptions) -> Selected | Changed | ChosenImages:
     apply, SelectionError if nothing can be chosen.
     """
     root = existing(asked.study)
-    asked = asked.in_any_folder()
-    if asked.printing.list_ and (asked.dry_run or asked.remove is not None):
-        raise OptionError(
-            "--list prints the images of an existing selection; leave out --remove or --dry-run"
-        )
+    asked = _in_any_folder(asked)
     if asked.printing.list_:
         with redirect_stdout(sys.stderr):  # so that the list can be piped
             name, _ = _made(root, asked)
@@ -53,7 +52,7 @@ def choose(asked: SelectOptions) -> Selected | Changed | ChosenImages:
     if asked.remove is not None:
         others = {"as": asked.as_, "selector": asked.selector, "replace": asked.replace or None}
         replacement.refuse_other_options(
-            [*(key for key, value in others.items() if value is not None), *given_by(asked)]
+            [*(key for key, value in others.items() if value is not None), *_given(asked)]
         )
         return replacement.remove(root, asked.study, asked.remove, dry_run=asked.dry_run)
     if asked.dry_run:
@@ -68,6 +67,23 @@ def choose(asked: SelectOptions) -> Selected | Changed | ChosenImages:
     if name in held and not asked.replace and (added := _added(slots, held[name])):
         print(f"{_added_text(study, added, 'added')}")
     return _selected(study, name, slots)
+
+
+def _in_any_folder(asked: SelectOptions) -> SelectOptions:
+    """Return the options with absolute paths, as recorded: the selection may be extended from a different
+    folder.
+    """
+    selector = None if asked.selector is None else plug.absolute(asked.selector)
+    concordance = None if asked.maps.concordance is None else plug.absolute(asked.maps.concordance)
+    return replace(asked, selector=selector, maps=replace(asked.maps, concordance=concordance))
+
+
+def _given(asked: SelectOptions) -> dict[str, Any]:
+    """Return {option: value} of the given options that decide what is chosen."""
+    own = ("goal", "per_class", "top", "budget", "more", "seed", "truth")
+    flat = {name: getattr(asked, name) for name in own}
+    flat |= vars(asked.maps) | vars(asked.classifiers) | vars(asked.sampling)
+    return {name: value for name, value in flat.items() if value is not None}
 
 
 def _images_of_all(root: Path) -> dict[str, frozenset[str]]:
@@ -155,7 +171,7 @@ def _made(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
 
 
 def _refuse_more(asked: SelectOptions) -> None:
-    if "more" in given_by(asked):
+    if "more" in _given(asked):
         raise OptionError("--more adds to a selection, and --replace starts over; give --budget instead")
 
 
@@ -166,7 +182,7 @@ def _here(asked: SelectOptions) -> SelectOptions:
 
 def _choose(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
     """Make or extend a selection, report problems with the models, and return (name, selection)."""
-    given, goal = given_by(asked), asked.goal
+    given, goal = _given(asked), asked.goal
     _refuse_unsaid_selector(root, asked)
     if "more" in given and asked.as_ is not None and not _says_how(asked):
         selections.read_selection(root, asked.as_)  # there must be one
@@ -200,20 +216,11 @@ def _choose(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
     name = asked.as_ if asked.as_ is not None else goal or (selector.name if draws else selections.MAIN)
     refuse_twin(name, selections.names(root), "selection")
     if draws:
-        slots = draw(
-            root,
-            name,
-            named,
-            given,
-            engine=asked.engine,
-            workers=asked.workers,
-            anew=asked.replace,
-            rehearsed=asked.dry_run,
-        )
+        slots = draw(root, name, named, given, asked)
     elif task == "classification":
         slots = pairs(root, name, given, anew=asked.replace)
     else:
-        slots = duels(root, name, asked)
+        slots = duels(root, name, given, asked)
     study = Study(root)
     if note := few_note(slots, study):
         print(note)

@@ -7,17 +7,14 @@ Conventions: as in ``reading.pool``. An image without a prediction of every mode
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 from faultscape.errors import FixedSelectionError, ModelError, OptionError, SelectionError, counted
-from faultscape.nouns import Draw, Slots
+from faultscape.nouns import Slots
 from faultscape.reading.label_counts import refuse_waiting, tell_waiting
 from faultscape.reading.pairs import corpus_key
 from faultscape.reading.study import Study
-from faultscape.selection.definitions import (
-    ROUND,
-    learns,
-)
+from faultscape.selection.definitions import ROUND, learns
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
@@ -27,6 +24,9 @@ from faultscape.verbs.select.replacement import replace_selection
 from faultscape.verbs.select.ties import tell_ties
 from faultscape.verbs.select.too_few_models import too_few_models
 
+if TYPE_CHECKING:
+    from faultscape.verbs.options import SelectOptions
+
 BUDGET, MOST = 100, 1_000_000
 
 
@@ -35,14 +35,11 @@ def draw(
     name: str,
     selector: str,
     given: dict[str, Any],
-    *,
-    engine: str,
-    workers: int | None,
-    anew: bool = False,
-    rehearsed: bool = False,
+    options: SelectOptions,
 ) -> Slots:
-    """Draw, extend or redraw a selection of a study, or of a ``rehearsed`` copy of it."""
+    """Draw, extend or redraw a selection of a study, or in a dry run of a copy of it."""
     selections.path(root, name)
+    anew = options.replace
     number = given.get("more", given.get("budget", ROUND if given.get("goal") == "best" else BUDGET))
     if "more" in given and "budget" in given:
         raise OptionError("--budget is the total number of images, --more how many to add; give one of them")
@@ -75,7 +72,7 @@ def draw(
         if number <= 0 and old is not None:
             print(f"selection {name!r} has {counted(len(held), 'image')}; --more N adds to them")
             return old[0]
-        if rehearsed and held and settings.store and learns(define):
+        if options.dry_run and held and settings.store and learns(define):
             raise OptionError(
                 f"--dry-run: selection {name!r} learns from labels, which would be counted in the study's"
                 " store; leave it out"
@@ -87,14 +84,12 @@ def draw(
         found = next_draws(
             root,
             settings,
-            models,
             name,
-            define,
-            given,
-            cast("tuple[Draw, ...]", held),
+            Slots(models, define, held),
             number,
-            engine=engine,
-            workers=workers,
+            truth=given.get("truth"),
+            engine=options.engine,
+            workers=options.workers,
         )
         print("".join(f"{note}\n" for note in found.notes), end="")
         tell_ties(found.tied, len(found.rows), define)

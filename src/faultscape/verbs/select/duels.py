@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultscape import plug
 from faultscape.classes.class_lists import resolve
@@ -22,24 +22,25 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
 from faultscape.study.tables.logs import log
 from faultscape.verbs.select import map_duels
-from faultscape.verbs.select.options import SelectOptions
-from faultscape.verbs.select.options import given as given_by
 from faultscape.verbs.select.replacement import replace_selection
 from faultscape.verbs.select.ties import tell_moved, tell_ties
 from faultscape.verbs.select.too_few_models import too_few_models
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import SelectOptions
 
 MOST = 10_000  # images per cell: for more, use random sampling
 PILE = 10  # slots of one image above which a note is printed
 
 
-def duels(root: Path, name: str, options: SelectOptions) -> Slots:
-    """Draw or extend a selection of a study."""
-    asked = {key: given_by(options).get(key) for key in duel.DEFAULTS}
-    concordance, constraints, scale = options.maps.concordance, options.maps.constraints, options.maps.scale
-    per_class, spares = options.per_class, options.sampling.spares
-    if concordance is not None:
-        plug.find("concordance", concordance, CONCORDANCES)
-    for option, value, least in (("per-class", per_class, 1), ("spares", spares, 0)):
+def duels(root: Path, name: str, chosen: dict[str, Any], options: SelectOptions) -> Slots:
+    """Draw or extend a selection of a study, as the ``chosen`` options say."""
+    asked = {key: chosen.get(key) for key in duel.DEFAULTS}
+    constraints, scale = chosen.get("constraints"), chosen.get("scale")
+    if "concordance" in chosen:
+        plug.find("concordance", chosen["concordance"], CONCORDANCES)
+    for option, key, least in (("per-class", "per_class", 1), ("spares", "spares", 0)):
+        value = chosen.get(key)
         if value is not None and not least <= value <= MOST:
             raise OptionError(f"{option} must be at least {least} and at most {MOST:,}; got {value}")
     selections.path(root, name)

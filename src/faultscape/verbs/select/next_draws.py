@@ -8,7 +8,7 @@ is in no pool.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -19,7 +19,7 @@ from faultscape import plug
 from faultscape.comparison.distance_definitions import DistanceDefinition, define_distances
 from faultscape.errors import FixedSelectionError, OptionError, SelectionError
 from faultscape.metrics.catalogue import CONCORDANCES
-from faultscape.nouns import Definition, Draw
+from faultscape.nouns import Definition, Draw, Slots
 from faultscape.ranking.drawn.estimates import vote_weights
 from faultscape.ranking.drawn.stand_ins import shift_note, shifts_to_expect
 from faultscape.reading import evidence
@@ -110,23 +110,24 @@ class NextDraws:
 def next_draws(
     root: Path,
     settings: Settings,
-    models: tuple[str, ...],
     name: str,
-    define: Definition,
-    given: Mapping[str, object],
-    held: Sequence[Draw],
+    so_far: Slots,
     number: int,
     *,
+    truth: str | None,
     engine: str,
     workers: int | None,
 ) -> NextDraws:
-    """Return up to ``number`` draws that follow those ``held`` by selection ``name``; the ``sharpness`` of an
-    informed selector is added to its definition ``define``. SelectionError if nothing is left to draw.
+    """Return up to ``number`` draws that follow those of selection ``name`` ``so_far``; the ``sharpness`` of
+    an informed selector is added to its definition. SelectionError if nothing is left to draw.
+
+    ``truth`` are the labels that were asked for; None for those that count.
     """
+    models, define, held = so_far.models, so_far.definition, so_far.draws
     pool = read_drawing_pool(Study(root), define)[0]
-    known = _known(root, models, define, given, len(held), engine)
+    known = _known(root, models, define, truth, len(held), engine)
     kind = find_selector(define["selector"])
-    claimed = claims(root, settings, models, name, _truth_asked(given), pool)
+    claimed = claims(root, settings, models, name, truth, pool)
     needs = [*kind.needs, *(("labels",) if weighs_votes(define) and "trust" in known else ())]
     if kind.chance and (claimed > 0).any():  # to say how far the images taken shift scores
         needs = [*dict.fromkeys([*needs, "expected"])]
@@ -253,15 +254,11 @@ def _belief(define: Definition, facts: Facts, known: dict[str, Any], pool: Pool)
     return information.belief_of_similarities(there, scores[:, kept], define["sharpness"])
 
 
-def _truth_asked(given: Mapping[str, object]) -> str | None:
-    return cast("str | None", given.get("truth"))
-
-
 def _known(
     root: Path,
     models: tuple[str, ...],
     define: Definition,
-    given: Mapping[str, object],
+    asked: str | None,
     drawn: int,
     engine: str,
 ) -> dict[str, Any]:
@@ -270,12 +267,12 @@ def _known(
     """
     if not learns(define):
         return {}
-    asked, known = _truth_asked(given), evidence.truths(root)
+    known = evidence.truths(root)
     truth = (
         evidence.choose_truth(root, asked) if drawn and known and asked in (None, *known) else asked or LABELS
     )
     there = drawn and truth in known
-    if drawn and not there and (not weighs_votes(define) or "truth" in given):
+    if drawn and not there and (not weighs_votes(define) or asked is not None):
         raise SelectionError(
             f"{define['selector']} learns from the labels so far, and there are none in truth {truth!r}; "
             "import them first"

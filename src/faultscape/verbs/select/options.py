@@ -1,4 +1,4 @@
-"""Options of `select`, as its verb passes them to the stage: in groups, as the help shows them.
+"""The options of `select` that belong together, in groups, as the help shows them.
 
 Conventions: imports are light, because the command line reads this file. None is an option that was not
 given.
@@ -6,13 +6,10 @@ given.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
-from faultscape import plug
 from faultscape.arguments import Place, ScaleFile
-from faultscape.choices import CapRule, Constraints, Discrepancy, Goal, Over
-from faultscape.verbs.given_options import refuse_empty
+from faultscape.choices import CapRule, Constraints, Discrepancy, Over
 
 
 @dataclass(frozen=True)
@@ -108,53 +105,3 @@ class Printing:
     """
 
     list_: bool = False
-
-
-@dataclass(frozen=True)
-class SelectOptions:
-    """All options of `select`."""
-
-    study: str
-    as_: str | None = None
-    selector: str | None = None
-    goal: Goal | None = None
-    budget: int | None = None
-    more: int | None = None
-    per_class: int | None = None
-    top: int | None = None
-    seed: int | None = None
-    truth: str | None = None
-    replace: bool = False
-    remove: str | None = None
-    dry_run: bool = False
-    maps: MapRules = MapRules()
-    classifiers: ClassifierRules = ClassifierRules()
-    sampling: Sampling = Sampling()
-    engine: str = "processes"
-    workers: int | None = None
-    printing: Printing = Printing()
-
-    def __post_init__(self) -> None:
-        refuse_empty(self)
-
-    def in_any_folder(self) -> SelectOptions:
-        """Return the options with absolute paths, as recorded: the selection may be extended from a different
-        folder.
-        """
-        concordance = None if self.maps.concordance is None else plug.absolute(self.maps.concordance)
-        selector = None if self.selector is None else plug.absolute(self.selector)
-        return replace(self, selector=selector, maps=replace(self.maps, concordance=concordance))
-
-
-def given(options: SelectOptions) -> dict[str, Any]:
-    """Return {option: value} of the given options that decide what is chosen."""
-    flat = {
-        "goal": options.goal,
-        **vars(options.maps),
-        "per_class": options.per_class,
-        **vars(options.classifiers),
-        "top": options.top,
-        **vars(options.sampling),
-    }
-    flat |= {"budget": options.budget, "more": options.more, "seed": options.seed, "truth": options.truth}
-    return {name: value for name, value in flat.items() if value is not None}

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
-from faultscape.arguments import Place, needed_text
+from faultscape.arguments import Place
 from faultscape.choices import Goal
 from faultscape.errors import OptionError
 from faultscape.verbs.select.chosen_result import ChosenImages, Selected
-from faultscape.verbs.select.options import ClassifierRules, MapRules, Printing, Sampling, SelectOptions
+from faultscape.verbs.select.options import ClassifierRules, MapRules, Printing, Sampling
 from faultscape.verbs.status.change_result import Changed
+from faultscape.verbs.verb import verb
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import SelectOptions
+
+
+def _check(options: SelectOptions) -> None:
+    if options.seed is not None and options.seed < 0:
+        raise OptionError(f"seed must be 0 or more; got {options.seed}")
+    if options.printing.list_ and (options.dry_run or options.remove is not None):
+        raise OptionError(
+            "--list prints the images of an existing selection; leave out --remove or --dry-run"
+        )
 
 
 @overload
@@ -62,6 +75,7 @@ def select(
 ) -> Selected | Changed | ChosenImages: ...
 
 
+@verb("faultscape.verbs.select.choose:choose", check=_check)
 def select(
     study: Place,
     *,
@@ -143,29 +157,4 @@ def select(
     printing
         Printed output: `Printing(list_=...)`.
     """
-    from faultscape.verbs.select.choose import choose
-
-    options = SelectOptions(
-        needed_text(study, "study"),
-        as_,
-        selector,
-        goal,
-        budget,
-        more,
-        per_class,
-        top,
-        seed,
-        truth,
-        replace,
-        remove,
-        dry_run,
-        maps,
-        classifiers,
-        sampling,
-        engine,
-        workers,
-        printing,
-    )
-    if seed is not None and seed < 0:
-        raise OptionError(f"seed must be 0 or more; got {seed}")
-    return choose(options)
+    ...

@@ -89,7 +89,8 @@ class Campaign:
             return f"selection {self.options.selection!r} has no open questions: every image has a label"
         return (
             f"selection {self.options.selection!r} has no duels of two models, so there is nothing to choose"
-            " between; export masks with `faultscape label export`"
+            " between; export masks with `faultscape label export`, or let `faultscape run STUDY --goal"
+            " failures` choose images for duels"
         )
 
     @property

@@ -23,6 +23,7 @@ from faultscape.study.answers.database import Database, bind
 from faultscape.study.folder import existing
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings, write_settings
+from faultscape.study.tables import selections
 from faultscape.verbs.label.exchange import import_masks
 from faultscape.verbs.rank.live import standings_now
 from faultscape.verbs.serve.campaign import Campaign
@@ -45,6 +46,7 @@ def serve_labels(options: LabelServeOptions) -> Served:
     read, OptionError if the address is not available.
     """
     study, root = options.study, existing(options.study)
+    options = replace(options, selection=selections.the_name(root, options.selection))
     if options.address is not None:
         options = replace(options, address=origin_of(options.address))
     with writing(root):

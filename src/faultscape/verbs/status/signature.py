@@ -28,6 +28,7 @@ class Status:
     more: str = ""
     about: str = ""  # what the next command is for, or ''
     verdict: Verdict = NOTHING  # which model to use, and what else the labels say
+    warnings: tuple[str, ...] = ()  # what is odd about the models: maps of another class list, images shifted
 
     def __repr__(self) -> str:
         lines = [*self.verdict.lines, *([""] if self.verdict.lines else []), f"{self.study}"]
@@ -39,6 +40,7 @@ class Status:
             and len(self.verdict.models) > 1
         ):
             line = "nothing; no label of these images would tell more"
+        lines += [line for words in self.warnings for line in wrapped(f"warning: {words}", "", "  ")]
         lines += [f"next: {line}{hours_words(self.verdict.hours, line)}"]
         lines += wrapped(self.about, " " * 6, " " * 6)
         return "\n".join([*lines, f"or:   {self.instead}"] if self.instead else lines)

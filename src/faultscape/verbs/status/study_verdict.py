@@ -75,6 +75,8 @@ def _asked(study: Study, found: Iterable[Node], line: str, drawing: int) -> tupl
     name = next(iter(study.selections), "")
     if one is not None and one.artefact == OPEN_QUESTION.name:
         drawing, name = more_images(study, one.name, planned_needs(study)), one.name
+    if one is not None and one.artefact == selection.SELECTION.name and one.name in study.selections:
+        drawing = len(study.selections[one.name].slots.draws)  # drawn again
     if not drawing:
         return 0, name
     labelled = labelled_number(study, study.ids, study.likely_truth)

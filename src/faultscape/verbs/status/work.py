@@ -12,6 +12,7 @@ from faultscape.reading.study import LABELS, Study, opened
 from faultscape.study.lock import unfinished
 from faultscape.study.tables.selections import MAIN
 from faultscape.terminal_lines import option_words
+from faultscape.verbs.compare.artefact import kept_warnings
 from faultscape.verbs.graph import Node, is_stuck, next_line, nodes
 from faultscape.verbs.label.artefact import LABELS_OF_SELECTION
 from faultscape.verbs.rank.artefact import STANDINGS, are_done
@@ -55,7 +56,8 @@ def _read_status(study: Study) -> Status:
     more, why, drawing = ("", "", 0) if line or stuck else line_for_more(study)
     said = verdict_of(study, found, line or more, drawing)
     about = why or _about(study, found, line)
-    return Status(study.called, rows, line, stuck, _instead(study, found, line), more, about, said)
+    odd = kept_warnings(study)
+    return Status(study.called, rows, line, stuck, _instead(study, found, line), more, about, said, odd)
 
 
 def _labels_asked(found: Iterable[Node], line: str) -> str | None:

@@ -114,7 +114,7 @@ def read_all(root: Path, settings: Settings) -> Columns:
     }
     none = Words(np.zeros(len(table), np.int32), ("",))
     numbers = [table[name].to_numpy() for name in ("width", "height", "shard")]
-    bare_ = Columns(root, table, table["id"], {"group": none} | words, *numbers, _alike(table))
+    bare_ = Columns(root, table, table["id"], {"group": none} | words, *numbers, alike=_alike(table))
     discards = Answers(root).discarded()
     places = np.flatnonzero(bare_.among(discards)) if discards else np.zeros(0, np.int64)
     reasons = {place: discards[id_] for place, id_ in zip(places.tolist(), bare_.ids_at(places), strict=True)}

@@ -1,0 +1,57 @@
+"""How long the tests take, as far as no processor changes it: how often those of `make test` collect images and
+predict, and how many of their lines start programs. What several tests begin with is made once: see golden.py.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+PROGRAMS = ("subprocess.run", "subprocess.Popen", "subprocess.check_output", "children.start")
+MOST = {"fs.predict": 530, "fs.collect": 440, "programs": 30}
+
+
+def is_slow(node: ast.Module | ast.FunctionDef) -> bool:
+    """Whether a file or a test is left to `make test-slow`."""
+    marks = (
+        [one.value for one in node.body if isinstance(one, ast.Assign)]
+        if isinstance(node, ast.Module)
+        else []
+    )
+    return any(
+        "pytest.mark.slow" in ast.unparse(mark) for mark in marks or getattr(node, "decorator_list", [])
+    )
+
+
+def calls(node: ast.AST) -> Iterator[str]:
+    """The names of what is called in the tests that `make test` runs."""
+    if isinstance(node, ast.Module | ast.FunctionDef) and is_slow(node):
+        return
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(of := node.func, ast.Attribute)
+        and isinstance(of.value, ast.Name)
+    ):
+        name = f"{of.value.id}.{of.attr}"
+        yield "programs" if name in PROGRAMS else name
+    for inside in ast.iter_child_nodes(node):
+        yield from calls(inside)
+
+
+def test_the_fast_tests_make_few_studies_by_hand_and_start_few_programs() -> None:
+    counted = Counter(
+        name
+        for path in TESTS.rglob("test_*.py")
+        for name in calls(ast.parse(path.read_text(encoding="utf-8")))
+    )
+    assert {name: counted[name] for name in MOST if counted[name] > MOST[name]} == {}
+
+
+def test_the_count_leaves_out_slow_tests_alone() -> None:
+    text = "@pytest.mark.slow\ndef test_a(): fs.predict()\n\n\ndef test_b():\n    fs.collect(fs.predict())\n"
+    assert list(calls(ast.parse(text))) == ["fs.collect", "fs.predict"]
+    assert list(calls(ast.parse(f"pytestmark = pytest.mark.slow\n{text}"))) == []
+    assert list(calls(ast.parse("subprocess.run([])"))) == ["programs"]
