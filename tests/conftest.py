@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import subprocess
@@ -28,6 +29,7 @@ hypothesis.settings.load_profile("faultscape")
 
 
 HERE = Path(__file__).parent
+gc.disable()  # what is imported and collected stays: looking through it again and again takes half of the time
 # else a worker begins one of these when the others have ended
 FIRST = tuple((HERE / "slowest_files.txt").read_text().split())
 
@@ -66,6 +68,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest; the others keep their order."""
     place = {HERE / name: k for k, name in enumerate(FIRST)}
     items.sort(key=lambda item: place.get(item.path, len(place)))
+
+
+def pytest_collection_finish() -> None:
+    """From now on look for garbage, but only among what tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

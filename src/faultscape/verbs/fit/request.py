@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from faultscape.errors import OptionError
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.methods.catalogue import Method, method_named
+from faultscape.uncertainty.sweep import swept_values
 from faultscape.verbs.fit.options import PRESETS, model_and_source
 from faultscape.verbs.options import FitOptions
 
@@ -45,21 +46,12 @@ class Request:
         sweep = self.options.sweep
         if sweep is None:
             return "", ()
-        key, equals, values = sweep.partition("=")
-        key = key.strip().replace("-", "_")
-        words = [word.strip() for word in values.split(",")]
-        several = len(words) >= 2 and all(words) and len(set(words)) == len(words)
-        if key not in self.method.options or not equals or not several:
-            known = ", ".join(name.replace("_", "-") for name in self.method.options) or "nothing to sweep"
-            raise OptionError(
-                f"--sweep {sweep!r} is not valid; use OPTION=A,B,C of method {self.method.name}, which has"
-                f" {known}"
-            )
+        kinds = {name: type(value) for name, value in self.method.options.items()}
+        key, made = swept_values(sweep, kinds, f"of method {self.method.name}, which has")
         if key in self.options.method_options.given:
             raise OptionError(
                 f"--{key.replace('_', '-')} and --sweep {sweep} set the same option; leave one out"
             )
-        made = tuple(_value(self.method.options[key], key, word) for word in words)
         for value in made:
             self.method.check({key: value})
         return key, made
@@ -88,14 +80,3 @@ class Request:
                 f"--validation {validation}: it has no effect on method {self.method.name}; leave it "
                 "out, or give --select-layer"
             )
-
-
-def _value(like: Value, key: str, word: str) -> Value:
-    """Convert a word of --sweep to the type of the option's default."""
-    try:
-        if isinstance(like, bool):
-            return {"true": True, "false": False}[word.lower()]
-        return type(like)(word)
-    except (ValueError, KeyError):
-        kinds = {bool: "true or false", int: "a whole number"}
-        raise OptionError(f"--sweep {key}: {word!r} is not {kinds.get(type(like), 'a number')}") from None

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from faultscape import engine as engines
 from faultscape.arguments import place_text
 from faultscape.corpus.stress.files import void_digest, write_void
 from faultscape.corpus.stress.recipes import PlanStep
@@ -28,12 +27,9 @@ from faultscape.stressors.blend_plans import plan_blend
 from faultscape.stressors.blend_steps.catalogue import BlendPreset
 from faultscape.stressors.fs_static import TEST_FRAMES, VALIDATION_FRAMES, known_of_splits, static_frames
 from faultscape.stressors.objects.cutout import Cutout
-from faultscape.study.folder import existing, put
-from faultscape.study.lock import writing
-from faultscape.study.settings import read_settings
-from faultscape.study.tables.corpus import Image, read_corpus
-from faultscape.study.tables.logs import log
-from faultscape.study.tables.stress_sets import Held, StressSet, read_stress
+from faultscape.study.folder import put
+from faultscape.study.tables.corpus import Image
+from faultscape.study.tables.stress_sets import Held, StressSet
 from faultscape.ties import tie_order
 from faultscape.verbs.options import StressBlendOptions
 from faultscape.verbs.stress.blends.base_labels import BaseLabels
@@ -42,9 +38,9 @@ from faultscape.verbs.stress.blends.objects import FOLDER, Objects, find_objects
 from faultscape.verbs.stress.blends.review import write_review
 from faultscape.verbs.stress.blends.share import write_shared
 from faultscape.verbs.stress.depth import depth_files
-from faultscape.verbs.stress.entry import enter_sets, finish_sets
+from faultscape.verbs.stress.make_sets import Ground, Rows, SetRecipe, ground_of, make_sets
 from faultscape.verbs.stress.options import FS_STATIC, blending_version
-from faultscape.verbs.stress.parents import Base, find_base, line_of, made_image, refuse_others, set_inputs
+from faultscape.verbs.stress.parents import Base, line_of, made_image, set_inputs
 from faultscape.verbs.stress.result import Blends, Reviewed
 
 _FOG = 0.2  # probability of fog in a frame of fs-static; the authors' value is unknown
@@ -64,79 +60,79 @@ def blend_images(options: StressBlendOptions) -> Blends | Reviewed:
     """Add blended sets, and write them to a folder on request. Errors: OptionError, CorpusError and
     StudyError if that is impossible.
     """
-    root = existing(options.study)
-    engines.check(options.engine, options.workers)
-    with writing(root):
-        settings, images, known = read_settings(root), read_corpus(root), read_stress(root)
-        if settings.classifies:
-            raise OptionError("blending is for segmentation studies; this is a study of classifiers")
-        if not settings.classes.void:
-            raise OptionError(
-                "blending needs a void id for pixels of unknown objects, and the study's classes have "
-                "none; add one to study.toml, for example void = [255]"
-            )
-        base = find_base(options.study, images, known, options.set_)
-        if base.name in known.sets:
-            raise OptionError(
-                f"--set {base.name}: was itself made by `faultscape stress`; blend into its base set, "
-                f"{known.sets[base.name].of}"
-            )
-        truth = evidence.choose_truth(root, options.truth)
-        labels = BaseLabels(root, settings, base, truth, options.blending.ego)
-        names = _set_names(options, base)
-        objects = find_objects(
-            root,
-            settings,
-            images,
-            options,
-            truth,
-            {name: known.sets[name] for name in names.values() if name in known.sets},
+    if options.review:
+        with ground_of(options) as ground:
+            objects = _find(options, ground)[1]
+            return Reviewed(options.study, *write_review(ground.root, objects))
+    totals = dict[str, tuple[int, int, int]]()
+    made = make_sets(options, "blend", lambda ground: _recipe(options, ground, totals))
+    return Blends(**vars(made), pixels=totals)
+
+
+def _find(options: StressBlendOptions, ground: Ground) -> tuple[BaseLabels, Objects]:
+    """Return the labels of the base, and the objects to blend into it."""
+    if ground.settings.classifies:
+        raise OptionError("blending is for segmentation studies; this is a study of classifiers")
+    if not ground.settings.classes.void:
+        raise OptionError(
+            "blending needs a void id for pixels of unknown objects, and the study's classes have "
+            "none; add one to study.toml, for example void = [255]"
         )
-        if options.review:
-            return Reviewed(options.study, *write_review(root, objects))
-        about = {name: _about(root, options, base, objects, truth) for name in names.values()}
-        refuse_others(options.study, known.sets, about)
+    ground.refuse_made("blend into")
+    truth = evidence.choose_truth(ground.root, options.truth)
+    labels = BaseLabels(ground.root, ground.settings, ground.base, truth, options.blending.ego)
+    known = ground.known.sets
+    held = {name: known[name] for name in _set_names(options, ground.base).values() if name in known}
+    return labels, find_objects(ground.root, ground.settings, ground.images, options, truth, held)
+
+
+def _recipe(
+    options: StressBlendOptions, ground: Ground, totals: dict[str, tuple[int, int, int]]
+) -> SetRecipe:
+    """Return the recipe of blended sets, which puts the pixels of each into ``totals``."""
+    root = ground.root
+    base = ground.base
+    labels, objects = _find(options, ground)
+    names = _set_names(options, base)
+
+    def images() -> Rows:
         keep_objects(root, objects)
-        rows = _planned(root, options, base, labels, _frames(options, labels, objects, names))
-        about = {name: one for name, one in about.items() if name in rows}
-        entered = enter_sets(root, rows, about)
-        totals = fill_blended(root, settings, [*rows], truth, engine=options.engine, workers=options.workers)
-        finish_sets(root, about)
-        log(root, "stress blend", **line_of(options, base))
-    if options.blending.ego is not None and not labels.ego_seen:
-        print(f"note: --ego {options.blending.ego} has no effect: no image of {base.name} shows it")
-    for note in (note for name in rows for note in notes_of(root, name)):
-        print(note)
-    if left := labels.without:
-        print(
-            f"{counted(len(left), 'image')} of {base.name} {'has' if len(left) == 1 else 'have'} no label in"
-            f" truth {truth}; nothing is blended into them (first: {left[0]})"
-        )
-    written = (
-        write_shared(
+        return _planned(root, options, base, labels, _frames(options, labels, objects, names))
+
+    def label(rows: Rows) -> None:
+        made = fill_blended(
             root,
-            Path(options.write),
+            ground.settings,
+            [*rows],
+            labels.truth,
+            engine=options.engine,
+            workers=options.workers,
+        )
+        totals.update(made)
+        if options.blending.ego is not None and not labels.ego_seen:
+            print(f"note: --ego {options.blending.ego} has no effect: no image of {base.name} shows it")
+        for note in (note for name in rows for note in notes_of(root, name)):
+            print(note)
+        if left := labels.without:
+            have = "has" if len(left) == 1 else "have"
+            print(
+                f"{counted(len(left), 'image')} of {base.name} {have} no label in truth {labels.truth};"
+                f" nothing is blended into them (first: {left[0]})"
+            )
+
+    def write(rows: Rows) -> int:
+        folder = Path(str(options.write))
+        return write_shared(
+            root,
+            folder,
             [*rows],
             overlay_only=options.overlay_only,
             engine=options.engine,
             workers=options.workers,
         )
-        if options.write
-        else 0
-    )
-    return Blends(
-        options.study,
-        "blend",
-        base.name,
-        tuple(rows),
-        sum(map(len, rows.values())),
-        entered.new,
-        entered.changed,
-        entered.left,
-        options.write or "",
-        written,
-        totals,
-    )
+
+    about = {name: _about(root, options, base, objects, labels.truth) for name in names.values()}
+    return SetRecipe(about, images, write, label)
 
 
 def _set_names(options: StressBlendOptions, base: Base) -> dict[str, str]:

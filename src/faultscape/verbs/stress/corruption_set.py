@@ -9,10 +9,11 @@ one truth.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from faultscape import engine as engines
 from faultscape.corpus.stress.files import textures_digest
 from faultscape.corpus.stress.recipes import CorruptStep, code_of
 from faultscape.errors import OptionError
@@ -20,18 +21,13 @@ from faultscape.reading import evidence
 from faultscape.reading.study import Study
 from faultscape.stressors.catalogue import entry, preset
 from faultscape.stressors.definition import Corruption
-from faultscape.study.folder import existing
-from faultscape.study.lock import writing
-from faultscape.study.settings import read_settings
-from faultscape.study.tables.corpus import Image, read_corpus
-from faultscape.study.tables.logs import log
-from faultscape.study.tables.stress_sets import Held, StressSet, read_stress
+from faultscape.study.tables.corpus import Image
+from faultscape.study.tables.stress_sets import Held, StressSet
 from faultscape.verbs.options import StressCorruptOptions
-from faultscape.verbs.stress.entry import enter_sets, finish_sets
+from faultscape.verbs.stress.make_sets import Effect, Ground, Rows, SetRecipe, make_sets, of_effects
 from faultscape.verbs.stress.moved_labels import fill_moved
 from faultscape.verbs.stress.options import severities_of
-from faultscape.verbs.stress.parents import Base, find_base, line_of, made_image, refuse_others, set_inputs
-from faultscape.verbs.stress.pixels import write_images
+from faultscape.verbs.stress.parents import Base, line_of, set_inputs
 from faultscape.verbs.stress.result import Stressed
 
 
@@ -54,68 +50,41 @@ class Condition:
         """Return the recipe step for one image."""
         return CorruptStep(self.name, self.severity, seed, parent.key, self.textures, self.code)
 
+    def effect(self, seed: int) -> Effect:
+        """Return what is done to each image."""
+        return Effect(self.word, partial(self.step, seed=seed), f"{self.corruption.name}/{self.severity}")
+
 
 def corrupt_images(options: StressCorruptOptions) -> Stressed:
     """Add corrupted sets, and write their images to a folder on request. Errors: OptionError, CorpusError and
     StudyError if that is impossible.
     """
-    root, wanted = existing(options.study), conditions_of(options)
-    engines.check(options.engine, options.workers)
-    with writing(root):
-        settings, images, known = read_settings(root), read_corpus(root), read_stress(root)
-        if options.move_labels and settings.classifies:
-            raise OptionError(
-                "--move-labels moves label maps, and this is a study of classifiers; leave it out"
-            )
-        base = find_base(options.study, images, known, options.set_)
-        _refuse_corrupted(base, known.sets)
-        truth = evidence.choose_truth(root, options.truth) if options.move_labels else ""
-        names = {base.set_name(condition.word): condition for condition in wanted}
-        about = {name: _about(root, options, base, condition, truth) for name, condition in names.items()}
-        refuse_others(options.study, known.sets, about)
-        for word in dict.fromkeys(
-            condition.name for condition in wanted if condition.code and not condition.textures
-        ):
-            print(f"reading these images runs the code of {word}; make sure you trust it")
-        rows = {
-            name: [
-                made_image(
-                    base, image, name, condition.word, options.role, condition.step(image, options.seed)
-                )
-                for image in base.images
-            ]
-            for name, condition in names.items()
-        }
-        entered = enter_sets(root, rows, about)
-        if moved := [name for name, one in about.items() if one.labels == "own"]:
+    wanted = conditions_of(options)
+    return make_sets(options, "corrupt", lambda ground: _recipe(options, ground, wanted))
+
+
+def _recipe(options: StressCorruptOptions, ground: Ground, wanted: Sequence[Condition]) -> SetRecipe:
+    root = ground.root
+    base = ground.base
+    if options.move_labels and ground.settings.classifies:
+        raise OptionError("--move-labels moves label maps, and this is a study of classifiers; leave it out")
+    _refuse_corrupted(base, ground.known.sets)
+    truth = evidence.choose_truth(root, options.truth) if options.move_labels else ""
+    conditions = {base.set_name(condition.word): condition for condition in wanted}
+    about = {name: _about(root, options, base, condition, truth) for name, condition in conditions.items()}
+    effects = {name: condition.effect(options.seed) for name, condition in conditions.items()}
+    own = [condition.name for condition in conditions.values() if condition.code and not condition.textures]
+
+    def label(_: Rows) -> None:
+        for name in dict.fromkeys(own):
+            print(f"reading these images runs the code of {name}; make sure you trust it")
+        moved = [name for name, one in about.items() if one.labels == "own"]
+        if moved:
             fill_moved(root, moved, truth, engine=options.engine, workers=options.workers)
-        finish_sets(root, about)
-        log(root, "stress corrupt", **line_of(options, base))
-    if options.move_labels and not moved:
-        print("note: --move-labels has no effect: no corruption of this line moves pixels")
-    written = 0
-    if options.write:
-        folder = Path(options.write)
-        places = {
-            image.id: (
-                f"{names[name].corruption.name}/{names[name].severity}/{base.relative(image.parent)}.png"
-            )
-            for name, mine in rows.items()
-            for image in mine
-        }
-        written = write_images(root, folder, places, engine=options.engine, workers=options.workers)
-    return Stressed(
-        options.study,
-        "corrupt",
-        base.name,
-        tuple(rows),
-        sum(map(len, rows.values())),
-        entered.new,
-        entered.changed,
-        entered.left,
-        options.write or "",
-        written,
-    )
+        elif options.move_labels:
+            print("note: --move-labels has no effect: no corruption of this line moves pixels")
+
+    return of_effects(options, ground, about, effects, label)
 
 
 def conditions_of(options: StressCorruptOptions) -> list[Condition]:

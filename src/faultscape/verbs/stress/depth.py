@@ -8,8 +8,7 @@ from pathlib import Path
 from faultscape.corpus.matches import match
 from faultscape.corpus.stress.files import DEPTH_ENDINGS, check_depth, depth_digest, depth_of_layout
 from faultscape.errors import CorpusError, counted
-from faultscape.verbs.stress.data_frames import frames_of_set
-from faultscape.verbs.stress.parents import Base
+from faultscape.verbs.stress.parents import Base, frames_of_set
 
 
 def depth_files(root: Path, folder: str | None, base: Base) -> dict[str, tuple[str, str]]:

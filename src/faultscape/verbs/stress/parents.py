@@ -1,4 +1,5 @@
-"""Find the images that `stress` makes others from, and name the made sets and images.
+"""Find the images that `stress` makes others from, and their frames in a known data set; name the made sets
+and images.
 
 Conventions: all images of one set are used. A made set is named after its condition, prefixed by its base
 unless that is main; the id of a made image is its set and the id of its parent within the base.
@@ -10,21 +11,22 @@ import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from faultscape import plug
+from faultscape.corpus.layouts.catalogue import entry
+from faultscape.corpus.layouts.layout import Frame, Layout, find_frames
 from faultscape.corpus.stress.recipes import Recipe, Step
-from faultscape.errors import CorpusError, OptionError, closest
+from faultscape.errors import CorpusError, FaultscapeError, OptionError, closest
 from faultscape.study.folder import check_name
 from faultscape.study.parts import key_of
 from faultscape.study.tables.corpus import Image
-from faultscape.study.tables.stress_sets import Held, StressSet, StressSets
+from faultscape.study.tables.stress_sets import Held, StressSets, read_stress
 from faultscape.verbs.options import StressBlendOptions, StressCorruptOptions, StressFogOptions
 from faultscape.verbs.stress.artefact import method_number, own_files
 
 CLEAN, MAIN = "clean", "main"
-# parameters that may change: different files remake all images, and more frames add images
-_FREE = ("code", "textures", "frames")
 _FILES = ("objects", "depth", "without", "ego", "frost_textures")  # options that may name files
 Stressing: TypeAlias = StressCorruptOptions | StressBlendOptions | StressFogOptions
 
@@ -81,6 +83,22 @@ def find_base(study: str, images: Sequence[Image], known: StressSets, asked: str
     return Base(str(asked), mine)
 
 
+def frames_of_set(root: Path, base: Base) -> tuple[Layout | None, dict[str, Frame]]:
+    """Return the layout of a set and {image id: frame}; None and {} for a set without a layout, or whose data
+    set is gone.
+    """
+    source = read_stress(root).data.get(base.name)
+    if source is None:
+        return None, {}
+    try:
+        layout = entry(source.layout)
+        frames = find_frames(layout, source.path, source.split)
+    except FaultscapeError:
+        return None, {}
+    ids = {base.relative(image.id): image.id for image in base.images}
+    return layout, {ids[frame.id]: frame for frame in frames if frame.id in ids}
+
+
 def made_image(
     base: Base, parent: Image, set_name: str, condition: str, role: str, step: Step, suffix: str = ""
 ) -> Image:
@@ -116,31 +134,6 @@ def set_inputs(base: Base, labels: str = "", parameters: Held | None = None) -> 
         **({"labels": labels} if labels else {}),
         **own_files(told),
     }
-
-
-def refuse_others(study: str, known: dict[str, StressSet], about: dict[str, StressSet]) -> None:
-    """Raise OptionError if a set of the same name was made differently: its results would be mistaken for
-    those of the new one.
-    """
-    differ: dict[str, list[str]] = {}
-    for name, one in about.items():
-        before = known[name].parameters if name in known else one.parameters
-        if keys := [
-            key
-            for key in {**before, **one.parameters}
-            if key not in _FREE and before.get(key) != one.parameters.get(key)
-        ]:
-            differ[name] = keys
-    if differ:
-        name, keys = next(iter(differ.items()))
-        others = f" and {len(differ) - 1} more" if len(differ) > 1 else ""
-        remove = " ".join(f"--remove '{one}/*'" for one in differ)
-        held = ", ".join(str(known[name].parameters.get(key, "none")) for key in keys)
-        raise OptionError(
-            f"the study has a set {name!r}{others} made with another"
-            f" {' and '.join(word.replace('_', ' ') for word in keys)} ({held}); remove"
-            f" {'them' if others else 'it'} first: faultscape collect {shlex.quote(study)} {remove}"
-        )
 
 
 def line_of(options: Stressing, base: Base) -> Held:

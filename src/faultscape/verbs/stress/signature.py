@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from faultscape.arguments import Place
 from faultscape.choices import Role
 from faultscape.errors import OptionError, closest
+from faultscape.verbs.given_options import number_word
 from faultscape.verbs.stress.options import (
     FS_STATIC,
     PRESETS,
@@ -206,6 +207,13 @@ def blend(
 
 def _check_fog(options: StressFogOptions) -> None:
     refuse_place(options.study, options.write)
+    if any(not 0 < beta <= 1 for beta in options.beta):
+        raise OptionError(
+            "--beta must be above 0 and at most 1 per metre (0.005: 600 m of visibility); got "
+            f"{', '.join(map(number_word, options.beta))}"
+        )
+    if not 0 <= options.light <= 255:
+        raise OptionError(f"--light must be a gray level from 0 to 255; got {options.light}")
 
 
 @verb(

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from faultscape.arguments import Size, plain
 from faultscape.choices import ClassWeights, Optimiser, Schedule
-from faultscape.errors import ModelError, OptionError, closest
+from faultscape.errors import ModelError, OptionError
 from faultscape.uncertainty.catalogue import HEADS, Value, head_named
+from faultscape.uncertainty.sweep import swept_values, value_of
 
 if TYPE_CHECKING:
     from faultscape.verbs.options import TrainOptions
@@ -144,27 +145,13 @@ def dropout_layers(options: TrainOptions) -> tuple[str, ...]:
     return layers
 
 
-def swept(options: TrainOptions) -> tuple[str, tuple[float | int | str, ...]]:
+def swept(options: TrainOptions) -> tuple[str, tuple[Value, ...]]:
     """Return the option of --sweep, one of the head or the seed, and its values; ('', ()) without a sweep.
     OptionError for any other option.
     """
     if options.sweep is None:
         return "", ()
-    key, equals, values = options.sweep.partition("=")
-    key = key.strip().replace("-", "_")
-    known = [SEED, *_kinds()]
-    if key not in known:
-        raise OptionError(
-            f"--sweep {options.sweep!r} is not valid; use OPTION=A,B,C with one of"
-            f" {', '.join(name.replace('_', '-') for name in known)}.{closest(key, known)}"
-        )
-    words = [word.strip() for word in values.split(",")]
-    if not equals or len(words) < 2 or not all(words) or len(set(words)) < len(words):
-        raise OptionError(
-            f"--sweep {options.sweep!r} is not valid; give at least two different values:"
-            f" {key.replace('_', '-')}=1,3,5"
-        )
-    return key, tuple(_value(f"--sweep {key.replace('_', '-')}", key, word) for word in words)
+    return swept_values(options.sweep, {SEED: int, **_kinds()})
 
 
 def head_options(options: TrainOptions) -> dict[str, Value]:
@@ -175,12 +162,13 @@ def head_options(options: TrainOptions) -> dict[str, Value]:
     else:
         words = [given] if isinstance(given, str) else given
         pairs = [_name_and_value(word) for word in words]
+    kinds = _kinds()
     found: dict[str, Value] = {}
     for name, value in pairs:
         key = name.strip().replace("-", "_")
         if key in found:
             raise OptionError(f"--head-option {name} is given twice; leave one out")
-        found[key] = _value(f"--head-option {name}", key, plain(value))
+        found[key] = value_of(f"--head-option {name}", plain(value), kinds.get(key, str))
     head_named(options.head).check({key: found[key] for key in found if key != MEMBER_BLOCKS})
     return found
 
@@ -228,19 +216,3 @@ def _kinds() -> dict[str, type]:
     """Return {option of a head: the kind of its values}."""
     kinds = {name: type(value) for head in HEADS for name, value in head.options.items()}
     return kinds | {MEMBER_BLOCKS: int}
-
-
-def _value(option: str, key: str, word: Value) -> Value:
-    """Return a value of an option of heads, or the seed, from text or as it was given; OptionError for text
-    that is not of its kind.
-    """
-    kind = {SEED: int, **_kinds()}.get(key, str)
-    if kind is float and isinstance(word, int) and not isinstance(word, bool):
-        return float(word)
-    if not isinstance(word, str):
-        return word
-    try:
-        return {"true": True, "false": False}[word.lower()] if kind is bool else kind(word)
-    except (ValueError, KeyError):
-        words = {int: "a whole number", bool: "true or false", float: "a number"}
-        raise OptionError(f"{option}: {word!r} is not {words[kind]}") from None

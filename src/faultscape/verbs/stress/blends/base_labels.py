@@ -22,8 +22,7 @@ from faultscape.study.parts import read_manifest
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name
-from faultscape.verbs.stress.data_frames import frames_of_set
-from faultscape.verbs.stress.parents import Base
+from faultscape.verbs.stress.parents import Base, frames_of_set
 
 
 class BaseLabels:
@@ -31,6 +30,7 @@ class BaseLabels:
 
     def __init__(self, root: Path, settings: Settings, base: Base, truth: str, ego: str | None) -> None:
         self._folder, self._places = label_maps.truth(root, truth), table(settings.class_list)
+        self.truth = truth
         self._void, self._ego = len(settings.classes.ids), ego
         self._root, self._base = root, base
         self.ego_seen = False  # whether any requested image shows it

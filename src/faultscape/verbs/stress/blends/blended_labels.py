@@ -12,7 +12,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,18 +26,18 @@ from faultscape.errors import FaultscapeError, StudyError, counted
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
 from faultscape.nouns import Classes
-from faultscape.reading.fill import CHANGES_NOTHING, fill, task, to_json
+from faultscape.reading.fill import task
 from faultscape.stressors.anomaly_labels import ANOMALY, KNOWN
 from faultscape.stressors.blend_plans import plan_of_text
 from faultscape.stressors.overlay import pixel_digest
 from faultscape.study.folder import put
-from faultscape.study.parts import Part, key_of, put_part, read_manifest, read_part, write_manifest
+from faultscape.study.parts import key_of, put_part, read_manifest, read_part, write_manifest
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name, read_corpus
 from faultscape.study.tables.label_maps import StoredMap
-from faultscape.study.tables.logs import Timing
 from faultscape.study.tables.stress_sets import labels_folder
+from faultscape.verbs.stress.own_labels import SetJob, fill_labels, jobs_of
 
 ANOMALIES, FACTS, PASTED = "anomaly", "facts", "pasted"
 _MANIFEST = "manifest.csv"
@@ -45,25 +45,11 @@ _COLUMNS = ("id", "anomalous", "known", "void", "image", "steps", "flags")
 
 
 @dataclass(frozen=True)
-class BlendJob:
-    """The labels of one shard of a blended set: (id, digest, shard and id of the base's label) of its images;
-    ``made_from`` holds the checksums of the parts with the base's labels.
-    """
+class BlendJob(SetJob):
+    """The labels of one shard: (id, digest, shard and id of the base's label) of its images."""
 
-    study: str = field(metadata=CHANGES_NOTHING)
-    set: str
-    number: int
-    truth: str
     images: tuple[tuple[str, str, int, str], ...]
     classes: str
-    made_from: tuple[str, ...]
-
-    @property
-    def key(self) -> str:
-        """The key of the job's result."""
-        held = to_json(self)
-        assert isinstance(held, dict)
-        return key_of({name: value for name, value in held.items() if name != "study"})
 
 
 @dataclass(frozen=True)
@@ -83,61 +69,20 @@ def fill_blended(
     """Make the missing or stale labels and facts of sets, write their manifests, and return {set: (anomalous,
     known, void pixels)}.
     """
-    images = read_corpus(root)
-    by_id = {image.id: image for image in images}
-    parts, classes = read_manifest(label_maps.truth(root, truth)), key_of(settings.classes.counted)
-    jobs = []
-    for name in sets:
-        of_shard: dict[int, list[Image]] = {}
-        for image in images:
-            if image.set == name:
-                of_shard.setdefault(image.shard, []).append(image)
-        for number, rows in sorted(of_shard.items()):
-            of = tuple((image.id, image.digest, by_id[image.parent].shard, image.parent) for image in rows)
-            made_from = tuple(
-                parts[part].sha256
-                for part in sorted({part_name(shard) for _, _, shard, _ in of})
-                if part in parts
-            )
-            jobs.append(BlendJob(str(root), name, number, truth, of, classes, made_from))
-    held = {name: read_manifest(labels_folder(root, name)) for name in sets}
-    todo = [
-        job
-        for job in jobs
-        if (part := held[job.set].get(part_name(job.number))) is None or part.key != job.key
-    ]
-
-    def enter(made: list[tuple[BlendJob, BlendedPart]]) -> list[Timing]:
-        for name in {job.set for job, _ in made}:
-            where = labels_folder(root, name)
-            # entered last: if it exists, all do
-            folders = {
-                "anomaly": where / ANOMALIES,
-                "pasted": where / PASTED,
-                "facts": where / FACTS,
-                "labels": where,
-            }
-            for sha, folder in folders.items():
-                new = {
-                    part_name(job.number): Part(getattr(one, sha), one.rows, job.key)
-                    for job, one in made
-                    if job.set == name
-                }
-                write_manifest(folder, read_manifest(folder) | new)
-        return []
-
-    fill(
+    classes = key_of(settings.classes.counted)
+    jobs = jobs_of(root, sets, truth, BlendJob, _row, classes=classes)
+    fill_labels(
         root,
         "faultscape.verbs.stress.blends.blended_labels:label_shard",
-        todo,
+        jobs,
         BlendedPart,
-        enter,
-        parts=lambda job, made: _files(root, job, made),
+        {"anomaly": ANOMALIES, "pasted": PASTED, "facts": FACTS, "labels": ""},
         title="blend",
-        items=sum(len(job.images) for job in todo),
         engine=engine,
         workers=workers,
     )
+    images = read_corpus(root)
+    by_id = {image.id: image for image in images}
     totals = {}
     for name in sets:
         _forget_others(root, name, {part_name(job.number) for job in jobs if job.set == name})
@@ -150,6 +95,10 @@ def fill_blended(
             manifest_text([image for image in images if image.set == name], by_id, facts).encode(),
         )
     return totals
+
+
+def _row(image: Image, base: Image) -> tuple[str, str, int, str]:
+    return image.id, image.digest, base.shard, base.id
 
 
 @task(BlendJob)
@@ -316,13 +265,3 @@ def _forget_others(root: Path, name: str, wanted: set[str]) -> None:
         held = read_manifest(folder)
         if held.keys() - wanted:
             write_manifest(folder, {part: entry for part, entry in held.items() if part in wanted})
-
-
-def _files(root: Path, job: BlendJob, made: BlendedPart) -> list[tuple[Path, str, str]]:
-    where, part = labels_folder(root, job.set), part_name(job.number)
-    return [
-        (where, part, made.labels),
-        (where / ANOMALIES, part, made.anomaly),
-        (where / PASTED, part, made.pasted),
-        (where / FACTS, part, made.facts),
-    ]
