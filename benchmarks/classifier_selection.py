@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import faultscape as fs
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 
 MODELS, IMAGES, CLASSES = 11, 168_000, 1000
 

@@ -35,11 +35,11 @@ from faultscape.metrics.scores.detection import detection
 from faultscape.metrics.scores.rank_slopes import rank_images
 from faultscape.metrics.summary import weighed
 from faultscape.study.tables import measures
-from faultscape.verbs.given_options import group_options
 from faultscape.verbs.measure import lists
 from faultscape.verbs.measure.options import FileRules, Reading, ScoreFolders
 from faultscape.verbs.measure.scores import jobs as score_jobs
 from faultscape.verbs.measure.scores import model_scores as scoring
+from faultscape.verbs.verb import group_options
 
 DATA = Path(os.environ.get("FAULTSCAPE_DATA", "../shared/data"))
 ZOO = DATA / "camvid-zoo"

@@ -16,11 +16,11 @@ from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import read_corpus, write_corpus
 from faultscape.study.tables.stress_sets import drop_sets, labels_folder
 from faultscape.verbs import graph
-from faultscape.verbs.given_options import call_again
 from faultscape.verbs.measure import artefact as measures
 from faultscape.verbs.plan import artefact as plan
 from faultscape.verbs.rank import artefact as standings
 from faultscape.verbs.report import artefact as report
+from faultscape.verbs.verb import call_again
 
 KINDS = ("standings", "plan", "measures", "report", "sets")  # in the order in which they are made
 

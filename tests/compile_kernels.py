@@ -15,7 +15,7 @@ import numpy as np
 
 import faultscape as fs
 import made
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 
 
 def line(corpus: made.Corpus) -> None:

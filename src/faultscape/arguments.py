@@ -139,22 +139,13 @@ _WORDS = {
 }
 
 
-def refuse_other_kinds(owner: type | Callable[..., Any], given: Mapping[str, object]) -> None:
-    """Raise OptionError for a value that does not fit the annotation of its option; ``owner`` is the
-    dataclass, or the function, that annotates them.
-
-    >>> from faultscape.verbs.select.options import Sampling
-    >>> refuse_other_kinds(Sampling, {"spares": "1"})
-    Traceback (most recent call last):
-    faultscape.errors.OptionError: spares must be a whole number; got '1'
-    """
-    hints = hints_of(owner)
-    for option, value in given.items():
-        refuse_other_kind(option, value, hints[option])
-
-
 def refuse_other_kind(option: str, value: object, hint: Any) -> None:
-    """Raise OptionError for a value that does not fit the annotation of its option."""
+    """Raise OptionError for a value that does not fit the annotation of its option.
+
+    >>> refuse_other_kind("per_class", "1", int | None)
+    Traceback (most recent call last):
+    faultscape.errors.OptionError: per_class must be a whole number; got '1'
+    """
     if not fits(value, hint):
         raise OptionError(_refusal(option, value, hint))
 

@@ -76,3 +76,13 @@ def option_words(arguments: Mapping[str, object]) -> list[str]:
             elif one is not None:
                 words += [flag, shlex.quote(str(one))]
     return words
+
+
+def number_word(value: float) -> str:
+    """Return a number in the fewest digits that are read as the same number again.
+
+    >>> [number_word(value) for value in (60, 60.0, 1234.5678, 0.5)]
+    ['60', '60', '1234.5678', '0.5']
+    """
+    short = f"{value:g}"
+    return short if float(short) == float(value) else repr(float(value))

@@ -20,7 +20,7 @@ from faultscape.errors import ClassesError, CorpusError, FaultscapeError, Option
 from faultscape.prediction.sources import tables
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import read_corpus
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused
 
 

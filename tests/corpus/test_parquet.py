@@ -16,7 +16,7 @@ from faultscape.corpus import parquet_rows, photos, row_reader
 from faultscape.errors import CorpusError, ImageError
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import read_failures
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused
 
 

@@ -25,7 +25,7 @@ from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import read_failures
 from faultscape.study.tables.selections import read_selection
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused
 
 WORDS = ("cat", "dog", "hen", "cow", "owl")

@@ -23,8 +23,8 @@ from faultscape.selection.draws import draw
 from faultscape.selection.weights import drawing_weights
 from faultscape.study.tables.selections import read_selection
 from faultscape.ties import tie_order
-from faultscape.verbs.given_options import group_options
 from faultscape.verbs.select import draws
+from faultscape.verbs.verb import group_options
 from refusals import refused
 
 

@@ -13,11 +13,11 @@ import pytest
 from faultscape.comparison import fit_temperature
 from faultscape.study.tables.selections import read_selection
 from faultscape.verbs.collect import collect
-from faultscape.verbs.given_options import group_options
 from faultscape.verbs.label import import_
 from faultscape.verbs.predict import predict
 from faultscape.verbs.report import report
 from faultscape.verbs.select import select
+from faultscape.verbs.verb import group_options
 
 CLASSES, IMAGES = ("cat", "dog", "car", "boat"), [f"p{k:02d}" for k in range(60)]
 WAY = {"discrepancy": "expected", "confidence": 0.0, "cap": 60, "distance": "01"}

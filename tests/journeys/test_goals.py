@@ -23,7 +23,7 @@ from faultscape.reading.study import Study
 from faultscape.selection import catalogue, information, proposals
 from faultscape.study.tables.corpus import pool, read_corpus
 from faultscape.study.tables.selections import read_selection
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks" / "choice.md"

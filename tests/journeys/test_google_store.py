@@ -18,7 +18,7 @@ import faultscape as fs
 import made
 from faultscape.errors import CorpusError, StudyError
 from faultscape.study import store
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused
 
 SERVER = Path(__file__).parents[1] / "google_store.py"

@@ -22,7 +22,7 @@ from faultscape.cli import main
 from faultscape.errors import ClassesError
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.selections import read_selection
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused
 
 FEW: dict[str, Any] = {"resamples": 20, "engine": "local"}

@@ -16,7 +16,7 @@ import made
 from faultscape.cli import main
 from faultscape.errors import OptionError
 from faultscape.metrics import calibration, doubt
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused, refused_line
 
 

@@ -20,7 +20,7 @@ from faultscape.cli import main
 from faultscape.errors import FaultscapeError, ModelError, SelectionError, StudyError
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import read_failures
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused, refused_line
 
 COVERED = ("predictions", "pairs", "measures/statistics", "selection*", "failures.csv")

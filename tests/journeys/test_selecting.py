@@ -15,7 +15,7 @@ import made
 from faultscape.comparison.concordance import concordances
 from faultscape.errors import SelectionError
 from faultscape.study.tables.selections import read_selection
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused
 
 

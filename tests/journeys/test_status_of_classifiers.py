@@ -16,7 +16,7 @@ import made_answers
 from faultscape.cli import main
 from faultscape.errors import RankingError
 from faultscape.study.tables.selections import read_selection
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from made_page import Page
 from refusals import refused
 

@@ -11,7 +11,7 @@ import loopback
 import made
 from faultscape.errors import CorpusError, LabellingError, ModelError, StudyError
 from faultscape.study.parts import read_manifest
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused
 
 ROOMS = ("predictions", "truth", "pairs", "measures/statistics")

@@ -20,7 +20,7 @@ import faultscape as fs
 from faultscape.cli import GROUPS, VERBS, build, main
 from faultscape.engine import find
 from faultscape.terminal_lines import REPEATED, flag_of
-from faultscape.verbs.given_options import options_of
+from faultscape.verbs.verb import options_of
 
 SOURCE = Path(faultscape.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))

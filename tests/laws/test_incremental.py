@@ -21,7 +21,7 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import read_corpus, shards
 from faultscape.study.tables.pairs import PairPart, folder, read_counts
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused
 
 

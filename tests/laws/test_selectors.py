@@ -16,7 +16,7 @@ from faultscape.errors import OptionError
 from faultscape.selection.catalogue import GOALS, NAMES, SELECTORS, Selector, find_selector
 from faultscape.selection.draws import draw
 from faultscape.selection.weights import drawing_weights
-from faultscape.verbs.given_options import options_of
+from faultscape.verbs.verb import options_of
 from refusals import refused
 
 J, IMAGES, CLASSES = 3, 40, 5

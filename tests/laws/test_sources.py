@@ -27,7 +27,7 @@ from faultscape.reading.study import Study
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import read_failures
 from faultscape.testing import check_source
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused
 
 IMAGES = 5

@@ -45,10 +45,10 @@ from faultscape.standings import FEW, could_be_best
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import read_corpus
-from faultscape.verbs.given_options import group_options
 from faultscape.verbs.rank.open_selections import left
 from faultscape.verbs.select.artefact import is_replaced, is_stale
 from faultscape.verbs.status import more_images
+from faultscape.verbs.verb import group_options
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ import made
 from faultscape.recipes import over_under
 from faultscape.reporting.measure.leaders import standings
 from faultscape.reporting.measure.views import disagreements
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ import made
 from faultscape.metrics.overlaps.components import LIMITS, component_counts, component_metrics
 from faultscape.metrics.scores.bootstrap import Coarse, replicates, sparse_histogram
 from faultscape.metrics.scores.quantile_curve import frame_bins, quantile_curve
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 
 PIXELS = ("average_precision", "auroc", "fpr95")
 COMPONENTS = ("component_siou", "component_precision", "component_f1")

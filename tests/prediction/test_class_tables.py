@@ -19,7 +19,7 @@ from faultscape.reading.answers import read_predictions
 from faultscape.reading.study import Study
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import read_failures
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused
 
 NAN = float("nan")

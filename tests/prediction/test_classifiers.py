@@ -20,7 +20,7 @@ from faultscape.reading.answers import read_predictions
 from faultscape.reading.study import Study
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused, refused_line
 
 SIZES = ((64, 64), (90, 60), (60, 90), (130, 70), (33, 41))  # width, height

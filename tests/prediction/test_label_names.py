@@ -17,7 +17,7 @@ from faultscape.classes import mapping as label_names
 from faultscape.classes.class_lists import allowed
 from faultscape.errors import ClassesError
 from faultscape.nouns import Classes
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused
 
 NEVER_RENAMED = SimpleNamespace(first_name_of={})

@@ -18,7 +18,7 @@ from faultscape.prediction.catalogue import open_model
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.sources.onnx import OnnxNetwork
 from faultscape.reading.study import Study
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused
 
 

@@ -14,7 +14,7 @@ import made
 from faultscape.errors import FaultscapeError, OptionError
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import outputs
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from networks_of_tests import colour_network
 from refusals import refused
 

@@ -17,7 +17,7 @@ from faultscape.corpus.web.apis import searching
 from faultscape.corpus.web.hits import Wanted, option_day
 from faultscape.corpus.web.http_client import Web
 from faultscape.errors import CorpusError, WebError
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused
 from serving import Clock, Reply, Server, picture
 

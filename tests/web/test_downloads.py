@@ -21,7 +21,7 @@ import faultscape as fs
 from faultscape.cli import main
 from faultscape.errors import CorpusError, StudyError
 from faultscape.study.tables.web_pictures import read_pictures
-from faultscape.verbs.given_options import group_options
+from faultscape.verbs.verb import group_options
 from refusals import refused
 from serving import Reply, Server, picture, serving
 

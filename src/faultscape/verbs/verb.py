@@ -1,4 +1,5 @@
-"""What makes a signature a verb: it binds what was given, checks it, and hands it to the verb's work.
+"""What makes a signature a verb: it binds what was given, checks it, and hands it to the verb's work; and how
+a verb is called again with what was recorded.
 
 Conventions: the signature is the only home of an option. The work receives one `Options`, with an attribute
 for each parameter: a place is text, one value or several are a tuple (empty if none were given), NumPy's
@@ -10,15 +11,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, make_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass, replace
 from functools import cache, wraps
 from importlib import import_module
 from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar, get_args, get_origin, runtime_checkable
 
 from faultscape.arguments import hints_of, needed_text, place_text, plain, refuse_other_kind, several
+from faultscape.errors import OptionError
 from faultscape.nouns import JsonObject
 from faultscape.terminal_lines import flag_of
-from faultscape.verbs.given_options import as_json, given_options, refuse_blank, refuse_no_group
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
@@ -42,23 +43,27 @@ class Options:
     def __post_init__(self) -> None:
         for of in fields(self):
             value = _checked(of.name, getattr(self, of.name), self.hints[of.name], str(of.type), of.default)
-            refuse_blank(of.name if of.name in self.by_place else flag_of(of.name), value)
+            _refuse_blank(of.name if of.name in self.by_place else flag_of(of.name), value)
             object.__setattr__(self, of.name, value)
 
     def given(self, *, but: Collection[str] = ()) -> JsonObject:
         """Return the options that differ from their defaults, as JSON values, grouped ones beside the others;
         without ``but`` and those that change nothing.
         """
-        found = dict[str, Any]()
-        for of in fields(self):
-            value = getattr(self, of.name)
-            if is_dataclass(of.default):
-                found |= given_options(value, but=(*self.changes_nothing, *but))
-            elif of.name in (*self.by_place, *self.changes_nothing, *but):
-                continue
-            elif of.default is MISSING or value != of.default:
-                found[of.name] = as_json(value, str(of.type))
-        return found
+        return _given(self, {*self.by_place, *self.changes_nothing, *but})
+
+
+def _given(options: Any, but: Collection[str]) -> JsonObject:
+    found = dict[str, Any]()
+    for of in fields(options):
+        value = getattr(options, of.name)
+        if of.name in but:
+            continue
+        if is_dataclass(of.default):
+            found |= _given(value, but)
+        elif value != of.default:  # what has none is always given
+            found[of.name] = _as_json(value, str(of.type))
+    return found
 
 
 def verb(
@@ -150,14 +155,85 @@ def _checked(name: str, value: Any, hint: Any, kind: str, default: Any) -> Any:
 
 
 def _checked_group(name: str, group: Any, default: Any) -> Any:
-    """Return a group of options as the work takes it; an option that is not given stays None."""
-    refuse_no_group(name, default, group)
+    """Return a group of options as the work takes it; an option that is not given stays None. OptionError if
+    it is not given as its dataclass.
+    """
+    if not isinstance(group, type(default)):
+        first = ", ".join(f"{of.name}=..." for of in fields(default)[:2])
+        raise OptionError(f"{name} must be fs.{type(default).__name__}({first}); got {group!r}")
     hints = hints_of(type(group))
     found = dict[str, Any]()
     for of in fields(group):
         value = getattr(group, of.name)
         if value is not None:
             value = _checked(of.name, value, _listed(hints[of.name]), str(of.type), None)
-            refuse_blank(flag_of(of.name), value)
+            _refuse_blank(flag_of(of.name), value)
         found[of.name] = list(value) if isinstance(value, tuple) else value
     return replace(group, **found)
+
+
+def _refuse_blank(name: str, value: Any) -> None:
+    """Raise OptionError for an empty text, also in a list or among the values of a mapping.
+
+    >>> _refuse_blank("--shard", " ")
+    Traceback (most recent call last):
+    faultscape.errors.OptionError: --shard is empty; give a value, or remove it
+    """
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    held = value if isinstance(value, list | tuple) else [value]
+    if any(isinstance(one, str) and not one.strip() for one in held):
+        raise OptionError(f"{name} is empty; give a value, or remove it")
+
+
+def _as_json(value: Any, kind: str) -> Any:
+    """Return a value as JSON, the same whether a command line or Python gave it."""
+    if isinstance(value, int) and not isinstance(value, bool) and "float" in kind:
+        return float(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def options_of(verb: Callable[..., Any]) -> dict[str, Any]:
+    """Return {option: its group, None for the verb's own} of all options that a verb accepts by name; a group
+    is an instance of its dataclass.
+
+    >>> from faultscape.verbs.collect import collect
+    >>> found = options_of(collect)
+    >>> found["role"], found["block"]
+    (None, Grouping(group=None, block=None))
+    """
+    found = dict[str, Any]()
+    for name, parameter in inspect.signature(verb).parameters.items():
+        group = parameter.default if is_dataclass(parameter.default) else None
+        found |= {name: None} if group is None else {f.name: group for f in fields(group)}
+    return found
+
+
+def call_again(verb: Callable[..., Made], study: str, options: JsonObject, **others: object) -> Made:
+    """Return the result of a verb on a study with options recorded by name, and ``others``. OptionError for
+    one that the verb does not have (any more).
+    """
+    if odd := next((name for name in options if name not in options_of(verb)), None):
+        raise OptionError(
+            f"{verb.__name__} no longer has the recorded option {odd!r}; run `faultscape {verb.__name__}"
+            f" {study}` with the options that you want"
+        )
+    return verb(study, **group_options(verb, options), **others)
+
+
+def group_options(verb: Callable[..., object], options: JsonObject) -> dict[str, Any]:
+    """Return options by name as keyword arguments of a verb, grouped ones in their dataclass; an unknown name
+    stays, for Python to reject.
+
+    >>> from faultscape.verbs.collect import collect
+    >>> group_options(collect, {"role": "test", "block": 10})
+    {'role': 'test', 'grouping': Grouping(group=None, block=10)}
+    """
+    found = dict[str, Any]()
+    left = dict(options)
+    for name, parameter in inspect.signature(verb).parameters.items():
+        if not is_dataclass(group := parameter.default) or isinstance(group, type):
+            continue
+        if mine := {f.name: left.pop(f.name) for f in fields(group) if f.name in left}:
+            found[name] = replace(group, **mine)
+    return left | found

@@ -14,8 +14,8 @@ from faultscape.reading.study import LABELS, Study, opened
 from faultscape.selection.catalogue import check_goal
 from faultscape.study.folder import put
 from faultscape.study.tables.logs import log
+from faultscape.terminal_lines import number_word
 from faultscape.verbs.compare.count import count
-from faultscape.verbs.given_options import number_word
 from faultscape.verbs.label.artefact import next_export
 from faultscape.verbs.plan import advice, facts
 from faultscape.verbs.plan.artefact import made_from_now

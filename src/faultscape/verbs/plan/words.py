@@ -11,8 +11,7 @@ import shlex
 from faultscape.errors import counted
 from faultscape.ranking.planning.label_needs import PREDICTABLE
 from faultscape.selection.catalogue import find_selector
-from faultscape.terminal_lines import wrapped
-from faultscape.verbs.given_options import number_word
+from faultscape.terminal_lines import number_word, wrapped
 from faultscape.verbs.plan.advice import WIDE
 from faultscape.verbs.plan.result import Costs, LabelPlan, LabelsUsed, Needed
 

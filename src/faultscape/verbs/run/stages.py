@@ -19,7 +19,6 @@ from faultscape.terminal_lines import flag_of, option_words
 from faultscape.verbs import stress
 from faultscape.verbs.collect import collect
 from faultscape.verbs.compare import compare
-from faultscape.verbs.given_options import call_again
 from faultscape.verbs.graph import node, undone
 from faultscape.verbs.label import artefact as labels
 from faultscape.verbs.measure import artefact as measures
@@ -42,6 +41,7 @@ from faultscape.verbs.select import select
 from faultscape.verbs.select.chosen_result import Selected
 from faultscape.verbs.status import status
 from faultscape.verbs.status.more_images import pool_size
+from faultscape.verbs.verb import call_again
 
 if TYPE_CHECKING:
     from faultscape.verbs.options import RunOptions

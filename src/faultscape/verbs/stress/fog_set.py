@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from faultscape.corpus.stress.recipes import FogStep
 from faultscape.study.tables.stress_sets import Held, StressSet
-from faultscape.verbs.given_options import number_word
+from faultscape.terminal_lines import number_word
 from faultscape.verbs.options import StressFogOptions
 from faultscape.verbs.stress.depth import depth_files
 from faultscape.verbs.stress.make_sets import Effect, Ground, SetRecipe, make_sets, of_effects

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from faultscape.arguments import Place
 from faultscape.choices import Role
 from faultscape.errors import OptionError, closest
-from faultscape.verbs.given_options import number_word
+from faultscape.terminal_lines import number_word
 from faultscape.verbs.stress.options import (
     FS_STATIC,
     PRESETS,
