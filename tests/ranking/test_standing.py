@@ -339,6 +339,24 @@ def test_a_value_of_another_type_is_named_wherever_it_stands():
     assert found > 100
 
 
+def test_what_no_standings_hold_is_refused():
+    models, rows, accuracy, images = made()
+    raw = to_json(ranked(models, rows, accuracy, images, benchmark=dict.fromkeys(models, 1.0)))
+    name, said = next(iter(raw["rankings"].items()))
+    gap = {"model": models[0], "other": "x", "difference": 1.0, "interval": [0, 2], "settled": True}
+    for key, damaged, says in (
+        ("benchmark", raw["benchmark"] | {"odd": 1}, "has 'odd'"),
+        ("benchmark", {"scores": {}}, "has no rank"),
+        ("rankings", {name: said | {"rank_interval": {m: [1] for m in models}}}, "is not made of two ends"),
+        ("rankings", {name: said | {"rank_interval": {models[0]: [1, 2]}}}, "rank_interval lacks a model"),
+        ("rankings", {name: said | {"order": ["x"], "gaps": []}}, "lacks a model"),
+        ("rankings", {name: said | {"gaps": [gap]}}, "names models that are not there"),
+    ):
+        with refused(RankingError, f"these are not standings: {key}.*{says}"):
+            from_json(raw | {key: damaged})
+    assert from_json(raw | {"rankings": {name: said | {"of_later_versions": 1}}}).rankings[name].order
+
+
 def test_two_selections_compare():
     models, rows, accuracy, images = made()
     table = ranked(models, rows, accuracy, images)
