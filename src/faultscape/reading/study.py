@@ -14,16 +14,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple
 from functools import cached_property, partial, wraps
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from faultscape.errors import DamagedSelectionError, RankingError, StudyError, closest, counted
 from faultscape.nouns import MAIN, Classes, JsonObject, Slots
+from faultscape.ranking.standings_json import from_json
 from faultscape.reading.label_counts import LabelCount, count_labels
+from faultscape.reading.maps import StoredLabels
 from faultscape.reading.pairs import PairCounts, corpus_key, wanted
 from faultscape.reading.scorers import fitted_again
 from faultscape.reading.second_round import SecondRound, second_round
-from faultscape.reading.stored_labels import StoredLabels
 from faultscape.selection.spares import effective, with_models_left
 from faultscape.study import lock
 from faultscape.study.answers.choices import Choices
@@ -121,8 +123,6 @@ class Study:
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Study, skip_damaged=self._skip_damaged), (str(self.root), self.called)
 
-    # ---- files, each read once
-
     def _file(self, file: Path, read: Callable[[], Found]) -> Found:
         if file not in self._files:
             # of parts in a store no version is known here
@@ -200,8 +200,6 @@ class Study:
         except (OSError, ValueError):
             return None
 
-    # ---- what it is about
-
     @property
     def classifies(self) -> bool:
         """Whether models give an image one class, rather than each of its pixels."""
@@ -216,8 +214,6 @@ class Study:
     def models(self) -> tuple[str, ...]:
         """The names of the models, in the order in which they came."""
         return tuple(self.settings.models)
-
-    # ---- images
 
     @property
     def images(self) -> Sequence[str]:
@@ -267,8 +263,6 @@ class Study:
         """
         return self._photos_key(None if images is None else tuple(sorted(images)))
 
-    # ---- sets
-
     @cached_property
     def stress(self) -> StressSets:
         """The sets made from other sets, and the classes that are held out."""
@@ -292,8 +286,6 @@ class Study:
     def set_keys(self) -> dict[str, str]:
         """{set: a key of its images and their digests}, of the sets that have images."""
         return {name: key_of(sorted(rows)) for name, rows in self._rows_of_sets.items()}
-
-    # ---- what models say
 
     def maps(self, model: str) -> StoredLabels:
         """Return {image: what a model says about it}: a map (H, W) of places in `classes`, of its own size,
@@ -356,8 +348,6 @@ class Study:
         """Whether the study still has all of these models."""
         return all(model in self.settings.models for model in models)
 
-    # ---- selections
-
     @cached_property
     def selections(self) -> dict[str, Selection]:
         """{name: selection}, main first."""
@@ -387,8 +377,6 @@ class Study:
     def drawn(self) -> list[Slots]:
         """All selections, including removed ones with labels."""
         return [selection.slots for selection in self.selections.values()] + self.removed_selections
-
-    # ---- what people said
 
     @cached_property
     def database(self) -> Database:
@@ -425,8 +413,6 @@ class Study:
         """Return a key of the tags of some or all images, including whose tags they are; '' without tags."""
         given = sorted(astuple(tag) for tag in self.tags if images is None or tag.image in images)
         return key_of(given) if given else ""
-
-    # ---- labels
 
     @cached_property
     def label_folders(self) -> list[str]:
@@ -549,14 +535,10 @@ class Study:
         now = self.selection(selection).now
         return count_labels(self, now, truth) if truth in self.truths else LabelCount(0, 0, False)
 
-    # ---- results
-
     def standings(self, selection: str = MAIN) -> Standings:
         """Return the standings that `rank` wrote for a selection; RankingError if there are none, or they
         cannot be read.
         """
-        from faultscape.ranking.standings_json import from_json
-
         document = self.document(selections.path(self.root, selection, "json", stem="standings"))
         if document is None:
             of = "" if selection == MAIN else f" --selection {shlex.quote(selection)}"
@@ -569,8 +551,6 @@ class Study:
     def failures(self) -> int:
         """How many rows failures.csv has."""
         return len(read_failures(self.root))
-
-    # ---- for people
 
     def _about(self) -> dict[str, str]:
         """Return {what: how many or which} for people; {} without a study."""
@@ -597,8 +577,6 @@ class Study:
         return f"<Study {str(self.root)!r}: {said or 'no study yet'}>"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         left = " style='text-align:left'"
         rows = [
             f"<tr><th{left}>{name}</th><td{left}>{escape(words) or '-'}</td></tr>"
