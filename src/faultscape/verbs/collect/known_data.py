@@ -82,7 +82,8 @@ def find_known(options: CollectOptions, part: MixturePart | None = None) -> Foun
             f"--layout {known.layout} expects one folder, the root of the data set; got"
             f" {counted(len(options.images), 'place')}"
         )
-    place, layout = next(iter(options.images)), entry(known.layout)
+    place = next(iter(options.images))
+    layout = entry(known.layout)
     if known.split is None and len(layout.splits) > 1:
         raise OptionError(
             f"{layout.title} has several splits; choose one with --split: {', '.join(layout.splits)}"
@@ -151,8 +152,10 @@ def enter_truths(
     kinds: list[str] = [*found.layout.truth_kinds, *(["instance"] if found.layout.read_instances else [])]
     for kind in kinds:
         name = KINDS[kind]
-        where, jobs = label_maps.truth(root, name), []
-        parts, labels = read_manifest(where), mapping if kind == "semantic" else {}
+        where = label_maps.truth(root, name)
+        jobs = []
+        parts = read_manifest(where)
+        labels = mapping if kind == "semantic" else {}
         of_shard: dict[int, list[tuple[str, Frame]]] = {}
         for id_, frame in ids.items():
             if id_ in shard_of and (frame.instances if kind == "instance" else frame.truth):
@@ -230,7 +233,9 @@ def _fill(root: Path, name: str, kind: str, jobs: Sequence[TruthJob]) -> tuple[l
     """Make the parts of truth; return the failures, and the number of images whose replaced labels are kept
     because a person may have made them.
     """
-    where, failures, kept = label_maps.truth(root, name), list[Failure](), set[str]()
+    where = label_maps.truth(root, name)
+    failures = list[Failure]()
+    kept = set[str]()
 
     def enter(made: list[tuple[TruthJob, TruthPart]]) -> list[Timing]:
         new = {part_name(job.number): Part(one.sha256, one.rows, kind) for job, one in made}
@@ -266,13 +271,12 @@ def _fill(root: Path, name: str, kind: str, jobs: Sequence[TruthJob]) -> tuple[l
 @task(TruthJob)
 def truth_shard(job: TruthJob, tick: Callable[[int], None]) -> TruthPart:
     """Read the truth of some images of a shard, and write it with the shard's existing labels."""
-    root, layout = Path(job.study), entry(job.layout)
+    root = Path(job.study)
+    layout = entry(job.layout)
     where = label_maps.truth(root, KINDS[job.kind])
     before = {one.id: one for one in label_maps.read_stored(where, job.number)}
-    held, sizes = (
-        dict(before),
-        {image.id: (image.height, image.width) for image in read_corpus(root, job.number)},
-    )
+    held = dict(before)
+    sizes = {image.id: (image.height, image.width) for image in read_corpus(root, job.number)}
     read = _reader(layout, job, read_settings(root).class_list)
     failures = []
     for id_, frame in job.images:

@@ -69,7 +69,8 @@ def given_classes(options: CollectOptions, task: str, *, is_new: bool) -> Classe
 
 def described(study: str, images: Sequence[Image], new: int, failures: int, held: toml.Settings) -> Collected:
     """Return the summary of what the study contains now."""
-    made, images = images, collected(images)
+    made = images
+    images = collected(images)
     duplicates = sum(image.near_duplicate_of != image.id for image in images)
     drawn = len({image.near_duplicate_of for image in images if image.role == "pool"})
     classes, size = settings.describe(held, sum(not image.source for image in images))

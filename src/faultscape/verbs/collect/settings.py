@@ -72,12 +72,10 @@ def refuse_tables(images: tuple[str, ...], task: str, *, new: bool) -> None:
 
 def asked_settings(root: Path, options: CollectOptions, classes: Classes | None) -> Settings:
     """Return the study's settings with the given options, whose task is set, and print what becomes stale."""
-    task, size, shard_size, only = (
-        options.task,
-        options.size,
-        options.storage.shard_size,
-        options.only_classes,
-    )
+    task = options.task
+    size = options.size
+    shard_size = options.storage.shard_size
+    only = options.only_classes
     assert task is not None
     if not (root / "study.toml").exists():
         assert classes is not None
@@ -116,8 +114,10 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
     """Replace the class list in settings, and print what becomes stale; ClassesError for one that looks like
     a different study's, unless --replace-classes is given.
     """
-    old, labelled = settings.classes, bool(truths(root))
-    shared, fewer = len({*old.names} & {*new.names}), min(len(old.names), len(new.names))
+    old = settings.classes
+    labelled = bool(truths(root))
+    shared = len({*old.names} & {*new.names})
+    fewer = min(len(old.names), len(new.names))
     same = counts_the_same(old, new)
     # unrelated data sets share a class or two, such as car and person; a list with only new names keeps its
     # meaning if colours or WordNet ids confirm it
@@ -136,7 +136,8 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
         # nothing depends on the list yet
         settings.classes, settings.only = new, [word for word in settings.only if word in new.names]
         return
-    before, now_is = dict(zip(old.names, old.ids, strict=True)), dict(zip(new.names, new.ids, strict=True))
+    before = dict(zip(old.names, old.ids, strict=True))
+    now_is = dict(zip(new.names, new.ids, strict=True))
     moved = [name for name, id_ in now_is.items() if before.get(name, id_) != id_]
     if moved and labelled and settings.classifies and not options.replace_classes:
         raise ClassesError(
@@ -196,7 +197,8 @@ def _renamed(old: toml.ClassSettings, new: toml.ClassSettings) -> dict[str, str]
     both lists have them.
     """
     if new.colours:
-        marks, now_marks = old.colours, new.colours
+        marks = old.colours
+        now_marks = new.colours
     elif old.ids == new.ids and all(
         a == b or (a not in new.names and b not in old.names)
         for a, b in zip(old.names, new.names, strict=True)
@@ -282,7 +284,8 @@ def describe(settings: Settings, alone: int) -> tuple[str, str]:
             f"; {counted(alone, 'image')} without {'a file' if alone == 1 else 'files'} here" if alone else ""
         )
         return f"{classes}; the study asks about {asked}", f"one class per image{without}"
-    void, background = settings.classes.void, settings.classes.background
+    void = settings.classes.void
+    background = settings.classes.background
     more = [f"void {void}" if void else "", "" if background is None else f"background {background}"]
     size = (
         f"{settings.size} (every map is compared at this size)"

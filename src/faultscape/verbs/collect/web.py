@@ -80,7 +80,8 @@ def step_of(images: Sequence[str], asked: WebImages) -> Callable[[Path], Queries
         return functools.partial(_queries, wordnet=place_text(asked.wordnet), hyponyms=asked.hyponyms)
     if step == "accept":
         return None
-    rate, per_query = float(given.get("rate", 1.0)), int(given.get("per_query", 50))
+    rate = float(given.get("rate", 1.0))
+    per_query = int(given.get("per_query", 50))
     if not 0.001 <= rate <= 1000:
         raise OptionError(f"--rate must be 0.001 to 1000 requests per second; got {rate:g}")
     if per_query < 1:
@@ -88,7 +89,8 @@ def step_of(images: Sequence[str], asked: WebImages) -> Callable[[Path], Queries
     kinds = hits.LICENCES
     if (licence := asked.licence or "open") not in kinds:
         raise OptionError(f"--licence {licence!r} is not known; use {', '.join(kinds)}")
-    after, before = hits.option_day("after", asked.after), hits.option_day("before", asked.before)
+    after = hits.option_day("after", asked.after)
+    before = hits.option_day("before", asked.before)
     if after and before and after >= before:
         raise OptionError(f"--after {after} --before {before}: no day is between them")
     smallest = None if asked.min_size is None else parse_size(str(asked.min_size))
@@ -116,7 +118,8 @@ def step_of(images: Sequence[str], asked: WebImages) -> Callable[[Path], Queries
 def _queries(root: Path, *, wordnet: str | None, hyponyms: bool) -> Queries:
     """Write STUDY/queries.csv."""
     settings = read_settings(root)
-    classes, only = settings.class_list, settings.only
+    classes = settings.class_list
+    only = settings.only
     named = [
         n
         for n, id_ in zip(classes.names, classes.ids, strict=True)
@@ -124,7 +127,8 @@ def _queries(root: Path, *, wordnet: str | None, hyponyms: bool) -> Queries:
     ]
     nouns = [terms.spoken(name) for name in named]
     known = senses(Path(wordnet), nouns) if wordnet else {}
-    held, offered = read_terms(root / "queries.csv"), read_terms(root / FOLDER / "queries-offered.csv")
+    held = read_terms(root / "queries.csv")
+    offered = read_terms(root / FOLDER / "queries-offered.csv")
     lines, offered = terms.merge(
         held,
         offered,
@@ -181,7 +185,8 @@ def _download(
     finally:
         shown = _written_down(root, downloads)
     log(root, "collect", urls=urls, api=api, came=downloads.counts.came, failed=downloads.counts.failed)
-    c, wrong = downloads.counts, downloads.failures
+    c = downloads.counts
+    wrong = downloads.failures
     first = f"{wrong[0].image}: {wrong[0].reason}" if wrong else ""
     return Downloaded(str(root), c.came, c.there, c.left_out, c.failed, shown, stopped, first)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,8 @@ def fit_method(options: FitOptions) -> FittedMethods:
         )
         return replace(before, beside=beside)
     with devices.fixed_threads(model.threads):
-        samples, images = dict[str, Embeddings](), 0
+        samples = dict[str, Embeddings]()
+        images = 0
         unread = [] if anomalous is None else [anomalous.unread]
         if rows is not None:
             if meaning.withheld:
@@ -158,7 +160,8 @@ def fit_method(options: FitOptions) -> FittedMethods:
             unread=tuple(unread),
         )
         base = {**method.options, **told}
-        layers, searched = tuple(candidates), dict[str, list[Tried]]()
+        layers = tuple(candidates)
+        searched = dict[str, list[Tried]]()
         if options.select_layer and candidates:
             assert anomalous is not None  # check_search
             searched["layer"] = _search_layers(work, candidates, base, anomalous)
@@ -230,7 +233,8 @@ def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], optio
     """
     if method.taps == "none":
         return []
-    network, name = model.inference.network, model.inference.name
+    network = model.inference.network
+    name = model.inference.name
     module: Any = getattr(network, "module", None)
     listed = module if hasattr(module, "named_modules") else None
     if layers:
@@ -243,7 +247,8 @@ def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], optio
         np.random.default_rng(0).integers(0, 256, (_SHOWN, _SHOWN, 3), np.uint8), (_SHOWN, _SHOWN)
     ).views[0]
     block = model.inference.pieces(view)[0][0]
-    shown, size = (lambda: network.run(block[None], ())), (block.shape[1], block.shape[2])
+    shown = partial(network.run, block[None], ())
+    size = (block.shape[1], block.shape[2])
     if options.select_layer:
         return outer_layers(grid_layers(listed, shown, size), _CANDIDATES)
     return [before_activation(listed, shown, size) if method.signed else penultimate(listed)]
@@ -258,7 +263,8 @@ def _fit(
         return work.method.build.fit(layers, samples, options, work.channels), {}
     chosen: Any = {key: options[key] for key in ("steps", "rate", "batch", "blocks", "width", "depth")}
     plan = FlowPlan(**chosen, seed=work.seed)
-    flows, numbers = list[TrainedFlow](), dict[str, object]()
+    flows = list[TrainedFlow]()
+    numbers = dict[str, object]()
     device = work.model.inference.network.device
     for layer in layers:
         key = key_of(work.key, layer, vars(plan))
@@ -302,7 +308,8 @@ def _search_options(
     """Return the options of a method, with the searched ones set one after another to their best values, and
     what was tried.
     """
-    own, searched = dict(given), dict[str, list[Tried]]()
+    own = dict(given)
+    searched = dict[str, list[Tried]]()
     for key in keys:
         fitting = [
             value
@@ -345,10 +352,12 @@ def _made(
     images: int,
     anomalous: AnomalousImages | None,
 ) -> FittedMethods:
-    made, searched = [], dict(of_layers)
+    made = []
+    searched = dict(of_layers)
     named = named_methods(asked)
     for name, swept in named:
-        own, tried = {**base, **swept}, dict[str, list[Tried]]()
+        own = {**base, **swept}
+        tried = dict[str, list[Tried]]()
         if anomalous is not None:
             own, tried = _search_options(work, layers, own, asked.searches, anomalous)
         mine = {

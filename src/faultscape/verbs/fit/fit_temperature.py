@@ -102,7 +102,8 @@ def fit_model(options: FitOptions) -> FittedTemperature:
                 f"note: the best temperature is at the bound of the search, {LEAST:g} to {MOST:g}: these"
                 " pixels cannot calibrate the model; it is right, or wrong, at nearly all of them"
             )
-        before, after = ece_of(logits, labels, 1.0), ece_of(logits, labels, np.array(found.values))
+        before = ece_of(logits, labels, 1.0)
+        after = ece_of(logits, labels, np.array(found.values))
         told = cast(
             "ModelOptions",
             {**model.options, "temperature": [float(f"{value:.6g}") for value in found.values]},
@@ -149,7 +150,8 @@ def ece_of(logits: np.ndarray, labels: np.ndarray, temperature: float | np.ndarr
     """
     gaps = np.zeros(_BINS)
     for part, shares in shares_of(logits, temperature):
-        sure, right = shares.max(1), shares.argmax(1) == labels[part]
+        sure = shares.max(1)
+        right = shares.argmax(1) == labels[part]
         bins = np.minimum((sure * _BINS).astype(int), _BINS - 1)
         gaps += np.bincount(bins, right - sure, minlength=_BINS)
     return float(np.abs(gaps).sum() / len(labels))
@@ -216,7 +218,8 @@ def _pixels(
     """Return logits (n, T, C) and labels (n,), as channel indices, for some pixels of every image, and the
     number of images that had any.
     """
-    places, most = table(settings.class_list, model.labels), options.pixels
+    places = table(settings.class_list, model.labels)
+    most = options.pixels
     logits: list[np.ndarray] = []
     labels: list[np.ndarray] = []
     with progress("fit", len(rows)) as tick:

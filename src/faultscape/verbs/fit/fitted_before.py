@@ -29,7 +29,9 @@ def fitted_before(
     """Return the methods that the same command fitted before to the same network, images and labels; None if
     any of these changed, or if an image that could not be read is back.
     """
-    made, searches, about = [], dict[str, tuple[Tried, ...]](), None
+    made = []
+    searches = dict[str, tuple[Tried, ...]]()
+    about = None
     for name, _ in named_methods(asked):
         path = root / "methods" / asked.model / f"{name}{ENDING}"
         try:

@@ -47,7 +47,8 @@ class Meaning:
 
 def meaning_of(model: OpenedModel, settings: Settings, stress: StressSets) -> Meaning:
     """Return the meaning of labels and channels for methods of a model."""
-    classes, own = settings.class_list, table(settings.class_list, model.labels)
+    classes = settings.class_list
+    own = table(settings.class_list, model.labels)
     count = model.inference.network.channels or len(classes)
     channels = np.array(
         [place if (place := int(own[k])) < len(classes) else -1 for k in range(count)], np.int64
@@ -81,7 +82,8 @@ def draw_samples(
     order = sorted(
         range(len(rows)), key=lambda k: hashlib.sha256(f"{seed}/{rows.rows[k][0].key}".encode()).digest()
     )[:images]
-    parts, count = {layer: list[Embeddings]() for layer in layers}, 0
+    parts = {layer: list[Embeddings]() for layer in layers}
+    count = 0
     unread = UnreadImages("training image", len(order))
     with progress("fit", len(order)) as tick:
         for turn, number in enumerate(order):
@@ -94,11 +96,13 @@ def draw_samples(
             tall, wide = (max(pair) for pair in zip(photo.shape[:2], view.shape[1:], strict=True))
             labels = meaning.places[rows.places(number, (wide, tall))]
             pieces = model.inference.pieces(view)
-            share, grids = share_of(keep, turn, len(order)), dict[str, int]()
+            share = share_of(keep, turn, len(order))
+            grids = dict[str, int]()
             for place, (block, box) in enumerate(pieces):
                 answer = _answer(model, block, layers)
                 for layer in layers:
-                    shown, name = (block.shape[1], block.shape[2]), model.inference.name
+                    shown = (block.shape[1], block.shape[2])
+                    name = model.inference.name
                     grid = (
                         logits_of(answer, name)
                         if layer == LOGITS

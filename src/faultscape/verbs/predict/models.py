@@ -49,7 +49,8 @@ def predict_models(options: PredictOptions, declared: Declared | None = None) ->
     """
     root = existing(options.study)
     renamed, removed = changes.asked(options.rename, options.remove)
-    mine, task = share(options.shard), toml.read_settings(root).task
+    mine = share(options.shard)
+    task = toml.read_settings(root).task
     given = named(options.models, task) if options.models or not (renamed or removed) else {}
     of_models = asked_of_models(options, declared or Declared())
     sets = options.part.set_ or []
@@ -62,7 +63,8 @@ def predict_models(options: PredictOptions, declared: Declared | None = None) ->
         if renamed or removed:
             changes.change(options, root, renamed, removed, given)
         shards_of_sets(root, sets)  # an unknown set is refused before anything is opened
-        before, settings = toml.read_settings(root), toml.read_settings(root)
+        before = toml.read_settings(root)
+        settings = toml.read_settings(root)
         fresh = [name for name in given if name not in settings.models]
         against = evidence.choose_truth(root, options.truth) if options.measure else ""
         plans = _plans(root, before, settings, given, options, of_models, against)
@@ -275,7 +277,8 @@ def _run(
     runtimes = {planned.runtime for planned, _ in jobs} - {""}
     device = options.hardware.device or ""
     gpus = max((devices.count(runtime) for runtime in runtimes), default=0) if device != "cpu" else 0
-    workers, cores = options.workers or gpus or None, engines.cores()
+    workers = options.workers or gpus or None
+    cores = engines.cores()
     at_once = {"local": 1, "processes": min(workers or cores, max(1, len(away)))}.get(options.engine, cores)
     away = [replace(job, lanes=max(1, cores // at_once)) for job in away]
     on_gpu = int(bool(gpus) or device.startswith("cuda"))

@@ -33,7 +33,8 @@ from faultscape.verbs.options import StressHoldoutOptions
 from faultscape.verbs.stress.options import claim_place
 from faultscape.verbs.stress.result import HeldOut
 
-TRAINING, OPEN = "training", "open"
+TRAINING = "training"
+OPEN = "open"
 
 
 def hold_out_classes(options: StressHoldoutOptions) -> HeldOut:
@@ -93,9 +94,11 @@ def _write(root: Path, settings: Settings, found: Holdout, options: StressHoldou
     """Write training and test truth of every labelled collected image, and the class list for training;
     return the number of images.
     """
-    folder, truth = Path(str(options.write)), evidence.choose_truth(root, options.truth)
+    folder = Path(str(options.write))
+    truth = evidence.choose_truth(root, options.truth)
     claim_place(folder)
-    where, places = label_maps.truth(root, truth), table(settings.class_list)
+    where = label_maps.truth(root, truth)
+    places = table(settings.class_list)
     written = 0
     images = [image for image in read_corpus(root) if not image.parent]
     with progress("write", len(images)) as tick:

@@ -102,7 +102,8 @@ def _under_each(title: str, of: str, sets: Sequence[tuple[StressSet, Sequence[Im
 
 def _coverage(root: Path, name: str, images: Sequence[Image]) -> np.ndarray:
     """Return (64, 128), the share of a set's images in which each part of the frame is anomalous."""
-    total, number = np.zeros((_GRID[1], _GRID[0])), 0
+    total = np.zeros((_GRID[1], _GRID[0]))
+    number = 0
     for shard in sorted({image.shard for image in images}):
         for code in label_maps.read_maps(labels_folder(root, name) / ANOMALIES, shard).values():
             total += cv2.resize(
@@ -113,7 +114,8 @@ def _coverage(root: Path, name: str, images: Sequence[Image]) -> np.ndarray:
 
 
 def _blended(root: Path, name: str, images: Sequence[Image], count: int) -> Row:
-    facts, cells = read_facts(root, name), list[Cell]()
+    facts = read_facts(root, name)
+    cells = list[Cell]()
     covered = _coverage(root, name, images)
     middle = float(np.median(covered))
     grey = np.minimum(255 * covered / max(covered.max(), 1e-9), 255).astype(np.uint8)

@@ -26,7 +26,8 @@ from faultscape.study.tables.stress_sets import Held, StressSets, read_stress
 from faultscape.verbs.options import StressBlendOptions, StressCorruptOptions, StressFogOptions
 from faultscape.verbs.stress.artefact import method_number, own_files
 
-CLEAN, MAIN = "clean", "main"
+CLEAN = "clean"
+MAIN = "main"
 _FILES = ("objects", "depth", "without", "ego", "frost_textures")  # options that may name files
 Stressing: TypeAlias = StressCorruptOptions | StressBlendOptions | StressFogOptions
 

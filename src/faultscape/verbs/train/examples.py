@@ -122,7 +122,8 @@ def class_weights(examples: Examples, classes: int, *, void: bool = False) -> tu
     ``void``, void pixels are an additional class.
     """
     channels = classes + void
-    pixels, of_images = np.zeros(channels), np.zeros(channels)
+    pixels = np.zeros(channels)
+    of_images = np.zeros(channels)
     for number in range(len(examples)):
         labels = examples.labels(number)
         labels = np.where(labels == OUTSIDE, classes, labels) if void else labels

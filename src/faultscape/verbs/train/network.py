@@ -77,7 +77,8 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
         plan = replace(plan, size=plan.size or description.size)
     plain = preset is not None and preset.plain_input and not options.init
     blocks = _member_blocks(options, preset, description, start)
-    void, outlier = options.loss == "void-class", options.loss == "outlier-head"
+    void = options.loss == "void-class"
+    outlier = options.loss == "outlier-head"
     each = options.loss == "dirichlet" and options.smoothing != "shared"
     if each and len(withheld.classes.names) > MOST_CLASSES:
         raise OptionError(
@@ -239,7 +240,8 @@ def _backbone(
     """Return the description of a backbone with a linear head, the backbone if it is already built, the
     user's own file, if any, and notes on how weights fit the backbone.
     """
-    names, image = withheld.classes.names, max(plan.crop)
+    names = withheld.classes.names
+    image = max(plan.crop)
     channels = len(names) + (options.loss in ("void-class", "outlier-head"))
     own = preset_named(options.preset).dropout if options.preset else 0.1
     dropout = options.plan.dropout if options.plan.dropout is not None else own

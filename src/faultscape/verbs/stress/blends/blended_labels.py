@@ -39,7 +39,9 @@ from faultscape.study.tables.label_maps import StoredMap
 from faultscape.study.tables.stress_sets import labels_folder
 from faultscape.verbs.stress.own_labels import SetJob, fill_labels, jobs_of
 
-ANOMALIES, FACTS, PASTED = "anomaly", "facts", "pasted"
+ANOMALIES = "anomaly"
+FACTS = "facts"
+PASTED = "pasted"
 _MANIFEST = "manifest.csv"
 _COLUMNS = ("id", "anomalous", "known", "void", "image", "steps", "flags")
 
@@ -111,7 +113,10 @@ def label_shard(job: BlendJob, tick: Callable[[int], None]) -> BlendedPart:
         shard: label_maps.read_maps(label_maps.truth(root, job.truth), shard)
         for shard in sorted({shard for _, _, shard, _ in job.images})
     }
-    semantic, anomaly, pasted, facts = [], [], [], []
+    semantic = []
+    anomaly = []
+    pasted = []
+    facts = []
     for id_, _, shard, base in job.images:
         image = images[id_]
         try:
@@ -152,7 +157,8 @@ def labels_of(
     assert recipe is not None
     step = recipe.step
     assert isinstance(step, PlanStep)
-    base, places = read_parent(image), table(classes)
+    base = read_parent(image)
+    places = table(classes)
     void = places[own] == len(classes)
     depth = read_depth(step.depth, step.depth_digest, base.shape[:2]) if step.depth else None
     made = blended(step, base, depth, void)
@@ -214,7 +220,8 @@ def manifest_text(
         recipe = recipe_of(image.source)
         if recipe is None or not isinstance(recipe.step, PlanStep):
             continue
-        plan, fact = plan_of_text(recipe.step.plan), facts[image.id]
+        plan = plan_of_text(recipe.step.plan)
+        fact = facts[image.id]
         objects = [
             [getattr(placed, name) for placed in plan.objects]
             for name in ("name", "class_", "use", "x", "y", "width", "height")

@@ -64,7 +64,9 @@ def known_objects(
             "some with --set NAME --role train, name a set with --known, or give objects.csv with use "
             "known"
         )
-    places, found, unread = table(settings.class_list), list[Cutout](), list[ImageError]()
+    places = table(settings.class_list)
+    found = list[Cutout]()
+    unread = list[ImageError]()
     maps = lru_cache(maxsize=4)(lambda number: label_maps.read_maps(label_maps.truth(root, truth), number))
     instances = lru_cache(maxsize=4)(
         lambda number: label_maps.read_maps(label_maps.truth(root, _INSTANCES), number)
@@ -83,7 +85,8 @@ def known_objects(
                 unread.append(error)
                 continue
             size = (image.width, image.height)
-            labels, of_labels = nearest(places[runs.decode(code)], size), names
+            labels = nearest(places[runs.decode(code)], size)
+            of_labels = names
             if (numbered := instances(image.shard).get(image.id)) is not None:
                 own = nearest(runs.decode(numbered), size)
                 labels, of_labels = own, names_of_instances(own, labels, names)

@@ -57,7 +57,8 @@ def write_shared(
     jobs = [
         ShareJob(str(root), str(folder.absolute()), name, number, overlay_only) for name, number in numbers
     ]
-    written, failures = 0, list[tuple[str, str]]()
+    written = 0
+    failures = list[tuple[str, str]]()
     for _, made in fill.do(
         "faultscape.verbs.stress.blends.share:share_shard",
         jobs,
@@ -108,9 +109,11 @@ def _say_others(folder: Path, names: set[str]) -> None:
 @task(ShareJob)
 def share_shard(job: ShareJob, tick: Callable[[int], None]) -> Shared:
     """Make and write the images or overlays of one shard, and their labels."""
-    root, folder = Path(job.study), Path(job.folder) / job.set
+    root = Path(job.study)
+    folder = Path(job.folder) / job.set
     labels = label_maps.read_maps(labels_folder(root, job.set) / ANOMALIES, job.number)
-    done, failures = 0, []
+    done = 0
+    failures = []
     for image in read_corpus(root, job.number):
         name = image.id.removeprefix(f"{job.set}/")
         try:
