@@ -13,7 +13,7 @@ from faultscape.errors import LabellingError, OptionError, closest
 from faultscape.labelling import discards
 from faultscape.labelling.catalogue import find_format
 from faultscape.reading import evidence
-from faultscape.reading.study import Study
+from faultscape.reading.study import LABELS, Study
 from faultscape.study.folder import existing
 from faultscape.study.settings import read_settings
 from faultscape.study.store import is_address
@@ -65,8 +65,8 @@ def export_labels(options: LabelExportOptions) -> Exported | Asked | SessionsExp
     options = replace(options, selection=selections.the_name(root, options.selection))
     known = evidence.truths(root)
     if options.truth is None:
-        options = replace(options, truth=evidence.choose_truth(root) if known else evidence.LABELS)
-    if (truth := options.truth) is not None and truth not in (*known, evidence.LABELS):
+        options = replace(options, truth=evidence.choose_truth(root) if known else LABELS)
+    if (truth := options.truth) is not None and truth not in (*known, LABELS):
         have = (
             f"available: {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
         )

@@ -20,6 +20,7 @@ from faultscape.maps import runs
 from faultscape.progress import progress
 from faultscape.reading.answers import read_label_sets
 from faultscape.reading.evidence import choose_truth
+from faultscape.reading.study import Study
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import existing, put
 from faultscape.study.parts import read_manifest
@@ -88,7 +89,7 @@ def _classes_of(root: Path, settings: Settings, truth: str) -> dict[str, str]:
             said.setdefault(image, set()).add(class_)
     images = read_columns(root, ["id"])["id"].to_pylist()
     out = {}
-    for image, places in zip(images, read_label_sets(root, settings, truth, images), strict=True):
+    for image, places in zip(images, read_label_sets(Study(root), truth, images), strict=True):
         found = {names[place] for place in places} if places is not None else said.get(image)
         if found is not None:
             out[image] = "|".join(name for name in names if name in found) or "none"

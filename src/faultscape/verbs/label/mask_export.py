@@ -20,8 +20,8 @@ from faultscape.formats.label_tools.tool_labels import DrawnImage
 from faultscape.labelling.catalogue import FORMATS, Format
 from faultscape.labelling.format_calls import places_of, prepared_files, write_bundle, write_label
 from faultscape.progress import progress
-from faultscape.reading import evidence
 from faultscape.reading.evidence import current
+from faultscape.reading.study import LABELS
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import make_folder, put
 from faultscape.study.settings import Settings, read_settings
@@ -43,7 +43,7 @@ def export(root: Path, options: LabelExportOptions, form: Format) -> Exported:
     needs to know about the classes.
     """
     settings = read_settings(root)
-    truth = options.truth or evidence.LABELS
+    truth = options.truth or LABELS
     prefill = options.prefill
     refuse_odd(settings, options, form)
     chosen, todo = to_label(root, options.selection, truth)

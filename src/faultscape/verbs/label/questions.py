@@ -25,6 +25,7 @@ from faultscape.maps import class_answers
 from faultscape.reading import evidence
 from faultscape.reading.evidence import current, tell_discards
 from faultscape.reading.label_counts import question_glosses, questions
+from faultscape.reading.study import LABELS, Study
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import local, put, refuse_twin
 from faultscape.study.lock import writing
@@ -73,11 +74,11 @@ def export(root: Path, options: LabelExportOptions, form: Format) -> Asked:
     settings, held, truth, again = (
         read_settings(root),
         Answers(root),
-        options.truth or evidence.LABELS,
+        options.truth or LABELS,
         options.again,
     )
     slots = current(root, options.selection, held.discarded())
-    wanted, verdicts = questions(root, settings, slots, truth), said.majority(held.answers(truth))
+    wanted, verdicts = questions(Study(root), slots, truth), said.majority(held.answers(truth))
     asked = [question for question, settled in wanted.items() if not settled]
     undecided = [question for question in asked if verdicts.get(question, True) is None]
     todo = [question for question in asked if question not in verdicts or (again and question in undecided)]

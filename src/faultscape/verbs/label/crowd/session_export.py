@@ -17,7 +17,7 @@ from faultscape.errors import LabellingError, OptionError, counted
 from faultscape.labelling.catalogue import Format
 from faultscape.labelling.people.mask_sessions import by_chance, share_images
 from faultscape.progress import progress
-from faultscape.reading import evidence
+from faultscape.reading.study import LABELS
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import check_name, put, refuse_twin
 from faultscape.study.parts import read_manifest
@@ -42,7 +42,7 @@ def export(root: Path, options: LabelExportOptions, form: Format) -> SessionsExp
     that do not fit, LabellingError if another split exists already, or there are too few labels for training.
     """
     settings, folder, rules = read_settings(root), Path(options.out), options.sessions
-    truth = options.truth or evidence.LABELS
+    truth = options.truth or LABELS
     refuse_odd(settings, options, form)
     _check_people(rules.people, truth, settings.models)
     chosen, todo = to_label(root, options.selection, truth)
