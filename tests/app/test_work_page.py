@@ -153,6 +153,7 @@ def test_the_dialog_of_discarding_is_worked_by_keys_and_escape_keeps_the_image(
     assert len(rows(held)) == 1
 
 
+@pytest.mark.slow
 def test_a_key_right_after_a_discard_says_something_of_the_next_item(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -492,6 +493,7 @@ def test_the_image_alone_is_seen_while_a_key_a_finger_or_the_mouse_is_down(
     context.close()
 
 
+@pytest.mark.slow
 def test_a_space_after_a_click_flickers_and_answers_nothing(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -504,6 +506,7 @@ def test_a_space_after_a_click_flickers_and_answers_nothing(
     assert len(rows(held)) == 1
 
 
+@pytest.mark.slow
 def test_both_sides_zoom_and_move_together_and_a_drag_is_no_answer(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -630,6 +633,7 @@ def test_who_is_done_goes_on_with_what_others_leave(
     assert [word for *_, word in Answers(held.root).answers()] == ["yes"]
 
 
+@pytest.mark.slow
 def test_people_elsewhere_answer_too_over_plain_http(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:

@@ -85,6 +85,7 @@ def with_cars(study: str, folder: Path) -> None:
     fs.label.import_(study, str(folder / "labels"))
 
 
+@pytest.mark.slow
 def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(
     study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -129,6 +130,7 @@ def test_known_objects_of_fs_static_s_validation_never_serve_in_its_test(study: 
     assert not objects[0] & objects[1]
 
 
+@pytest.mark.slow
 def test_fs_static_has_validation_and_test_sets_without_shared_bases_or_objects(study: str) -> None:
     found = fs.stress.blend(study, preset="fs-static", frames=10, blending=SMALL, engine="local")
     assert found.sets == ("fs-static-v2-validation", "fs-static-v2-test")

@@ -102,6 +102,7 @@ def shown(study: Path) -> str:
     return template("app/results_part.html.jinja").render(facts=found(study), task="choices")
 
 
+@pytest.mark.slow
 def test_choices_count_as_rank_counts_them(study: Path) -> None:
     """Not of images that were discarded, nor between models that the selection does not compare there; a skip
     is none.

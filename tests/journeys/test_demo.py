@@ -110,7 +110,7 @@ def test_the_verdict_comes_last_and_is_that_of_the_study(demo: tuple[Path, str])
 def test_the_card_goes_on_with_the_study_and_redoes_nothing(demo: tuple[Path, str]) -> None:
     root, said = demo
     held = {path: path.stat().st_mtime_ns for path in root.glob("pre*/*/*.parquet")}
-    card = ran(["-c", FEW_IN_THE_CARD, "demo", str(root), "--card"])
+    card = ran(["-c", FEW_IN_THE_CARD, "demo", str(root), "--card", "--engine", "local"])
     assert held == {path: path.stat().st_mtime_ns for path in held}
     assert "truth labels: 34 unchanged" in card
     assert "3. What do they know of their errors?  14 conditions" in card

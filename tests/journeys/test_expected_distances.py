@@ -46,6 +46,7 @@ def rows(study: Path, name: str) -> list[tuple]:
     return [(r.model_a, r.model_b, r.place, r.image, r.distance) for r in read_selection(study, name)[0].rows]
 
 
+@pytest.mark.slow
 def test_labels_calibrate_what_is_chosen_and_later_ones_change_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -268,6 +268,7 @@ def test_a_sweep_fits_a_method_for_each_value(predicted: Trained) -> None:
         fitted(predicted, "knn", sweep="j=1,2")
 
 
+@pytest.mark.slow
 def test_layers_are_tapped_by_name_and_near_names_are_said(predicted: Trained) -> None:
     from faultscape.uncertainty.methods.method import read
 

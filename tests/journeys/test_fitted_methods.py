@@ -218,6 +218,7 @@ def test_status_sees_another_holdout_another_network_and_another_search_set(pred
     assert "its network changed" in str(fs.status(study))
 
 
+@pytest.mark.slow
 def test_the_card_says_which_methods_saw_the_images_that_it_judges_on(predicted: Trained) -> None:
     study = predicted.study
     fitted(predicted, "knn", data=fs.FitData(set_=["main"]))

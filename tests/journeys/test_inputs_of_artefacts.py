@@ -240,6 +240,7 @@ def test_a_hierarchy_that_changed_makes_the_report_stale_and_with_its_distances_
     assert read_selection(Path(study))[0].models[-1] == "new"
 
 
+@pytest.mark.slow
 def test_a_report_that_shows_no_outcomes_is_stale_once_labels_were_compared_with_the_models(
     maps: str, corpus: made.Corpus
 ) -> None:
@@ -251,6 +252,7 @@ def test_a_report_that_shows_no_outcomes_is_stale_once_labels_were_compared_with
     assert stale(maps, "report", "main") == ("labels were compared with the models since",)
 
 
+@pytest.mark.slow
 def test_a_report_of_duels_shows_what_constraints_choose_so_that_every_discard_counts(
     maps: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:

@@ -42,6 +42,7 @@ def measured(study: str, truth: str = "labels") -> tuple[str, str]:
     return repr(found), (Path(found.path) / "report.html").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selector", ["mad", "disputed"])
 def test_images_chosen_because_models_differ_are_told_and_nobody_is_best(
     study: str, corpus: made.Corpus, tmp_path: Path, selector: str

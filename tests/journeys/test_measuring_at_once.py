@@ -112,6 +112,7 @@ def test_a_model_without_statistics_runs_again_for_them_and_its_maps_stay(
     assert len(list((root / "measures" / "statistics" / "masks" / "net").glob("*.parquet"))) == 3
 
 
+@pytest.mark.slow
 def test_a_killed_run_keeps_the_statistics_of_all_shards_that_count(
     corpus: made.Corpus, net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

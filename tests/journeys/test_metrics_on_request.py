@@ -135,6 +135,7 @@ def test_other_names_are_refused(line: list[str], metric: str, words: str) -> No
     assert words in refused_line(*line, "--metric", metric)
 
 
+@pytest.mark.slow
 def test_a_study_keeps_what_was_asked_for(corpus: made.Corpus, tmp_path: Path) -> None:
     study = str(tmp_path / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))

@@ -189,6 +189,7 @@ def test_spares_are_no_places_of_duels(tmp_path: Path) -> None:
     assert "images a cell" in repr(fs.plan(study, engine="local"))
 
 
+@pytest.mark.slow
 def test_a_truth_of_another_name_stands_in_the_line(answers: made_answers.Answers) -> None:
     fs.select(answers.study, selector="expected-loss", budget=5)
     made_answers.import_labels(answers)
@@ -196,6 +197,7 @@ def test_a_truth_of_another_name_stands_in_the_line(answers: made_answers.Answer
     assert " --selector expected-loss --truth mine --budget " in line(fs.plan(answers.study, truth="mine"))
 
 
+@pytest.mark.slow
 def test_labels_are_asked_for_under_the_truth_that_the_plan_was_made_by(
     answers: made_answers.Answers,
 ) -> None:
@@ -228,6 +230,7 @@ def test_numbers_that_were_given_stand_whole_in_the_lines_that_take_them_again(
     assert main(shlex.split(cold)[1:]) == 0
 
 
+@pytest.mark.slow
 def test_a_selection_that_is_stale_is_named_with_the_reason(answers: made_answers.Answers) -> None:
     fs.select(answers.study, selector="random", budget=30)
     made_answers.import_labels(answers)

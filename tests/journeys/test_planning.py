@@ -198,6 +198,7 @@ def test_less_exact_scores_need_fewer_labels(maps: tuple[str, made.Corpus]) -> N
     assert numbers[0] > numbers[1] > numbers[2]
 
 
+@pytest.mark.slow
 def test_of_classifiers_labels_narrow_the_range_and_the_number_is_the_real_one_within_a_hundredth(
     tmp_path: Path,
 ) -> None:

@@ -268,6 +268,7 @@ def test_a_scorer_that_gives_all_pixels_one_value_is_named(study: Study) -> None
     assert number(card, "flat", "main", "error_auroc", "msp") == 0.5
 
 
+@pytest.mark.slow
 def test_models_without_a_common_scorer_are_compared_by_those_of_their_own_rows(study: Study) -> None:
     fs.stress.holdout(study[0], classes=["car"])
     fs.stress.corrupt(study[0], corruption=["contrast"], severities="5", engine="local")

@@ -234,6 +234,7 @@ def test_frames_that_left_a_blended_set_come_back_to_their_shards(tmp_path: Path
     assert made.bytes_under(Path(study), "corpus.parquet", "stress") == before
 
 
+@pytest.mark.slow
 def test_fog_of_blended_images_has_the_depth_of_their_bases(tmp_path: Path) -> None:
     study = study_of(tmp_path, "a", "b", shape=(96, 128, 3))
     (tmp_path / "depth").mkdir()

@@ -66,6 +66,7 @@ def test_the_page_of_the_duels_says_on_top_which_page_tells_which_is_better(both
     assert "Which model is better is answered" not in other
 
 
+@pytest.mark.slow
 def test_what_run_ranked_and_reported_it_leaves_as_it_is(both: str) -> None:
     fs.run(both, engine="local")
     before = made.bytes_under(Path(both))
@@ -126,6 +127,7 @@ def test_where_duels_choose_too_few_to_rank_select_says_so_and_what_gives_more(
     assert done[-1] == f"these show where models fail; which is better: faultscape run {study} --goal order"
 
 
+@pytest.mark.slow
 def test_where_too_few_are_labelled_to_rank_the_next_line_adds_images(
     two: tuple[str, str, list[str]], tmp_path: Path
 ) -> None:
@@ -159,6 +161,7 @@ def test_with_every_answer_given_nothing_else_is_offered(both: str) -> None:
     assert repr(state).endswith("\nnext: nothing; all is done")
 
 
+@pytest.mark.slow
 def test_the_first_hour_says_nothing_of_duels_slots_spares_or_cells(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,6 +18,8 @@ import made
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError, ModelError, OptionError, SelectionError, counted
+from faultscape.nouns import JsonObject
+from faultscape.ranking import standings_json
 from faultscape.reading.study import Study
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_corpus
@@ -385,7 +387,7 @@ def test_a_removed_selection_stays_whatever_is_written_later_and_what_a_kill_lef
 
 
 @WHEN_FINISHED
-def test_a_selection_is_digested_once_a_look_however_many_things_follow_from_it(
+def test_a_selection_is_digested_and_its_standings_are_read_once_a_look_however_many_things_follow_from_it(
     study: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fs.select(study, as_="second", per_class=2, engine="local")
@@ -398,5 +400,13 @@ def test_a_selection_is_digested_once_a_look_however_many_things_follow_from_it(
         return digest_of(*what)
 
     monkeypatch.setattr(selection_artefact, "key_of", counted)
+    whole, read = standings_json.is_whole, list[str]()
+
+    def read_whole(held: JsonObject) -> bool:
+        read.append("once")
+        return whole(held)
+
+    monkeypatch.setattr(standings_json, "is_whole", read_whole)
     assert {state for (kind, _), state in states(study).items() if kind == "standings"} == {"done"}
     assert len(made_) == 2  # main and second
+    assert len(read) == 2

@@ -47,6 +47,7 @@ def cells(best: Best) -> dict:
     return {cell: [int(i) for i in best.images[cell] if i >= 0] for cell in np.ndindex(best.pools.shape)}
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 10_000), st.integers(1, 40), st.integers(1, 5), st.lists(st.integers(0, 40), max_size=4)
 )

@@ -69,6 +69,7 @@ def test_it_is_the_area_under_the_curve_of_all_thresholds(seed: int, limit: floa
         assert found.aupro == expected
 
 
+@pytest.mark.slow
 @given(st.integers(0, 100_000))
 def test_what_is_counted_of_images_gives_the_same_number(seed: int) -> None:
     """Where scores fall on numbers that float16 keeps apart, histograms are exact, however often an image

@@ -120,6 +120,7 @@ def test_columns_that_hold_neither_words_nor_numbers_and_too_many_columns_are_re
     assert "has no column `label`" in refusal_of(tmp_path / "names.csv")
 
 
+@pytest.mark.slow
 def test_one_long_word_takes_its_own_memory_and_not_that_of_every_row(tmp_path: Path) -> None:
     rows = 4_000
     (tmp_path / "classes.txt").write_text("cat\ndog\n")

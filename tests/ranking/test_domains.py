@@ -167,6 +167,7 @@ def test_what_is_no_domain_is_refused(more: dict[str, object], says: str) -> Non
         domain(np.zeros((1, 4)), estimates.uniform_steps(4, 9), 9, **more)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("uneven", [False, True])
 @pytest.mark.parametrize("graded", [False, True])
 @pytest.mark.parametrize("control", [False, True])

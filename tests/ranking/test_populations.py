@@ -46,6 +46,7 @@ def drawn(rng: np.random.Generator, weight: np.ndarray, number: int) -> tuple[np
     return order[:number], np.minimum(weight[order] / left, 1)[:number]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("groups", "size", "common"), [(250, 1, 0.0), (8, 45, 0.3), (25, 15, 0.3)])
 def test_intervals_hold_what_they_speak_of(groups: int, size: int, common: float) -> None:
     rng, held = np.random.default_rng(groups), []

@@ -103,6 +103,7 @@ def pairs(studies: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) ->
     return page_of(studies["ranked"], tmp_path_factory.mktemp("page"))
 
 
+@pytest.mark.slow
 def test_the_page_of_pairs_is_whole_escaped_and_loads_nothing(
     studies: dict[str, Path], pairs: tuple[Page, str]
 ) -> None:

@@ -5,12 +5,14 @@ know something differ.
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from faultscape.ranking.agreement import spearman
 from faultscape.ranking.drawn.estimates import lure, vote_weights
 from faultscape.selection import draws, proposals
 
 
+@pytest.mark.slow
 def test_one_inverted_model_costs_no_labels_and_estimates_stay_unbiased() -> None:
     """Six classifiers of ten classes that differ on 45 % of 1,000 images, and one that is always wrong, which
     differs everywhere: 60 labels in three rounds, 300 times.

@@ -114,6 +114,7 @@ def test_a_flow_starts_as_the_map_that_standardises(torch) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_likelihood_of_gaussian_data_comes_near_its_entropy(torch) -> None:
     from faultscape.uncertainty.methods.flow_fit import FlowPlan, train_flow
 

@@ -108,6 +108,7 @@ def test_the_prior_variance_is_one_and_the_authors_half_the_number_of_features(
     assert float((variance / prior - 1).abs().max()) < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(4000,), (4, 1000), (4, 20, 50)])
 def test_with_the_authors_momentum_the_mean_variance_of_what_was_seen_is_the_number_of_features(
     torch, shape: tuple

@@ -20,7 +20,8 @@ def effective(slots: Slots, discarded: Collection[str] = ()) -> Slots:
     A cell without spares left has fewer chosen places than the selection's depth. An image drawn for all
     models has no replacement.
     """
-    gone, cap = frozenset(discarded), int(slots.definition.get("cap", 0))
+    gone = frozenset(discarded)
+    cap = int(slots.definition.get("cap", 0))
     said: Counter[tuple[str, ...]] = Counter()
     placed: dict[tuple[str, ...], int] = {}
     rows: list[Row] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 from faultscape import plug
 from faultscape.errors import RankingError, counted
@@ -114,14 +115,21 @@ def is_by_chance(study: Study, name: str) -> bool:
     return chosen_by(study.selections[name][0].rows) == CHANCE
 
 
+# of each study that is looked at: a dozen artefacts depend on standings, and reading these whole takes long
+_PROVENANCES = WeakKeyDictionary["Study", "dict[str, Provenance | None]"]()
+
+
 def provenance(study: Study, name: str) -> Provenance | None:
     """Return what the standings of a selection record about how they were made; None if there are none, or
     these cannot be read.
     """
-    from faultscape.ranking.standings_json import is_whole
+    found = _PROVENANCES.setdefault(study, {})
+    if name not in found:
+        from faultscape.ranking.standings_json import is_whole
 
-    held = study.document(selections.path(study.root, name, "json", stem="standings"))
-    return provenance_of(held) if held is not None and is_whole(held) else None
+        held = study.document(selections.path(study.root, name, "json", stem="standings"))
+        found[name] = provenance_of(held) if held is not None and is_whole(held) else None
+    return found[name]
 
 
 def key(study: Study, name: str) -> str:
