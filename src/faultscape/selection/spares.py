@@ -38,6 +38,15 @@ def effective(slots: Slots, discarded: Collection[str] = ()) -> Slots:
     return Slots(slots.models, slots.definition, tuple(rows))
 
 
+def with_models_left(slots: Slots, known: Collection[str]) -> Slots:
+    """Return a selection with those of its models that are ``known``, where it can do without the others: the
+    probability of a draw does not depend on which models are ranked later (Farquhar et al. 2021), as long as
+    two are left; a duel has no meaning without its models.
+    """
+    left = tuple(model for model in slots.models if model in known)
+    return replace(slots, models=left) if slots.draws and len(left) > 1 else slots
+
+
 def extended(old: Slots, new: Slots) -> tuple[Row, ...]:
     """Return the rows of ``new`` that ``old`` lacks: deeper places and new cells, as the next round."""
     held = {(*row.cell, row.place) for row in old.rows}
