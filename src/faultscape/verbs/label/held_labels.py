@@ -14,7 +14,7 @@ import numpy as np
 
 from faultscape.errors import LabellingError, OptionError, StudyError
 from faultscape.labelling.answers import majority
-from faultscape.labelling.catalogue import FORMATS, MaskFormat
+from faultscape.labelling.catalogue import FORMATS, Format
 from faultscape.labelling.format_calls import places_of, prepared_files, write_label
 from faultscape.maps import runs
 from faultscape.progress import progress
@@ -96,12 +96,12 @@ def _classes_of(root: Path, settings: Settings, truth: str) -> dict[str, str]:
     return out
 
 
-def export_done(root: Path, options: LabelExportOptions, form: object) -> MasksWritten:
+def export_done(root: Path, options: LabelExportOptions, form: Format) -> MasksWritten:
     """Write every mask of a truth to OUT/labels, with classes.json, as `label import` reads them; OptionError
     for options that ask for images to label, LabellingError for a file with other contents.
     """
-    listed = ", ".join(one.name for one in FORMATS if isinstance(one, MaskFormat) and one.listed)
-    if not isinstance(form, MaskFormat) or not form.listed:
+    listed = ", ".join(one.name for one in FORMATS if one.listed)
+    if not form.listed:
         raise OptionError(f"--done writes masks, one file an image; formats for that: {listed}")
     about_todo = {
         "--selection": options.selection != MAIN,

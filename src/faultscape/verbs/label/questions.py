@@ -19,7 +19,7 @@ from faultscape.classes.names import class_place
 from faultscape.corpus.image_names import ids_meant
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, counted
 from faultscape.labelling import answers as said
-from faultscape.labelling.catalogue import QuestionFormat
+from faultscape.labelling.catalogue import Format
 from faultscape.labelling.format_calls import count_filled, read_questions, write_questions
 from faultscape.maps import class_answers
 from faultscape.reading import evidence
@@ -64,7 +64,7 @@ def part_of(source: str) -> tuple[str, str]:
     return (match[1], match[2]) if match and not Path(source).exists() else (source, "")
 
 
-def export(root: Path, options: LabelExportOptions, form: QuestionFormat) -> Asked:
+def export(root: Path, options: LabelExportOptions, form: Format) -> Asked:
     """Write the questions of a selection that no one has answered yet: for an image of a pair its two labels,
     for an image drawn for all models each label that a model predicts.
 
@@ -94,7 +94,7 @@ def export(root: Path, options: LabelExportOptions, form: QuestionFormat) -> Ask
     )
 
 
-def _keep_answers(form: QuestionFormat, path: Path) -> None:
+def _keep_answers(form: Format, path: Path) -> None:
     """Raise LabellingError if a file to be written already has answers, or is not a table of questions."""
     if not path.is_file() or not path.stat().st_size:
         return
@@ -105,7 +105,7 @@ def _keep_answers(form: QuestionFormat, path: Path) -> None:
         )
 
 
-def import_(root: Path, source: str, column: str, truth: str, form: QuestionFormat) -> Answered:
+def import_(root: Path, source: str, column: str, truth: str, form: Format) -> Answered:
     """Import a file of labels or answers (labels from one of its columns), or all such files of a folder."""
     files = [Path(source)] if Path(source).is_file() else sorted(Path(source).glob(f"*{form.ending}"))
     if not files:
@@ -178,7 +178,7 @@ def still_difficult(
 
 
 def _read(
-    form: QuestionFormat, file: Path, column: str, images: dict[str, Any], settings: Settings, out: _Read
+    form: Format, file: Path, column: str, images: dict[str, Any], settings: Settings, out: _Read
 ) -> None:
     """Add the contents of one file to ``out``; LabellingError for a file without labels, answers or
     discards.

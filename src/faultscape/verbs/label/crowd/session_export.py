@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faultscape.errors import LabellingError, OptionError, counted
-from faultscape.labelling.catalogue import BundleFormat, MaskFormat
+from faultscape.labelling.catalogue import Format
 from faultscape.labelling.people.mask_sessions import by_chance, share_images
 from faultscape.progress import progress
 from faultscape.reading.study import LABELS
@@ -37,7 +37,7 @@ FILE, TRAINING = "sessions.csv", "training"
 COLUMNS = ("annotator", "session", "image")
 
 
-def export(root: Path, options: LabelExportOptions, form: MaskFormat | BundleFormat) -> SessionsExported:
+def export(root: Path, options: LabelExportOptions, form: Format) -> SessionsExported:
     """Write the images of a selection that have no label yet, split among people; OptionError for options
     that do not fit, LabellingError if another split exists already, or there are too few labels for training.
     """
@@ -93,10 +93,10 @@ def export(root: Path, options: LabelExportOptions, form: MaskFormat | BundleFor
     return replace(written, training=len(known))
 
 
-def _steps(form: MaskFormat | BundleFormat, prefill: str | None) -> str:
+def _steps(form: Format, prefill: str | None) -> str:
     """Return what people do with their folders, which are imported together."""
     where = "the folder of each session"
-    file = form.returned if isinstance(form, BundleFormat) else ""
+    file = form.returned
     to = where if not file or file.endswith("/") else f"{file}, in {where}"
     steps = steps_of(form, prefill).replace("{folder}", f"labels, in {where}")
     return steps.replace("{out}", where).replace("{export}", to)
