@@ -22,8 +22,8 @@ import made_study
 from cost import Cost, measure_cost
 
 import faultscape as fs
+from faultscape.reading.study import Study
 from faultscape.study.parts import read_manifest, write_manifest
-from faultscape.study.settings import read_settings
 from faultscape.study.tables import pairs
 from faultscape.verbs.compare.agreement import agreement
 
@@ -62,7 +62,7 @@ def agree(study: Path) -> float:
     """Return the seconds of processor that the mean agreement of the models takes, with all pairs counted."""
     fs.compare(str(study), shard="1/1", engine="local")
     start = time.process_time()
-    agreement(study, read_settings(study), keep=False)
+    agreement(Study(study), keep=False)
     return time.process_time() - start
 
 

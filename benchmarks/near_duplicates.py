@@ -25,10 +25,10 @@ from faultscape.ranking.drawn.estimates import lure_weights, margins, prediction
 from faultscape.ranking.drawn.stand_ins import Shifts, score_shifts, shift_note
 from faultscape.reading import evidence
 from faultscape.reading.pool import gather, read_drawing_pool
+from faultscape.reading.study import LABELS, Study
 from faultscape.selection.definitions import weights_as_defined
 from faultscape.selection.draws import draw, members, representatives
 from faultscape.selection.selector_weights import fitted_sharpness
-from faultscape.study.settings import read_settings
 from faultscape.study.tables.selections import read_selection
 
 BUDGETS = (20, 50, 100)
@@ -49,10 +49,10 @@ def main() -> None:
         root = Path(study)
         define = read_selection(root, "order")[0].definition
         models = read_selection(root, "order")[0].models
-        pool = read_drawing_pool(root, define)[0]
+        pool = read_drawing_pool(Study(root), define)[0]
         needs = ("agreement", "dispute", "expected")
-        facts = gather(root, read_settings(root), models, define, needs)
-        images, scores = evidence.accuracies(root, models, evidence.LABELS, define)
+        facts = gather(Study(root), models, define, needs)
+        images, scores = evidence.accuracies(Study(root), models, LABELS, define)
     ids = pool.ids.to_pylist()
     losses = 1 - scores[:, [images.index(image) for image in ids]]
     define.setdefault("sharpness", fitted_sharpness(facts))

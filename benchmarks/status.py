@@ -21,6 +21,7 @@ import pyarrow as pa
 import faultscape as fs
 from faultscape.nouns import Slot, Slots
 from faultscape.reading.pairs import corpus_key, wanted
+from faultscape.reading.study import Study
 from faultscape.study.parts import Part, put_part, read_manifest, write_manifest
 from faultscape.study.settings import read_settings, write_settings
 from faultscape.study.tables import label_maps, pairs, selections
@@ -43,7 +44,7 @@ def study(root: Path) -> None:
             folder, {part: replace(held, key=keys[part]) for part, held in read_manifest(folder).items()}
         )
     entries: dict[str, dict[str, Part]] = {}
-    for part in wanted(root, settings, sorted(shard_sizes(root)), []):
+    for part in wanted(Study(root), sorted(shard_sizes(root)), []):
         folder = pairs.folder(root, part.name)
         entries.setdefault(part.name, {})[part.part] = Part(
             put_part(folder, part.part, pa.table({"id": ["x"]})), 1, part.key
@@ -64,7 +65,7 @@ def study(root: Path) -> None:
         "constraints": "class",
     }
     models = tuple(settings.models)
-    selections.write_selection(root, Slots(models, define, tuple(rows)), corpus_key(root, settings, models))
+    selections.write_selection(root, Slots(models, define, tuple(rows)), corpus_key(Study(root), models))
 
 
 def seconds() -> float:

@@ -22,6 +22,7 @@ from faultscape.classes.class_lists import resolve
 from faultscape.comparison import sparse_counts
 from faultscape.maps import runs
 from faultscape.reading.pairs import wanted
+from faultscape.reading.study import Study
 from faultscape.study.answers.tags import Tag, Tags
 from faultscape.study.parts import Part, write_manifest
 from faultscape.study.settings import ModelSettings, Settings, class_settings, write_settings
@@ -96,7 +97,7 @@ def make(root: Path) -> None:
         )
     codes = {j: [code(rng, j) for _ in range(SHARD)] for j in range(MODELS)}
     made: dict[str, dict[str, Part]] = {name: {} for name in models}
-    for part in wanted(root, settings, shards, []):
+    for part in wanted(Study(root), shards, []):
         held = ids[part.shard]
         mine = codes[int(part.name.rpartition("-")[2])][: len(held)]
         made[part.name][part.part] = Part(

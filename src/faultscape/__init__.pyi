@@ -18,6 +18,7 @@ from . import testing as testing
 from . import ties as ties
 from . import uncertainty as uncertainty
 from . import verbs as verbs
+from .reading.study import Study as Study
 from .verbs import label as label
 from .verbs import stress as stress
 from .verbs.collect import collect as collect

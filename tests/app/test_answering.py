@@ -37,6 +37,7 @@ from answering import (
     watch,
 )
 from faultscape.reading.choices import digests
+from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
@@ -122,7 +123,7 @@ def test_thirty_answers_through_a_killed_server_give_the_standings_of_the_same_a
     root, plain = tmp_path / duels.root.name, tmp_path / "plain"
     for copy in (root, plain):
         shutil.copytree(duels.root, copy)
-    maps = digests(root, [*duels.corpus.models], duels.corpus.ids)
+    maps = digests(Study(root), [*duels.corpus.models], duels.corpus.ids)
     with closing(Database(root)) as database:
         secret = secret_of(database)  # the servers below find it there
     items = {
@@ -168,7 +169,7 @@ def test_thirty_answers_through_a_killed_server_give_the_standings_of_the_same_a
         (id_, repeat): side
         for (id_, repeat, _, _), side in zip(said, [one.left for one in rows], strict=True)
     }
-    shown = digests(plain, [*duels.corpus.models], duels.corpus.ids)
+    shown = digests(Study(plain), [*duels.corpus.models], duels.corpus.ids)
     choices = []
     for id_, repeat, left, word in said:
         one = items[id_]

@@ -19,7 +19,7 @@ pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installe
 
 import faultscape as fs
 import made_entrance
-from faultscape.errors import StudyError
+from faultscape.errors import OptionError, StudyError
 from faultscape.study.answers.annotators import ORGANISER, digest
 from faultscape.study.answers.database import Database
 from faultscape.verbs.serve import gate as gates
@@ -411,3 +411,13 @@ def test_one_who_was_removed_by_the_command_line_is_out_within_seconds(
     made_entrance.Annotators(entrance.root, Database(entrance.root)).delete(ann.pseudonym)
     monkeypatch.setattr(gates, "_KNOWN_FOR", 0.0)
     assert ann.get("/work").status_code == 401
+
+
+def test_what_is_not_installed_is_said_with_the_line_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "faultscape.verbs.label.signature.find_spec", lambda name: None if name == "itsdangerous" else name
+    )
+    with refused(OptionError, r"pip install 'faultscape\[app\]'"):
+        fs.label.serve("nowhere")

@@ -27,7 +27,7 @@ import made
 import made_entrance
 from faultscape.formats import labelme
 from faultscape.formats.label_tools.tool_labels import DrawnImage
-from faultscape.labelling.catalogue import BundleFormat, find_format
+from faultscape.labelling.catalogue import find_format
 from faultscape.maps import runs
 from faultscape.study.answers.annotators import ORGANISER
 from faultscape.study.lock import writing
@@ -104,7 +104,7 @@ def kept(entrance: Entrance, truth: str) -> dict[str, np.ndarray]:
 def bundle(entrance: Entrance, name: str, masks: Mapping[str, np.ndarray], folder: Path) -> dict[str, bytes]:
     """The files that a tool would write of some masks, {path: bytes}."""
     form, classes = find_format(name, "segmentation"), read_settings(entrance.root).class_list
-    assert isinstance(form, BundleFormat)
+    assert form.kind == "bundle"
     images = [DrawnImage(id_, f"images/{id_}.png", (48, 36), mask) for id_, mask in masks.items()]
     return {str(path.relative_to(folder)): data for path, data in form.write(folder, images, classes)}
 

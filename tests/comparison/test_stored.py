@@ -16,7 +16,7 @@ import made
 from faultscape.comparison.concordance import accuracies, concordances
 from faultscape.nouns import Pairs
 from faultscape.reading.pairs import read_block
-from faultscape.study.settings import read_settings
+from faultscape.reading.study import Study
 from faultscape.study.tables.corpus import read_corpus
 
 METRICS = ("miou", "fwiou", "mpa", "pixel_accuracy", "dice")
@@ -54,11 +54,11 @@ def test_a_block_is_that_of_the_maps_in_whatever_order_models_are_named(
     toml.write_text(toml.read_text().replace('cells = "full"', f'cells = "{cells}"'))
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
-    settings, rows = read_settings(Path(study)), read_corpus(Path(study))
+    rows = read_corpus(Path(study))
     named = list(corpus.models)
     for order in (*itertools.permutations(named, 3), *itertools.permutations(named, 2)):
         got, want = (
-            read_block(Path(study), settings, rows, order),
+            read_block(Study(Path(study)), rows, order),
             in_memory(corpus, order, [row.id for row in rows]),
         )
         for part in ("both", "rows", "columns", "totals", "present"):

@@ -15,7 +15,7 @@ import faultscape as fs
 import made
 from faultscape.corpus.groups import assign_groups, cut_blocks, describe_groups, group_names, join_blocks
 from faultscape.errors import OptionError, StudyError
-from faultscape.study.tables.corpus import each_shard, read_corpus
+from faultscape.study.tables.corpus import Corpus, each_shard, read_corpus
 from faultscape.study.tables.pool import read_pool
 from refusals import refused
 
@@ -188,9 +188,9 @@ def test_groups_of_no_image_are_refused_before_anything_is_written(tmp_path: Pat
 def test_groups_change_no_selection(tmp_path: Path) -> None:
     root, corpus = study(tmp_path)
     fs.collect(root, str(corpus.photos), classes=str(corpus.classes))
-    before = read_pool(Path(root)).digest
+    before = read_pool(Corpus(Path(root))).digest
     fs.collect(root, grouping=fs.Grouping(block=2))
-    assert read_pool(Path(root)).digest == before
+    assert read_pool(Corpus(Path(root))).digest == before
 
 
 def test_a_study_of_an_earlier_version_keeps_its_near_duplicates_and_is_written_anew(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_study_of_an_earlier_version_keeps_its_near_duplicates_and_is_written_
     twin = corpus.photos / "zz-twin.png"
     shutil.copyfile(min(corpus.photos.rglob("*.png")), twin)
     fs.collect(root, str(corpus.photos), classes=str(corpus.classes))
-    images, pool = read_corpus(Path(root)), read_pool(Path(root))
+    images, pool = read_corpus(Path(root)), read_pool(Corpus(Path(root)))
     assert images[-1].near_duplicate_of == images[0].id
     assert len(set(pool.families)) == len(images) - 1
     path = Path(root) / "corpus.parquet"
@@ -208,7 +208,7 @@ def test_a_study_of_an_earlier_version_keeps_its_near_duplicates_and_is_written_
     assert read_corpus(Path(root)) == images
     assert [image for _, rows in each_shard(Path(root)) for image in rows] == images
     assert read_corpus(Path(root), 0) == images
-    old = read_pool(Path(root))
+    old = read_pool(Corpus(Path(root)))
     assert old.digest == pool.digest
     assert old.families.tolist() == pool.families.tolist()
     fs.collect(root, str(corpus.photos))

@@ -14,6 +14,8 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
+from faultscape.reading.study import Study
+from opened_files import opened
 
 
 def test_a_shifted_table_is_named_by_compare_and_by_select_and_in_no_other_study(
@@ -179,27 +181,21 @@ def test_a_cap_is_not_blamed_for_what_confidence_or_too_few_images_keep_from_pai
     ]
 
 
-def test_manifests_are_read_once_however_many_shards_there_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from faultscape.reading import evidence, pairs
-    from faultscape.study.settings import read_settings
+def test_manifests_are_read_once_however_many_shards_there_are(tmp_path: Path) -> None:
+    from faultscape.reading import evidence
     from faultscape.verbs.compare import agreement
 
-    read, times = pairs.read_manifest, []
     corpus, counts = made.corpus(tmp_path / "corpus", images=8, models=3), []
     for size in (1, 4):
         study = made.collected(corpus, tmp_path / f"study-{size}", shard_size=size)
         fs.predict(str(study), corpus.models, engine="local")
         fs.label.import_(str(study), str(corpus.truth))
         fs.compare(str(study), engine="local")
-        times.clear()
-        with monkeypatch.context() as patch:
-            patch.setattr(pairs, "read_manifest", lambda folder: times.append(folder) or read(folder))
+        with opened(study) as found:
             (study / agreement.AGREEMENT).unlink()
-            agreement.agreement(study, read_settings(study), keep=False)
+            agreement.agreement(Study(study), keep=False)
             evidence.accuracies(
-                study, ("model-0", "model-1"), "labels", {"concordance": "miou", "over": "union"}
+                Study(study), ("model-0", "model-1"), "labels", {"concordance": "miou", "over": "union"}
             )
-        counts.append(len(times))
+        counts.append(sum(times for file, times in found.items() if file.endswith("manifest.json")))
     assert counts[0] == counts[1]

@@ -16,6 +16,7 @@ import made
 import made_served
 import postgres_server
 from faultscape.reading.choices import digests
+from faultscape.reading.study import Study
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import bind
 from faultscape.study.answers.tags import Tag, Tags
@@ -41,7 +42,7 @@ def said(study: Path) -> list[Choice]:
     """What two people choose by chance."""
     rng, slots = np.random.default_rng(0), read_selection(study, "main")[0]
     asked = sorted({(row.image, *sorted((row.defender, row.attacker))) for row in slots.chosen})
-    shown = digests(study, slots.models, [image for image, *_ in asked])
+    shown = digests(Study(study), slots.models, [image for image, *_ in asked])
     words = ("first", "second", "both good", "skip")
     return [
         Choice(image, a, b, words[rng.integers(4)], who, shown[a, image], shown[b, image], key=f"{who}-{k}")

@@ -20,10 +20,10 @@ from faultscape.labelling.answers import majority
 from faultscape.labelling.people.estimated_accuracy import COMMON, estimated_accuracy
 from faultscape.nouns import PairSlot
 from faultscape.reading.label_counts import questions as asked_questions
+from faultscape.reading.study import Study
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
-from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import read_corpus
 
 pytest.importorskip("fastapi")
@@ -224,9 +224,7 @@ def test_questions_that_the_majority_and_dawid_skene_decide_otherwise_are_listed
     """Ann and ben are right, and three others say what they like, who outvote them here and there: the model
     hears whom the others agree with.
     """
-    wanted = list(
-        asked_questions(questions, read_settings(questions), current(questions, DUELS, {}), "labels")
-    )
+    wanted = list(asked_questions(Study(questions), current(questions, DUELS, {}), "labels"))
     rng, words = np.random.default_rng(0), ("no", "yes")
     truth = {key: words[k % 2] for k, key in enumerate(wanted)}
     rows = [(*key, who, said) for key, said in truth.items() for who in ("ann", "ben")]

@@ -17,6 +17,7 @@ import made
 from faultscape.errors import StudyError
 from faultscape.ranking.duel_standings import from_json
 from faultscape.reading.choices import digests
+from faultscape.reading.study import Study
 from faultscape.standings import Standings
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.tags import Tag, Tags
@@ -48,7 +49,7 @@ def forced(study: str, corpus: made.Corpus, seed: int = 0) -> list[Choice]:
     rng = np.random.default_rng(seed)
     slots, _ = read_selection(Path(study), "main")
     asked = sorted({(row.image, *sorted((row.defender, row.attacker))) for row in slots.chosen})
-    shown = digests(Path(study), slots.models, [image for image, *_ in asked])
+    shown = digests(Study(Path(study)), slots.models, [image for image, *_ in asked])
     out = []
     for image, a, b in asked:
         better = accuracy(corpus, a, image) >= accuracy(corpus, b, image)

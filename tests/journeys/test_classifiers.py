@@ -19,6 +19,7 @@ import made
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, SelectionError
 from faultscape.reading.answers import read_label_sets
+from faultscape.reading.study import Study
 from faultscape.selection import classifier_duels
 from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import read_settings
@@ -283,8 +284,7 @@ def test_labels_are_sets_of_classes_and_none_of_them(study: str, tmp_path: Path)
     )
     took = fs.label.import_(study, str(path))
     assert (took.new, took.replaced, took.failures) == (3, 0, 3)
-    settings = read_settings(Path(study))
-    found = read_label_sets(Path(study), settings, "labels", images)
+    found = read_label_sets(Study(Path(study)), "labels", images)
     assert found == [frozenset({0, 1}), frozenset(), frozenset({2}), None]
     why = sorted(f.reason for f in read_failures(Path(study)) if f.stage == "label")
     assert why == [

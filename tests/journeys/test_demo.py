@@ -16,8 +16,8 @@ import pytest
 import faultscape as fs
 from faultscape.nouns import Pairs
 from faultscape.reading.pairs import read_block
+from faultscape.reading.study import Study
 from faultscape.reporting.competition.standing_tables import CAVEAT
-from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.verbs.demo import networks
@@ -53,7 +53,7 @@ def ran(words: list[str]) -> str:
 @pytest.fixture(scope="module")
 def pairs(demo: tuple[Path, str]) -> Pairs:
     root, _ = demo
-    return read_block(root, read_settings(root), read_corpus(root, 0), MODELS, ())
+    return read_block(Study(root), read_corpus(root, 0), MODELS, ())
 
 
 def chosen(root: Path) -> list[set[str]]:

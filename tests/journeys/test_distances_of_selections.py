@@ -13,8 +13,8 @@ import faultscape as fs
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import OptionError, SelectionError
+from faultscape.reading.study import Study
 from faultscape.selection import proposals
-from faultscape.study.settings import read_settings
 from faultscape.verbs.plan import facts
 from refusals import refused
 
@@ -114,7 +114,7 @@ def test_draws_measure_by_right_and_wrong_also_where_classes_stand_in_wordnet(tm
     assert drawn.definition["distance"] == "01"
     # two pairs differ on either image; fish and cat are no farther apart than fish and fish
     assert drawn.rows[0].probability == pytest.approx(0.5)
-    looked = facts.look(Path(study), read_settings(Path(study)), tuple(said), None, engine="local", workers=1)
+    looked = facts.look(Study(study), tuple(said), None, engine="local", workers=1)
     assert looked.weights["mad"] == pytest.approx(
         [row.score for row in sorted(drawn.rows, key=lambda row: row.image)]
     )

@@ -18,6 +18,7 @@ from faultscape.cli import main
 from faultscape.errors import OptionError, SelectionError
 from faultscape.maps.votes import vote_entropy
 from faultscape.nouns import Draw
+from faultscape.reading.study import Study
 from faultscape.selection.draws import draw
 from faultscape.selection.weights import drawing_weights
 from faultscape.study.tables.selections import read_selection
@@ -126,13 +127,12 @@ def test_disputed_maps_are_drawn_in_proportion_to_what_models_differ(maps: tuple
     row = fs.select(study, selector="disputed", budget=1, as_="first").rows[0]
     from faultscape.comparison.concordance import concordances
     from faultscape.reading.pairs import read_block
-    from faultscape.study.settings import read_settings
     from faultscape.study.tables.corpus import read_corpus, shards
 
     root = Path(study)
     dispute = {}
     for images in shards(read_corpus(root)).values():
-        pairs = read_block(root, read_settings(root), images, ["model-0", "model-1", "model-2"])
+        pairs = read_block(Study(root), images, ["model-0", "model-1", "model-2"])
         both = concordances(pairs)
         apart = [1 - both[a, b] for a, b in ((0, 1), (0, 2), (1, 2))]
         dispute |= dict(zip((image.id for image in images), np.mean(apart, 0), strict=True))

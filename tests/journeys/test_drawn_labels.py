@@ -15,6 +15,7 @@ import made
 import made_answers
 from faultscape.cli import main
 from faultscape.reading import evidence
+from faultscape.reading.study import Study
 from made_page import Page
 from refusals import refused_line
 
@@ -123,7 +124,7 @@ def test_an_image_whose_answers_stand_at_a_tie_is_lost_and_waits_for_nothing(
     fs.label.import_(answers.study, str(tmp_path / "answers.csv"))
     assert set(duels.images) & set(drawn.images[3:])  # else nothing came from elsewhere
     models = tuple(answers.labels)
-    assert evidence.undecidable(Path(answers.study), models, "labels") == {drawn.images[2]}
+    assert evidence.undecidable(Study(Path(answers.study)), models, "labels") == {drawn.images[2]}
     half = next(image for image in answers.images if image not in drawn.images and differ(answers)[at[image]])
     # of its questions a single one is answered, by two who disagree: the others are open
     one = made_answers.NAMES[int(labels[0][at[half]])]
@@ -131,7 +132,7 @@ def test_an_image_whose_answers_stand_at_a_tie_is_lost_and_waits_for_nothing(
         f"image,class,annotator,answer\n{half},{one},ann,yes\n{half},{one},ben,no\n"
     )
     fs.label.import_(answers.study, str(tmp_path / "half.csv"))
-    assert evidence.undecidable(Path(answers.study), models, "labels") == {drawn.images[2]}
+    assert evidence.undecidable(Study(Path(answers.study)), models, "labels") == {drawn.images[2]}
     found = fs.rank(answers.study, selection="disputed", resamples=0)
     assert found.labels["counted"] == 14
     assert found.labels["pool"] == int(differ(answers).sum()) - 1

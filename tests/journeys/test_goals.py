@@ -19,8 +19,8 @@ from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import Draw
 from faultscape.ranking import catalogue as rankings_catalogue
 from faultscape.reading.pairs import read_block
+from faultscape.reading.study import Study
 from faultscape.selection import catalogue, information, proposals
-from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import pool, read_corpus
 from faultscape.study.tables.selections import read_selection
 from faultscape.verbs.verb import group_options
@@ -159,11 +159,11 @@ def test_label_maps_are_drawn_by_what_their_concordances_tell(tmp_path: Path) ->
     sharpness = every.definition["sharpness"]
     assert slots.definition["sharpness"] == sharpness > 1
     root, names, similar = Path(study), [], []
-    settings, images = read_settings(root), pool(read_corpus(root))
+    images = pool(read_corpus(root))
     for shard in sorted({image.shard for image in images}):
         mine = [image for image in images if image.shard == shard]
         names += [image.id for image in mine]
-        similar.append(fs.comparison.concordances(read_block(root, settings, mine, slots.models), "miou"))
+        similar.append(fs.comparison.concordances(read_block(Study(root), mine, slots.models), "miou"))
     both = np.concatenate(similar, axis=-1)
     value = proposals.floored(information.information_of_similarities(both, np.full(3, 1 / 3), sharpness))
     first, second = np.triu_indices(3, 1)

@@ -19,7 +19,7 @@ import made
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import LabellingError, OptionError, StudyError
-from faultscape.labelling import FORMATS, BundleFormat, MaskFormat
+from faultscape.labelling import FORMATS
 from faultscape.maps import runs
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
@@ -27,7 +27,7 @@ from faultscape.study.tables.corpus import read_ids
 from faultscape.study.tables.logs import read_failures
 from refusals import refused
 
-MASKS = [form.name for form in FORMATS if isinstance(form, MaskFormat | BundleFormat)]
+MASKS = [form.name for form in FORMATS if form.kind != "questions"]
 
 
 @pytest.fixture(scope="module")
@@ -159,9 +159,7 @@ def test_the_tool_knows_every_name_that_its_labels_may_have(study: str, tmp_path
     assert names == [*read_settings(Path(study)).classes.names, "void"]
 
 
-@pytest.mark.parametrize(
-    "name", [f.name for f in FORMATS if isinstance(f, MaskFormat | BundleFormat) and f.outlines]
-)
+@pytest.mark.parametrize("name", [f.name for f in FORMATS if f.kind != "questions" and f.outlines])
 def test_outlines_say_by_how_many_pixels_they_differ(study: str, tmp_path: Path, name: str) -> None:
     said = fs.label.export(study, str(tmp_path / "out"), format=name, prefill="model-1", outlines=True)
     assert said.differing is not None

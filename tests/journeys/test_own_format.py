@@ -25,20 +25,21 @@ from pathlib import Path
 
 import numpy as np
 
-from faultscape.labelling import MaskFormat
+from faultscape.labelling import Format
 
 
 def write(label, photo, size, ids, classes):
     return b"" if ids is None else "".join(" ".join(map(str, row)) + "\\n" for row in ids.tolist()).encode()
 
 
-GRID = MaskFormat(
+GRID = Format(
     name="grid",
+    kind="masks",
     title="grid",
     says="write the numbers of the classes (classes.txt), a line a row",
     endings=frozenset({".grid"}),
-    photo=lambda folder, image: folder / f"{image}.png",
-    label=lambda folder, image: folder / f"{image}.grid",
+    photo="{image}.png",
+    label="{image}.grid",
     write=write,
     prepare=lambda classes: {"classes.txt": "".join(f"{i} {n}\\n" for i, n in zip(classes.ids, classes.names)).encode()},
     recognise=lambda path: "drawn" if Path(path).stat().st_size else "empty",
@@ -177,7 +178,7 @@ def test_a_format_of_questions_that_reads_something_else_is_told_what_to_return(
         (("return json.dumps(", "return list("), "write must return text; got list"),
         (
             ("lambda path: len(read", "lambda path: str(read"),
-            "filled must return how many lines are filled in; got str",
+            "recognise must return how many lines are filled in; got str",
         ),
     ],
 )
@@ -218,10 +219,15 @@ def test_a_format_that_prepares_something_else_than_files_is_told(
 
 
 def test_what_is_no_format_is_refused_in_one_line(study: str, tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(f"{LINES}\nTEXT = 'x'\n")
+    (tmp_path / "mine.py").write_text(
+        f"{LINES}\nfrom dataclasses import replace\nTEXT = 'x'\nKIND = replace(ASKED, kind='shapes')\n"
+        "UNKNOWN = replace(ASKED, recognise=None)\n"
+    )
     file = tmp_path / "mine.py"
     wanted = {
-        f"{file}:TEXT": "expected a MaskFormat, BundleFormat or QuestionFormat",
+        f"{file}:TEXT": "expected a Format; got str",
+        f"{file}:KIND": "kind is masks, bundle, questions; got 'shapes'",
+        f"{file}:UNKNOWN": "a format of the kind questions needs `recognise`",
         f"{file}:NONE": "holds no 'NONE'",
         f"{file}:ASKED": "does not fit a study of label maps; use png, png-index, ",
         "csv": "does not fit a study of label maps; use png, png-index, ",
@@ -249,9 +255,16 @@ def test_help_names_the_formats_and_that_one_may_be_ones_own(
 @pytest.mark.parametrize(
     ("label", "said"),
     [
-        ('folder / ".." / f"{image}.grid"', "`photo` and `label` must return paths in the folder; got"),
-        ('f"{image}.grid"', "`photo` and `label` must return paths; got str"),
-        ("folder / places[image]", "NameError: name 'places' is not defined"),
+        (
+            '"../{image}.grid"',
+            "`photo` and `label` must be paths in the folder, such as labels/{image}.png; got",
+        ),
+        (
+            '"/{image}.grid"',
+            "`photo` and `label` must be paths in the folder, such as labels/{image}.png; got",
+        ),
+        ('""', "`photo` and `label` must be paths in the folder, such as labels/{image}.png; got"),
+        ('"{places}.grid"', "KeyError: 'places'"),
     ],
 )
 def test_a_format_that_names_no_place_in_its_folder_is_refused(
@@ -260,7 +273,7 @@ def test_a_format_that_names_no_place_in_its_folder_is_refused(
     fs.predict(study, {n: str(s) for n, s in corpus.models.items()}, engine="local")
     fs.compare(study, engine="local")
     fs.select(study, engine="local")
-    (tmp_path / "mine.py").write_text(GRID.replace('folder / f"{image}.grid"', label))
+    (tmp_path / "mine.py").write_text(GRID.replace('"{image}.grid"', label))
     assert f"format grid: {said}" in refused_line(
         "label", "export", study, str(tmp_path / "out"), "--format", f"{tmp_path / 'mine.py'}:GRID"
     )

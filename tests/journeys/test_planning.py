@@ -16,7 +16,7 @@ from faultscape.cli import main
 from faultscape.errors import FaultscapeError
 from faultscape.ranking.planning import label_needs, label_variances
 from faultscape.reading.evidence import scores
-from faultscape.study.settings import read_settings
+from faultscape.reading.study import Study
 from faultscape.study.tables.selections import read_selection
 from faultscape.verbs.plan import facts
 from refusals import refused
@@ -173,9 +173,7 @@ def test_labels_of_draws_are_used_and_those_of_duels_are_not(maps: tuple[str, ma
     assert "16 labels of selection random" in " ".join(repr(found).split())
     # all is labelled: how far the models are apart is known, and the variances are those of the predictions
     row, real = found.questions["best"]["random"], 1 - labelled(study).mean(1)
-    looked = facts.look(
-        Path(study), read_settings(Path(study)), found.models, None, engine="local", workers=None
-    )
+    looked = facts.look(Study(study), found.models, None, engine="local", workers=None)
     curve = label_variances.curve(np.ones(16), label_variances.moments(looked.agreement))
     assert row["low"] == row["high"] == row["labels"] == label_needs.needed("best", real[None], curve)[0]
     fs.select(study, selector="disputed", budget=3, engine="local")
@@ -186,7 +184,7 @@ def test_labels_of_draws_are_used_and_those_of_duels_are_not(maps: tuple[str, ma
 def labelled(study: str) -> np.ndarray:
     """The score of each model on each labelled image."""
     slots = read_selection(Path(study), "random")[0]
-    return scores(Path(study), slots.models, "labels", slots.definition)[1]
+    return scores(Study(Path(study)), slots.models, "labels", slots.definition)[1]
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from faultscape.corpus.stress.recipes import recipe_of
 from faultscape.maps import class_answers, runs
 from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import read_corpus, stress_shards
+from faultscape.study.tables.corpus import Corpus, read_corpus
 from faultscape.study.tables.logs import read_failures
 from faultscape.study.tables.selections import read_selection
 from faultscape.study.tables.stress_sets import labels_folder
@@ -204,7 +204,7 @@ def test_made_images_of_role_pool_are_drawn_and_counted_as_collected_ones_are(tm
     models = {name: f"{tmp_path / 'mine.py'}:{name}" for name in ("dark", "bright")}
     contrast(study)
     contrast(study, corruption=["fog"], role="pool")
-    assert stress_shards(Path(study)) == {1}
+    assert Corpus(Path(study)).aside == {1}
     fs.predict(study, models, engine="local")
     assert fs.compare(study, engine="local").parts_made > 0
     assert {name.partition(".")[0] for name in read_manifest(Path(study) / "pairs" / "dark")} == {

@@ -125,7 +125,7 @@ def test_answers_of_two_groups_of_people_are_two_truths(tmp_path: Path) -> None:
         fs.label.import_(it.study, str(tmp_path / f"{group}.csv"), truth=group)
     root, models = Path(it.study), ("model-0", "model-1")
     assert evidence.truths(root) == ["crowd", "experts"]
-    right = {group: evidence.correctness(root, models, group)[1] for group in ("experts", "crowd")}
+    right = {group: evidence.correctness(Study(root), models, group)[1] for group in ("experts", "crowd")}
     assert (right["experts"][0] == 1).all()
     assert (right["crowd"][0] == 0).all()
     standings = {group: fs.rank(it.study, truth=group, resamples=0) for group in ("experts", "crowd")}
@@ -140,7 +140,7 @@ def test_answers_of_two_groups_of_people_are_two_truths(tmp_path: Path) -> None:
     fs.rank(it.study, truth="experts", resamples=0)
     fs.report(it.study)
     key = json.loads((root / "standings.json").read_text())["provenance"]["inputs"]["labels"]
-    assert key == evidence.truth_key(root, "experts") != evidence.truth_key(root, "crowd")
+    assert key == Study(root).truth_key("experts") != Study(root).truth_key("crowd")
 
 
 def test_a_model_is_not_renamed_to_the_truth_of_answers_or_to_labels(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from faultscape.reading.evidence import accuracies
 from faultscape.reading.study import Study
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
-from faultscape.study.tables.corpus import read_corpus
+from faultscape.study.tables.corpus import Corpus, read_corpus
 from faultscape.study.tables.pool import read_pool
 from refusals import refused
 from undoing import (
@@ -60,8 +60,8 @@ def test_images_leave_the_corpus_and_come_back_with_all_that_was_said_of_them(
     assert any(words.startswith("standings of main") for words in said.stale)
     assert any(words.startswith("measures") for words in said.stale)
     assert gone not in {image.id for image in read_corpus(Path(study))}
-    assert gone not in read_pool(Path(study)).ids.to_pylist()
-    assert gone not in {row.image for row in Study(Path(study)).current("main").rows}
+    assert gone not in read_pool(Corpus(Path(study))).ids.to_pylist()
+    assert gone not in {row.image for row in Study(Path(study)).selection("main").now.rows}
     assert states(study)["maps", ""] == "done"
     assert states(study)["pairs", ""] == "done"
     fs.predict(study, dict(list(corpus.models.items())[:2]), engine="local")
@@ -73,7 +73,7 @@ def test_images_leave_the_corpus_and_come_back_with_all_that_was_said_of_them(
     assert (
         gone
         not in accuracies(
-            Path(study), tuple(settings.models), "labels", {"concordance": "miou", "over": "union"}
+            Study(Path(study)), tuple(settings.models), "labels", {"concordance": "miou", "over": "union"}
         )[0]
     )
     follow(study)

@@ -145,9 +145,9 @@ def test_discards_are_taken_back(answers: made_answers.Answers, tmp_path: Path) 
     image = selections.read_selection(Path(study))[0].images[0]
     (tmp_path / "discard.csv").write_text(f"image,reason\n{image},blurred\n")
     fs.label.import_(study, str(tmp_path / "discard.csv"))
-    assert image not in Study(Path(study)).current("main").images
+    assert image not in Study(Path(study)).selection("main").now.images
     assert fs.label.remove(study, image, discards=True).done == "1 image is no longer discarded"
-    assert image in Study(Path(study)).current("main").images
+    assert image in Study(Path(study)).selection("main").now.images
     with refused(LabellingError, "none of 1 image is discarded"):
         fs.label.remove(study, image, discards=True)
     fs.label.import_(study, str(tmp_path / "discard.csv"))

@@ -24,6 +24,7 @@ import made
 import made_answers
 import made_view
 from faultscape.reading import evidence
+from faultscape.reading.study import Study
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
@@ -666,7 +667,9 @@ def test_pages_of_classifiers_show_what_each_says_and_whether_that_is_right(tmp_
     for number in range(len(known)):
         for word in re.findall(r'class="verdict (\w+)"', pages.get(f"/image/{number}").text):
             told[word] += 1
-    _, correct, _ = evidence.correctness(root, list(fs.study.settings.read_settings(root).models), "labels")
+    _, correct, _ = evidence.correctness(
+        Study(root), list(fs.study.settings.read_settings(root).models), "labels"
+    )
     assert (told["right"], told["wrong"]) == (int((correct == 1).sum()), int((correct == 0).sum()))
     models = list(fs.study.settings.read_settings(root).models)
     differ = listed(pages, a=models[0], b=models[1], agree_high=0.5)

@@ -15,9 +15,9 @@ from faultscape.labelling.people.answer_weights import answer_weights
 from faultscape.reading import evidence
 from faultscape.reading.choices import Voices, shares
 from faultscape.reading.label_counts import questions
+from faultscape.reading.study import Study
 from faultscape.study.answers.choices import Choice
 from faultscape.study.answers.labels import Answers
-from faultscape.study.settings import read_settings
 
 PEOPLE = ("ann", "ben", "cyd", "dan", "eve")
 
@@ -28,7 +28,7 @@ def study(tmp_path: Path) -> Path:
     made = made_answers.study(tmp_path / "made", images=60)
     fs.select(made.study, top=10)
     root, rng = Path(made.study), np.random.default_rng(2)
-    wanted = questions(root, read_settings(root), evidence.current(root, "main", {}), "labels")
+    wanted = questions(Study(root), evidence.current(root, "main", {}), "labels")
     truth = dict(zip(made.images, made.truth.tolist(), strict=True))
     rows = []
     for image, class_ in wanted:
@@ -61,7 +61,7 @@ def test_answers_count_by_weights_and_the_standings_record_them(study: Path) -> 
     assert held["provenance"]["arguments"]["weight_annotators"] is True
     assert any("weighted by the estimated accuracy" in note for note in found.notes)
     # what the careful say is what counts now, though three others outvote them here and there
-    verdicts = evidence.verdicts_of(study, "labels", Voices(weighted=True))
+    verdicts = evidence.verdicts_of(Study(study), "labels", Voices(weighted=True))
     careful = {row[:2]: row[3] == "yes" for row in rows if row[2] == "ann"}
     assert verdicts == careful
     assert majority(rows) != careful

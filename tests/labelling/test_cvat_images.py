@@ -21,7 +21,7 @@ import faultscape as fs
 from faultscape.errors import LabellingError
 from faultscape.formats.label_tools import cvat_images, cvat_shapes
 from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
-from faultscape.labelling.catalogue import FORMATS, BundleFormat
+from faultscape.labelling.catalogue import FORMATS
 from faultscape.nouns import Classes
 from refusals import refused
 
@@ -283,9 +283,7 @@ def test_the_zip_that_cvat_exports_is_read_as_it_is(tmp_path: Path) -> None:
     assert all((one.read(ROAD) == other.read(ROAD)).all() for one, other in zip(labels, plain, strict=True))
     assert cvat_images.check(tmp_path / "export.zip") == []
     assert [
-        form.name
-        for form in FORMATS
-        if isinstance(form, BundleFormat) and form.recognise(tmp_path / "export.zip")
+        form.name for form in FORMATS if form.kind == "bundle" and form.recognise(tmp_path / "export.zip")
     ] == ["cvat"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faultscape.labelling.catalogue import FORMATS, BundleFormat, find_format
+from faultscape.labelling.catalogue import FORMATS, Format, find_format
 from faultscape.terminal_lines import wrapped
 from faultscape.verbs.label.crowd.result import Consensus, SessionsExported
 from faultscape.verbs.label.mask_export import steps_of
@@ -27,17 +27,17 @@ def test_an_export_names_what_to_do_and_the_whole_line_that_follows() -> None:
 )
 def test_only_maps_that_a_model_filled_in_are_uploaded_to_cvat(name: str, upload: str) -> None:
     form = find_format(name, "segmentation")
-    assert isinstance(form, BundleFormat)
+    assert form.kind == "bundle"
     assert "upload" not in steps_of(form, None)
     assert upload in steps_of(form, "unet")
 
 
-TOOLS = [one for one in FORMATS if isinstance(one, BundleFormat)]
+TOOLS = [one for one in FORMATS if one.kind == "bundle"]
 
 
 @pytest.mark.parametrize("form", TOOLS, ids=lambda form: form.name)
 def test_what_a_tool_exports_is_imported_and_not_the_file_that_nobody_edited(
-    form: BundleFormat,
+    form: Format,
 ) -> None:
     back = returned_to("to-label/", form.returned)
     assert back != "to-label/"
@@ -50,7 +50,7 @@ def test_what_a_tool_exports_is_imported_and_not_the_file_that_nobody_edited(
 
 def test_formats_without_other_steps_say_the_same_with_prefill() -> None:
     form = find_format("label-studio", "segmentation")
-    assert isinstance(form, BundleFormat)
+    assert form.kind == "bundle"
     assert steps_of(form, "unet") == steps_of(form, None) == form.says
 
 

@@ -19,7 +19,7 @@ import made
 from faultscape.errors import FaultscapeError, LabellingError
 from faultscape.formats import labelme
 from faultscape.formats.label_tools.tool_labels import DrawnImage
-from faultscape.labelling.catalogue import BundleFormat, find_format
+from faultscape.labelling.catalogue import find_format
 from faultscape.maps import runs
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
@@ -78,7 +78,7 @@ def folder_of(root: Path, folder: Path, truth: str, files: dict[str, bytes]) -> 
 def of_tool(root: Path, folder: Path, truth: str, name: str, tool: str) -> None:
     """Import a tool's file about an image of this name."""
     form = find_format(tool, "segmentation")
-    assert isinstance(form, BundleFormat)
+    assert form.kind == "bundle"
     image = DrawnImage(name, f"{name}.png", (WIDTH, HEIGHT), MASK)
     for path, data in form.write(folder / "given", [image], read_settings(root).class_list):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -156,7 +156,7 @@ def test_the_folder_of_an_export_is_left_out_only_if_no_other_image_is_meant(
 ) -> None:
     root, truth = study("x", "images/x", "y"), next(TRUTHS)
     form = find_format("coco", "segmentation")
-    assert isinstance(form, BundleFormat)
+    assert form.kind == "bundle"
     images = [DrawnImage(name, f"{name}.png", (WIDTH, HEIGHT), MASK * k) for k, name in enumerate(names)]
     ((path, data),) = form.write(tmp_path, images, read_settings(root).class_list)
     path.write_bytes(data)

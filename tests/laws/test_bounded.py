@@ -17,7 +17,7 @@ import made
 from faultscape.reading import pairs
 from faultscape.reading.fill import to_json
 from faultscape.reading.pairs import wanted
-from faultscape.study.settings import read_settings
+from faultscape.reading.study import Study
 from faultscape.study.tables import corpus as study_corpus
 from faultscape.verbs.compare import agreement, agreement_sample
 from faultscape.verbs.compare.count import _jobs, shard
@@ -117,7 +117,7 @@ def test_predict_never_reads_more_than_a_shard_of_the_corpus_at_once(
 def test_the_work_on_one_shard_reads_no_other(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
     reads = Reads(monkeypatch)
     root = Path(study)
-    (job,) = _jobs(root, wanted(root, read_settings(root), [4], ["labels"]))
+    (job,) = _jobs(Study(root), wanted(Study(root), [4], ["labels"]))
     made_ = shard(to_json(job), lambda _: None)
     assert {part["part"] for part in made_["parts"]} == {"00004.models", "00004.truth-labels"}
     assert reads.wide("source") == [SHARD]  # rows of the corpus

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
@@ -26,6 +26,7 @@ from faultscape.metrics.definitions import PRESETS, Definitions, define
 from faultscape.selection.catalogue import GOALS, NAMES
 from faultscape.stressors.catalogue import PRESETS as CORRUPTION_PRESETS
 from faultscape.stressors.holdout import HOLDOUT_PRESETS
+from faultscape.verbs.measure.options import definitions_given
 from faultscape.verbs.stress.options import PRESETS as BLEND_PRESETS
 from refusals import refused
 
@@ -83,6 +84,16 @@ def test_a_measurement_takes_every_choice_and_no_other(name: str) -> None:
     )
     with refused(fs.errors.OptionError, "is not known"):
         define(None, **{name: "nope"})
+
+
+def test_a_group_of_definitions_leaves_open_what_is_not_given_so_that_a_preset_decides() -> None:
+    of_presets = {"thresholds", "rounding"}
+    named = {field.name for field in fields(fs.Definitions())}
+    assert named == {field.name for field in fields(Definitions)} - of_presets | {"divisor", "boundaries"}
+    assert definitions_given(fs.Definitions()) == {}
+    given = definitions_given(fs.Definitions(absent="nan", bins=15, divisor=9, boundaries=False))
+    assert given == {"absent": "nan", "bins": 15}  # although they are the defaults
+    assert (define("figure3").absent, define("figure3", **given).absent) == ("zero", "nan")
 
 
 def test_lists_of_what_can_be_had_are_those_of_the_catalogues() -> None:

@@ -16,6 +16,8 @@ import faultscape as fs
 import made
 from faultscape import engine
 from faultscape.errors import OptionError, StudyError
+from faultscape.reading.study import Study
+from faultscape.study.tables.corpus import Corpus
 from refusals import refused
 
 pytestmark = pytest.mark.slow
@@ -116,7 +118,7 @@ def test_candidates_of_shards_merged_in_any_order_are_the_slots_of_one_pass(
     fs.compare(str(study), engine="local")
     settings, pool, models = (
         read_settings(study),
-        read_pool(study, keep_duplicates=keep),
+        read_pool(Corpus(study), keep_duplicates=keep),
         tuple(corpus.models),
     )
     assert keep or len(set(pool.families.tolist())) < 22
@@ -136,7 +138,7 @@ def test_candidates_of_shards_merged_in_any_order_are_the_slots_of_one_pass(
         at = np.arange(start, start := start + len(rows))
         duel.take(
             best,
-            read_block(study, settings, rows, models),
+            read_block(Study(study), rows, models),
             define,
             None,
             at,

@@ -333,7 +333,7 @@ LATE = {  # our own that are imported where they are used, and why
     "prediction/doubt_methods/beside_network.py": "torch, when a method scores",
     "prediction/doubt_methods/input_gradient.py": "torch, when a method moves its input",
     "prediction/sources/network_folder.py": "torch, when such a network is opened",
-    "reading/evidence.py": "lines that merge masks, for a mistake alone",
+    "reading/study.py": "lines that merge masks, for a mistake alone",
     "verbs/rank/artefact.py": "ranking loads scipy, which status does without",
     "verbs/compare/result.py": "a verb's signature names it",
     "verbs/status/study_verdict.py": "ranking loads scipy, which status does without",

@@ -20,6 +20,7 @@ from faultscape.nouns import Draw
 from faultscape.ranking.drawn import estimates
 from faultscape.reading import evidence
 from faultscape.reading.pool import gather, read_drawing_pool
+from faultscape.reading.study import Study
 from faultscape.selection.draws import draw, members
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.selections import read_selection
@@ -155,12 +156,12 @@ def test_estimates_use_the_label_of_the_image_drawn_and_the_predictions_of_its_g
     assert f"  note: {shifted}" in repr(ranked)  # it is not among the details that -v prints
     root = Path(study)
     define = read_selection(root, "order")[0].definition
-    pool = read_drawing_pool(root, define)[0].ids.to_pylist()
-    expected = gather(root, read_settings(root), MODELS, define, ["expected"])["expected"]
+    pool = read_drawing_pool(Study(root), define)[0].ids.to_pylist()
+    expected = gather(Study(root), MODELS, define, ["expected"])["expected"]
     firsts = sorted(
         min(pool.index(image), pool.index(twin(corpus, image))) for image in corpus.ids[::2]
     )  # one place a group
-    images, scores = evidence.scores(root, MODELS, "labels", define)
+    images, scores = evidence.scores(Study(root), MODELS, "labels", define)
     losses = 1 - scores[:, [images.index(row.image) for row in rows]]
     at = np.array([firsts.index(pool.index(row.image)) for row in first])
     chance = np.array([row.probability for row in rows])

@@ -23,6 +23,7 @@ from faultscape.prediction.batches import Batch
 from faultscape.prediction.catalogue import SOURCES
 from faultscape.prediction.source import OpenModel
 from faultscape.reading.answers import read_predictions
+from faultscape.reading.study import Study
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import read_failures
 from faultscape.testing import check_source
@@ -409,7 +410,7 @@ def test_a_kind_of_ones_own_says_what_a_table_of_the_same_answers_says(tmp_path:
     assert fs.predict(made.study, {"own": place}, engine="local").models["own"] == (12, 0)
     settings, ids = read_settings(Path(made.study)), made.images
     assert settings.models["own"].kind == "own"
-    said = read_predictions(Path(made.study), settings, ["own", "model-1"], ids)
+    said = read_predictions(Study(Path(made.study)), ["own", "model-1"], ids)
     assert said.labels[0].tolist() == said.labels[1].tolist() == made.labels["model-1"].tolist()
     assert said.probabilities[0].tolist() == said.probabilities[1].tolist()
 

@@ -233,11 +233,11 @@ class Walk(RuleBasedStateMachine):
         said, study = fs.verdict(self.study), Study(self.root)
         if said.decided or len(study.models) < 2 or fs.status(self.study).stuck:
             return
-        pool = more_images.pool_size(self.root)
+        pool = more_images.pool_size(Study(self.root))
         drawn = [
             name
-            for name, (slots, _) in study.selections.items()
-            if slots.draws and not is_stale(study, name) and not is_replaced(study, name)
+            for name, made in study.selections.items()
+            if made.slots.draws and not is_stale(study, name) and not is_replaced(study, name)
         ]
         if not drawn and pool < FEW:
             return
@@ -245,7 +245,7 @@ class Walk(RuleBasedStateMachine):
             held = from_json(study.document(selections.path(self.root, name, "json", stem="standings")) or {})
             settled = len(could_be_best(held.rankings[recommended(held)])) == 1
             count = study.label_count(name)
-            complete = count.labelled == len(study.current(name).images)
+            complete = count.labelled == len(study.selection(name).now.images)
             # images on which models agree are not drawn: no label of these tells them apart
             if settled or (complete and left(study, name) == 0):
                 return

@@ -13,6 +13,7 @@ import pytest
 
 import faultscape as fs
 from faultscape.ranking.agreement import spearman
+from faultscape.reading.study import Study
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("data")]
 
@@ -90,7 +91,7 @@ def test_the_known_figures_of_this_data_are_reached(study: str) -> None:
     assert len(slots.images) == 76
     assert 10 * 9 * 11 - 846 == 144
     standings = fs.rank(study, selection="miou", against=["fwiou", "mpa"])
-    _, every = accuracies(Path(study), standings.models, "labels", slots.definition)
+    _, every = accuracies(Study(Path(study)), standings.models, "labels", slots.definition)
     assert every.shape == (10, 233)
     assert every.max() < 0.585  # no per-image mIoU exceeds it
     whole = every.mean(axis=1)

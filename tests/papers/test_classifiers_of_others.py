@@ -14,7 +14,7 @@ import pytest
 import faultscape as fs
 from faultscape.nouns import KEPT_OUT
 from faultscape.reading.answers import read_label_sets, read_predictions
-from faultscape.study.settings import read_settings
+from faultscape.reading.study import Study
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,7 @@ def test_sixteen_networks_and_ten_people_of_one_wide_table(
         **dict.fromkeys(nets, (1280, 0)),
         "human_01": (1280 - said.count("na"), said.count("na")),
     }
-    found = read_predictions(Path(study), read_settings(Path(study)), nets, [line[0] for line in lines])
+    found = read_predictions(Study(Path(study)), nets, [line[0] for line in lines])
     wanted = [[names.index(line[head.index(name)]) for line in lines] for name in nets]
     np.testing.assert_array_equal(found.labels, wanted)
     fs.predict(study, remove=["human_01"])
@@ -83,7 +83,7 @@ def test_columns_of_an_array_are_models_and_its_rows_images_as_people_count(
     ids = [f"text {k}" for k in range(len(labels))]
     study = begun(tmp_path, ids, ["others", "happy", "sad", "angry"])
     fs.predict(study, {f"m{k}": f"{path}:predictions:{k}" for k in range(8)})
-    found = read_predictions(Path(study), read_settings(Path(study)), [f"m{k}" for k in range(8)], ids)
+    found = read_predictions(Study(Path(study)), [f"m{k}" for k in range(8)], ids)
     np.testing.assert_array_equal(found.labels, predictions.T)
     accuracies = (found.labels == labels).mean(1)
     assert 0.888 < accuracies.min() < accuracies.max() < 0.924  # as its page says
@@ -98,7 +98,7 @@ def test_probabilities_become_the_likeliest_class_and_how_likely_it_is(
     ids = [str(k) for k in range(len(labels))]
     study = begun(tmp_path, ids, [f"class {k}" for k in range(10)])
     fs.predict(study, f"net={path}:probabilities")
-    found = read_predictions(Path(study), read_settings(Path(study)), ["net"], ids)
+    found = read_predictions(Study(Path(study)), ["net"], ids)
     assert found.top is not None
     assert (found.labels[0] == labels).mean() == pytest.approx(0.9294)  # as its page says
     np.testing.assert_array_equal(found.probabilities[0], shares.max(1))
@@ -112,6 +112,6 @@ def test_reassessed_labels_of_imagenet_are_sets(classifiers: Path, tmp_path: Pat
     (tmp_path / "labels.csv").write_text("image,label\n" + "\n".join(lines))
     took = fs.label.import_(study, str(tmp_path / "labels.csv"))
     assert (took.new, took.failures) == (len(sets), 0)
-    found = read_label_sets(Path(study), read_settings(Path(study)), "labels", list(sets))
+    found = read_label_sets(Study(Path(study)), "labels", list(sets))
     assert found == [frozenset(labels) for labels in sets.values()]
     assert {len(labels) for labels in found if labels is not None} >= {0, 1, 2}

@@ -16,6 +16,7 @@ import made
 from faultscape.errors import ClassesError, FaultscapeError, ModelError, StudyError
 from faultscape.prediction.sources import tables
 from faultscape.reading.answers import read_predictions
+from faultscape.reading.study import Study
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import read_failures
 from faultscape.verbs.verb import group_options
@@ -48,7 +49,7 @@ def study(tmp_path: Path) -> str:
 def said(study: str, source: str, **options: str) -> tuple[list[str], list[float]]:
     """What the study holds of a table: a class for each of IDS, "" for none, and how sure."""
     fs.predict(study, f"net={source}", **group_options(fs.predict, options))
-    found = read_predictions(Path(study), read_settings(Path(study)), ["net"], IDS)
+    found = read_predictions(Study(Path(study)), ["net"], IDS)
     return [found.classes.names[k] if k >= 0 else "" for k in found.labels[0].tolist()], found.probabilities[
         0
     ].astype(float).round(6).tolist()
@@ -173,7 +174,7 @@ def test_images_collected_later_join_the_answers_that_a_table_has_for_them(
     capsys.readouterr()
     fs.predict(study, f"net={table}")
     assert "stale" not in capsys.readouterr().out
-    found = read_predictions(Path(study), read_settings(Path(study)), ["net"], (*IDS, "p11", "p12"))
+    found = read_predictions(Study(Path(study)), ["net"], (*IDS, "p11", "p12"))
     assert [found.classes.names[k] for k in found.labels[0]] == ["cat", "dog", "hen", "cat", "dog"]
     after = made.bytes_under(Path(study), "predictions")
     assert {name: after[name] for name in before if name.endswith(".parquet")} == {
@@ -272,11 +273,11 @@ def test_more_labels_than_one_are_kept_with_their_probabilities(study: str, tmp_
         "p10,hen,.7,,",
     ]
     fs.predict(study, f"net={text(tmp_path / 'p.csv', chr(10).join(lines))}")
-    found = read_predictions(Path(study), read_settings(Path(study)), ["net"], IDS)
+    found = read_predictions(Study(Path(study)), ["net"], IDS)
     assert found.top is not None
     np.testing.assert_array_equal(found.top[0][0], [[0, 1], [1, -1], [2, -1]])
     np.testing.assert_allclose(found.top[1][0], [[0.5, 0.25], [0.6, NAN], [0.7, NAN]])
-    alone = read_predictions(Path(study), read_settings(Path(study)), ["net"], IDS, top=False)
+    alone = read_predictions(Study(Path(study)), ["net"], IDS, top=False)
     assert alone.top is None
     np.testing.assert_array_equal(alone.labels, found.labels)
     np.testing.assert_array_equal(alone.probabilities, found.probabilities)
@@ -369,7 +370,7 @@ def test_arrays_hold_labels_or_probabilities_and_rows_without_names_are_counted_
         "hen",
     ]
     fs.predict(study, f"net={named}:shares")
-    found = read_predictions(Path(study), read_settings(Path(study)), ["net"], IDS)
+    found = read_predictions(Study(Path(study)), ["net"], IDS)
     assert found.top is not None
     np.testing.assert_allclose(found.top[1][0], [[0.5, 0.25, 0.25], [0.8, 0.1, 0.1], [0.7, 0.2, 0.1]])
     assert found.top[0][0, 0].tolist() == [2, 0, 1]  # of equal ones the first class first

@@ -17,6 +17,7 @@ import made
 from faultscape.errors import FaultscapeError, ModelError, OptionError
 from faultscape.prediction.classifiers import middle
 from faultscape.reading.answers import read_predictions
+from faultscape.reading.study import Study
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 from faultscape.verbs.verb import group_options
@@ -56,7 +57,7 @@ def study(tmp_path: Path) -> str:
 def answers(study: str, source: object, **options: Any) -> tuple[np.ndarray, np.ndarray]:
     """(I, K) labels and probabilities that a study holds of a network, pictures in order."""
     fs.predict(study, {"net": str(source)}, engine="local", **group_options(fs.predict, options))
-    found = read_predictions(Path(study), read_settings(Path(study)), ["net"], list(PHOTOS))
+    found = read_predictions(Study(Path(study)), ["net"], list(PHOTOS))
     if found.top is None:
         return found.labels[0][:, None], found.probabilities[0][:, None]
     return found.top[0][0], found.top[1][0]

@@ -17,6 +17,7 @@ from faultscape.errors import ClassesError, ModelError, OptionError
 from faultscape.prediction.catalogue import open_model
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.sources.onnx import OnnxNetwork
+from faultscape.reading.study import Study
 from faultscape.verbs.verb import group_options
 from refusals import refused
 
@@ -193,7 +194,7 @@ def test_a_study_with_networks_keeps_their_own_channels_and_maps_them_by_name(tm
     root = Path(study)
     settings = read_settings(root)
     assert settings.models["named"].labels == {str(k): n for k, n in enumerate(order)}
-    pairs = read_block(root, settings, shards(read_corpus(root))[0], ["named", "plain"])
+    pairs = read_block(Study(root), shards(read_corpus(root))[0], ["named", "plain"])
     assert (pairs.totals[0][:, :5] == pairs.totals[1][:, 4::-1]).all()  # the same pixels under turned names
 
 

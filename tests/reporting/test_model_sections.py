@@ -18,6 +18,7 @@ import faultscape as fs
 import made
 from faultscape.nouns import Classes, Predictions
 from faultscape.reading.choices import digests
+from faultscape.reading.study import Study
 from faultscape.reporting.competition import model_sections
 from faultscape.reporting.competition.model_sections import LEAST, Tally
 from faultscape.study.answers.choices import Choice, Choices
@@ -282,7 +283,7 @@ def test_of_more_images_than_are_counted_the_page_says_how_many(
 
 def test_choices_say_which_images_are_the_worst_where_nobody_drew_a_mask(own: str) -> None:
     slots = read_selection(Path(own), "main")[0]
-    shown = digests(Path(own), slots.models, slots.images)
+    shown = digests(Study(Path(own)), slots.models, slots.images)
     lost = list(slots.images)[:4]
     choices = [
         Choice(

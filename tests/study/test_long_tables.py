@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from faultscape.study.tables import corpus, logs
-from faultscape.study.tables.corpus import Image, each_shard, read_corpus, shards_of, write_corpus
+from faultscape.study.tables.corpus import Corpus, Image, each_shard, read_corpus, write_corpus
 
 
 def images(sizes: list[int]) -> list[Image]:
@@ -36,12 +36,12 @@ def test_shards_come_whole_and_in_order_wherever_reading_is_cut(
 
 def test_a_study_without_images_has_no_shards(tmp_path: Path) -> None:
     assert list(each_shard(tmp_path)) == []
-    assert shards_of(tmp_path, ["000"]) == {}
+    assert Corpus(tmp_path).shards_of(["000"]) == {}
 
 
 def test_the_shards_of_some_images(tmp_path: Path) -> None:
     write_corpus(tmp_path, images([3, 3, 2]))
-    assert shards_of(tmp_path, ["007", "000", "gone"]) == {"000": 0, "007": 2}
+    assert Corpus(tmp_path).shards_of(["007", "000", "gone"]) == {"000": 0, "007": 2}
 
 
 def test_times_are_all_there_and_the_table_is_put_ever_more_seldom(

@@ -45,7 +45,8 @@ def mean_agreement(
     for block in [blocks] if isinstance(blocks, Pairs | Predictions) else blocks:
         models = block.models
         if isinstance(block, Pairs):
-            found, name = _of_maps(block, concordance, over), concordance
+            name = concordance
+            found = _of_maps(block, concordance, over)
         else:
             found = _of_classes(block.labels)
         total = found if total is None else total + found
@@ -122,11 +123,9 @@ def table_text(found: Agreement, most: int = 30) -> str:
         if len(numbers) == 1
         else f"{numbers[0]} to {numbers[-1]} images a pair"
     )
-    head, digits, wide = (
-        f"mean agreement ({found.concordance}, {images})",
-        len(str(j)),
-        max(map(len, found.models)),
-    )
+    head = f"mean agreement ({found.concordance}, {images})"
+    digits = len(str(j))
+    wide = max(map(len, found.models))
     rows = [f"  {k:>{digits}} {model:<{wide}}" for k, model in enumerate(found.models, 1)]
     if j > most:
         means = [f"{row} {_short(value)}" for row, value in zip(rows, with_others(found), strict=True)]

@@ -69,7 +69,8 @@ def misplaced_words(f: Finding, models: Sequence[str], classes: Classes, concord
     'a and b agree .10, no more than with shuffled images (.10): one of them is at chance, or its images are
     in another order'
     """
-    name, two = models[f.model], len(models) == 2
+    name = models[f.model]
+    two = len(models) == 2
     if f.kind in LOST:
         if two and f.kind == "below":
             return (

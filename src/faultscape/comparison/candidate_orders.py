@@ -100,7 +100,8 @@ def _all_marks(mine: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.nda
     have in common.
     """
     classes = max(number_of_classes(mine), number_of_classes(others))
-    own, theirs = _marks(mine, classes), np.mean([_marks(other, classes) for other in others], 0)
+    own = _marks(mine, classes)
+    theirs = np.mean([_marks(other, classes) for other in others], 0)
     return own - own.mean(0), theirs - theirs.mean(0)
 
 

@@ -56,7 +56,8 @@ def count(
     if len(ids) != number:
         raise OptionError(f"{len(ids)} names for {number} images")
     pairs = pair_places(len(maps), len(truths))
-    places, n = table(classes), len(classes) + 1
+    places = table(classes)
+    n = len(classes) + 1
     kept = np.zeros((len(pairs), number, n, n), np.int64)
     totals = np.zeros((len(maps), number, n), np.int64)
     present = np.zeros((len(pairs), number), bool)

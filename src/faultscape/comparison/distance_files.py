@@ -65,7 +65,8 @@ def _long(rows: Any, head: list[str], names: list[str], where: str) -> np.ndarra
         first, second = row[0].strip(), row[1].strip()
         seen |= {first, second}
         if first in place and second in place:
-            a, b, value = place[first], place[second], _number(row[2], f"{where}, line {rows.line_num}")
+            a, b = place[first], place[second]
+            value = _number(row[2], f"{where}, line {rows.line_num}")
             if not np.isnan(out[a, b]) and out[a, b] != value:
                 raise ClassesError(
                     f"{where}, line {rows.line_num}: {first!r} to {second!r} is {value:g}, before it was"
@@ -83,8 +84,10 @@ def _matrix(rows: Any, head: list[str], names: list[str], where: str) -> np.ndar
     if len(columns) < len(head) - 1:
         raise ClassesError(f"{where}: two columns are named {Counter(head[1:]).most_common(1)[0][0]!r}")
     _need(names, set(columns), where)
-    place, wanted = {name: at for at, name in enumerate(names)}, [columns[name] for name in names]
-    out, seen = np.full((len(names), len(names)), np.nan), set()
+    place = {name: at for at, name in enumerate(names)}
+    wanted = [columns[name] for name in names]
+    out = np.full((len(names), len(names)), np.nan)
+    seen = set()
     for row in rows:
         name = row[0].strip() if row else ""
         if not row or (name not in place and name in columns):

@@ -88,7 +88,8 @@ def _kept(
         raise ModelError(f"label {labels.max()} is not a class; there are {classes}, 0 to {classes - 1}")
     there = labels >= 0
     p = np.where(there, p, 0.0)
-    labels, shares = np.where(there, labels, 0), _shares(p)
+    labels = np.where(there, labels, 0)
+    shares = _shares(p)
     if rest == "kept":
         return labels, shares, np.zeros(len(p))
     total = np.minimum(p.sum(1), 1)  # NaN and 0 stay undefined through the shares

@@ -268,11 +268,14 @@ def _orders(
     """Yield a model's answers in the order of images, or under the mix-up of classes, that fits the others
     clearly better than its answers do, with the fields of the finding.
     """
-    mine, j, n = answers[m], *answers.shape[:2]
+    mine = answers[m]
+    j, n = answers.shape[:2]
     rest = np.array([b for b in range(j) if b != m])
     small = _narrow(answers)
     others = small[rest[np.linspace(0, len(rest) - 1, min(len(rest), _OTHERS)).astype(int)]]
-    now, chance, risk = _share(small[m], others), _chance(small[m], others), RISK / (_KINDS * j)
+    now = _share(small[m], others)
+    chance = _chance(small[m], others)
+    risk = RISK / (_KINDS * j)
 
     near = [_clear(_share(shifted(small[m], k, runs), others) - now, RISK / (len(NEAR) * j)) for k in NEAR]
     if lost or any(near):  # where to search further; findings are tested below
@@ -315,7 +318,8 @@ def _orders(
     elif mine[0].size >= _PIXELS and n <= _ASSIGNED:
         half = mine.shape[2] // 2
         # find an order on the left half of the maps, and accept it for its effect on the right half
-        seen, unseen = answers[..., :half], _narrow(answers[..., half:])
+        seen = answers[..., :half]
+        unseen = _narrow(answers[..., half:])
         places = assigned(seen[m], seen[rest])
         right, as_it_is = (_share(maps, unseen[rest]) for maps in (unseen[m][places], unseen[m]))
         if _better(right, as_it_is, _chance(unseen[m], unseen[rest]), risk):
@@ -343,7 +347,8 @@ def _explained(
     """
     right, now = _share(put_right, others), _share(mine, others)
     # chance differs with the classes
-    above, below = right - _chance(put_right, others), _chance(mine, others) - now
+    above = right - _chance(put_right, others)
+    below = _chance(mine, others) - now
     none = np.iinfo(mine.dtype).max
     alike = ((others == mine) | (others == none)).all(0) & (others != none).any(0) & (mine != none)
     if not alike.any() and (exchanged or not _clear(right - 0.5, risk)):
@@ -377,7 +382,8 @@ def _share(one: np.ndarray, others: np.ndarray) -> np.ndarray:
     an answer from both; NaN if there are none.
     """
     same, both = np.zeros(len(one)), np.zeros(len(one))
-    none, wide = np.iinfo(one.dtype).max, one.shape[1]
+    none = np.iinfo(one.dtype).max
+    wide = one.shape[1]
     silent = one == none
     whole = not silent.any()
     for other in others:

@@ -54,10 +54,12 @@ def unpack_cells(code: bytes, partners: int, n: int) -> tuple[np.ndarray, np.nda
     numbers = _numbers(code)
     cells, present = np.zeros((partners, n, n), np.int64), np.zeros(partners, bool)
     off = np.flatnonzero(~np.eye(n, dtype=bool).ravel())
-    totals, at = numbers[1 : n + 1], n + 1
+    totals = numbers[1 : n + 1]
+    at = n + 1
     try:
         for q in range(partners):
-            length, at = int(numbers[at]) - 1, at + 1
+            length = int(numbers[at]) - 1
+            at += 1
             if length < 0:
                 continue
             present[q] = True
@@ -107,9 +109,11 @@ def without(code: bytes, gone: Collection[int], partners: int, n: int) -> bytes:
     ... )
     True
     """
-    data, numbers = np.frombuffer(code, np.uint8), _numbers(code)
+    data = np.frombuffer(code, np.uint8)
+    numbers = _numbers(code)
     ends = np.concatenate([[0], np.flatnonzero(data < 128) + 1])  # number k lies at ends[k] to ends[k + 1]
-    at, kept = n + 1, []
+    at = n + 1
+    kept = []
     for q in range(partners):
         first = int(numbers[at]) if at < len(numbers) else -1
         after = at + 1 + (0 if first <= 0 else n if numbers[0] == DIAGONAL else 2 * (first - 1))

@@ -54,7 +54,8 @@ def fit_temperature(
     others = classes - named
     rest = (1 - np.where(there, shares, 0).sum(1)) / np.maximum(others, 1)
     logs = np.log(np.maximum(np.where(there, shares, 1.0), _LEAST))
-    logs, rest = np.where(there, logs, -np.inf), np.log(np.maximum(rest, _LEAST))
+    logs = np.where(there, logs, -np.inf)
+    rest = np.log(np.maximum(rest, _LEAST))
     hit = (
         np.array([[label in own for label in row] for row, own in zip(labels.tolist(), right, strict=True)])
         & there

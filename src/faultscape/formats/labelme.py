@@ -24,6 +24,7 @@ from PIL import Image
 from faultscape.errors import LabellingError, LabelMapError
 from faultscape.formats import shapes as drawing
 from faultscape.formats.guard import MAX_PIXELS, load_json
+from faultscape.formats.label_tools.labelme_rules import check
 from faultscape.formats.label_tools.named_ids import (
     covered,
     ground_of,
@@ -33,6 +34,7 @@ from faultscape.formats.label_tools.named_ids import (
     nothing_of,
 )
 from faultscape.formats.label_tools.outlines import outlines as polygons_of
+from faultscape.formats.label_tools.tool_labels import Format
 from faultscape.nouns import Classes
 
 
@@ -178,3 +180,45 @@ def _polygons(ids: np.ndarray, classes: Classes) -> list[dict[str, Any]]:
         }
         for value, corners in polygons_of(ids, nothing_of(classes))
     ]
+
+
+def _write(
+    _label: os.PathLike[str],
+    photo: os.PathLike[str],
+    size: tuple[int, int],
+    ids: np.ndarray | None,
+    classes: Classes,
+    *,
+    outlines: bool = False,
+) -> bytes:
+    return encode(os.path.basename(photo), size, ids, classes, outlines=outlines)
+
+
+def _read(path: str, classes: Classes, size: tuple[int, int], left_out: Counter[str]) -> np.ndarray:
+    return read(path, classes, size, left_out=left_out)[0]
+
+
+def _prepare(classes: Classes) -> dict[str, bytes]:
+    """Return labels.txt, the list that LabelMe reads, void included; classes.json could be an image's own
+    file there.
+    """
+    names = dict.fromkeys(name_of_ids(classes).values())
+    return {"labels.txt": "".join(f"{name}\n" for name in names).encode()}
+
+
+LABELME = Format(
+    "labelme",
+    title="LabelMe",
+    says="draw the shapes in LabelMe",
+    kind="masks",
+    write=_write,
+    read=_read,
+    recognise=state,
+    check=check,
+    endings=frozenset({".json"}),
+    photo="{image}.png",
+    label="{image}.json",
+    prepare=_prepare,
+    outlines=True,
+    counts=True,
+)

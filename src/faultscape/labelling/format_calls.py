@@ -19,13 +19,7 @@ from faultscape.errors import FaultscapeError, LabellingError, LabelMapError, sa
 from faultscape.formats import labelme
 from faultscape.formats.label_tools.tool_labels import DrawnImage
 from faultscape.labelling import answers
-from faultscape.labelling.catalogue import (
-    FORMATS,
-    BundleFormat,
-    Format,
-    MaskFormat,
-    QuestionFormat,
-)
+from faultscape.labelling.catalogue import FORMATS, Format
 from faultscape.labelling.label_tables import Lines
 from faultscape.nouns import Classes
 
@@ -43,8 +37,8 @@ def plain_errors(form: Format, path: str | Path) -> Iterator[None]:
         raise LabellingError(f"{path}: format {form.name}: {said_by(error)}") from error
 
 
-def places_of(form: MaskFormat | BundleFormat, folder: Path, image: str) -> tuple[Path, ...]:
-    """Return the path that a format uses for the file of an image, and for its label if it has a file of its
+def places_of(form: Format, folder: Path, image: str) -> tuple[Path, ...]:
+    """Return the path that a format uses for the file of an image, and for its mask if it has a file of its
     own; LabellingError if your own format fails, or names a path outside the ``folder``.
 
     >>> (form,) = (form for form in FORMATS if form.name == "labelme")
@@ -52,26 +46,23 @@ def places_of(form: MaskFormat | BundleFormat, folder: Path, image: str) -> tupl
     ['a.png', 'a.json']
     """
     with plain_errors(form, folder):
-        found = (
-            form.photo(folder, image),
-            *([form.label(folder, image)] if isinstance(form, MaskFormat) else []),
-        )
+        texts = (form.photo, form.label) if form.kind == "masks" else (form.photo,)
+        found = tuple(folder / text.format(image=image) for text in texts)
     for path in found:
-        if not isinstance(path, Path):
+        if path == folder or not _is_inside(path, folder):
             raise LabellingError(
-                f"{folder}: format {form.name}: `photo` and `label` must return paths; got"
-                f" {type(path).__name__}"
-            )
-        if not Path(os.path.normpath(path)).is_relative_to(os.path.normpath(folder)):
-            raise LabellingError(
-                f"{folder}: format {form.name}: `photo` and `label` must return paths in the folder; got"
-                f" {path} for {image}"
+                f"{folder}: format {form.name}: `photo` and `label` must be paths in the folder, such as"
+                f" labels/{{image}}.png; got {path} for {image}"
             )
     return found
 
 
+def _is_inside(path: Path, folder: Path) -> bool:
+    return Path(os.path.normpath(path)).is_relative_to(os.path.normpath(folder))
+
+
 def write_label(
-    form: MaskFormat,
+    form: Format,
     label: Path,
     photo: Path,
     size: tuple[int, int],
@@ -93,17 +84,14 @@ def write_label(
 
 
 def write_bundle(
-    form: BundleFormat, folder: Path, images: Iterable[DrawnImage], classes: Classes, *, outlines: bool
+    form: Format, folder: Path, images: Iterable[DrawnImage], classes: Classes, *, outlines: bool
 ) -> Iterator[tuple[Path, bytes]]:
     """Yield (path, bytes) of the files of a bundle; LabellingError if your own format fails, or names a path
     outside the ``folder``.
     """
     with plain_errors(form, folder):
         for path, data in form.write(folder, images, classes, **({"outlines": True} if outlines else {})):
-            inside = isinstance(path, Path) and Path(os.path.normpath(path)).is_relative_to(
-                os.path.normpath(folder)
-            )
-            if not inside or not isinstance(data, bytes):
+            if not isinstance(path, Path) or not _is_inside(path, folder) or not isinstance(data, bytes):
                 raise LabellingError(
                     f"{folder}: format {form.name}: write must yield paths in the folder with bytes; got"
                     f" {path}"
@@ -112,13 +100,19 @@ def write_bundle(
 
 
 def recognises(form: Format, path: Path) -> bool:
-    """Return whether a file has a format; LabellingError if your own format fails."""
+    """Return whether a file has a format of masks or a bundle; LabellingError if your own format fails."""
+    if form.kind == "masks":
+        return path.suffix.lower() in form.endings and state_of(form, path) != "other"
     with plain_errors(form, path):
-        if isinstance(form, QuestionFormat):
-            return False
-        if not isinstance(form, MaskFormat):
-            return bool(form.recognise(path))
-        return path.suffix.lower() in form.endings and form.recognise(str(path)) != "other"
+        return form.kind == "bundle" and form.recognise is not None and bool(form.recognise(path))
+
+
+def state_of(form: Format, path: Path) -> str:
+    """Return whether a mask is "drawn", "empty" or a file of something "other"; LabellingError if your own
+    format fails.
+    """
+    with plain_errors(form, path):
+        return "drawn" if form.recognise is None else str(form.recognise(path))
 
 
 def check_file(form: Format, path: Path) -> list[str]:
@@ -126,12 +120,11 @@ def check_file(form: Format, path: Path) -> list[str]:
     or your own format fails.
     """
     with plain_errors(form, path):
-        look = None if isinstance(form, QuestionFormat) else form.check
-        return [str(problem) for problem in look(path)] if look else []
+        return [str(problem) for problem in form.check(path)] if form.check else []
 
 
 def read_label(
-    form: MaskFormat,
+    form: Format,
     path: str,
     classes: Classes,
     size: tuple[int, int],
@@ -156,14 +149,15 @@ def read_label(
     return ids
 
 
-def prepared_files(form: MaskFormat, folder: Path, classes: Classes) -> dict[Path, bytes]:
+def prepared_files(form: Format, folder: Path, classes: Classes) -> dict[Path, bytes]:
     """Return {path: bytes} of files that tell a tool about the classes; LabellingError if your own format
     fails, or names a path outside the ``folder``.
     """
     with plain_errors(form, folder):
-        found = {Path(os.path.normpath(folder / name)): data for name, data in form.prepare(classes).items()}
+        files = {} if form.prepare is None else form.prepare(classes)
+        found = {Path(os.path.normpath(folder / name)): data for name, data in files.items()}
     for path, data in found.items():
-        if not isinstance(data, bytes) or not path.is_relative_to(os.path.normpath(folder)):
+        if not isinstance(data, bytes) or not _is_inside(path, folder):
             raise LabellingError(
                 f"{folder}: format {form.name}: prepare must return bytes by the names of files in the"
                 f" folder; got {type(data).__name__} for {path}"
@@ -172,7 +166,7 @@ def prepared_files(form: MaskFormat, folder: Path, classes: Classes) -> dict[Pat
 
 
 def write_questions(
-    form: QuestionFormat, path: Path, questions: Iterable[tuple[str, str]], glosses: Mapping[str, str]
+    form: Format, path: Path, questions: Iterable[tuple[str, str]], glosses: Mapping[str, str]
 ) -> bytes:
     """Return the bytes of a file of questions; LabellingError if your own format fails."""
     with plain_errors(form, path):
@@ -182,15 +176,15 @@ def write_questions(
     raise LabellingError(f"{path}: format {form.name}: write must return text; got {type(text).__name__}")
 
 
-def count_filled(form: QuestionFormat, path: Path) -> int:
+def count_filled(form: Format, path: Path) -> int:
     """Return how many lines of a file of questions are filled in; LabellingError for any other file, or if
     your own format fails.
     """
     with plain_errors(form, path):
-        number = form.filled(path)
+        number = None if form.recognise is None else form.recognise(path)
     if not isinstance(number, int):
         raise LabellingError(
-            f"{path}: format {form.name}: filled must return how many lines are filled in; got"
+            f"{path}: format {form.name}: recognise must return how many lines are filled in; got"
             f" {type(number).__name__}"
         )
     return number
@@ -204,7 +198,7 @@ _SHAPES = {  # what Lines hold
 }
 
 
-def read_questions(form: QuestionFormat, path: Path, column: str) -> Lines:
+def read_questions(form: Format, path: Path, column: str) -> Lines:
     """Return the content of a file of labels, answers or discards; LabellingError if your own format fails or
     returns anything but `Lines`.
     """

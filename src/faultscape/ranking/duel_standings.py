@@ -67,10 +67,11 @@ def standings(
     concordance.
 
     ``truth`` names one of ``pairs.truths``, the only one by default; images without it count as not labelled.
-    ``benchmark`` is {model: score}, larger is better. ``keys`` (I,) identify images independently of their
-    names, such as the SHA-256 of the file (ids by default): the bootstrap draws images in the order of the
-    keys, so that names change no interval. Errors: RankingError if nothing is labelled, a model is not in
-    ``pairs`` or the benchmark lacks one.
+    With ``all_labels`` the re-use rankings count the labels of all images. ``benchmark`` is {model: score},
+    larger is better. ``keys`` (I,) identify images independently of their names, such as the SHA-256 of the
+    file (ids by default): the bootstrap draws images in the order of the keys, so that names change no
+    interval. Errors: RankingError if nothing is labelled, a model is not in ``pairs`` or the benchmark lacks
+    one.
     """
     for model in slots.models:
         if model not in pairs.models:

@@ -7,12 +7,8 @@ again if their labels changed, or those of another annotator were imported.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from faultscape.reading.artefact import Again, Artefact
-from faultscape.reading.evidence import LABELS
-from faultscape.reading.study import Study
-from faultscape.study.parts import read_manifest
+from faultscape.reading.study import LABELS, Study
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.consensus import Joined, read_joined
 from faultscape.terminal_lines import option_words
@@ -20,13 +16,13 @@ from faultscape.terminal_lines import option_words
 
 def annotators(study: Study, truth: str) -> list[str]:
     """Return the truths of annotators who labelled for a truth, and have a label of an image of the study."""
-    named = [name for name in label_maps.truths(study.root) if name.startswith(f"{truth}-")]
+    named = [name for name in study.label_folders if name.startswith(f"{truth}-")]
     return [name for name in named if _labels_something(study, name)]
 
 
 def _labels_something(study: Study, truth: str) -> bool:
     folder = label_maps.truth(study.root, truth)
-    parts = read_manifest(folder).items()
+    parts = study.manifest(folder).items()
     return any(
         not study.ids.isdisjoint(label_maps.read_ids(folder, int(number), part)) for number, part in parts
     )
@@ -85,9 +81,8 @@ def _line(study: Study, truth: str) -> str:
     return " ".join([f"faultscape label consensus {study.place}", *option_words(options)])
 
 
-def lines_to_merge(root: Path) -> list[str]:
+def lines_to_merge(study: Study) -> list[str]:
     """Return the commands that merge masks of several annotators, or merge them again."""
-    study = Study(root)
     return [
         _line(study, truth)
         for truth in _instances(study)

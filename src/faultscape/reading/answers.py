@@ -7,8 +7,9 @@ become places of the study's classes; a label that is void or no longer a class 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -19,14 +20,15 @@ from faultscape.errors import StudyError
 from faultscape.maps import class_answers
 from faultscape.maps.class_answers import MOST
 from faultscape.nouns import Predictions
-from faultscape.study.parts import read_manifest, read_part
-from faultscape.study.settings import Settings
+from faultscape.study.parts import Part, read_part
 from faultscape.study.tables import label_maps
+
+if TYPE_CHECKING:
+    from faultscape.reading.study import Study
 
 
 def read_predictions(
-    root: Path,
-    settings: Settings,
+    study: Study,
     models: Sequence[str],
     images: Sequence[str] | pa.Array,
     *,
@@ -36,15 +38,18 @@ def read_predictions(
     answer; without ``top`` only the most likely class.
     """
     wanted: pa.Array = images if isinstance(images, pa.Array) else pa.array(list(images), pa.string())
-    classes, found = settings.class_list, []
+    classes = study.classes
+    found = []
     for name in models:
-        folder, model = label_maps.predictions(root, name), settings.models[name]
-        if label_maps.of_other_classes(settings, read_manifest(folder).values()):
+        folder, model = label_maps.predictions(study.root, name), study.settings.models[name]
+        parts = study.manifest(folder)
+        if label_maps.of_other_classes(study.settings, parts.values()):
             raise StudyError(
                 f"{name}: the class list changed since its table was read; run `faultscape predict"
-                f" {shlex.quote(str(root))} {shlex.quote(f'{name}={model.source}')}` again"
+                f" {study.place} {shlex.quote(f'{name}={model.source}')}` again"
             )
-        found.append(_answers(folder, table(classes, model.labels), len(classes), wanted, MOST if top else 1))
+        places = table(classes, model.labels)
+        found.append(_answers(folder, parts, places, len(classes), wanted, MOST if top else 1))
     most = max((labels.shape[1] for labels, _ in found), default=1)
     shape = (len(models), len(wanted), most)
     labels, sure = np.full(shape, -1, np.int32), np.full(shape, np.nan, np.float32)
@@ -61,14 +66,17 @@ def read_predictions(
 
 
 def _answers(
-    folder: Path, places: np.ndarray, classes: int, wanted: pa.Array, most: int = MOST
+    folder: Path,
+    manifest: Mapping[str, Part],
+    places: np.ndarray,
+    classes: int,
+    wanted: pa.Array,
+    most: int = MOST,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return (I, K) places and probabilities of one model or truth, -1 and NaN where missing; K is at most
     ``most``.
     """
-    parts = [
-        read_part(folder, name, part, ["id", "runs"]) for name, part in sorted(read_manifest(folder).items())
-    ]
+    parts = [read_part(folder, name, part, ["id", "runs"]) for name, part in sorted(manifest.items())]
     whole = (
         pa.concat_tables(parts)
         if parts
@@ -95,19 +103,17 @@ def _answers(
     return out, how
 
 
-def read_label_sets(
-    root: Path, settings: Settings, truth: str, images: Sequence[str]
-) -> list[frozenset[int] | None]:
+def read_label_sets(study: Study, truth: str, images: Sequence[str]) -> list[frozenset[int] | None]:
     """Return the set of places that a truth names for each image: empty if the image shows none of the
     classes, None if it has no label.
     """
-    classes = settings.class_list
-    folder, places = label_maps.truth(root, truth), table(classes)
-    labels, _ = _answers(folder, places, len(classes), pa.array(list(images), pa.string()))
+    classes = study.classes
+    folder = label_maps.truth(study.root, truth)
+    parts = study.manifest(folder)
+    wanted = pa.array(list(images), pa.string())
+    labels, _ = _answers(folder, parts, table(classes), len(classes), wanted)
     known = {
-        id_
-        for name, part in read_manifest(folder).items()
-        for id_ in read_part(folder, name, part, ["id"])["id"].to_pylist()
+        id_ for name, part in parts.items() for id_ in read_part(folder, name, part, ["id"])["id"].to_pylist()
     }
     return [
         frozenset(row) - {-1} if id_ in known else None

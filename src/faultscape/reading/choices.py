@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from math import nan
 from pathlib import Path
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,9 +24,12 @@ from faultscape.labelling.answers import WORDS, Answer, latest
 from faultscape.ranking.choice_shares import Shares
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
-from faultscape.study.parts import Part, read_manifest
+from faultscape.study.parts import Part
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import part_name, shards_of
+from faultscape.study.tables.corpus import part_name
+
+if TYPE_CHECKING:
+    from faultscape.reading.study import Study
 
 # for the first model; a skip does not count
 WORTH = {"first": 1.0, "second": 0.0, "both good": 0.5, "both bad": 0.5, "not sure": 0.5}
@@ -40,44 +44,45 @@ def map_digest(code: bytes) -> str:
     return hashlib.blake2b(code, digest_size=8).hexdigest()
 
 
-def digests(root: Path, models: Iterable[str], images: Iterable[str]) -> dict[tuple[str, str], str]:
+def digests(study: Study, models: Iterable[str], images: Iterable[str]) -> dict[tuple[str, str], str]:
     """Return {(model, image): the digest of its map} of the existing maps."""
-    return Digests(root).of(models, images)
+    return Digests().of(study, models, images)
 
 
 class Digests:
     """Digests of the maps of a study; unchanged parts are not read twice."""
 
-    def __init__(self, root: Path) -> None:
-        self._root, self._held = root, dict[tuple[str, int], tuple[str, frozenset[str], dict[str, str]]]()
+    def __init__(self) -> None:
+        self._held = dict[tuple[str, int], tuple[str, frozenset[str], dict[str, str]]]()
 
-    def of(self, models: Iterable[str], images: Iterable[str]) -> dict[tuple[str, str], str]:
+    def of(self, study: Study, models: Iterable[str], images: Iterable[str]) -> dict[tuple[str, str], str]:
         """Return {(model, image): the digest of its map} of the existing maps."""
         by_shard: dict[int, set[str]] = {}
-        for image, shard in shards_of(self._root, list(dict.fromkeys(images))).items():
+        for image, shard in study.corpus.shards_of(images).items():
             by_shard.setdefault(shard, set()).add(image)
         out: dict[tuple[str, str], str] = {}
         for model in models:
-            parts = read_manifest(label_maps.predictions(self._root, model))
+            folder = label_maps.predictions(study.root, model)
+            parts = study.manifest(folder)
             for shard, mine in sorted(by_shard.items()):
                 if part := parts.get(part_name(shard)):
-                    found = self._of_part(model, shard, part, mine)
+                    found = self._of_part(folder, shard, part, mine)
                     out |= {(model, image): found[image] for image in mine if image in found}
         return out
 
-    def _of_part(self, model: str, shard: int, part: Part, images: set[str]) -> dict[str, str]:
+    def _of_part(self, folder: Path, shard: int, part: Part, images: set[str]) -> dict[str, str]:
         """Return {image: digest} of at least those ``images`` of a part that have a map."""
-        before, asked, found = self._held.get((model, shard), ("", frozenset[str](), {}))
+        before, asked, found = self._held.get((folder.name, shard), ("", frozenset[str](), {}))
         if before != part.sha256 or not images <= asked:
             wanted = asked | images if before == part.sha256 else frozenset(images)
-            maps = label_maps.read_maps(label_maps.predictions(self._root, model), shard, part)
+            maps = label_maps.read_maps(folder, shard, part)
             found = {image: map_digest(code) for image, code in maps.items() if image in wanted}
-            self._held[model, shard] = part.sha256, wanted, found
+            self._held[folder.name, shard] = part.sha256, wanted, found
         return found
 
 
 def counting(
-    root: Path,
+    study: Study,
     truth: str,
     models: Collection[str],
     discarded: Collection[str] = (),
@@ -89,11 +94,11 @@ def counting(
     """
     said = [
         one
-        for one in Choices(root, database).choices(truth)
+        for one in (study.choices if database is None else Choices(study.root, database)).choices(truth)
         if {one.first, one.second} <= set(models) and one.image not in discarded
     ]
     now = digests(
-        root, dict.fromkeys(m for one in said for m in (one.first, one.second)), [one.image for one in said]
+        study, dict.fromkeys(m for one in said for m in (one.first, one.second)), [one.image for one in said]
     )
     kept = [
         one

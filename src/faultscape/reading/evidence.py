@@ -10,75 +10,37 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from faultscape.comparison import concordance
-from faultscape.errors import StudyError, closest
 from faultscape.labelling.answers import majority
 from faultscape.labelling.correctness import right_or_wrong, ties_text
 from faultscape.labelling.discards import discards_text
 from faultscape.nouns import KEPT_OUT, Definition, Slots
 from faultscape.reading.answers import read_label_sets, read_predictions
 from faultscape.reading.choices import EVERYBODY, Voices
-from faultscape.reading.pairs import read_block, read_manifests
+from faultscape.reading.pairs import read_block
+from faultscape.reading.study import Study
 from faultscape.selection.definitions import draws_evenly
-from faultscape.selection.spares import effective
-from faultscape.study.answers.choices import Choices
-from faultscape.study.answers.labels import Answers
-from faultscape.study.parts import key_of, read_manifest
-from faultscape.study.settings import Settings, read_settings
-from faultscape.study.tables import label_maps, selections
-from faultscape.study.tables.corpus import part_name, read_columns, read_corpus, read_ids, shards, shards_of
-from faultscape.study.tables.removed_images import read_removed, removed_by_shard
-
-LABELS = "labels"  # the default name of a truth
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import part_name
 
 
 def truths(root: Path) -> list[str]:
-    """Return the sorted names under which labels are stored; answers to questions and choices between two
-    models count as labels.
-    """
-    answered = Answers(root).truths() if read_settings(root).classifies else Choices(root).truths()
-    return sorted({*label_maps.truths(root), *answered})
+    """Return the names of the truths of a study (`Study.truths`)."""
+    return Study(root).truths
 
 
 def find_truth(root: Path, asked: str | None = None) -> str:
-    """Return the truth that counts: the one asked for, else `labels`, else the only one; '' if there is none,
-    or several.
-    """
-    known = truths(root)
-    if asked is not None:
-        return asked if asked in known else ""
-    return LABELS if LABELS in known else known[0] if len(known) == 1 else ""
+    """Return the truth that counts, '' if there is none, or several (`Study.find_truth`)."""
+    return Study(root).find_truth(asked)
 
 
 def choose_truth(root: Path, asked: str | None = None) -> str:
-    """Return the truth that counts: the one asked for, else `labels`, else the only one; otherwise StudyError
-    with a list of the truths.
-    """
-    if truth := find_truth(root, asked):
-        return truth
-    if not (known := truths(root)):
-        raise StudyError(
-            f"there is no truth {asked or LABELS!r}; there are no labels yet; import some with `faultscape"
-            f" label import {root} SOURCE`"
-        )
-    if asked is None:
-        raise StudyError(
-            f"there are several truths ({', '.join(known)}), and none is called {LABELS!r}; choose one with"
-            f" --truth{_merging(root)}"
-        )
-    raise StudyError(f"there is no truth {asked!r}; available: {', '.join(known)}.{closest(asked, known)}")
-
-
-def _merging(root: Path) -> str:
-    """Return the command that merges the masks of several annotators, as another way; '' without any."""
-    from faultscape.reading.annotator_truths import lines_to_merge
-
-    return "".join(f", or merge them: `{line}`" for line in lines_to_merge(root))
+    """Return the truth that counts; otherwise StudyError with a list of the truths (`Study.truth`)."""
+    return Study(root).truth(asked)
 
 
 def truth_words(root: Path, truth: str) -> list[str]:
@@ -87,7 +49,7 @@ def truth_words(root: Path, truth: str) -> list[str]:
 
 
 def scores(
-    root: Path,
+    study: Study,
     models: tuple[str, ...],
     truth: str,
     definition: Definition,
@@ -97,27 +59,27 @@ def scores(
     """Return the labelled images and (J, I) each model's score on them: concordance with the truth, or for
     classifiers 1 if right and 0 if wrong by the answers of ``voices``.
     """
-    if read_settings(root).classifies:
-        return correctness(root, models, truth, discarded, voices)[:2]
-    return accuracies(root, models, truth, definition, discarded)
+    if study.classifies:
+        return correctness(study, models, truth, discarded, voices)[:2]
+    return accuracies(study, models, truth, definition, discarded)
 
 
 def accuracies(
-    root: Path, models: tuple[str, ...], truth: str, definition: Definition, discarded: Collection[str] = ()
+    study: Study, models: tuple[str, ...], truth: str, definition: Definition, discarded: Collection[str] = ()
 ) -> tuple[list[str], np.ndarray]:
     """Return the labelled images in corpus order and (J, I) each model's concordance with the truth on
     them.
     """
-    settings = read_settings(root)
     images: list[str] = []
     blocks = []
-    held = read_manifests(root, settings, [truth])
-    for number, rows in shards(read_corpus(root)).items():
-        part = held.truths[truth].get(part_name(number))
-        labelled = label_maps.read_maps(label_maps.truth(root, truth), number, part) if part else {}
+    folder = label_maps.truth(study.root, truth)
+    parts = study.manifest(folder)
+    for number, rows in study.corpus.each_shard():
+        part = parts.get(part_name(number))
+        labelled = label_maps.read_maps(folder, number, part) if part else {}
         at = [k for k, image in enumerate(rows) if image.id in labelled and image.id not in discarded]
         if at:
-            pairs = read_block(root, settings, rows, models, [truth], held)
+            pairs = read_block(study, rows, models, [truth])
             blocks.append(
                 concordance.accuracies(
                     pairs, definition["concordance"], over=definition["over"], truth=truth
@@ -128,7 +90,7 @@ def accuracies(
 
 
 def correctness(
-    root: Path,
+    study: Study,
     models: Sequence[str],
     truth: str,
     discarded: Collection[str] = (),
@@ -140,109 +102,48 @@ def correctness(
     A set of labels decides for every model. An answer "yes" counts for the models that predict this class,
     "no" against them; a tie decides nothing. Only answers of ``voices`` count.
     """
-    settings = read_settings(root)
-    verdicts = verdicts_of(root, truth, voices)
+    verdicts = verdicts_of(study, truth, voices)
     answered = {image for image, _ in verdicts}
-    everything = [image.id for image in read_corpus(root) if image.id not in discarded]
-    held = truth in label_maps.truths(root)
-    sets = read_label_sets(root, settings, truth, everything) if held else [None] * len(everything)
+    everything = [image for image in study.images if image not in discarded]
+    held = truth in study.label_folders
+    sets = read_label_sets(study, truth, everything) if held else [None] * len(everything)
     known = [
         k
         for k, (id_, labels) in enumerate(zip(everything, sets, strict=True))
         if labels is not None or id_ in answered
     ]
-    predictions = read_predictions(root, settings, models, [everything[k] for k in known])
+    predictions = read_predictions(study, models, [everything[k] for k in known])
     correct = right_or_wrong(predictions, [sets[k] for k in known], verdicts)
-    return [*predictions.images], correct, ties_text(verdicts, settings.classes.names)
+    return [*predictions.images], correct, ties_text(verdicts, study.classes.names)
 
 
-def verdicts_of(root: Path, truth: str, voices: Voices = EVERYBODY) -> dict[tuple[str, str], bool | None]:
+def verdicts_of(study: Study, truth: str, voices: Voices = EVERYBODY) -> dict[tuple[str, str], bool | None]:
     """Return {(image, class): whether more said yes than no} by the answers of ``voices``, None for a tie."""
-    rows = voices.answers(Answers(root).answers(truth))
+    rows = voices.answers(study.answers.answers(truth))
     return majority(rows, voices.weights_of_answers(rows))
 
 
-def partly_decided(root: Path, models: Sequence[str], images: Sequence[str], correct: np.ndarray) -> set[str]:
+def partly_decided(
+    study: Study, models: Sequence[str], images: Sequence[str], correct: np.ndarray
+) -> set[str]:
     """Return those of the ``images`` that labels decide (`correctness`) for some of the models that have an
     answer there, but not all.
     """
-    said = read_predictions(root, read_settings(root), models, images).labels
+    said = read_predictions(study, models, images).labels
     lacks = np.asarray((np.isnan(correct) & (said >= 0)).any(0))
     return {image for image, lack in zip(images, lacks.tolist(), strict=True) if lack}
 
 
-def truth_key(root: Path, truth: str) -> str:
-    """Return a key of all labels of a truth, and of the answers that count with it."""
-    labels = [
-        (name, part.sha256) for name, part in sorted(read_manifest(label_maps.truth(root, truth)).items())
-    ]
-    settings = read_settings(root)
-    answers, first = (
-        (Answers(root).answers(truth) if settings.classifies else []),
-        settings.classes.first_name_of,
-    )
-    removed = {image.id for image in read_removed(root)}
-    answers = [
-        (image, first.get(class_, class_), *more) for image, class_, *more in answers if image not in removed
-    ]
-    gone = sorted(labels_gone(root, truth).items()) if removed else []
-    chosen = [] if settings.classifies else sorted(_choice_rows(root, truth, removed))
-    return key_of(
-        labels,
-        *([answers] if answers or gone else []),
-        *([gone] if gone else []),
-        *([["choices", *chosen]] if chosen else []),
-    )
-
-
-def _choice_rows(root: Path, truth: str, removed: Collection[str]) -> list[tuple[str, ...]]:
-    """Return the choices of a truth that count, normalised so that the order of the two models does not
-    matter.
-    """
-    rows = []
-    for one in Choices(root).choices(truth):
-        choice = one if one.first <= one.second else one.turned
-        if choice.image not in removed:
-            named = (
-                choice.image,
-                choice.first,
-                choice.second,
-                choice.chosen,
-                choice.annotator,
-                str(choice.repeat),
-            )
-            rows.append((*named, choice.first_shown, choice.second_shown))
-    return rows
-
-
-def labels_gone(root: Path, truth: str) -> dict[int, list[str]]:
-    """Return {shard: its images that have a label of a truth and left the corpus}; their labels are kept but
-    not counted.
-    """
-    if not (removed := removed_by_shard(root)):
-        return {}
-    where = label_maps.truth(root, truth)
-    parts = read_manifest(where)
-    out: dict[int, list[str]] = {}
-    for shard, images in removed.items():
-        if part := parts.get(part_name(shard)):
-            held = set(label_maps.read_ids(where, shard, part))
-            if mine := sorted(image.id for image in images if image.id in held):
-                out[shard] = mine
-    return out
-
-
-def undecidable(root: Path, models: Sequence[str], truth: str, voices: Voices = EVERYBODY) -> set[str]:
+def undecidable(study: Study, models: Sequence[str], truth: str, voices: Voices = EVERYBODY) -> set[str]:
     """Return the images whose predicted classes were all asked about, with a tie among the answers: nothing
     more is expected unless they are asked again.
     """
-    settings = read_settings(root)
-    if not settings.classifies:
+    if not study.classifies:
         return set()
-    verdicts = verdicts_of(root, truth, voices)
+    verdicts = verdicts_of(study, truth, voices)
     images = list(dict.fromkeys(image for (image, _), verdict in verdicts.items() if verdict is None))
-    said = read_predictions(root, settings, models, images).labels
-    names = settings.classes.names
+    said = read_predictions(study, models, images).labels
+    names = study.classes.names
     return {
         image
         for image, labels in zip(images, said.T.tolist(), strict=True)
@@ -250,7 +151,7 @@ def undecidable(root: Path, models: Sequence[str], truth: str, voices: Voices = 
     }
 
 
-def measured_by_choice(root: Path, truth: str, drawn: Sequence[Slots], discarded: Collection[str]) -> int:
+def measured_by_choice(study: Study, truth: str, drawn: Sequence[Slots], discarded: Collection[str]) -> int:
     """Return how many of the images with a label of a truth the selections ``drawn``, including removed ones,
     chose because of the models' predictions.
 
@@ -258,10 +159,10 @@ def measured_by_choice(root: Path, truth: str, drawn: Sequence[Slots], discarded
     """
     if not (chosen := chosen_by_models(drawn)):
         return 0
-    where, corpus = label_maps.truth(root, truth), read_columns(root, ["id", "role"])
+    where, corpus = label_maps.truth(study.root, truth), study.corpus.columns("id", "role")
     held = {
         id_
-        for part, entry in read_manifest(where).items()
+        for part, entry in study.manifest(where).items()
         for id_ in label_maps.read_ids(where, int(part), entry)
     }
     there = held & set(corpus["id"].to_pylist())
@@ -285,70 +186,55 @@ def chosen_by_models(drawn: Iterable[Slots]) -> set[str]:
     return {row.image for rows in chosen for row in rows if row.place <= KEPT_OUT}
 
 
-def chosen_elsewhere(root: Path, selection: str) -> set[str]:
+def chosen_elsewhere(study: Study, selection: str) -> set[str]:
     """Return the images that other selections of the study, including removed ones, chose because of the
     models' predictions.
     """
-    others = [
-        selections.read_selection(root, name)[0] for name in selections.names(root) if name != selection
-    ]
-    return chosen_by_models(others + selections.read_removed(root))
+    others = [held.slots for name, held in study.selections.items() if name != selection]
+    return chosen_by_models(others + study.removed_selections)
 
 
 def labelled_among(root: Path, images: Collection[str]) -> set[str]:
     """Return those of some images that have a label, or an answer, under any truth."""
-    wanted, answers = set(images), Answers(root)
+    study, wanted = Study(root), set(images)
+    answers = study.answers
     out = {row[0] for truth in answers.truths() for row in answers.answers(truth)} & wanted
-    numbers = set(shards_of(root, wanted).values())
-    for where in (label_maps.truth(root, truth) for truth in label_maps.truths(root)):
-        parts = read_manifest(where)
+    numbers = set(study.corpus.shards_of(wanted).values())
+    for where in (label_maps.truth(root, truth) for truth in study.label_folders):
+        parts = study.manifest(where)
         for number in sorted(numbers):
             if part := parts.get(part_name(number)):
                 out |= wanted & set(label_maps.read_ids(where, number, part))
     return out
 
 
-def with_models_left(slots: Slots, known: Collection[str]) -> Slots:
-    """Return a selection with those of its models that are ``known``, where it can do without the others: the
-    probability of a draw does not depend on which models are ranked later (Farquhar et al. 2021), as long as
-    two are left; a duel has no meaning without its models.
-    """
-    left = tuple(model for model in slots.models if model in known)
-    return replace(slots, models=left) if slots.draws and len(left) > 1 else slots
-
-
 def current(root: Path, selection: str, discarded: Mapping[str, str]) -> Slots:
-    """Return a selection as it counts now: images that were discarded or left the corpus are replaced by
-    spares, and draws do without models that left the study.
-    """
-    slots = with_models_left(selections.read_selection(root, selection)[0], read_settings(root).models)
-    gone = {row.image for row in slots.rows} - read_ids(root)
-    return effective(slots, {**dict(discarded), **dict.fromkeys(gone, "left the corpus")})
+    """Return a selection as it counts without some images (`Selection.without`)."""
+    return Study(root).selection(selection).without(discarded)
 
 
 def tell_discards(root: Path, images: Collection[str]) -> None:
     """Print how each selection with newly discarded images counts now."""
-    discarded = Answers(root).discarded() if images else {}
-    for name in selections.names(root) if images else ():
-        slots = selections.read_selection(root, name)[0]
-        if not set(slots.images).isdisjoint(images):
-            print(f"selection {name}: {discards_text(slots, current(root, name, discarded), discarded)}")
+    study = Study(root)
+    for name, held in study.selections.items() if images else ():
+        if not set(held.slots.images).isdisjoint(images):
+            print(f"selection {name}: {discards_text(held.slots, held.now, study.discarded)}")
 
 
 def true_classes(
-    root: Path, settings: Settings, truth: str, images: Sequence[str], voices: Voices = EVERYBODY
+    study: Study, truth: str, images: Sequence[str], voices: Voices = EVERYBODY
 ) -> dict[str, str]:
     """Return {image: its true class} for labels that name exactly one: a set of one class, or one class with
     the answer yes by ``voices``.
     """
-    names, out = settings.classes.names, dict[str, str]()
+    names, out = study.classes.names, dict[str, str]()
     yes: dict[str, list[str]] = {}
-    for (image, class_), verdict in sorted(verdicts_of(root, truth, voices).items()):
+    for (image, class_), verdict in sorted(verdicts_of(study, truth, voices).items()):
         if verdict:
             yes.setdefault(image, []).append(class_)
     out |= {image: said[0] for image, said in yes.items() if len(said) == 1}
-    if truth in label_maps.truths(root):
-        sets = read_label_sets(root, settings, truth, images)
+    if truth in study.label_folders:
+        sets = read_label_sets(study, truth, images)
         for image, places in zip(images, sets, strict=True):
             if places is not None:
                 out.pop(image, None)

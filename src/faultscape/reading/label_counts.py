@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from faultscape.classes.imagenet1k import imagenet_classes
 from faultscape.errors import FaultscapeError, SelectionError, counted
 from faultscape.labelling.answers import majority
 from faultscape.nouns import PairSlot, Slots
-from faultscape.reading import evidence
 from faultscape.reading.answers import read_label_sets, read_predictions
 from faultscape.reading.choices import answered, counting
-from faultscape.study.answers.labels import Answers
-from faultscape.study.parts import read_manifest
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import part_name, shards_of
+from faultscape.study.tables.corpus import part_name
+
+if TYPE_CHECKING:
+    from faultscape.reading.study import Study
 
 
 class LabelCount(NamedTuple):
@@ -49,7 +48,7 @@ def question_glosses(settings: Settings) -> dict[str, str]:
     }
 
 
-def questions(root: Path, settings: Settings, slots: Slots, truth: str) -> dict[tuple[str, str], bool]:
+def questions(study: Study, slots: Slots, truth: str) -> dict[tuple[str, str], bool]:
     """Return {(image, class): whether the image has a label} of everything a selection of classifiers asks,
     in its order; for draws, of the models that the study still has.
     """
@@ -58,20 +57,20 @@ def questions(root: Path, settings: Settings, slots: Slots, truth: str) -> dict[
     for row in pairs:
         wanted |= dict.fromkeys([(row.image, row.label_a), (row.image, row.label_b)])
     if not pairs:
-        known = [model for model in slots.models if model in settings.models]
-        found = read_predictions(root, settings, known, list(slots.images))
+        known = [model for model in slots.models if model in study.models]
+        found = read_predictions(study, known, list(slots.images))
         for k, image in enumerate(found.images):
             labels = dict.fromkeys(place for place in found.labels[:, k].tolist() if place >= 0)
             wanted |= dict.fromkeys((image, found.classes.names[place]) for place in labels)
-    sets = dict(zip(slots.images, read_label_sets(root, settings, truth, slots.images), strict=True))
+    sets = dict(zip(slots.images, read_label_sets(study, truth, slots.images), strict=True))
     return {question: sets[question[0]] is not None for question in wanted}
 
 
-def _chosen_on(root: Path, settings: Settings, slots: Slots, truth: str) -> tuple[set[str], set[str]]:
+def _chosen_on(study: Study, slots: Slots, truth: str) -> tuple[set[str], set[str]]:
     """Return the images with choices between the two models of every duel, and those with choices for
     some.
     """
-    if not (said := answered(counting(root, truth, settings.models)[0])):
+    if not (said := answered(counting(study, truth, study.models)[0])):
         return set(), set()
     asked: dict[str, set[frozenset[str]]] = {}
     for row in slots.duels:
@@ -82,23 +81,23 @@ def _chosen_on(root: Path, settings: Settings, slots: Slots, truth: str) -> tupl
     }
 
 
-def count_labels(root: Path, settings: Settings, slots: Slots, truth: str) -> LabelCount:
+def count_labels(study: Study, slots: Slots, truth: str) -> LabelCount:
     """Count the images of a selection, as it counts now, that have labels of a truth."""
-    if not settings.classifies:
-        folder, shard_of = label_maps.truth(root, truth), shards_of(root, slots.images)
-        parts, wanted = read_manifest(folder), set(shard_of)
+    if not study.classifies:
+        folder, shard_of = label_maps.truth(study.root, truth), study.corpus.shards_of(slots.images)
+        parts, wanted = study.manifest(folder), set(shard_of)
         numbers = {s for s in shard_of.values() if part_name(s) in parts}
         labelled = {
             id_ for s in sorted(numbers) for id_ in label_maps.read_ids(folder, s, parts[part_name(s)])
         } & wanted
-        whole, partly = _chosen_on(root, settings, slots, truth)
+        whole, partly = _chosen_on(study, slots, truth)
         done = frozenset(labelled | whole)
         return LabelCount(len(done), len(partly - labelled), False, done)
     try:
-        asked = questions(root, settings, slots, truth)
+        asked = questions(study, slots, truth)
     except FaultscapeError:  # predictions must be made again first, as the predict command says
         return LabelCount(0, 0, False)
-    verdicts = majority(Answers(root).answers(truth))
+    verdicts = majority(study.answers.answers(truth))
     decided = {
         question for question, has_label in asked.items() if has_label or verdicts.get(question) is not None
     }
@@ -109,43 +108,43 @@ def count_labels(root: Path, settings: Settings, slots: Slots, truth: str) -> La
     return LabelCount(len(done), len(some & lacking), bool(lacking) and not open_, done)
 
 
-def question_number(root: Path, settings: Settings, slots: Slots, truth: str) -> int:
+def question_number(study: Study, slots: Slots, truth: str) -> int:
     """Return how many questions a selection of classifiers asks in all, answered ones included."""
     try:
-        return len(questions(root, settings, slots, truth))
+        return len(questions(study, slots, truth))
     except FaultscapeError:  # predictions must be made again first, as the predict command says
         return len(slots.images)
 
 
-def labelled_number(root: Path, settings: Settings, images: Collection[str], truth: str) -> int:
+def labelled_number(study: Study, images: Collection[str], truth: str) -> int:
     """Return how many of some images have a label of a truth; answers to questions about them are none."""
-    if truth not in evidence.truths(root):
+    if truth not in study.truths:
         return 0
-    if settings.classifies:
-        return sum(one is not None for one in read_label_sets(root, settings, truth, sorted(images)))
-    folder = label_maps.truth(root, truth)
-    parts = read_manifest(folder).items()
+    if study.classifies:
+        return sum(one is not None for one in read_label_sets(study, truth, sorted(images)))
+    folder = label_maps.truth(study.root, truth)
+    parts = study.manifest(folder).items()
     held = (label_maps.read_ids(folder, int(number), part) for number, part in parts)
     return len({id_ for ids in held for id_ in ids} & {*images})
 
 
-def labelled_already(root: Path, settings: Settings, slots: Slots, truth: str) -> int:
+def labelled_already(study: Study, slots: Slots, truth: str) -> int:
     """Return how many images of a selection that is being made have labels of a truth, none if the study has
     no such truth.
     """
-    return count_labels(root, settings, slots, truth).labelled if truth in evidence.truths(root) else 0
+    return count_labels(study, slots, truth).labelled if truth in study.truths else 0
 
 
-def refuse_waiting(root: Path, settings: Settings, name: str, more: int) -> None:
+def refuse_waiting(study: Study, name: str, more: int) -> None:
     """Raise SelectionError if most images that the last ``--more`` drew have no label yet, while some are
     left to draw: then the same line was typed twice, or the earlier draws should be labelled first.
     """
-    slots = evidence.current(root, name, Answers(root).discarded())
+    slots = study.selection(name).now
     if not slots.draws:  # all are discarded
         return
     last = max(row.round for row in slots.draws)
     drawn = replace(slots, rows=tuple(row for row in slots.draws if row.round == last))
-    counts = [count_labels(root, settings, drawn, truth) for truth in evidence.truths(root)]
+    counts = [count_labels(study, drawn, truth) for truth in study.truths]
     if any(count.undecided for count in counts):  # all of it was asked
         return
     number = len(drawn.images)
@@ -160,16 +159,12 @@ def refuse_waiting(root: Path, settings: Settings, name: str, more: int) -> None
         )
 
 
-def tell_waiting(root: Path, settings: Settings, name: str, truth: str | None, *, learns: bool) -> None:
+def tell_waiting(study: Study, name: str, truth: str | None, *, learns: bool) -> None:
     """Print how many images of a selection still need a label while more are drawn; adaptive draws learn from
-    one ``truth`` (evidence.find_truth).
+    one ``truth`` (`Study.find_truth`).
     """
-    now = evidence.current(root, name, Answers(root).discarded())
-    counts = [
-        count_labels(root, settings, now, t)
-        for t in evidence.truths(root)
-        if not learns or t == evidence.find_truth(root, truth)
-    ]
+    now = study.selection(name).now
+    counts = [count_labels(study, now, t) for t in study.truths if not learns or t == study.find_truth(truth)]
     waiting = (
         0
         if any(count.undecided for count in counts)

@@ -1,23 +1,30 @@
-"""The maps of one model or truth of a study, one shard at a time, as places at working size.
+"""The maps of one model or truth of a study: one shard at a time, as places at working size, or one image
+at a time (`StoredLabels`).
 
 Conventions: an image is named by its id; a map is scaled to the working size by nearest neighbour.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from faultscape.classes.class_lists import narrow, table
 from faultscape.errors import LabelMapError, StudyError
-from faultscape.maps import runs
+from faultscape.maps import class_answers, runs
 from faultscape.maps.resize import nearest
+from faultscape.nouns import Classes
 from faultscape.study.parts import Part
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image
+from faultscape.study.tables.corpus import Image, part_name
+
+if TYPE_CHECKING:
+    from faultscape.reading.study import Study
 
 
 class StoredMaps:
@@ -66,17 +73,17 @@ def differing(root: Path, settings: Settings, images: Sequence[Image]) -> list[t
 class ShardMaps:
     """The maps of some images of one shard, as places at working size."""
 
-    def __init__(
-        self, root: Path, settings: Settings, models: Sequence[str], truth: str, images: Sequence[Image]
-    ) -> None:
-        classes, wanted = settings.class_list, {image.id for image in images}
+    def __init__(self, study: Study, models: Sequence[str], truth: str, images: Sequence[Image]) -> None:
+        root, settings, classes = study.root, study.settings, study.classes
+        wanted, shard = {image.id for image in images}, images[0].shard
         folders = {model: label_maps.predictions(root, model) for model in models}
         self._tables = {m: narrow(table(classes, settings.models[m].labels)) for m in models}
         self._runs: dict[str | None, dict[str, bytes]] = {}
         self._truth_table = narrow(table(classes))
         self._sizes = {i.id: settings.working_size or (i.width, i.height) for i in images}
         for name, folder in [*folders.items(), *([(None, label_maps.truth(root, truth))] if truth else [])]:
-            held = label_maps.read_maps(folder, images[0].shard)
+            part = study.manifest(folder).get(part_name(shard))
+            held = label_maps.read_maps(folder, shard, part) if part else {}
             self._runs[name] = {id_: code for id_, code in held.items() if id_ in wanted}
 
     def of(self, model: str, image: str) -> np.ndarray | None:
@@ -89,3 +96,65 @@ class ShardMaps:
 
     def _read(self, code: bytes | None, places: np.ndarray, image: str) -> np.ndarray | None:
         return None if code is None else nearest(runs.decode(code, places), self._sizes[image])
+
+
+class StoredLabels(Mapping[str, Any]):
+    """{image: its label}, in corpus order; an image without one is not in it."""
+
+    def __init__(self, study: Study, folder: Path, decode: Callable[[bytes], Any]) -> None:
+        self._study, self._folder, self._decode = study, folder, decode
+
+    @classmethod
+    def of_model(cls, study: Study, model: str) -> StoredLabels:
+        """Return what a model says: maps, or the name of a class, '' for none of them."""
+        places = table(study.classes, study.settings.models[model].labels)
+        decode = partial(_class_name, study.classes, places) if study.classifies else partial(_map, places)
+        return cls(study, label_maps.predictions(study.root, model), decode)
+
+    @classmethod
+    def of_truth(cls, study: Study, truth: str) -> StoredLabels:
+        """Return the labels of a truth: maps, or the names of the classes that an image shows."""
+        places = table(study.classes)
+        decode = partial(_class_names, study.classes, places) if study.classifies else partial(_map, places)
+        return cls(study, label_maps.truth(study.root, truth), decode)
+
+    @cached_property
+    def _shards(self) -> dict[str, int]:
+        """{image: the shard of its label}."""
+        found = dict[str, int]()
+        for name, part in sorted(self._study.manifest(self._folder).items()):
+            found |= dict.fromkeys(label_maps.read_ids(self._folder, int(name), part), int(name))
+        return {image: found[image] for image in self._study.images if image in found}
+
+    def __getitem__(self, image: str) -> Any:
+        shard = self._shards[image]
+        part = self._study.manifest(self._folder)[part_name(shard)]
+        code = label_maps.read_map(self._folder, shard, part, image)
+        if code is None:
+            raise KeyError(image)
+        return self._decode(code)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._shards)
+
+    def __len__(self) -> int:
+        return len(self._shards)
+
+    def __repr__(self) -> str:
+        return f"<labels of {self._folder.name}: {len(self):,} of {len(self._study.images):,} images>"
+
+
+def _map(places: np.ndarray, code: bytes) -> np.ndarray:
+    return runs.decode(code, narrow(places))
+
+
+def _class_names(classes: Classes, places: np.ndarray, code: bytes) -> frozenset[str]:
+    labels = class_answers.decode([code])[0][0].tolist()
+    found = [int(places[label]) for label in labels if 0 <= label < len(places)]
+    return frozenset(classes.names[place] for place in found if place < len(classes))
+
+
+def _class_name(classes: Classes, places: np.ndarray, code: bytes) -> str:
+    label = class_answers.first(code)
+    place = int(places[label]) if 0 <= label < len(places) else len(classes)
+    return classes.names[place] if place < len(classes) else ""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,56 +19,29 @@ from faultscape.comparison import counts, sparse_counts
 from faultscape.errors import ClassesError, StudyError
 from faultscape.nouns import Pairs
 from faultscape.reading.maps import StoredMaps
-from faultscape.study.parts import Part, key_of, read_manifest, there
+from faultscape.study.parts import Part, key_of, there
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables import pairs as pair_table
-from faultscape.study.tables.corpus import Image, part_name, stress_shards
+from faultscape.study.tables.corpus import Image, part_name
 from faultscape.study.tables.pairs import PairPart
 from faultscape.study.tables.pool import read_pool
 
+if TYPE_CHECKING:
+    from faultscape.reading.study import Study
 
-@dataclass(frozen=True)
-class Manifests:
-    """The manifests that determine which counts exist and should exist, {name: parts}: those of models, of
-    truths, and of each model's counts.
+
+def wanted(study: Study, shards: Sequence[int], truths: Sequence[str]) -> list[PairPart]:
+    """Return every pair part that the study's maps require, with the key it should have. Sets made by
+    `stress` require none.
     """
-
-    models: dict[str, dict[str, Part]]
-    truths: dict[str, dict[str, Part]]
-    pairs: dict[str, dict[str, Part]]
-
-
-def read_manifests(
-    root: Path, settings: Settings, truths: Sequence[str] = (), *, of_pairs: bool = True
-) -> Manifests:
-    """Return the current manifests of a study; read them once for many shards, because each names all
-    shards.
-    """
-    return Manifests(
-        {name: read_manifest(label_maps.predictions(root, name)) for name in settings.models},
-        {name: read_manifest(label_maps.truth(root, name)) for name in truths},
-        {name: read_manifest(pair_table.folder(root, name)) for name in settings.models} if of_pairs else {},
-    )
-
-
-def wanted(
-    root: Path,
-    settings: Settings,
-    shards: Sequence[int],
-    truths: Sequence[str],
-    held: Manifests | None = None,
-) -> list[PairPart]:
-    """Return every pair part that the study's maps require, with the key it should have; ``held`` are its
-    manifests, if already read. Sets made by `stress` require none.
-    """
-    models = list(settings.models)
-    held = held or read_manifests(root, settings, truths, of_pairs=False)
-    manifests, truth_parts = held.models, held.truths
+    root, settings, models = study.root, study.settings, list(study.models)
+    manifests = {name: study.manifest(label_maps.predictions(root, name)) for name in models}
+    truth_parts = {name: study.manifest(label_maps.truth(root, name)) for name in truths}
     about = [settings.classes.counted, settings.size, settings.cells]
-    labels = {name: meaning(settings.class_list, settings.models[name].labels) for name in models}
-    parts, aside = [], stress_shards(root)
-    for shard in [shard for shard in shards if shard not in aside]:
+    labels = {name: meaning(study.classes, settings.models[name].labels) for name in models}
+    parts = list[PairPart]()
+    for shard in [shard for shard in shards if shard not in study.corpus.aside]:
         number = part_name(shard)
         made = {
             name: (manifests[name][number].sha256 if number in manifests[name] else None, labels[name])
@@ -88,27 +61,30 @@ def wanted(
     return parts
 
 
-def missing(root: Path, parts: Sequence[PairPart]) -> list[PairPart]:
+def missing(study: Study, parts: Sequence[PairPart]) -> list[PairPart]:
     """Return the parts that do not exist or are stale."""
     asked: dict[str, list[str]] = {}
     for part in parts:
         asked.setdefault(part.name, []).append(part.part)
     # avoids listing a folder of thousands of parts
     one = len({part.shard for part in parts}) == 1
-    manifests = {
-        name: there(pair_table.folder(root, name), mine if one else None) for name, mine in asked.items()
+    folders = {name: pair_table.folder(study.root, name) for name in asked}
+    held = {
+        name: there(folder, asked[name] if one else None, study.manifest(folder))
+        for name, folder in folders.items()
     }
-    return [p for p in parts if (entry := manifests[p.name].get(p.part)) is None or entry.key != p.key]
+    return [p for p in parts if (entry := held[p.name].get(p.part)) is None or entry.key != p.key]
 
 
-def corpus_key(root: Path, settings: Settings, models: Sequence[str]) -> str:
+def corpus_key(study: Study, models: Sequence[str]) -> str:
     """Return a key of everything that a selection over these models is drawn from."""
-    aside = {part_name(shard) for shard in stress_shards(root)}
-    held = [sorted(read_manifest(label_maps.predictions(root, model)).items()) for model in models]
+    settings = study.settings
+    aside = {part_name(shard) for shard in study.corpus.aside}
+    held = [sorted(study.manifest(label_maps.predictions(study.root, model)).items()) for model in models]
     parts = [[(name, part.sha256) for name, part in of_model if name not in aside] for of_model in held]
-    labels = [meaning(settings.class_list, settings.models[m].labels) for m in models]
+    labels = [meaning(study.classes, settings.models[m].labels) for m in models]
     about = settings.classes.counted
-    return key_of(read_pool(root).digest, list(models), parts, labels, about, settings.size)
+    return key_of(read_pool(study.corpus).digest, list(models), parts, labels, about, settings.size)
 
 
 def count_shard(
@@ -176,19 +152,13 @@ def count_shard(
 
 
 def read_block(
-    root: Path,
-    settings: Settings,
+    study: Study,
     images: Sequence[Image],
     models: Sequence[str],
     truths: Sequence[str] = (),
-    held: Manifests | None = None,
 ) -> Pairs:
-    """Return the counts of one shard's images; StudyError if a part is missing (the verbs make them first).
-
-    ``held`` are the study's manifests; pass them when reading many shards.
-    """
-    held = held or read_manifests(root, settings, truths)
-    classes = settings.class_list
+    """Return the counts of one shard's images; StudyError if a part is missing (verbs make them first)."""
+    classes = study.classes
     shard = images[0].shard
     n, place = len(classes) + 1, {image.id: k for k, image in enumerate(images)}
     pairs = counts.pair_places(len(models), len(truths))
@@ -201,14 +171,14 @@ def read_block(
         np.zeros((*shape, n), np.int64),
     )
     present, totals = np.zeros(shape, bool), np.zeros((len(models), len(images), n), np.int64)
-    wanted_parts = {(p.name, p.part): p for p in wanted(root, settings, [shard], truths, held)}
+    wanted_parts = {(p.name, p.part): p for p in wanted(study, [shard], truths)}
     for (name, _), part in wanted_parts.items():
         if name not in models:
             continue
-        folder = pair_table.folder(root, name)
-        entry = held.pairs[name].get(part.part)
+        folder = pair_table.folder(study.root, name)
+        entry = study.manifest(folder).get(part.part)
         if entry is None or entry.key != part.key:
-            raise StudyError(f"pairs of {name} are missing or stale; run `faultscape compare {root}`")
+            raise StudyError(f"pairs of {name} are missing or stale; run `faultscape compare {study.place}`")
         ids, packed = pair_table.read_counts(folder, part, entry)
         # other images of the shard left the corpus, or were not requested
         mine = np.array([i in place for i in ids], bool)
@@ -225,7 +195,7 @@ def read_block(
                 both[p, at], rows[p, at], columns[p, at], present[p, at] = b[q][:, :-1], c[q], r[q], has[q]
             else:
                 both[p, at], rows[p, at], columns[p, at], present[p, at] = b[q][:, :-1], r[q], c[q], has[q]
-    if settings.cells == "diagonal":  # the other side's marginals are then its own histogram
+    if study.settings.cells == "diagonal":  # the other side's marginals are then its own histogram
         for p, (a, b) in enumerate(pairs.tolist()):
             if a < len(models):
                 rows[p] = np.where(present[p][:, None], totals[a], 0)
@@ -242,6 +212,20 @@ def read_block(
         totals,
         present,
     )
+
+
+class PairCounts:
+    """Where the models of a study disagree with each other and with truths, as `compare` counted it."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+
+    def block(self, shard: int, models: Sequence[str] = (), truths: Sequence[str] = ()) -> Pairs:
+        """Return the counts of one shard's images between some models, all by default, and against some
+        truths; StudyError if a part is missing.
+        """
+        study = self._study
+        return read_block(study, study.corpus.shard(shard), models or study.models, truths)
 
 
 _Spans = list[tuple[PairPart, slice]]

@@ -15,7 +15,6 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -34,12 +33,13 @@ from faultscape.reading.answers import read_predictions
 from faultscape.reading.fill import task
 from faultscape.reading.maps import StoredMaps
 from faultscape.reading.pairs import read_block
+from faultscape.reading.study import Study
 from faultscape.selection import draws, proposals
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import weights_as_defined
-from faultscape.study.settings import AS_WRITTEN, Settings, read_settings
+from faultscape.study.settings import AS_WRITTEN
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import part_name, pool, read_corpus, shard_sizes
+from faultscape.study.tables.corpus import part_name, pool, read_corpus
 from faultscape.study.tables.pool import Pool as ImagePool
 from faultscape.study.tables.pool import read_pool
 from faultscape.ties import equal_to_zero, tie_seed
@@ -52,8 +52,7 @@ Facts = dict[str, np.ndarray]
 
 
 def of_classes(
-    root: Path,
-    settings: Settings,
+    study: Study,
     images: Sequence[str] | pa.Array,
     models: Sequence[str],
     define: Definition,
@@ -63,7 +62,7 @@ def of_classes(
     """Return ``complete`` and the facts about classifiers' answers to all images at once, with the distances
     that ``define`` names; ``trust`` (J,) weighs their votes.
     """
-    labels = read_predictions(root, settings, models, images).labels
+    labels = read_predictions(study, models, images).labels
     complete = np.asarray((labels >= 0).all(0))
     out: Facts = {"complete": complete}
     first, second = np.triu_indices(len(models), 1)
@@ -76,14 +75,13 @@ def of_classes(
     if "labels" in needs:
         out["labels"] = labels
     if "discrepancy" in needs:
-        _, distances = distances_of(settings.class_list, define.get("distance"), define.get("hierarchy"))
+        _, distances = distances_of(study.classes, define.get("distance"), define.get("hierarchy"))
         out["discrepancy"] = np.nan_to_num(pair_distances(distances, labels[first], labels[second]))
     return out
 
 
 def of_shard(
-    root: Path,
-    settings: Settings,
+    study: Study,
     images: Sequence[Any],
     models: Sequence[str],
     define: Definition,
@@ -104,9 +102,7 @@ def of_shard(
     }
     if not i:
         return {"complete": np.zeros(0, bool), **{name: np.zeros(shapes[name]) for name in needs}}
-    both = concordances(
-        read_block(root, settings, images, models), define["concordance"], over=define["over"]
-    )
+    both = concordances(read_block(study, images, models), define["concordance"], over=define["over"])
     apart = equal_to_zero(1 - (both[first, second] + both[second, first]) / 2)
     complete = np.asarray(~np.isnan(apart).any(0))
     out = {"complete": complete, **{name: np.zeros(shapes[name]) for name in needs}}
@@ -119,15 +115,16 @@ def of_shard(
     if "agreement" in out:
         out["agreement"] = both.astype(np.float32)
     if "entropy" in out:
-        out["entropy"] = _entropies(root, settings, images, models, complete)
+        out["entropy"] = _entropies(study, images, models, complete)
     return out
 
 
 def _entropies(
-    root: Path, settings: Settings, images: Sequence[Image], models: Sequence[str], complete: np.ndarray
+    study: Study, images: Sequence[Image], models: Sequence[str], complete: np.ndarray
 ) -> np.ndarray:
     """Return the mean vote entropy over the pixels of each complete image."""
-    classes, shard = settings.class_list, images[0].shard
+    root, settings, classes = study.root, study.settings, study.classes
+    shard = images[0].shard
     labels = {m: settings.models[m].labels for m in models}
     sources = [
         StoredMaps(
@@ -158,8 +155,7 @@ class PoolJob:
 
 
 def gather(
-    root: Path,
-    settings: Settings,
+    study: Study,
     models: Sequence[str],
     define: Definition,
     needs: Sequence[str],
@@ -171,19 +167,21 @@ def gather(
     """Return the facts about every image of the pool, in the fixed random order; ``trust`` (J,) is the trust
     in each model from the labels so far.
     """
-    pool, order = read_drawing_pool(root, define)
-    similar = "labels" if settings.classifies else "agreement"
+    pool, order = read_drawing_pool(study, define)
+    similar = "labels" if study.classifies else "agreement"
     needs = [similar if need == "similarity" else need for need in needs]
-    if settings.classifies:
-        return of_classes(root, settings, pool.ids, models, define, needs, trust)
-    sizes, weights = shard_sizes(root), None if trust is None else tuple(trust.tolist())
+    if study.classifies:
+        return of_classes(study, pool.ids, models, define, needs, trust)
+    sizes = study.shard_sizes
+    weights = None if trust is None else tuple(trust.tolist())
     jobs = [
-        PoolJob(str(root), number, tuple(models), define, tuple(needs), weights) for number in sorted(sizes)
+        PoolJob(str(study.root), number, tuple(models), define, tuple(needs), weights)
+        for number in sorted(sizes)
     ]
     found: list[Facts] = [{}] * len(jobs)
     shards, items = "faultscape.reading.pool:shard", sum(sizes.values())
     for place, data in fill.gather(
-        root, shards, jobs, title="select", items=items, engine=engine, workers=workers
+        study.root, shards, jobs, title="select", items=items, engine=engine, workers=workers
     ):
         with np.load(io.BytesIO(data)) as held:
             found[place] = {key: held[key] for key in held.files}
@@ -195,14 +193,14 @@ def shard(job: PoolJob, tick: Tick) -> str:
     """Compute the facts about one shard's images of the pool, and return the name of a temporary file in the
     study with the result.
     """
-    root = Path(job.study)
-    settings, rows = read_settings(root), pool(read_corpus(root, job.number))
+    study = Study(job.study)
+    rows = pool(read_corpus(study.root, job.number))
     trust = None if job.trust is None else np.array(job.trust)
-    facts = of_shard(root, settings, rows, job.models, job.define, job.needs, trust)
+    facts = of_shard(study, rows, job.models, job.define, job.needs, trust)
     tick(len(rows))
     sink = io.BytesIO()
     np.savez(sink, **facts)  # type: ignore[arg-type]
-    return fill.leave(root, f"draws-{part_name(job.number)}", sink.getvalue())
+    return fill.leave(study.root, f"draws-{part_name(job.number)}", sink.getvalue())
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +219,7 @@ class Pool:
     others: int
 
 
-def drawn_from(root: Path, settings: Settings, slots: Slots, trust: np.ndarray | None = None) -> Pool:
+def drawn_from(study: Study, slots: Slots, trust: np.ndarray | None = None) -> Pool:
     """Return the pool of a selection that draws for all models; for one without random draws, the images on
     which models differ.
 
@@ -231,9 +229,9 @@ def drawn_from(root: Path, settings: Settings, slots: Slots, trust: np.ndarray |
     selector = find_selector(define["selector"])
     # information draws from the images on which models differ, whatever their weights
     by_itself = selector.chance and not selector.informed
-    pool = read_drawing_pool(root, define)[0]
+    pool = read_drawing_pool(study, define)[0]
     needs = dict.fromkeys([*(selector.needs if by_itself else ()), "dispute", "expected"])
-    facts = gather(root, settings, slots.models, define, [*needs], trust)
+    facts = gather(study, slots.models, define, [*needs], trust)
     weight = weights_as_defined(define if by_itself else {**define, "selector": "disputed"}, facts)
     inside = np.flatnonzero((weight > 0) & draws.representatives(pool.families, weight > 0))
     rest = facts["complete"] & ~np.isin(pool.families, pool.families[inside])
@@ -270,11 +268,11 @@ def _members_drawn(places: np.ndarray, pool: ImagePool, slots: Slots) -> np.ndar
     )
 
 
-def read_drawing_pool(root: Path, define: Definition) -> tuple[ImagePool, np.ndarray]:
+def read_drawing_pool(study: Study, define: Definition) -> tuple[ImagePool, np.ndarray]:
     """Return the pool in the order in which a selection draws it, and the places (I,) of its images in corpus
     order, which earlier versions used.
     """
     seed = tie_seed(define)
-    pool = read_pool(root, keep_duplicates=define.get("keep_duplicates", False), seed=seed)
+    pool = read_pool(study.corpus, keep_duplicates=define.get("keep_duplicates", False), seed=seed)
     order = np.arange(len(pool.ranks)) if seed is None else np.argsort(pool.ranks)
     return pool.taken(order), order

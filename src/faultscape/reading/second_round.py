@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from faultscape.errors import counted
 from faultscape.study.answers.checks import NOTHING, Checks
-from faultscape.study.tables import label_maps
+
+if TYPE_CHECKING:
+    from faultscape.reading.study import Study
 
 Mask = tuple[str, str]
 
@@ -43,11 +45,11 @@ class SecondRound:
         return f"{counted(sum(mine.values()), 'open mark')} on masks of {counted(on, 'image')}"
 
 
-def second_round(root: Path) -> SecondRound:
+def second_round(study: Study) -> SecondRound:
     """Read what people found in each other's masks."""
-    there = set(label_maps.truths(root))
+    there = set(study.label_folders)
     marks, checkers = dict[Mask, int](), dict[Mask, frozenset[str]]()
-    for check in Checks(root).checks():
+    for check in Checks(study.root, study.database).checks():
         if check.truth not in there:
             continue
         mask = check.truth, check.image

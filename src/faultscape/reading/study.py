@@ -1,77 +1,267 @@
-"""A study as it is on disk now: each file is read once, on first use.
+"""A study as an object: what it holds, read on first use, each file once. Public as ``fs.Study``.
 
-Conventions: nothing is written, and no maps or counts are opened. A study describes one moment; take a new
-one after changing the study.
+Conventions: a study reads, joins and caches; it estimates nothing and writes nothing. It describes one
+moment: `reread` forgets what changed on disk since. What needs a metric, a vote or a selector is a function
+that takes a study (`reading.evidence`, `reading.label_counts`). One study belongs to one thread; another
+process gets it as a path, and reads for itself.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import astuple
-from functools import cached_property
+from functools import cached_property, partial, wraps
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from faultscape.errors import DamagedSelectionError
-from faultscape.nouns import JsonObject, Slots
-from faultscape.reading import evidence
+from faultscape.errors import DamagedSelectionError, RankingError, StudyError, closest, counted
+from faultscape.nouns import MAIN, Classes, JsonObject, Slots
+from faultscape.ranking.standings_json import from_json
 from faultscape.reading.label_counts import LabelCount, count_labels
-from faultscape.reading.pairs import corpus_key, wanted
+from faultscape.reading.maps import StoredLabels
+from faultscape.reading.pairs import PairCounts, corpus_key, wanted
 from faultscape.reading.scorers import fitted_again
 from faultscape.reading.second_round import SecondRound, second_round
-from faultscape.selection.spares import effective
+from faultscape.selection.spares import effective, with_models_left
+from faultscape.study import lock
+from faultscape.study.answers.choices import Choices
+from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.tags import Tag, Tags
+from faultscape.study.folder import existing, file_version
 from faultscape.study.json_text import read_object
-from faultscape.study.parts import Part, key_of, there
+from faultscape.study.part_folders import MANIFEST
+from faultscape.study.parts import Part, key_of, read_manifest, there
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps, pairs, selections
-from faultscape.study.tables.corpus import read_columns, read_ids, shard_sizes, stress_shards
+from faultscape.study.tables.corpus import Corpus, part_name
 from faultscape.study.tables.logs import read_failures
 from faultscape.study.tables.pool import read_groups
-from faultscape.study.tables.removed_images import each_whole_digest
+from faultscape.study.tables.removed_images import each_whole_digest, read_removed, removed_by_shard
 from faultscape.study.tables.stress_sets import StressSets, read_stress
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from faultscape.standings import Standings
+
+LABELS = "labels"  # the default name of a truth
+_OF_ITSELF = ("root", "called", "_skip_damaged")  # what a study knows before it reads anything
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+
+def _once(
+    method: Callable[Concatenate[Study, Given], Found],
+) -> Callable[Concatenate[Study, Given], Found]:
+    """Make a method compute its result once for the same arguments, as a cached property does."""
+
+    @wraps(method)
+    def kept(self: Study, *args: Given.args, **kwargs: Given.kwargs) -> Found:
+        which = method.__name__, args, tuple(kwargs.items())
+        if which not in self.computed:
+            self.computed[which] = method(self, *args, **kwargs)
+        return self.computed[which]
+
+    return kept
+
+
+class Selection:
+    """A selection of a study: its ``slots`` as they were made, the key of what they were ``drawn_from``, and
+    as they count ``now``.
+    """
+
+    def __init__(self, study: Study, name: str, slots: Slots, drawn_from: str) -> None:
+        self.name, self.slots, self.drawn_from = name, slots, drawn_from
+        self._study = study
+
+    @cached_property
+    def now(self) -> Slots:
+        """The selection as it counts now: images that were discarded or left the corpus are replaced by
+        spares, and draws do without models that left the study.
+        """
+        return self.without(self._study.discarded)
+
+    def without(self, discarded: Mapping[str, str]) -> Slots:
+        """Return the selection as it would count if these images were ``discarded``, {image: reason}."""
+        slots = with_models_left(self.slots, self._study.settings.models)
+        gone = {row.image for row in slots.rows} - self._study.ids
+        return effective(slots, {**discarded, **dict.fromkeys(gone, "left the corpus")})
+
+    def __repr__(self) -> str:
+        chosen = counted(len(self.now.images), "image")
+        return f"<selection {self.name}: {chosen} by {self.slots.definition['selector']}>"
 
 
 class Study:
-    """The contents of the study at ``root``; ``place`` is how a command names it. Damaged selections raise,
-    or are left out, and named in ``damaged``, where one only looks (``skip_damaged``).
+    """The study in the folder ``root``, named ``called`` in commands. Damaged selections raise, or are left
+    out, and named in ``damaged``, where one only looks (``skip_damaged``). StudyError if there is no study,
+    or a file of it is damaged, when it is read.
+
+    >>> Study("nowhere")
+    <Study 'nowhere': no study yet>
     """
 
-    def __init__(self, root: Path, place: str = "", *, skip_damaged: bool = False) -> None:
-        self.root = root
+    def __init__(self, root: str | os.PathLike[str], called: str = "", *, skip_damaged: bool = False) -> None:
+        self.root = Path(root)
+        self.called = called or os.fspath(root)
         self._skip_damaged = skip_damaged
-        self.place = shlex.quote(place or str(root))
-        self._current: dict[str, Slots] = {}
-        self._keys: dict[tuple[str, ...], str] = {}
-        self._truth_keys: dict[str, str] = {}
-        self._photos_keys: dict[tuple[str, ...] | None, str] = {}
-        # cache of verbs.select.artefact.key: many artefacts depend on one selection
-        self.selection_keys: dict[str, str] = {}
-        self._label_counts: dict[tuple[str, str], LabelCount] = {}
+        self._files = dict[Path, tuple[object, Any]]()  # {file: its version when it was read, what it held}
+        self.computed = dict[tuple[object, ...], Any]()
+
+    @property
+    def place(self) -> str:
+        """The study as a command names it."""
+        return shlex.quote(self.called)
+
+    def __fspath__(self) -> str:
+        return str(self.root)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(Study, skip_damaged=self._skip_damaged), (str(self.root), self.called)
+
+    def _file(self, file: Path, read: Callable[[], Found]) -> Found:
+        if file not in self._files:
+            # of parts in a store no version is known here
+            version = file_version(file) if file.name != MANIFEST or not self._has_store else object()
+            self._files[file] = version, read()
+        return self._files[file][1]
+
+    @property
+    def _has_store(self) -> bool:
+        return bool(self.settings.store)
+
+    def skipping_damaged(self) -> Study:
+        """Return the same study, without selections that are damaged, to look at."""
+        study = Study(self.root, self.called, skip_damaged=True)
+        study._files = self._files
+        return study
+
+    def reread(self) -> Study:
+        """Forget the files that changed since they were read, and all that was computed; return the study."""
+        held = {
+            file: (version, found)
+            for file, (version, found) in self._files.items()
+            if file_version(file) == version
+        }
+        itself = {name: self.__dict__[name] for name in _OF_ITSELF}
+        self.__dict__.clear()
+        self.__dict__.update(itself, _files=held, computed={})
+        return self
+
+    @contextmanager
+    def writing(self, *, array: str = "", change: bool = False) -> Iterator[Study]:
+        """Hold the study exclusively (`study.lock.writing`), and yield it as it is under the lock."""
+        held = lock.writing(
+            self.root,
+            array=array,
+            change=change,
+            check=lambda _: self.reread().settings,
+            manifest=self.manifest,
+        )
+        with held:
+            yield self
+        self.reread()
+
+    @property
+    def settings(self) -> Settings:
+        """What study.toml holds."""
+        return self._file(self.root / "study.toml", lambda: read_settings(self.root))
+
+    @property
+    def corpus(self) -> Corpus:
+        """The table of all images."""
+        return self._file(self.root / "corpus.parquet", lambda: Corpus(self.root))
+
+    def manifest(self, folder: Path) -> Mapping[str, Part]:
+        """Return the parts that count of a folder of the study."""
+        return self._file(folder / MANIFEST, lambda: read_manifest(folder))
+
+    def selection(self, name: str = MAIN) -> Selection:
+        """Return a selection (main stands for the only one where there is no main); SelectionError if there
+        is none of this name, DamagedSelectionError if it is damaged.
+        """
+        return self._read_selection(selections.the_name(self.root, name), seen=False)
+
+    @_once
+    def _read_selection(self, name: str, *, seen: bool) -> Selection:
+        file = selections.path(self.root, name, "json")
+        slots, drawn_from = self._file(file, lambda: selections.read_selection(self.root, name, seen=seen))
+        return Selection(self, name, slots, drawn_from)
+
+    @_once
+    def document(self, path: Path) -> JsonObject | None:
+        """Return the JSON object of a file of the study, or None if it cannot be read."""
+        try:
+            return self._file(path, lambda: read_object(path.read_bytes())) if path.exists() else None
+        except (OSError, ValueError):
+            return None
+
+    @property
+    def classifies(self) -> bool:
+        """Whether models give an image one class, rather than each of its pixels."""
+        return self.settings.classifies
 
     @cached_property
-    def settings(self) -> Settings:
-        return read_settings(self.root)
+    def classes(self) -> Classes:
+        """The class list."""
+        return self.settings.class_list
 
     @cached_property
     def models(self) -> tuple[str, ...]:
+        """The names of the models, in the order in which they came."""
         return tuple(self.settings.models)
 
-    @cached_property
-    def shard_sizes(self) -> dict[int, int]:
-        return shard_sizes(self.root) if (self.root / "corpus.parquet").exists() else {}
+    @property
+    def images(self) -> Sequence[str]:
+        """The ids of all images, in corpus order."""
+        return self.corpus.ids
 
     @cached_property
     def image_count(self) -> int:
+        """How many images there are."""
         return sum(self.shard_sizes.values())
+
+    @property
+    def shard_sizes(self) -> dict[int, int]:
+        """{number of a shard: how many images it has}."""
+        return self.corpus.sizes
 
     @cached_property
     def ids(self) -> set[str]:
-        return read_ids(self.root) if self.image_count else set()
+        """The ids of all images, to look one up."""
+        return set(self.corpus.ids)
+
+    @cached_property
+    def groups(self) -> dict[str, str]:
+        """{id: group}, without images of made sets, which share their parents' groups."""
+        return {id_: group for id_, group in read_groups(self.corpus).items() if id_ not in self._aside}
+
+    @cached_property
+    def _aside(self) -> frozenset[str]:
+        """The ids of made images whose role is not pool."""
+        if not (shards := self.corpus.aside):
+            return frozenset()
+        outside = self.corpus.rows_outside(shards, "id")["id"].to_pylist()
+        return frozenset(self.ids.difference(outside))
+
+    @_once
+    def _photos_key(self, images: tuple[str, ...] | None) -> str:
+        if images is not None:
+            rows = self.corpus.rows_of(images, "id", "digest")
+        else:
+            # made images do not enter any number of the study
+            rows = self.corpus.rows_outside(self.corpus.aside, "id", "digest")
+        return key_of(*(column.to_pylist() for column in rows.columns))
+
+    def photos_key(self, images: Collection[str] | None = None) -> str:
+        """Return a key of what some or all images were when they were collected, which decides ties and what
+        pages show.
+        """
+        return self._photos_key(None if images is None else tuple(sorted(images)))
 
     @cached_property
     def stress(self) -> StressSets:
@@ -79,51 +269,90 @@ class Study:
         return read_stress(self.root)
 
     @cached_property
-    def set_keys(self) -> dict[str, str]:
-        """{set: a key of its images and their digests}, of the sets that have images."""
-        rows: dict[str, list[tuple[str, str]]] = {}
-        columns = (
-            read_columns(self.root, ["set", "id", "digest"]).to_pydict()
-            if self.image_count
-            else {"set": [], "id": [], "digest": []}
-        )
+    def _rows_of_sets(self) -> dict[str, list[tuple[str, str]]]:
+        """{set: (id, digest) of each of its images}."""
+        rows = dict[str, list[tuple[str, str]]]()
+        columns = self.corpus.columns("set", "id", "digest").to_pydict()
         for name, id_, digest in zip(columns["set"], columns["id"], columns["digest"], strict=True):
             rows.setdefault(name, []).append((id_, digest))
-        return {name: key_of(sorted(mine)) for name, mine in rows.items()}
+        return rows
+
+    @cached_property
+    def sets(self) -> dict[str, tuple[str, ...]]:
+        """{set: the ids of its images}, of collected and made sets."""
+        return {name: tuple(id_ for id_, _ in rows) for name, rows in self._rows_of_sets.items()}
+
+    @cached_property
+    def set_keys(self) -> dict[str, str]:
+        """{set: a key of its images and their digests}, of the sets that have images."""
+        return {name: key_of(sorted(rows)) for name, rows in self._rows_of_sets.items()}
+
+    def maps(self, model: str) -> StoredLabels:
+        """Return {image: what a model says about it}: a map (H, W) of places in `classes`, of its own size,
+        their number where it says nothing; for a classifier the name of the class. StudyError for an unknown
+        model.
+        """
+        if model not in self.models:
+            raise StudyError(
+                f"there is no model {model!r}; available: {', '.join(self.models) or 'none yet'}."
+                f"{closest(model, self.models)}"
+            )
+        return StoredLabels.of_model(self, model)
 
     @cached_property
     def stored_maps(self) -> dict[str, Mapping[str, Part]]:
         """{model: its existing parts that are in its manifest}."""
-        return {model: there(label_maps.predictions(self.root, model)) for model in self.models}
+        folders = {model: label_maps.predictions(self.root, model) for model in self.models}
+        return {model: there(folder, parts=self.manifest(folder)) for model, folder in folders.items()}
 
     @cached_property
     def outdated_models(self) -> frozenset[str]:
         """The models whose maps were made at a different working size, from different images or classes, or
         partly by a different network.
         """
-        return frozenset(label_maps.outdated(self.root, self.settings, each_whole_digest(self.root)))
+        shards = each_whole_digest(self.corpus)
+        return frozenset(label_maps.outdated(self.root, self.settings, shards, self.manifest))
 
     @cached_property
     def fitted_again(self) -> frozenset[str]:
         """The models with a method that was refitted since it scored."""
         return frozenset(name for name in self.models if fitted_again(self.root, self.settings, name))
 
+    @property
+    def pairs(self) -> PairCounts:
+        """Where models disagree with each other and with truths."""
+        return PairCounts(self)
+
     @cached_property
     def stored_pairs(self) -> dict[str, Mapping[str, Part]]:
-        return {model: there(pairs.folder(self.root, model)) for model in self.models}
+        """{model: its existing parts of counts}."""
+        folders = {model: pairs.folder(self.root, model) for model in self.models}
+        return {model: there(folder, parts=self.manifest(folder)) for model, folder in folders.items()}
 
     @cached_property
     def wanted_pairs(self) -> list[pairs.PairPart]:
         """Every part of counts between models that the stored maps call for, with the key that it should
         have.
         """
-        return wanted(self.root, self.settings, sorted(self.shard_sizes), [])
+        return wanted(self, sorted(self.shard_sizes), [])
+
+    @_once
+    def _drawn_from(self, models: tuple[str, ...]) -> str:
+        return corpus_key(self, models)
+
+    def drawn_from(self, models: Sequence[str]) -> str:
+        """Return the current key of everything that a selection over these models is drawn from."""
+        return self._drawn_from(tuple(models))
+
+    def knows(self, models: Sequence[str]) -> bool:
+        """Whether the study still has all of these models."""
+        return all(model in self.settings.models for model in models)
 
     @cached_property
-    def selections(self) -> dict[str, tuple[Slots, str]]:
-        """{name: (slots, the key of what they were drawn from)}, main first."""
+    def selections(self) -> dict[str, Selection]:
+        """{name: selection}, main first."""
         return {
-            name: selections.read_selection(self.root, name, seen=True)
+            name: self._read_selection(name, seen=True)
             for name in selections.names(self.root)
             if name not in self.damaged
         }
@@ -134,29 +363,51 @@ class Study:
         found = dict[str, str]()
         for name in selections.names(self.root) if self._skip_damaged else ():
             try:
-                selections.read_selection(self.root, name, seen=True)
+                self._read_selection(name, seen=True)
             except DamagedSelectionError as error:
                 found[name] = str(error)
         return found
 
     @cached_property
+    def removed_selections(self) -> list[Slots]:
+        """The removed selections with labels."""
+        return selections.read_removed(self.root)
+
+    @cached_property
     def drawn(self) -> list[Slots]:
         """All selections, including removed ones with labels."""
-        return [slots for slots, _ in self.selections.values()] + selections.read_removed(self.root)
+        return [selection.slots for selection in self.selections.values()] + self.removed_selections
+
+    @cached_property
+    def database(self) -> Database:
+        """Where people's answers are stored."""
+        there = (self.root / "study.toml").exists()
+        return Database(self.root, settings=self.settings.answers if there else None)
+
+    @cached_property
+    def answers(self) -> Answers:
+        """The yes/no answers, and the discards."""
+        return Answers(self.root, self.database)
+
+    @cached_property
+    def choices(self) -> Choices:
+        """The choices between two models."""
+        return Choices(self.root, self.database)
 
     @cached_property
     def discarded(self) -> dict[str, str]:
-        return Answers(self.root).discarded()
+        """{discarded image: reason}."""
+        return self.answers.discarded()
 
     @cached_property
     def tags(self) -> list[Tag]:
         """The kinds of failure that people gave to images."""
-        return Tags(self.root).tags()
+        return Tags(self.root, self.database).tags()
 
     @cached_property
     def second_round(self) -> SecondRound:
         """What people found in each other's masks."""
-        return second_round(self.root)
+        return second_round(self)
 
     def tags_key(self, images: Collection[str] | None = None) -> str:
         """Return a key of the tags of some or all images, including whose tags they are; '' without tags."""
@@ -164,88 +415,177 @@ class Study:
         return key_of(given) if given else ""
 
     @cached_property
-    def truths(self) -> list[str]:
-        return evidence.truths(self.root)
+    def label_folders(self) -> list[str]:
+        """The truths with labels that were imported or drawn, sorted; those of answers alone are in
+        `truths`.
+        """
+        return label_maps.truths(self.root, self.manifest)
 
     @cached_property
-    def truth(self) -> str:
-        """The truth that counts by default, or the first by name."""
-        return evidence.find_truth(self.root) or (self.truths[0] if self.truths else evidence.LABELS)
+    def truths(self) -> list[str]:
+        """The names under which labels are stored, sorted; answers to questions and choices between two
+        models count as labels.
+        """
+        answered = self.answers.truths() if self.classifies else self.choices.truths()
+        return sorted({*self.label_folders, *answered})
+
+    def find_truth(self, asked: str | None = None) -> str:
+        """Return the truth that counts: the one asked for, else `labels`, else the only one; '' if there is
+        none, or several.
+        """
+        if asked is not None:
+            return asked if asked in self.truths else ""
+        return LABELS if LABELS in self.truths else self.truths[0] if len(self.truths) == 1 else ""
+
+    def truth(self, asked: str | None = None) -> str:
+        """Return the truth that counts: the one asked for, else `labels`, else the only one; otherwise
+        StudyError with a list of the truths.
+        """
+        if truth := self.find_truth(asked):
+            return truth
+        known = self.truths
+        if not known:
+            raise StudyError(
+                f"there is no truth {asked or LABELS!r}; there are no labels yet; import some with"
+                f" `faultscape label import {self.place} SOURCE`"
+            )
+        if asked is not None:
+            raise StudyError(
+                f"there is no truth {asked!r}; available: {', '.join(known)}.{closest(asked, known)}"
+            )
+        # how to merge them is told by an artefact, which reads studies
+        from faultscape.reading.annotator_truths import lines_to_merge
+
+        merging = "".join(f", or merge them: `{line}`" for line in lines_to_merge(self))
+        raise StudyError(
+            f"there are several truths ({', '.join(known)}), and none is called {LABELS!r}; choose one with"
+            f" --truth{merging}"
+        )
+
+    @cached_property
+    def likely_truth(self) -> str:
+        """The truth that counts by default, or the first by name; `labels` if there is none."""
+        return self.find_truth() or (self.truths[0] if self.truths else LABELS)
+
+    def labels(self, truth: str | None = None) -> StoredLabels:
+        """Return {image: its label} under a truth, by default the one that counts: a map (H, W) of places in
+        `classes`, their number for void; for classifiers the names of the classes it shows.
+        """
+        return StoredLabels.of_truth(self, self.truth(truth))
+
+    @_once
+    def labels_gone(self, truth: str) -> dict[int, list[str]]:
+        """Return {shard: its images that have a label of a truth and left the corpus}; their labels are kept
+        but not counted.
+        """
+        if not (removed := removed_by_shard(self.corpus)):
+            return {}
+        where = label_maps.truth(self.root, truth)
+        parts = self.manifest(where)
+        out: dict[int, list[str]] = {}
+        for shard, images in removed.items():
+            if part := parts.get(part_name(shard)):
+                held = set(label_maps.read_ids(where, shard, part))
+                if mine := sorted(image.id for image in images if image.id in held):
+                    out[shard] = mine
+        return out
+
+    @_once
+    def truth_key(self, truth: str) -> str:
+        """Return a key of all labels of a truth, and of the answers that count with it."""
+        parts = self.manifest(label_maps.truth(self.root, truth))
+        labels = [(name, part.sha256) for name, part in sorted(parts.items())]
+        removed = {image.id for image in read_removed(self.corpus)}
+        answers = self._answer_rows(truth, removed)
+        gone = sorted(self.labels_gone(truth).items()) if removed else []
+        chosen = sorted(self._choice_rows(truth, removed))
+        return key_of(
+            labels,
+            *([answers] if answers or gone else []),
+            *([gone] if gone else []),
+            *([["choices", *chosen]] if chosen else []),
+        )
+
+    def _answer_rows(self, truth: str, removed: Collection[str]) -> list[tuple[str, ...]]:
+        """Return the answers of a truth that count, with the first names of renamed classes."""
+        first = self.settings.classes.first_name_of
+        rows = self.answers.answers(truth) if self.classifies else []
+        return [
+            (image, first.get(class_, class_), *more) for image, class_, *more in rows if image not in removed
+        ]
+
+    def _choice_rows(self, truth: str, removed: Collection[str]) -> list[tuple[str, ...]]:
+        """Return the choices of a truth that count, normalised so that the order of the two models does not
+        matter.
+        """
+        rows = list[tuple[str, ...]]()
+        for one in () if self.classifies else self.choices.choices(truth):
+            choice = one if one.first <= one.second else one.turned
+            if choice.image not in removed:
+                named = (choice.image, choice.first, choice.second, choice.chosen, choice.annotator)
+                rows.append((*named, str(choice.repeat), choice.first_shown, choice.second_shown))
+        return rows
+
+    def label_count(self, selection: str, truth: str = "") -> LabelCount:
+        """Return how many images of a selection are labelled under a truth, by default the likely one."""
+        return self._label_count(selection, truth or self.likely_truth)
+
+    @_once
+    def _label_count(self, selection: str, truth: str) -> LabelCount:
+        now = self.selection(selection).now
+        return count_labels(self, now, truth) if truth in self.truths else LabelCount(0, 0, False)
+
+    def standings(self, selection: str = MAIN) -> Standings:
+        """Return the standings that `rank` wrote for a selection; RankingError if there are none, or they
+        cannot be read.
+        """
+        document = self.document(selections.path(self.root, selection, "json", stem="standings"))
+        if document is None:
+            of = "" if selection == MAIN else f" --selection {shlex.quote(selection)}"
+            raise RankingError(
+                f"selection {selection!r} has no standings yet; run `faultscape rank {self.place}{of}`"
+            )
+        return from_json(document)
 
     @cached_property
     def failures(self) -> int:
         """How many rows failures.csv has."""
         return len(read_failures(self.root))
 
-    @cached_property
-    def groups(self) -> dict[str, str]:
-        """{id: group}, without images of made sets, which share their parents' groups."""
-        return {id_: group for id_, group in read_groups(self.root).items() if id_ not in self._aside}
+    def _about(self) -> dict[str, str]:
+        """Return {what: how many or which} for people; {} without a study."""
+        if not (self.root / "study.toml").exists():
+            return {}
+        ranked = [
+            name
+            for name in selections.names(self.root)
+            if selections.path(self.root, name, "json", stem="standings").exists()
+        ]
+        return {
+            "task": self.settings.task,
+            "classes": str(len(self.classes)),
+            "images": f"{self.image_count:,}",
+            "models": ", ".join(self.models),
+            "truths": ", ".join(self.truths),
+            "selections": ", ".join(selections.names(self.root)),
+            "ranked": ", ".join(ranked),
+        }
 
-    @cached_property
-    def _aside(self) -> frozenset[str]:
-        """The ids of made images whose role is not pool."""
-        if not (shards := stress_shards(self.root)):
-            return frozenset()
-        return frozenset(read_columns(self.root, ["id"], [("shard", "in", shards)])["id"].to_pylist())
+    def __repr__(self) -> str:
+        about = {name: words for name, words in self._about().items() if words}
+        said = "; ".join(f"{name}: {words}" for name, words in about.items())
+        return f"<Study {str(self.root)!r}: {said or 'no study yet'}>"
 
-    def current(self, selection: str) -> Slots:
-        """Return a selection as it counts now: images that were discarded or left the corpus are replaced by
-        spares, and draws do without models that left the study.
-        """
-        if selection not in self._current:
-            slots = evidence.with_models_left(self.selections[selection][0], self.settings.models)
-            gone = {row.image for row in slots.rows} - self.ids
-            self._current[selection] = effective(
-                slots, {**self.discarded, **dict.fromkeys(gone, "left the corpus")}
-            )
-        return self._current[selection]
+    def _repr_html_(self) -> str:
+        left = " style='text-align:left'"
+        rows = [
+            f"<tr><th{left}>{name}</th><td{left}>{escape(words) or '-'}</td></tr>"
+            for name, words in self._about().items()
+        ]
+        about = "".join(rows) or "<tr><td>no study yet</td></tr>"
+        return f"<table><caption>{escape(str(self.root))}</caption>{about}</table>"
 
-    def label_count(self, selection: str, truth: str = "") -> LabelCount:
-        """Return how many images of a selection are labelled under a truth, by default the one that
-        counts.
-        """
-        which = selection, truth or self.truth
-        if which not in self._label_counts:
-            there, now = which[1] in self.truths, self.current(selection)
-            self._label_counts[which] = (
-                count_labels(self.root, self.settings, now, which[1]) if there else LabelCount(0, 0, False)
-            )
-        return self._label_counts[which]
 
-    def drawn_from(self, models: Sequence[str]) -> str:
-        """Return the current key of everything that a selection over these models is drawn from."""
-        if (names := tuple(models)) not in self._keys:
-            self._keys[names] = corpus_key(self.root, self.settings, names)
-        return self._keys[names]
-
-    def knows(self, models: Sequence[str]) -> bool:
-        """Whether the study still has all of these models."""
-        return all(model in self.settings.models for model in models)
-
-    def truth_key(self, truth: str) -> str:
-        """Return the key of all labels of a truth, and of the answers that count with it."""
-        if truth not in self._truth_keys:
-            self._truth_keys[truth] = evidence.truth_key(self.root, truth)
-        return self._truth_keys[truth]
-
-    def photos_key(self, images: Collection[str] | None = None) -> str:
-        """Return a key of what some or all images were when they were collected, which decides ties and what
-        pages show.
-        """
-        wanted = None if images is None else tuple(sorted(images))
-        if wanted not in self._photos_keys:
-            chosen = None if wanted is None else [("id", "in", wanted)]
-            if wanted is None and (aside := stress_shards(self.root)):
-                # made images do not enter any number of the study
-                chosen = [("shard", "not in", aside)]
-            rows = read_columns(self.root, ["id", "digest"], chosen)
-            self._photos_keys[wanted] = key_of(*(column.to_pylist() for column in rows.columns))
-        return self._photos_keys[wanted]
-
-    def document(self, path: Path) -> JsonObject | None:
-        """Return the JSON object of a file of the study, or None if it cannot be read."""
-        try:
-            return read_object(path.read_bytes()) if path.exists() else None
-        except (OSError, ValueError):
-            return None
+def opened(place: str | os.PathLike[str]) -> Study:
+    """Return the study in a folder; StudyError if there is none."""
+    return Study(existing(place), os.fspath(place))

@@ -209,7 +209,8 @@ def _pair(
         at, far = at[kept], far[kept]
     else:
         far = np.asarray(distances, dtype=float)[first[at], second[at]]  # S2 eq. 2 or 3
-    far, bound = np.round(far, 12), np.round(np.where(np.isnan(sure[at]), 0.0, -sure[at]), 12)
+    far = np.round(far, 12)
+    bound = np.round(np.where(np.isnan(sure[at]), 0.0, -sure[at]), 12)
     take = _accepted if define["cap_rule"] == "accepted" else _scanned
     order = np.lexsort((ranks[at], bound, -far))
     alone = at[order]  # with near-duplicates
@@ -228,7 +229,7 @@ def _pair(
     if len(alone) > len(at):
         free = take(first[alone], second[alone], define["cap"], define["top"])
         moved = len(np.setdiff1d(alone[free], at[taken[: define["top"]]]))
-    names, images = said.classes.names, said.images
+    names = said.classes.names
     rows = [
         PairSlot(
             "mad",
@@ -239,7 +240,7 @@ def _pair(
             names[first[at[k]]],
             names[second[at[k]]],
             place,
-            images[at[k]],
+            said.images[at[k]],
             round(float(far[k]), 12),
             round(float(sure[at[k]]), 7),
             1.0,
@@ -267,10 +268,12 @@ def _tied(equal: np.ndarray, first: np.ndarray, second: np.ndarray, chosen: list
     """Return how many ``chosen`` candidates were decided by ties: an ``equal`` one was left out, although the
     ones taken before all of them left room for it under the cap.
     """
-    tied, taken = 0, np.array(chosen, np.intp)
+    tied = 0
+    taken = np.array(chosen, np.intp)
     for group in np.unique(equal[taken]).tolist():
         mine = taken[equal[taken] == group]
-        before, others = taken[equal[taken] < group], np.setdiff1d(np.flatnonzero(equal == group), mine)
+        before = taken[equal[taken] < group]
+        others = np.setdiff1d(np.flatnonzero(equal == group), mine)
         room = np.ones(len(others), bool)
         for labels in (first, second):
             room &= np.bincount(labels[before], minlength=int(labels.max()) + 1)[labels[others]] < cap
@@ -288,7 +291,8 @@ def _accepted(first: np.ndarray, second: np.ndarray, cap: int, most: int) -> lis
     for k in some.tolist():
         x, y = int(first[k]), int(second[k])
         if held[0].get(x, 0) < cap and held[1].get(y, 0) < cap:
-            held[0][x], held[1][y] = held[0].get(x, 0) + 1, held[1].get(y, 0) + 1
+            held[0][x] = held[0].get(x, 0) + 1
+            held[1][y] = held[1].get(y, 0) + 1
             taken.append(k)
             if len(taken) == most:
                 break

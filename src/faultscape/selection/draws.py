@@ -152,9 +152,11 @@ def _steps(
         sums[level // 2 : level] = sums[level : 2 * level : 2] + sums[level + 1 : 2 * level : 2]
         level //= 2
     tree = sums.tolist()  # single steps read a list faster
-    images, probability = np.empty(len(numbers), np.intp), np.empty(len(numbers))
+    images = np.empty(len(numbers), np.intp)
+    probability = np.empty(len(numbers))
     for step, number in enumerate(numbers.tolist()):
-        left, node = number * tree[1], 1
+        left = number * tree[1]
+        node = 1
         while node < size:
             node *= 2
             # rounding may leave more than the sum on the right: never go where nothing is left

@@ -78,7 +78,8 @@ def duels(
         keep_duplicates=families is None,
         seed=seed,
     )
-    best, alone = empty(pairs.models, define), empty_alone(pairs.models, define)
+    best = empty(pairs.models, define)
+    alone = empty_alone(pairs.models, define)
     ranks = ties.tie_ranks(pairs.images if keys is None else keys, seed, pairs.images)
     numbers = np.arange(len(pairs.images))
     of = numbers if families is None else np.asarray(families)

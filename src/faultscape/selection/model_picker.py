@@ -88,7 +88,8 @@ def remaining(
     belief = checked_arrays.numbers(belief, "belief", OptionError, "J").astype(float, copy=False)
     if len(belief) != len(labels):
         raise OptionError(f"labels (J, I) are of {len(labels)} models, the belief (J) of {len(belief)}")
-    odds, now = _odds(epsilon), _entropy(np.asarray(belief, dtype=float)[:, None])[0]
+    odds = _odds(epsilon)
+    now = _entropy(np.asarray(belief, dtype=float)[:, None])[0]
     out = np.full(labels.shape[1], now * classes)
     for j, own in enumerate(labels):  # each predicted class counts once, at the first model that predicts it
         agree = labels == own

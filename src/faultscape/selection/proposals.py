@@ -255,7 +255,8 @@ def floored(weights: np.ndarray, floor: float = FLOOR, where: np.ndarray | None 
     inside = np.ones(len(weights), bool) if where is None else np.asarray(where, dtype=bool)
     if not inside.any():
         raise SelectionError("no two models differ on any image: no label could separate them")
-    weights, mean = equal_to_zero(weights), weights[inside].mean()
+    mean = weights[inside].mean()
+    weights = equal_to_zero(weights)
     return np.where(inside, np.maximum(weights, floor * mean) if mean > 0 else 1.0, 0.0)
 
 

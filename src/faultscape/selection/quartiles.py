@@ -41,7 +41,8 @@ def scale(
     (0.625, 0.625)
     """
     classes = resolve(classes, background=background, void=void)
-    places, n = table(classes), len(classes) + 1
+    places = table(classes)
+    n = len(classes) + 1
     histograms = []
     for number, mask in enumerate(checked_arrays.each_image(masks, "masks")):
         labels = checked_arrays.whole_numbers(mask, f"mask {number}", LabelMapError, "H x W")

@@ -88,7 +88,8 @@ def weigh_information(facts: Facts, options: DrawOptions) -> np.ndarray:
 
 def weigh_mad_and_information(facts: Facts, options: DrawOptions) -> np.ndarray:
     """Return (I,) three quarters of the weight by discrepancy, a quarter by information."""
-    complete, weight = facts["complete"], weigh_information(facts, options)
+    complete = facts["complete"]
+    weight = weigh_information(facts, options)
     if weight.any():
         weight[complete] = information.mix(proposals.mad(facts["discrepancy"][:, complete]), weight[complete])
     return weight

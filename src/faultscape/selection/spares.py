@@ -20,7 +20,8 @@ def effective(slots: Slots, discarded: Collection[str] = ()) -> Slots:
     A cell without spares left has fewer chosen places than the selection's depth. An image drawn for all
     models has no replacement.
     """
-    gone, cap = frozenset(discarded), int(slots.definition.get("cap", 0))
+    gone = frozenset(discarded)
+    cap = int(slots.definition.get("cap", 0))
     said: Counter[tuple[str, ...]] = Counter()
     placed: dict[tuple[str, ...], int] = {}
     rows: list[Row] = []
@@ -35,6 +36,15 @@ def effective(slots: Slots, discarded: Collection[str] = ()) -> Slots:
         placed[row.cell] = place = placed.get(row.cell, 0) + 1
         rows.append(row if row.place == place else replace(row, place=place))
     return Slots(slots.models, slots.definition, tuple(rows))
+
+
+def with_models_left(slots: Slots, known: Collection[str]) -> Slots:
+    """Return a selection with those of its models that are ``known``, where it can do without the others: the
+    probability of a draw does not depend on which models are ranked later (Farquhar et al. 2021), as long as
+    two are left; a duel has no meaning without its models.
+    """
+    left = tuple(model for model in slots.models if model in known)
+    return replace(slots, models=left) if slots.draws and len(left) > 1 else slots
 
 
 def extended(old: Slots, new: Slots) -> tuple[Row, ...]:

@@ -74,6 +74,15 @@ def existing(study: str | os.PathLike[str]) -> Path:
     return root
 
 
+def file_version(path: Path) -> tuple[int, int, int] | None:
+    """Return what changes whenever a file is written anew (`put`); None if it does not exist."""
+    try:
+        about = path.stat()
+    except OSError:
+        return None
+    return about.st_mtime_ns, about.st_size, about.st_ino
+
+
 def put(path: Path, data: bytes) -> str:
     """Write a file whole or not at all and return its SHA-256; StudyError if the disk is full or not
     writable.

@@ -11,7 +11,7 @@ finishes it may write.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TypedDict, cast
@@ -20,7 +20,7 @@ from faultscape.errors import FaultscapeError, StudyError
 from faultscape.study.folder import TEMPORARY, cannot_write
 from faultscape.study.json_text import read_object
 from faultscape.study.part_folders import made
-from faultscape.study.parts import sweep
+from faultscape.study.parts import ManifestReader, read_manifest, sweep
 from faultscape.study.receipts import checksums
 from faultscape.study.settings import read_settings
 
@@ -80,11 +80,19 @@ def unfinished(root: Path) -> str:
 
 
 @contextmanager
-def writing(root: Path, *, array: str = "", change: bool = False) -> Iterator[None]:
+def writing(
+    root: Path,
+    *,
+    array: str = "",
+    change: bool = False,
+    check: Callable[[Path], object] = read_settings,
+    manifest: ManifestReader = read_manifest,
+) -> Iterator[None]:
     """Hold the study exclusively, or together with the other jobs of an ``array`` (the verb they run).
 
     StudyError if another process is writing to it, or if a change of models was interrupted (except for the
-    process that makes the ``change``).
+    process that makes the ``change``). ``check`` refuses a study of another version, before anything of it is
+    changed; ``manifest`` reads which parts count.
     """
     with _unless_refused(root), _file(root, ".lock") as file, ExitStack() as held:
         if not _take(file, shared=bool(array)):
@@ -94,13 +102,13 @@ def writing(root: Path, *, array: str = "", change: bool = False) -> Iterator[No
                 )
             raise StudyError(f"another faultscape is writing to {root}; wait until it has finished")
         if (root / "study.toml").exists():
-            read_settings(root)  # a study of another version is refused before anything of it is changed
+            check(root)
         if not change and (line := unfinished(root)):
             raise StudyError(f"a change of models was interrupted in {root}; finish it first: {line}")
         if array:
             _join(root, array, held)
         else:
-            tidy(root)
+            tidy(root, manifest)
         yield
 
 
@@ -150,7 +158,7 @@ def _join(root: Path, verb: str, held: ExitStack) -> None:
         _take(held.enter_context(_file(root, _VERBS + verb)), shared=True)
 
 
-def tidy(root: Path) -> None:
+def tidy(root: Path, manifest: ManifestReader = read_manifest) -> None:
     """Remove what killed writers left; needs an exclusive hold of the study. Withdrawn labels and removed
     selections stay: an undo needs them.
     """
@@ -177,7 +185,7 @@ def tidy(root: Path) -> None:
             shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
     waiting = checksums(root)
     for folder in {*folders[1:], *made(root)}:
-        sweep(folder, waiting)
+        sweep(folder, waiting, manifest)
 
 
 def _file(root: Path, name: str) -> IO[str]:

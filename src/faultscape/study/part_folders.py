@@ -13,7 +13,6 @@ import shutil
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -33,6 +32,8 @@ _LEVELS = (
     ("reliability/counts", 2),
 )
 MANIFEST = "manifest.json"
+# {a version of study.toml, by its path, time and size: the store that it names}
+_known_stores = dict[tuple[Path, int, int], Address | None]()
 
 
 class Files(Protocol):
@@ -226,16 +227,24 @@ def _store(root: Path) -> Address | None:
         about = os.stat(root / "study.toml")
     except OSError:
         return None
-    return _named(root / "study.toml", about.st_mtime_ns, about.st_size)
+    return _named(root / "study.toml", about)
 
 
-@lru_cache(maxsize=64)
-def _named(path: Path, _time: int, _size: int) -> Address | None:
+def remember_store(path: Path, about: os.stat_result, name: str) -> None:
+    """Remember which store a study.toml names that somebody has just read, so that it is not opened again."""
+    _known_stores[path, about.st_mtime_ns, about.st_size] = store.parse(name) if name else None
+
+
+def _named(path: Path, about: os.stat_result) -> Address | None:
+    version = path, about.st_mtime_ns, about.st_size
+    if version in _known_stores:
+        return _known_stores[version]
     try:
         name = tomllib.loads(path.read_text(encoding="utf-8")).get("store", "")
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StudyError(f"{path} is not TOML: {error}") from None
-    return store.parse(str(name)) if name else None
+    remember_store(path, about, str(name))
+    return _known_stores[version]
 
 
 def claim(root: Path, text: str) -> None:

@@ -12,7 +12,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -54,10 +54,18 @@ def read_manifest(folder: Path) -> dict[str, Part]:
         ) from None
 
 
-def there(folder: Path, only: Iterable[str] | None = None) -> dict[str, Part]:
-    """Return the parts that count and whose files exist; with ``only``, just these names are looked for."""
+ManifestReader = Callable[[Path], Mapping[str, Part]]
+
+
+def there(
+    folder: Path, only: Iterable[str] | None = None, parts: Mapping[str, Part] | None = None
+) -> dict[str, Part]:
+    """Return the parts that count and whose files exist; with ``only``, just these names are looked for.
+    ``parts`` are those of the manifest, if it was read already.
+    """
     names = None if only is None else list(dict.fromkeys(only))
-    parts, before = read_manifest(folder), None
+    before = None
+    parts = read_manifest(folder) if parts is None else parts
     while True:
         asked = parts if names is None else {name: parts[name] for name in names if name in parts}
         found = _with_files(folder, asked, one_by_one=names is not None)
@@ -67,7 +75,7 @@ def there(folder: Path, only: Iterable[str] | None = None) -> dict[str, Part]:
         parts, before = read_manifest(folder), parts
 
 
-def _with_files(folder: Path, parts: dict[str, Part], *, one_by_one: bool) -> dict[str, Part]:
+def _with_files(folder: Path, parts: Mapping[str, Part], *, one_by_one: bool) -> dict[str, Part]:
     held = files(folder)
     if one_by_one:
         return {name: part for name, part in parts.items() if held.has(_file(name, part.sha256))}
@@ -125,7 +133,7 @@ def _written(parts: dict[str, Part]) -> bytes:
     return ("{\n" + ",\n".join(entries) + "\n}\n").encode()
 
 
-def sweep(folder: Path, keep: Collection[str] = ()) -> None:
+def sweep(folder: Path, keep: Collection[str] = (), manifest: ManifestReader = read_manifest) -> None:
     """Remove the files of parts that the manifest does not name, left by a killed writer; needs an exclusive
     hold of the study.
 
@@ -136,7 +144,7 @@ def sweep(folder: Path, keep: Collection[str] = ()) -> None:
     if not names:
         return
     try:
-        named = {_file(name, part.sha256) for name, part in read_manifest(folder).items()}
+        named = {_file(name, part.sha256) for name, part in manifest(folder).items()}
     except StudyError:  # the next reader of these parts reports it; nothing is removed meanwhile
         return
     for name in names - named:

@@ -30,6 +30,7 @@ from faultscape import __version__
 from faultscape.errors import ClassesError, StudyError, closest
 from faultscape.nouns import Classes, JsonObject
 from faultscape.study.folder import put
+from faultscape.study.part_folders import remember_store
 
 VERSION = 3  # of studies made by this Faultscape; no other is read
 Task = Literal["segmentation", "classification"]
@@ -255,6 +256,7 @@ def read_settings(root: Path) -> Settings:
     """Return the settings of a study; StudyError names the wrong line of study.toml."""
     path = root / "study.toml"
     try:
+        about = path.stat()
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
         # before keys of another version are reported as unknown
         _check_version(root, raw.get("version"))
@@ -269,6 +271,7 @@ def read_settings(root: Path) -> Settings:
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         raise StudyError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    remember_store(path, about, settings.store)
     settings.working_size  # noqa: B018 - a wrong size is said now
     c = settings.classes
     coloured = len(c.colours) == len(c.names) or (settings.classifies and not c.colours)

@@ -2,9 +2,9 @@
 a verb is called again with what was recorded.
 
 Conventions: the signature is the only home of an option. The work receives one `Options`, with an attribute
-for each parameter: a place is text, one value or several are a tuple (empty if none were given), NumPy's
-numbers are Python's, and a group of options is its dataclass. Light, because verbs are read before anything
-else is loaded. A message names an option as Python writes it.
+for each parameter: a place or a size is text, one value or several are a tuple (empty if none were given),
+NumPy's numbers are Python's, and a group of options is its dataclass. Light, because verbs are read before
+anything else is loaded. A message names an option as Python writes it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass, replace
 from functools import cache, wraps
 from importlib import import_module
-from typing import Any, ClassVar, ParamSpec, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar, get_args, get_origin, runtime_checkable
 
 from faultscape.arguments import hints_of, needed_text, place_text, plain, refuse_other_kind, several
 from faultscape.errors import OptionError
@@ -23,6 +23,13 @@ from faultscape.terminal_lines import flag_of
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
+
+
+@runtime_checkable
+class Reread(Protocol):
+    """What forgets what it read: a `reading.study.Study`, which is too heavy to be imported here."""
+
+    def reread(self) -> object: ...
 
 
 @dataclass(frozen=True)
@@ -71,11 +78,16 @@ def verb(
     def decorated(function: Callable[Given, Made]) -> Callable[Given, Made]:
         @wraps(function)
         def called(*args: Given.args, **kwargs: Given.kwargs) -> Made:
-            options = options_class(called)(**inspect.signature(function).bind(*args, **kwargs).arguments)
+            given = inspect.signature(function).bind(*args, **kwargs).arguments
+            options = options_class(called)(**given)
             if check is not None:
                 check(options)
             module, _, name = work.partition(":")
-            return getattr(import_module(module), name)(options)
+            try:
+                return getattr(import_module(module), name)(options)
+            finally:
+                if isinstance(given.get("study"), Reread):  # a `Study` that was given shows what was made
+                    given["study"].reread()
 
         vars(called)["changes_nothing"] = frozenset(changes_nothing)
         return called

@@ -26,7 +26,7 @@ from faultscape.formats import coco
 from faultscape.formats.guard import load_json
 from faultscape.formats.label_tools.named_ids import VOID, id_of, nothing_of
 from faultscape.formats.label_tools.named_masks import Box, Piece, check_size, class_masks, painted
-from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
+from faultscape.formats.label_tools.tool_labels import DrawnImage, Format, ToolLabel
 from faultscape.formats.photos_beside import FOLDER, size_fault
 from faultscape.nouns import Classes
 
@@ -284,3 +284,16 @@ def _same(said: Any, real: int | list[int]) -> bool:
 
 def _short(value: Any) -> str:
     return str(value)[:60]
+
+
+COCO = Format(
+    "coco",
+    title="COCO",
+    says="draw the masks in a tool that knows COCO's format; export its JSON to {export}",
+    kind="bundle",
+    write=write,
+    read=read,
+    recognise=recognise,
+    check=check,
+    returned="export.json",
+)

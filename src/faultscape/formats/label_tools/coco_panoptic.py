@@ -33,7 +33,7 @@ from faultscape.formats.label_tools.coco_masks import (
 )
 from faultscape.formats.label_tools.named_ids import id_of
 from faultscape.formats.label_tools.named_masks import MOST_MASK_PIXELS, check_size, class_masks
-from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
+from faultscape.formats.label_tools.tool_labels import DrawnImage, Format, ToolLabel
 from faultscape.formats.png import encode_pixels
 from faultscape.nouns import UNKNOWN, Classes
 
@@ -355,3 +355,17 @@ def _disagreements(segments: np.ndarray, row: dict[str, Any], file: _File, where
         for name, real in (("area", area), ("bbox", box)):
             if info.get(name) != real:
                 yield f"{where}: segment {id_} has the {name} {str(info.get(name))[:60]}, in its PNG {real}"
+
+
+COCO_PANOPTIC = Format(
+    "coco-panoptic",
+    title="COCO panoptic",
+    says="draw the segments in a tool that knows COCO's panoptic format; export its JSON and masks to"
+    " {export}",
+    kind="bundle",
+    write=write,
+    read=read,
+    recognise=recognise,
+    check=check,
+    returned="export/",
+)

@@ -39,7 +39,7 @@ from faultscape.formats.label_tools.named_ids import (
     nothing_of,
 )
 from faultscape.formats.label_tools.outlines import nested_outlines
-from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel, told_once
+from faultscape.formats.label_tools.tool_labels import DrawnImage, Format, ToolLabel, told_once
 from faultscape.formats.photos_beside import PhotosBeside
 from faultscape.nouns import Classes
 
@@ -334,3 +334,20 @@ def _hexadecimal(colour: tuple[int, int, int]) -> str:
 
 def _short(text: str) -> str:
     return repr(text) if len(text) <= 80 else repr(text[:80]) + "..."
+
+
+CVAT = Format(
+    "cvat",
+    title="CVAT for images 1.1",
+    says="make a task of images/ in CVAT with the labels of labels.json; export it as CVAT for images 1.1 to"
+    " {export}",
+    says_prefilled="make a task of images/ in CVAT with the labels of labels.json, and upload"
+    " annotations.xml; export it as CVAT for images 1.1 to {export}",
+    kind="bundle",
+    write=write,
+    read=read,
+    recognise=recognise,
+    check=check,
+    outlines=True,
+    returned="export.zip",
+)

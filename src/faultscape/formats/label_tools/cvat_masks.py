@@ -45,7 +45,7 @@ from faultscape.formats.label_tools.named_ids import (
     nothing_of,
     voc_colours,
 )
-from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
+from faultscape.formats.label_tools.tool_labels import DrawnImage, Format, ToolLabel
 from faultscape.formats.photos_beside import PhotosBeside
 from faultscape.formats.stored_values import stored_values
 from faultscape.nouns import Classes
@@ -485,3 +485,19 @@ def _png(rgb: np.ndarray) -> bytes:
     out = io.BytesIO()
     Image.fromarray(rgb).save(out, format="PNG")
     return out.getvalue()
+
+
+CVAT_MASKS = Format(
+    "cvat-masks",
+    title="CVAT Segmentation mask 1.1",
+    says="make a task of images/ in CVAT with your classes as labels; export it as Segmentation mask 1.1 to"
+    " {export}",
+    says_prefilled="make a task of images/ in CVAT with your classes as labels, and upload cvat-masks.zip;"
+    " export it as Segmentation mask 1.1 to {export}",
+    kind="bundle",
+    write=write,
+    read=read,
+    recognise=recognise,
+    check=check,
+    returned="export.zip",
+)

@@ -15,6 +15,7 @@ import base64
 import io
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ from faultscape.formats.label_tools.studio.tasks import (
     said_of,
     task_name,
 )
-from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel, told_once
+from faultscape.formats.label_tools.tool_labels import DrawnImage, Format, ToolLabel, told_once
 from faultscape.formats.photos_beside import PhotosBeside
 from faultscape.nouns import Classes
 
@@ -388,3 +389,25 @@ def _twice(seen: set[tuple[str, int]], kind: str, id_: Any, place: str) -> list[
         if before
         else []
     )
+
+
+LABEL_STUDIO = Format(
+    "label-studio",
+    title="Label Studio",
+    says="make a project in Label Studio with the labelling interface of label_config.xml, serve {out} as"
+    " local files, and import tasks.json; export it as JSON to {export}",
+    kind="bundle",
+    write=write_brush,
+    read=read,
+    recognise=recognise,
+    check=check,
+    outlines=True,
+    returned="export.json",
+)
+LABEL_STUDIO_BITMASK = replace(
+    LABEL_STUDIO,
+    name="label-studio-bitmask",
+    title="Label Studio with bitmasks",
+    write=write_bitmask,
+    outlines=False,
+)

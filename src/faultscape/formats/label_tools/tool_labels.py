@@ -1,4 +1,4 @@
-"""Types shared by the formats of labelling tools: an image to export, and a label to import.
+"""What a label format is, and what its functions take and give: an image to export, and a label to import.
 
 Conventions: sizes are (width, height), maps (H, W) ids of the class list. Faults of one image are raised when
 that image is read, so that the others can still be read.
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
@@ -43,6 +45,74 @@ class ToolLabel:
         [Classes], np.ndarray
     ]  # (H, W) uint8/uint16 ids of the class list; LabellingError names file and place
     without_area: Mapping[str, int] = field(default_factory=dict)
+
+
+Kind = Literal["masks", "bundle", "questions"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A label format, of one of three kinds.
+
+    ``masks`` are a file for each image. `write` takes (label, image, size, ids, classes) and returns the
+    bytes of one label, whose ids (H, W) a model filled in, or None; if it returns None, no file is written.
+    `read` takes (path, classes, size) and returns (H, W) ids. `recognise` takes the path of a file with one
+    of the endings and returns "drawn" for a finished label, "empty" for one without a shape, or "other";
+    without it, all are drawn.
+
+    A ``bundle`` keeps the labels of many images in one file, or in files that belong together. `write` takes
+    (folder, images, classes), the images as `DrawnImage`, and yields (path in the folder, bytes) of all files
+    but the images. `read` takes the path of a file and returns its labels, as `ToolLabel`. `recognise` takes
+    a path and returns whether it is such a file.
+
+    ``questions`` are a file of questions about classes, and of people's answers. `write` takes questions
+    (image, class) and the glosses of classes, and returns the text of a file. `read` takes (path, column) and
+    returns its content as `Lines`, with labels from the column if one is named. `recognise` takes a path and
+    returns how many lines are filled in; LabellingError for any other file.
+
+    ``check`` takes the path of a file, or of a folder of masks, and returns what the tool would reject, in
+    sentences. ``says`` tells what to do with the exported files, {folder} being the folder ``labels``, {out}
+    the whole one and {export} the file or folder ``returned`` in it, to which the tool's export goes;
+    ``returned`` is '' if people change the exported files. ``says_prefilled`` tells what to do instead if a
+    model's maps are filled in. ``endings`` are those of label files, in lower case, with the dot. ``photo``
+    and ``label`` are the paths of an image and of its mask in the exported folder. ``prepare`` takes the
+    classes and returns {file of the folder: bytes} that tells a tool of masks about them.
+
+    ``outlines``: `write` also takes this argument, and then writes polygons. ``counts``: `read` also takes
+    ``left_out``, a Counter, and counts in it, by kind, the shapes that it left out because they have no area.
+    For ``listed`` masks the folder ``labels`` is created: they may also come from a data set, with ids of
+    another class list, which names and values reveal. ``same_as`` is the format that reads what this one
+    wrote, '' for itself.
+    """
+
+    name: str  # what `--format` takes
+    title: str  # its name in messages
+    says: str
+    kind: Kind
+    write: Callable[..., Any]
+    read: Callable[..., Any]
+    recognise: Callable[[Path], Any] | None = None
+    check: Callable[[Path], Sequence[str]] | None = None
+    endings: frozenset[str] = frozenset()
+    photo: str = "images/{image}.png"
+    label: str = ""
+    prepare: Callable[[Classes], Mapping[str, bytes]] | None = None
+    outlines: bool = False
+    counts: bool = False
+    listed: bool = False
+    same_as: str = ""
+    says_prefilled: str = ""
+    returned: str = ""
+
+    @property
+    def task(self) -> Literal["segmentation", "classification"]:
+        """The task of studies that it fits."""
+        return "classification" if self.kind == "questions" else "segmentation"
+
+    @property
+    def ending(self) -> str:
+        """The first of its endings."""
+        return min(self.endings, default="")
 
 
 def told_once(found: Sequence[str], what: str) -> list[str]:

@@ -12,9 +12,10 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,13 @@ from faultscape.study.folder import put
 
 ROWS_AT_ONCE = 1024
 _ROWS_IN_GROUP = 4096  # so that one shard can be read without the others
+_TYPES = {
+    "source": pa.binary(),
+    "width": pa.int32(),
+    "height": pa.int32(),
+    "shard": pa.int32(),
+    "dhash": pa.int64(),
+}
 _LEAST = {"width": 0, "height": 0, "shard": 0}  # an id without an image has no size
 _RECIPE, _HERE = "stress:", "//study//"  # prefix of a recipe, and its placeholder for the study's folder
 _DEEPEST, _MARK = 4, re.compile(rf'(\\*)"{_HERE}')  # depth of recipes within recipes
@@ -71,6 +79,126 @@ class Image:
         return tie_key(self.id, self.digest)
 
 
+class Corpus:
+    """corpus.parquet of the study at ``root``: opened once, on first use, and each column read once. Without
+    the file it is empty; StudyError if the file is damaged.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._read = dict[str, pa.ChunkedArray]()
+
+    @cached_property
+    def _file(self) -> pq.ParquetFile | None:
+        path = self.root / "corpus.parquet"
+        with _damage_of(path):
+            return pq.ParquetFile(path) if path.exists() else None
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of its columns."""
+        return [] if self._file is None else self._file.schema_arrow.names
+
+    def columns(self, *names: str) -> pa.Table:
+        """Return some columns, in corpus order."""
+        if self._file is None:
+            return pa.table({name: pa.array([], _TYPES.get(name, pa.string())) for name in names})
+        if lacking := [name for name in names if name not in self._read]:
+            with _damage_of(self.root / "corpus.parquet"):
+                if gone := [name for name in lacking if name not in self.names]:
+                    raise ValueError(f"it has no column {gone[0]}")
+                found = _checked(self._file.read(lacking), lacking)
+            self._read |= {name: found[name] for name in lacking}
+        return pa.table({name: self._read[name] for name in names})
+
+    def rows_of(self, ids: Collection[str], *names: str) -> pa.Table:
+        """Return some columns of some images, in corpus order, without ids that the study does not have."""
+        wanted = pc.SetLookupOptions(value_set=pa.array(list(ids), pa.string()))
+        table = self.columns(*dict.fromkeys(["id", *names]))
+        return table.filter(pc.call_function("is_in", [table["id"]], wanted)).select(list(names))
+
+    def rows_outside(self, shards: Collection[int], *names: str) -> pa.Table:
+        """Return some columns of the images outside some shards, in corpus order."""
+        if not shards:
+            return self.columns(*names)
+        table = self.columns(*dict.fromkeys(["shard", *names]))
+        inside = pc.SetLookupOptions(value_set=pa.array(list(shards), table["shard"].type))
+        found = pc.call_function("is_in", [table["shard"]], inside)
+        return table.filter(pc.call_function("invert", [found])).select(list(names))
+
+    def shard(self, number: int) -> list[Image]:
+        """Return the images of one shard, in corpus order."""
+        columns = self._columns_of_images()
+        mine = pc.call_function("equal", [columns["shard"], number])
+        return _images(columns.filter(mine), self.root)
+
+    def images(self) -> list[Image]:
+        """Return all images, in corpus order."""
+        return _images(self._columns_of_images(), self.root)
+
+    def _columns_of_images(self) -> pa.Table:
+        earlier = self._file is not None and _DUPLICATES not in self.names
+        return self.columns(*(f.name for f in fields(Image) if not (earlier and f.name == _DUPLICATES)))
+
+    def each_shard(self) -> Iterator[tuple[int, list[Image]]]:
+        """Yield (number, images) of every shard, in corpus order, with one in memory at a time."""
+        if self._file is None:
+            return
+        held = list[Image]()
+        with _damage_of(self.root / "corpus.parquet"):
+            for batch in self._file.iter_batches(ROWS_AT_ONCE):
+                rows = _images(_checked(batch), self.root)
+                for number, more in groupby(rows, key=lambda image: image.shard):
+                    if held and held[0].shard != number:
+                        yield held[0].shard, held
+                        held = []
+                    held += more
+        if held:
+            yield held[0].shard, held
+
+    def each_digest(self) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+        """Yield (number, (id, digest) of each image) of every shard, in corpus order."""
+        columns = self.columns("shard", "id", "digest").to_pydict()
+        for number, rows in groupby(zip(*columns.values(), strict=True), key=lambda row: row[0]):
+            yield number, [(id_, digest) for _, id_, digest in rows]
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The ids of all images, in corpus order."""
+        return self.columns("id")["id"].to_pylist()
+
+    @cached_property
+    def sizes(self) -> dict[int, int]:
+        """How many images each shard has."""
+        numbers, sizes = np.unique(self.columns("shard")["shard"].to_numpy(), return_counts=True)
+        return dict(zip(numbers.tolist(), sizes.tolist(), strict=True))
+
+    @cached_property
+    def aside(self) -> frozenset[int]:
+        """The shards of images that were made from others (`stress`) and do not have the role pool: they are
+        excluded from draws and pair counts.
+        """
+        if not (self.root / "sets.json").exists():
+            return frozenset()
+        columns = self.columns("shard", "parent", "role")
+        made = pc.call_function("not_equal", [columns["parent"], ""])
+        unasked = pc.call_function("not_equal", [columns["role"], "pool"])
+        aside = pc.call_function("and", [made, unasked])
+        others = set(columns.filter(pc.call_function("invert", [aside]))["shard"].to_pylist())
+        return frozenset(set(columns["shard"].to_pylist()) - others)
+
+    def shards_of(self, ids: Iterable[str]) -> dict[str, int]:
+        """Return the shards of some images, without those that are not in the study."""
+        found = self.rows_of(set(ids), "id", "shard").to_pydict()
+        return dict(zip(found["id"], found["shard"], strict=True))
+
+    def tie_keys(self, ids: Sequence[str]) -> list[str]:
+        """Return the keys of some images, in their order; an id that is not in the study is its own key."""
+        table = self.rows_of(set(ids), "id", "digest").to_pydict()
+        found = dict(zip(table["id"], table["digest"], strict=True))
+        return [tie_key(id_, found.get(id_, "")) for id_ in ids]
+
+
 def read_corpus(root: Path, shard: int | None = None) -> list[Image]:
     """Return all images, or those of one shard, in corpus order; empty if nothing was collected."""
     if not (root / "corpus.parquet").exists():
@@ -80,32 +208,7 @@ def read_corpus(root: Path, shard: int | None = None) -> list[Image]:
 
 def each_shard(root: Path) -> Iterator[tuple[int, list[Image]]]:
     """Yield (number, images) of every shard, in corpus order, with one in memory at a time."""
-    path, held = root / "corpus.parquet", []
-    if not path.exists():
-        return
-    try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(ROWS_AT_ONCE):
-                for number, rows in groupby(_images(_checked(batch), root), key=lambda image: image.shard):
-                    if held and held[0].shard != number:
-                        yield held[0].shard, held
-                        held = []
-                    held += rows
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise _damaged(path, error) from None
-    if held:
-        yield held[0].shard, held
-
-
-def each_digest(root: Path) -> Iterator[tuple[int, list[tuple[str, str]]]]:
-    """Yield (number, (id, digest) of each image) of every shard, in corpus order, without reading the other
-    columns.
-    """
-    if not (root / "corpus.parquet").exists():
-        return
-    columns = read_columns(root, ["shard", "id", "digest"]).to_pydict()
-    for number, rows in groupby(zip(*columns.values(), strict=True), key=lambda row: row[0]):
-        yield number, [(id_, digest) for _, id_, digest in rows]
+    return Corpus(root).each_shard()
 
 
 def read_columns(root: Path, columns: list[str] | None = None, filters: Any = None) -> pa.Table:
@@ -113,10 +216,8 @@ def read_columns(root: Path, columns: list[str] | None = None, filters: Any = No
     damaged.
     """
     path = root / "corpus.parquet"
-    try:
+    with _damage_of(path):
         return _checked(_read(path, columns, filters), columns)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise _damaged(path, error) from None
 
 
 def _read(path: Path, columns: list[str] | None, filters: list[tuple[str, str, Any]] | None) -> pa.Table:
@@ -126,15 +227,6 @@ def _read(path: Path, columns: list[str] | None, filters: list[tuple[str, str, A
         if lacking := [name for name in columns or () if name not in file.schema_arrow.names]:
             raise ValueError(f"it has no column {lacking[0]}")
         return file.read(columns)
-
-
-def column_names(root: Path) -> list[str]:
-    """Return the names of the columns of corpus.parquet; StudyError if it is damaged."""
-    path = root / "corpus.parquet"
-    try:
-        return pq.read_schema(path).names
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise _damaged(path, error) from None
 
 
 def _checked(table: Any, columns: Iterable[str] | None = None) -> Any:
@@ -186,20 +278,13 @@ def put_images(path: Path, images: list[Image]) -> None:
     """Write a table of images, sorted by shard and id."""
     images = sorted(images, key=lambda image: (image.shard, image.id))
     names = [f.name for f in fields(Image)]
-    types = {
-        "source": pa.binary(),
-        "width": pa.int32(),
-        "height": pa.int32(),
-        "shard": pa.int32(),
-        "dhash": pa.int64(),
-    }
     rows = [
         astuple(replace(image, source=os.fsencode(_without_place(image.source, path.parent))))
         for image in images
     ]
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
     table = pa.table(
-        {n: pa.array(list(c), types.get(n, pa.string())) for n, c in zip(names, columns, strict=True)}
+        {n: pa.array(list(c), _TYPES.get(n, pa.string())) for n, c in zip(names, columns, strict=True)}
     )
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", row_group_size=_ROWS_IN_GROUP)
@@ -208,7 +293,7 @@ def put_images(path: Path, images: list[Image]) -> None:
 
 def read_ids(root: Path) -> set[str]:
     """Return the ids of all images."""
-    return set(read_columns(root, ["id"])["id"].to_pylist()) if (root / "corpus.parquet").exists() else set()
+    return set(Corpus(root).ids)
 
 
 def shard_sizes(root: Path) -> dict[int, int]:
@@ -218,17 +303,7 @@ def shard_sizes(root: Path) -> dict[int, int]:
         raise StudyError(
             f"{path} is missing: nothing was collected, or it was deleted; run `faultscape collect` again"
         )
-    numbers, sizes = np.unique(read_columns(root, ["shard"])["shard"].to_numpy(), return_counts=True)
-    return dict(zip(numbers.tolist(), sizes.tolist(), strict=True))
-
-
-def shards_of(root: Path, ids: Iterable[str]) -> dict[str, int]:
-    """Return the shards of some images, without those that are not in the study."""
-    wanted = set(ids)
-    if not wanted or not (root / "corpus.parquet").exists():
-        return {}
-    found = read_columns(root, ["id", "shard"], filters=[("id", "in", wanted)]).to_pydict()
-    return dict(zip(found["id"], found["shard"], strict=True))
+    return Corpus(root).sizes
 
 
 def images_of(rows: pa.Table, root: Path) -> list[Image]:
@@ -241,24 +316,6 @@ def images_of(rows: pa.Table, root: Path) -> list[Image]:
 def shards(images: list[Image]) -> dict[int, list[Image]]:
     """Return the images of each shard, in corpus order."""
     return {number: list(rows) for number, rows in groupby(images, key=lambda image: image.shard)}
-
-
-def stress_shards(root: Path) -> frozenset[int]:
-    """Return the shards of images that were made from others (`stress`) and do not have the role pool: they
-    are excluded from draws and pair counts.
-    """
-    if not (root / "sets.json").exists() or not (root / "corpus.parquet").exists():
-        return frozenset()
-    columns = read_columns(root, ["shard", "parent", "role"])
-    aside = pc.call_function(
-        "and",
-        [
-            pc.call_function("not_equal", [columns["parent"], ""]),
-            pc.call_function("not_equal", [columns["role"], "pool"]),
-        ],
-    )
-    others = set(columns.filter(pc.call_function("invert", [aside]))["shard"].to_pylist())
-    return frozenset(set(columns["shard"].to_pylist()) - others)
 
 
 def pool(images: list[Image]) -> list[Image]:
@@ -282,18 +339,6 @@ def tie_key(id_: str, digest: str) -> str:
     ('5f3c', 'a', 'a')
     """
     return digest if digest and ":" not in digest else id_
-
-
-def tie_keys(root: Path, ids: Sequence[str]) -> list[str]:
-    """Return the keys of some images, in their order; an id that is not in the study is its own key."""
-    if not len(ids) or not (root / "corpus.parquet").exists():
-        return list(ids)
-    try:
-        table = _read(root / "corpus.parquet", ["id", "digest"], [("id", "in", set(ids))]).to_pydict()
-    except (OSError, ValueError, KeyError) as error:
-        raise _damaged(root / "corpus.parquet", error) from None
-    found = dict(zip(table["id"], table["digest"], strict=True))
-    return [tie_key(id_, found.get(id_, "")) for id_ in ids]
 
 
 def part_name(shard: int) -> str:
@@ -346,5 +391,11 @@ def _in_json(root: Path, depth: int) -> str:
     return text
 
 
-def _damaged(path: Path, error: Exception) -> StudyError:
-    return StudyError(f"{path} is damaged ({library_text(error, most=150)}); delete it and run collect again")
+@contextmanager
+def _damage_of(path: Path) -> Iterator[None]:
+    """Turn what reading corpus.parquet raises into a sentence."""
+    try:
+        yield
+    except (OSError, ValueError, pa.ArrowException) as error:
+        said = library_text(error, most=150)
+        raise StudyError(f"{path} is damaged ({said}); delete it and run collect again") from None

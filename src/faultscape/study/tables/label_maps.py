@@ -19,9 +19,10 @@ import pyarrow as pa
 from faultscape.errors import StudyError
 from faultscape.study.folder import check_name
 from faultscape.study.json_text import read_object
-from faultscape.study.part_folders import MANIFEST, files, made
+from faultscape.study.part_folders import made
 from faultscape.study.parts import (
     ROWS_IN_GROUP,
+    ManifestReader,
     Part,
     key_of,
     put_part,
@@ -60,44 +61,27 @@ def truth(root: Path, name: str) -> Path:
     return root / "truth" / check_name(name, "truth")
 
 
-def truths(root: Path) -> list[str]:
+def truths(root: Path, manifest: ManifestReader = read_manifest) -> list[str]:
     """Return the names of the class truths that hold something, sorted, without labels of anomaly and
     instances.
     """
-    return sorted(
-        folder.name
-        for folder in made(root, "truth")
-        if _holds_something(folder) and _kind(folder) not in OTHER_KINDS
-    )
+    folders = made(root, "truth")
+    return sorted(folder.name for folder in folders if _kind(folder, manifest) not in (None, *OTHER_KINDS))
 
 
 def anomaly_truths(root: Path) -> list[str]:
     """Return the names of the anomaly truths (0 known, 1 anomalous, 255 void), sorted."""
-    return sorted(
-        folder.name
-        for folder in made(root, "truth")
-        if _holds_something(folder) and _kind(folder) == "anomaly"
-    )
+    return sorted(folder.name for folder in made(root, "truth") if _kind(folder, read_manifest) == "anomaly")
 
 
-def _kind(folder: Path) -> str:
-    """Return the kind of a truth's labels, from its first part."""
-    try:
-        return next(iter(read_manifest(folder).values())).key
-    except (StudyError, StopIteration):
-        return ""
-
-
-def _holds_something(folder: Path) -> bool:
-    """Return whether there is a manifest that names a part, or one that cannot be read, which its reader
-    reports.
+def _kind(folder: Path, manifest: ManifestReader) -> str | None:
+    """Return the kind of a truth's labels, from its first part: '' if its manifest is damaged, which its
+    reader reports, None if it has no part.
     """
     try:
-        return files(folder).read(MANIFEST).strip() not in (b"", b"{}")
-    except FileNotFoundError:
-        return False
+        return next((part.key for part in manifest(folder).values()), None)
     except StudyError:
-        return True
+        return ""
 
 
 def photos_key(size: str, images: Sequence[Image]) -> str:
@@ -130,7 +114,10 @@ def stamps_of(where: Path) -> dict[str, str]:
 
 
 def outdated(
-    root: Path, settings: Settings, shards: Iterable[tuple[int, Sequence[tuple[str, str]]]]
+    root: Path,
+    settings: Settings,
+    shards: Iterable[tuple[int, Sequence[tuple[str, str]]]],
+    manifest: ManifestReader = read_manifest,
 ) -> list[str]:
     """Return the networks with maps that were made at another working size, from images that changed since,
     by another network than the rest, or without the temperature that was fitted since.
@@ -138,7 +125,7 @@ def outdated(
     ``shards`` are (number, (id, digest) of its images), as `corpus.each_digest` yields them. For tables:
     those whose words became ids of other classes than the current ones.
     """
-    parts_of = {name: read_manifest(predictions(root, name)) for name in settings.models}
+    parts_of = {name: manifest(predictions(root, name)) for name in settings.models}
     networks = {
         name: parts for name, parts in parts_of.items() if any(_of_photos(part) for part in parts.values())
     }

@@ -11,13 +11,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from faultscape.study.tables.corpus import column_names, duplicates_column, read_columns, tie_key
+from faultscape.study.tables.corpus import Corpus, duplicates_column, tie_key
 from faultscape.ties import tie_ranks
 
 _AT_ONCE = 8192
@@ -49,34 +48,33 @@ class Pool:
         return dict(zip(some, self.ids.take(pa.array(some, pa.int64())).to_pylist(), strict=True))
 
 
-def read_groups(root: Path) -> dict[str, str]:
+def read_groups(corpus: Corpus) -> dict[str, str]:
     """Return {id: group} of the images of a study that belong to a group (`collect --group`); empty if none
     does.
     """
-    names = column_names(root) if (root / "corpus.parquet").exists() else []
-    if "group" not in names or duplicates_column(names) == "group":
+    if "group" not in corpus.names or duplicates_column(corpus.names) == "group":
         # earlier versions stored near-duplicates there
         return {}
-    table = read_columns(root, ["id", "group"])
+    table = corpus.columns("id", "group")
     table = table.filter(pc.call_function("not_equal", [table["group"], ""]))
     return dict(zip(table["id"].to_pylist(), table["group"].to_pylist(), strict=True))
 
 
-def read_pool(root: Path, *, keep_duplicates: bool = False, seed: int | None = None) -> Pool:
+def read_pool(corpus: Corpus, *, keep_duplicates: bool = False, seed: int | None = None) -> Pool:
     """Return the pool of a study in corpus order; with ``keep_duplicates`` every image is a family of its
     own.
 
     Ranks among equals are those of the images' bytes under ``seed`` (faultscape.ties); without a seed, those
     of the ids.
     """
-    path = root / "corpus.parquet"
-    if not path.exists():
+    if not corpus.names:
         return Pool(
             pa.array([], pa.string()), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), ""
         )
-    duplicates = duplicates_column(column_names(root))
+    duplicates = duplicates_column(corpus.names)
     columns = ["id", duplicates, "shard", *(["digest"] if seed is not None else [])]
-    table = read_columns(root, columns, [("role", "=", "pool")])
+    table = corpus.columns("role", *columns)
+    table = table.filter(pc.call_function("equal", [table["role"], "pool"]))
     ids, groups = (table[name].combine_chunks() for name in ("id", duplicates))
     ids, groups = (
         column.chunk(0) if isinstance(column, pa.ChunkedArray) else column for column in (ids, groups)

@@ -12,12 +12,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from faultscape.study.tables.corpus import (
+    Corpus,
     Image,
-    each_digest,
-    each_shard,
     put_images,
     read_corpus,
-    read_ids,
     read_images,
     shard_sizes,
 )
@@ -25,12 +23,13 @@ from faultscape.study.tables.corpus import (
 _FILE = "removed.parquet"
 
 
-def read_removed(root: Path) -> list[Image]:
+def read_removed(corpus: Corpus) -> list[Image]:
     """Return the images that left the corpus and did not come back, in the order of shards and ids."""
-    if not (root / _FILE).exists():
+    path = corpus.root / _FILE
+    if not path.exists():
         return []
-    here = read_ids(root)
-    return [image for image in read_images(root / _FILE) if image.id not in here]
+    here = set(corpus.ids)
+    return [image for image in read_images(path) if image.id not in here]
 
 
 def note_removed(root: Path, images: Iterable[Image]) -> None:
@@ -41,42 +40,44 @@ def note_removed(root: Path, images: Iterable[Image]) -> None:
     put_images(root / _FILE, [*(held | {image.id: image for image in images}).values()])
 
 
-def removed_by_shard(root: Path) -> dict[int, list[Image]]:
+def removed_by_shard(corpus: Corpus) -> dict[int, list[Image]]:
     """Return {shard: its images that left the corpus}, for shards that have any."""
     out: dict[int, list[Image]] = {}
-    for image in read_removed(root):
+    for image in read_removed(corpus):
         out.setdefault(image.shard, []).append(image)
     return out
 
 
 def whole_corpus(root: Path) -> dict[str, Image]:
     """Return {image id: image} of all images of whole shards, including those that left the corpus."""
-    return {image.id: image for image in [*read_removed(root), *read_corpus(root)]}
+    corpus = Corpus(root)
+    return {image.id: image for image in [*read_removed(corpus), *corpus.images()]}
 
 
 def whole_shard(root: Path, number: int) -> list[Image]:
     """Return all images that a shard was cut with, including those that left the corpus, in order of ids."""
-    return _by_id([*read_corpus(root, number), *removed_by_shard(root).get(number, [])])
+    return _by_id([*read_corpus(root, number), *removed_by_shard(Corpus(root)).get(number, [])])
 
 
 def each_whole_shard(root: Path) -> Iterator[tuple[int, list[Image]]]:
     """Yield (number, all images that it was cut with) of every shard, including shards without any image
     left, in order of shards.
     """
-    gone = removed_by_shard(root)
-    for number, images in each_shard(root):
+    corpus = Corpus(root)
+    gone = removed_by_shard(corpus)
+    for number, images in corpus.each_shard():
         for before in [one for one in sorted(gone) if one < number]:
             yield before, gone.pop(before)
         yield number, _by_id([*images, *gone.pop(number, [])])
     yield from sorted(gone.items())
 
 
-def each_whole_digest(root: Path) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+def each_whole_digest(corpus: Corpus) -> Iterator[tuple[int, list[tuple[str, str]]]]:
     """Yield (number, (id, digest) of all images that it was cut with) of every shard that has an image left,
     without reading the other columns of the corpus.
     """
-    gone = removed_by_shard(root)
-    for number, rows in each_digest(root):
+    gone = removed_by_shard(corpus)
+    for number, rows in corpus.each_digest():
         yield (
             number,
             (
@@ -90,7 +91,7 @@ def each_whole_digest(root: Path) -> Iterator[tuple[int, list[tuple[str, str]]]]
 def whole_sizes(root: Path) -> dict[int, int]:
     """Return how many images each shard was cut with."""
     sizes = shard_sizes(root)
-    for number, images in removed_by_shard(root).items():
+    for number, images in removed_by_shard(Corpus(root)).items():
         sizes[number] = sizes.get(number, 0) + len(images)
     return dict(sorted(sizes.items()))
 

@@ -21,7 +21,7 @@ from typing import Any, cast
 
 from faultscape.errors import DamagedSelectionError, SelectionError, StudyChangedError, closest
 from faultscape.nouns import MAIN, Definition, Draw, PairSlot, Slot, Slots
-from faultscape.study.folder import check_name, put
+from faultscape.study.folder import check_name, file_version, put
 from faultscape.study.json_text import read_object
 from faultscape.study.tables.logs import csv_text
 
@@ -66,6 +66,7 @@ def read_selection(root: Path, name: str = MAIN, *, seen: bool = False) -> tuple
     it meanwhile, or removed one that was ``seen``.
     """
     table, about = path(root, name), path(root, name, "json")
+    before = file_version(about)
     if (data := _bytes_of(about)) is None:
         if seen:
             raise StudyChangedError(_CHANGED.format(name))
@@ -104,7 +105,7 @@ def read_selection(root: Path, name: str = MAIN, *, seen: bool = False) -> tuple
             raise ValueError(f"it holds {twice!r} twice, and an image is drawn once")  # noqa: TRY301
         found = Slots(tuple(models), cast("Definition", definition), rows), drawn_from
     except (OSError, ValueError, KeyError, IndexError, TypeError, csv.Error) as error:
-        if _bytes_of(about) != data:
+        if file_version(about) != before:
             raise StudyChangedError(_CHANGED.format(name)) from None
         why = f"there is no {table.name}" if isinstance(error, FileNotFoundError) else str(error)
         away, again = (
@@ -115,7 +116,7 @@ def read_selection(root: Path, name: str = MAIN, *, seen: bool = False) -> tuple
             f"{table} or {about} is damaged: {why}; restore them from a copy, or remove both with {away}"
             f" and select again with {again} (labels are kept)"
         ) from None
-    if _bytes_of(about) != data:  # the rows may belong to another selection
+    if file_version(about) != before:  # the rows may belong to another selection
         raise StudyChangedError(_CHANGED.format(name))
     return found
 

@@ -31,7 +31,7 @@ from faultscape.study.lock import writing
 from faultscape.study.parts import read_manifest, read_small
 from faultscape.study.store import is_address
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image, part_name, read_corpus, write_corpus
+from faultscape.study.tables.corpus import Corpus, Image, part_name, read_corpus, write_corpus
 from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
 from faultscape.study.tables.removed_images import note_removed, read_removed, whole_sizes
 from faultscape.study.tables.stress_sets import read_stress
@@ -195,7 +195,9 @@ def _collect(
         wanted.own_order = True
     sets = read_stress(root).sets
     _refuse_made_ids(named, sets)
-    removed = {image.id: image for image in read_removed(root) if not image.parent or image.set in sets}
+    removed = {
+        image.id: image for image in read_removed(Corpus(root)) if not image.parent or image.set in sets
+    }
     known = removed | held
     named = _joined(known, named)
     found = _with_held_ids(known, named.found, set_name)

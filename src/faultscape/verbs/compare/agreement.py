@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,33 +17,32 @@ from faultscape.comparison import agreement_words
 from faultscape.comparison.agreement import mean_agreement
 from faultscape.nouns import Agreement, Pairs
 from faultscape.reading.answers import read_predictions
-from faultscape.reading.pairs import corpus_key, read_block, read_manifests
+from faultscape.reading.pairs import read_block
+from faultscape.reading.study import Study
 from faultscape.study.folder import put
-from faultscape.study.lock import writing
-from faultscape.study.settings import Settings, read_settings
-from faultscape.study.tables.corpus import each_shard, pool
+from faultscape.study.tables.corpus import pool
 from faultscape.study.tables.pool import read_pool
 from faultscape.verbs.compare import agreement_sample
 from faultscape.verbs.compare.artefact import AGREEMENT, agreement_key
 
 
-def agreement(root: Path, settings: Settings, *, keep: bool = True) -> Agreement | None:
+def agreement(study: Study, *, keep: bool = True) -> Agreement | None:
     """Return how far a study's models agree, from its file while that is fresh; ``keep`` writes it. None
     without a pool; StudyError if pairs are missing.
     """
-    key = agreement_key(corpus_key(root, settings, list(settings.models)))
+    key = agreement_key(study.drawn_from(study.models))
     try:
-        held = json.loads((root / AGREEMENT).read_text(encoding="utf-8"))
+        held = json.loads((study.root / AGREEMENT).read_text(encoding="utf-8"))
         if held["key"] == key:
             return _of_json(held)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass  # missing or damaged: it can be computed again from the study
-    found = _found(root, settings)
+    found = _found(study)
     if found is None:
         return None
     held = {"key": key, **_to_json(found)}
     if keep:
-        put(root / AGREEMENT, json.dumps(held, ensure_ascii=False, indent=1).encode())
+        put(study.root / AGREEMENT, json.dumps(held, ensure_ascii=False, indent=1).encode())
     return _of_json(held)
 
 
@@ -53,32 +51,31 @@ def warning_lines(found: Agreement | None) -> list[str]:
     return [f"warning: {words}" for words in found.warnings] if found is not None else []
 
 
-def tell_warnings(root: Path) -> None:
+def tell_warnings(study: Study) -> None:
     """Print warnings about the models of a study that no other process is writing to."""
-    with writing(root):
-        found = agreement(root, read_settings(root))
+    with study.writing():
+        found = agreement(study)
     for line in warning_lines(found):
         print(line)
 
 
-def _found(root: Path, settings: Settings) -> Agreement | None:
+def _found(study: Study) -> Agreement | None:
     """Compute the agreement from the answers, or the counts, of the pool."""
-    models, drawn = tuple(settings.models), read_pool(root)
+    models, drawn = study.models, read_pool(study.corpus)
     if not len(drawn.ids):
         return None
-    seen = np.ones(len(settings.class_list), bool)
-    if settings.classifies:
-        said = read_predictions(root, settings, models, drawn.ids, top=False)
+    seen = np.ones(len(study.classes), bool)
+    if study.classifies:
+        said = read_predictions(study, models, drawn.ids, top=False)
         found, misplaced = mean_agreement(said), agreement_sample.misplaced_classifiers(said)
     else:
-        rows = (pool(images) for _, images in each_shard(root))
-        held = read_manifests(root, settings)
-        seen = np.zeros(len(settings.class_list), bool)
-        blocks = (read_block(root, settings, images, models, held=held) for images in rows if images)
+        rows = (pool(images) for _, images in study.corpus.each_shard())
+        seen = np.zeros(len(study.classes), bool)
+        blocks = (read_block(study, images, models) for images in rows if images)
         found = mean_agreement(_noting(blocks, seen))
-        misplaced = agreement_sample.misplaced_maps(root, settings, models, drawn)
-    words = agreement_words.warnings(found, misplaced, settings.class_list)
-    words += agreement_words.unseen_words(settings.class_list.names, seen.tolist(), len(drawn.ids))
+        misplaced = agreement_sample.misplaced_maps(study, models, drawn)
+    words = agreement_words.warnings(found, misplaced, study.classes)
+    words += agreement_words.unseen_words(study.classes.names, seen.tolist(), len(drawn.ids))
     return replace(found, warnings=tuple(words))
 
 

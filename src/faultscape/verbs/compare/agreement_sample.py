@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
 
 import numpy as np
 
@@ -19,8 +18,9 @@ from faultscape.comparison.candidate_orders import NONE
 from faultscape.comparison.misplacement import LOST, Finding, find_misplaced
 from faultscape.nouns import Predictions
 from faultscape.reading.maps import StoredMaps
-from faultscape.study.settings import Settings
+from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.pool import Pool
 
 GRID = (56, 42)  # width, height
@@ -39,18 +39,18 @@ def misplaced_classifiers(said: Predictions) -> list[Finding]:
     )
 
 
-def misplaced_maps(root: Path, settings: Settings, models: Sequence[str], pool: Pool) -> list[Finding]:
+def misplaced_maps(study: Study, models: Sequence[str], pool: Pool) -> list[Finding]:
     """Return which models of label maps are misplaced, and how; for one that disagrees with all others, more
     images are searched for an order farther off.
     """
     places = _sample(len(pool.ids), _MAPS, _RUN)
-    found = find_misplaced(*_read(root, settings, models, pool, places))
+    found = find_misplaced(*_read(study, models, pool, places))
     lost = [f for f in found if f.kind in LOST]
     if lost and len(places) > 1:
         away = {f.model for f in lost}
         some: list[int] = [*away, *[m for m in range(len(models)) if m not in away][:_MODELS]]
         far = find_misplaced(
-            *_read(root, settings, [models[m] for m in some], pool, [np.arange(min(len(pool.ids), _FAR))])
+            *_read(study, [models[m] for m in some], pool, [np.arange(min(len(pool.ids), _FAR))])
         )
         better = {some[f.model]: replace(f, model=some[f.model]) for f in far if f.kind not in LOST}
         found = [better.get(f.model, f) if f in lost else f for f in found]
@@ -76,19 +76,19 @@ def _starts(places: list[np.ndarray]) -> list[int]:
 
 
 def _read(
-    root: Path, settings: Settings, models: Sequence[str], pool: Pool, places: list[np.ndarray]
+    study: Study, models: Sequence[str], pool: Pool, places: list[np.ndarray]
 ) -> tuple[np.ndarray, list[int], list[str]]:
     """Return the maps of some models of some images, where runs start, and the images' ids."""
-    classes, wanted = settings.class_list, np.concatenate(places).tolist()
+    classes, wanted = study.classes, np.concatenate(places).tolist()
     ids = pool.names(wanted)
     answers = np.full((len(models), len(wanted), GRID[1], GRID[0]), NONE, np.uint16)
     for shard, rows in groupby(enumerate(wanted), key=lambda row: int(pool.shards[row[1]])):
         held = list(rows)
         for j, name in enumerate(models):
-            labels = settings.models[name].labels
-            maps = StoredMaps(
-                label_maps.predictions(root, name), shard, table(classes, labels), allowed(classes, labels)
-            )
+            labels, folder = study.settings.models[name].labels, label_maps.predictions(study.root, name)
+            part = study.manifest(folder).get(part_name(shard))
+            known = part.sha256 if part else ""
+            maps = StoredMaps(folder, shard, table(classes, labels), allowed(classes, labels), known)
             for k, place in held:
                 drawn = maps.read(ids[place], GRID)
                 if drawn is not None:

@@ -14,11 +14,12 @@ from faultscape.errors import ModelError, StudyError
 from faultscape.reading.fill import CHANGES_NOTHING, fill, task
 from faultscape.reading.maps import differing
 from faultscape.reading.pairs import count_shard, missing, wanted
+from faultscape.reading.study import Study
 from faultscape.study.array_jobs import Share
 from faultscape.study.parts import Part, read_manifest, write_manifest
-from faultscape.study.settings import Settings, read_settings
+from faultscape.study.settings import read_settings
 from faultscape.study.tables import pairs as pair_table
-from faultscape.study.tables.corpus import part_name, shard_sizes, stress_shards
+from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.label_maps import outdated, predictions, truth
 from faultscape.study.tables.logs import Timing
 from faultscape.study.tables.pairs import PairPart
@@ -64,7 +65,7 @@ class Counted:
 
 
 def count(
-    root: Path,
+    study: Study,
     known: list[str],
     *,
     engine: str,
@@ -74,14 +75,15 @@ def count(
     """Make the missing pair parts of a study that is locked for writing; return (shards, parts) made. Errors:
     ModelError and StudyError if maps are missing or outdated.
     """
-    settings = read_settings(root)
-    aside = stress_shards(root)
+    root = study.root
     sizes = {
-        number: size for number, size in shard_sizes(root).items() if mine.has(number) and number not in aside
+        number: size
+        for number, size in study.shard_sizes.items()
+        if mine.has(number) and number not in study.corpus.aside
     }
-    _check(root, settings, sorted(sizes))
-    lacking = missing(root, wanted(root, settings, sorted(sizes), known))
-    jobs = _jobs(root, lacking)
+    _check(study, sorted(sizes))
+    lacking = missing(study, wanted(study, sorted(sizes), known))
+    jobs = _jobs(study, lacking)
     different: list[tuple[str, str, str]] = []
 
     def enter(made: list[tuple[CountJob, Counted]]) -> list[Timing]:
@@ -111,6 +113,8 @@ def count(
         mine=mine,
         begin_here=True,
     )
+    if jobs:
+        study.reread()
     for image, one, other in sorted(different)[:_SHOWN]:
         print(
             f"{image}: {one} and {other} read different versions of this image; collect again, then predict"
@@ -144,25 +148,25 @@ def shard(job: CountJob, tick: Callable[[int], None], attempt: int = 0) -> Count
     return Counted(parts, tuple(differing(root, settings, images)), time.perf_counter() - start)
 
 
-def _check(root: Path, settings: Settings, shards: Sequence[int]) -> None:
+def _check(study: Study, shards: Sequence[int]) -> None:
     """Refuse models without maps, or with outdated maps, and report how many shards lack maps."""
-    if empty := [name for name in settings.models if not read_manifest(predictions(root, name))]:
+    root, settings = study.root, study.settings
+    if empty := [name for name in settings.models if not study.manifest(predictions(root, name))]:
         out = " ".join(f"--remove {name}" for name in empty)
         raise ModelError(
             f"{', '.join(empty)}: no maps yet; run `faultscape predict {root} NAME=SOURCE` first, or remove"
             f" them: `faultscape predict {root} {out}`"
         )
     wanted = set(shards)
-    for name in outdated(
-        root, settings, (of_shard for of_shard in each_whole_digest(root) if of_shard[0] in wanted)
-    ):
+    digests = (of_shard for of_shard in each_whole_digest(study.corpus) if of_shard[0] in wanted)
+    for name in outdated(root, settings, digests, study.manifest):
         raise StudyError(
             f"the maps of {name} were made at another working size, from images that changed since, or in"
             f" part by another network; run `faultscape predict {shlex.quote(str(root))}"
             f" {shlex.quote(f'{name}={settings.models[name].source}')}` first"
         )
     for name in settings.models:
-        done = read_manifest(predictions(root, name))
+        done = study.manifest(predictions(root, name))
         if waiting := sum(part_name(number) not in done for number in shards):
             print(
                 f"note: {name} has no maps for {waiting} of {len(shards)} shards yet; their pairs are counted"
@@ -170,15 +174,16 @@ def _check(root: Path, settings: Settings, shards: Sequence[int]) -> None:
             )
 
 
-def _jobs(root: Path, lacking: Sequence[PairPart]) -> list[CountJob]:
+def _jobs(study: Study, lacking: Sequence[PairPart]) -> list[CountJob]:
     """Return a job for every shard with missing parts."""
     of_shard: dict[int, list[PairPart]] = {}
     for part in lacking:
         of_shard.setdefault(part.shard, []).append(part)
     models = {name for part in lacking for name in (part.name, *(part.others if part.truth is None else ()))}
     truths = {part.truth for part in lacking if part.truth is not None}
-    maps = {name: read_manifest(predictions(root, name)) for name in models}
-    true = {name: read_manifest(truth(root, name)) for name in truths}
+    root = study.root
+    maps = {name: study.manifest(predictions(root, name)) for name in models}
+    true = {name: study.manifest(truth(root, name)) for name in truths}
     jobs = []
     for number, parts in sorted(of_shard.items()):
         names = {name for part in parts for name in (part.name, *(part.others if part.truth is None else ()))}

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from faultscape.errors import ModelError
+from faultscape.reading.study import opened
 from faultscape.study.array_jobs import share
-from faultscape.study.folder import existing
-from faultscape.study.lock import changing, writing
-from faultscape.study.settings import read_settings
-from faultscape.study.tables.label_maps import truths
+from faultscape.study.lock import changing
 from faultscape.study.tables.logs import log
 from faultscape.verbs.compare.agreement import agreement
 from faultscape.verbs.compare.count import count
@@ -24,24 +22,21 @@ def compare_study(options: CompareOptions) -> Compared:
 
     Errors: ModelError for fewer than two models, StudyError if maps are outdated.
     """
-    root, mine = existing(options.study), share(options.shard)
-    with writing(root, array="compare" if options.shard else ""):
-        settings = read_settings(root)
-        j = len(settings.models)
+    study, mine = opened(options.study), share(options.shard)
+    with study.writing(array="compare" if options.shard else ""):
+        j = len(study.models)
         if j < 2:
-            have = ", ".join(settings.models) or "none"
+            have = ", ".join(study.models) or "none"
             raise ModelError(
                 f"comparing needs two models; the study has {have}; add more with `faultscape predict"
                 f" {options.study} NAME=SOURCE`"
             )
         pairs = j * (j - 1) // 2
-        if settings.classifies:
-            return Compared(
-                options.study, j, pairs, (), 0, 0, classifies=True, agreement=agreement(root, settings)
-            )
-        known = truths(root)
-        shards, parts = count(root, known, engine=options.engine, workers=options.workers, mine=mine)
-        with changing(root):
-            log(root, "compare", engine=options.engine, shard=options.shard)
-        agreed = None if options.shard else agreement(root, settings)
+        if study.classifies:
+            return Compared(options.study, j, pairs, (), 0, 0, classifies=True, agreement=agreement(study))
+        known = study.label_folders
+        shards, parts = count(study, known, engine=options.engine, workers=options.workers, mine=mine)
+        with changing(study.root):
+            log(study.root, "compare", engine=options.engine, shard=options.shard)
+        agreed = None if options.shard else agreement(study)
     return Compared(options.study, j, pairs, tuple(known), shards, parts, agreement=agreed)

@@ -20,6 +20,7 @@ from faultscape.prediction.inference import Inference
 from faultscape.prediction.networks import OpenNetwork, largest
 from faultscape.prediction.source import Opening, Request, Trial
 from faultscape.reading import evidence
+from faultscape.reading.study import LABELS
 from faultscape.study.folder import check_name, refuse_twin
 from faultscape.study.settings import ModelOptions, Settings
 from faultscape.study.tables.removed_images import each_whole_shard
@@ -95,7 +96,7 @@ def known_source(root: Path, settings: Settings, name: str, given: str | None = 
     if not given:
         return held.source if held else _trained(root, settings, name)
     refuse_twin(check_name(name), settings.models)
-    if name in {evidence.LABELS, *evidence.truths(root)}:
+    if name in {LABELS, *evidence.truths(root)}:
         raise ModelError(f"--model {name}: is the name of a truth (a set of labels); give the model another")
     source = catalogue.source_of(name, given).kept_as(given)
     if held is not None and held.source != source:

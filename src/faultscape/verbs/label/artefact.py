@@ -11,13 +11,11 @@ from faultscape.errors import counted
 from faultscape.maps import runs
 from faultscape.nouns import JsonObject
 from faultscape.reading.artefact import Artefact, provenance_of
-from faultscape.reading.evidence import LABELS
-from faultscape.reading.study import Study
+from faultscape.reading.study import LABELS, Study
 from faultscape.standings import FEW, SKIPPED
-from faultscape.study.answers.labels import Answers
-from faultscape.study.parts import key_of, read_manifest
+from faultscape.study.parts import key_of
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import part_name, shards_of
+from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.selections import MAIN
 from faultscape.study.tables.selections import path as path_of
 from faultscape.terminal_lines import option_words
@@ -30,8 +28,8 @@ def is_short(study: Study, name: str, truth: str = "") -> bool:
     because labels made for another selection reveal little about them. The first draws, labelled in their
     order, are a fair sample however many follow.
     """
-    number, have = len(study.current(name).images), study.label_count(name, truth).labelled
-    few = bool(study.selections[name][0].draws) and 2 * have < number
+    number, have = len(study.selection(name).now.images), study.label_count(name, truth).labelled
+    few = bool(study.selections[name].slots.draws) and 2 * have < number
     return have == 0 or (few and not _begins_labelled(study, name, truth))
 
 
@@ -40,7 +38,7 @@ def _begins_labelled(study: Study, name: str, truth: str) -> bool:
     takes for missing at random.
     """
     done = study.label_count(name, truth).images
-    last = max((k for k, image in enumerate(study.current(name).images, 1) if image in done), default=0)
+    last = max((k for k, image in enumerate(study.selection(name).now.images, 1) if image in done), default=0)
     return len(done) >= FEW and last - len(done) <= SKIPPED * last
 
 
@@ -51,8 +49,8 @@ def are_void(study: Study, name: str, truth: str) -> bool:
     if study.settings.classifies:
         return False
     classes, folder, void = study.settings.class_list, label_maps.truth(study.root, truth), 0
-    places, parts = table(classes), read_manifest(folder)
-    shard_of = shards_of(study.root, study.current(name).images)
+    places, parts = table(classes), study.manifest(folder)
+    shard_of = study.corpus.shards_of(study.selection(name).now.images)
     for number in sorted(set(shard_of.values())):
         part = parts.get(part_name(number))
         codes = label_maps.read_maps(folder, number, part) if part else {}
@@ -71,7 +69,7 @@ def is_silent(study: Study, name: str, truth: str) -> bool:
 
 
 def _made_from(study: Study, name: str) -> dict[str, str] | None:
-    return {} if study.label_count(name).labelled == len(study.current(name).images) else None
+    return {} if study.label_count(name).labelled == len(study.selection(name).now.images) else None
 
 
 def key(study: Study, truth: str) -> str:
@@ -82,13 +80,14 @@ def key(study: Study, truth: str) -> str:
 
 
 def _describe(study: Study, name: str) -> str:
-    count, number = study.label_count(name), len(study.current(name).images)
+    count, number = study.label_count(name), len(study.selection(name).now.images)
     partly = f", {count.partly} partly" if count.partly else ""
     late = count.labelled >= FEW and is_short(study, name)
     order = "; not in the order of the draws, so that they cannot be ranked before half are" if late else ""
-    marks = study.second_round.words(study.current(name).images)
+    marks = study.second_round.words(study.selection(name).now.images)
     return (
-        f"{name}: {count.labelled} of {counted(number, 'image')} labelled{partly} (truth {study.truth})"
+        f"{name}: {count.labelled} of {counted(number, 'image')} labelled{partly}"
+        f" (truth {study.likely_truth})"
         f"{order}{f'; {marks}' if marks else ''}"
     )
 
@@ -114,7 +113,7 @@ def export_target(name: str, *, classifies: bool, again: bool = False, answers: 
 def _line(study: Study, name: str) -> str:
     if is_stale(study, name) or is_replaced(study, name):
         return ""
-    target, options = next_export(study, name, study.truth)
+    target, options = next_export(study, name, study.likely_truth)
     return " ".join([f"faultscape label export {study.place} {target}", *option_words(options)])
 
 
@@ -123,7 +122,7 @@ def next_export(study: Study, name: str, truth: str) -> tuple[str, JsonObject]:
     with which options.
     """
     undecided, classifies = study.label_count(name, truth).undecided, study.settings.classifies
-    answers = len(Answers(study.root).answers(truth)) if classifies else 0
+    answers = len(study.answers.answers(truth)) if classifies else 0
     target = export_target(name, classifies=classifies, again=undecided, answers=answers)
     return target, {
         "format": "csv" if classifies else "png",
@@ -137,8 +136,8 @@ def _waits(study: Study, name: str) -> bool:
     """Whether other commands come first: where there are enough labels for a first ranking of what was
     chosen, and for duels, wherever images drawn for all models say which is better.
     """
-    drawn = any(other.draws for other, _ in study.selections.values())
-    return (drawn and not study.selections[name][0].draws) or not come_first(study, name)
+    drawn = any(other.slots.draws for other in study.selections.values())
+    return (drawn and not study.selections[name].slots.draws) or not come_first(study, name)
 
 
 def come_first(study: Study, name: str) -> bool:
@@ -173,7 +172,7 @@ def discards_key(study: Study, selection: str | None) -> str:
     """
     images = set(study.discarded)
     if selection is not None:
-        images &= {row.image for row in study.selections[selection][0].rows}
+        images &= {row.image for row in study.selections[selection].slots.rows}
     return key_of(sorted(images))
 
 

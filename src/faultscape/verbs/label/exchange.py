@@ -11,9 +11,9 @@ from pathlib import Path
 from faultscape.corpus.id_lists import is_id_list
 from faultscape.errors import LabellingError, OptionError, closest
 from faultscape.labelling import discards
-from faultscape.labelling.catalogue import QuestionFormat, find_format
+from faultscape.labelling.catalogue import find_format
 from faultscape.reading import evidence
-from faultscape.reading.study import Study
+from faultscape.reading.study import LABELS, Study
 from faultscape.study.folder import existing
 from faultscape.study.settings import read_settings
 from faultscape.study.store import is_address
@@ -65,8 +65,8 @@ def export_labels(options: LabelExportOptions) -> Exported | Asked | SessionsExp
     options = replace(options, selection=selections.the_name(root, options.selection))
     known = evidence.truths(root)
     if options.truth is None:
-        options = replace(options, truth=evidence.choose_truth(root) if known else evidence.LABELS)
-    if (truth := options.truth) is not None and truth not in (*known, evidence.LABELS):
+        options = replace(options, truth=evidence.choose_truth(root) if known else LABELS)
+    if (truth := options.truth) is not None and truth not in (*known, LABELS):
         have = (
             f"available: {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
         )
@@ -74,7 +74,7 @@ def export_labels(options: LabelExportOptions) -> Exported | Asked | SessionsExp
             f"there is no truth {truth!r}; {have} Remove --truth to write all images without a label"
         )
     _check_fresh(root, options)
-    if isinstance(form, QuestionFormat):
+    if form.kind == "questions":
         if options.sessions.people:
             raise OptionError(
                 "--annotators applies to masks only; share questions with `label serve`, or give everyone"
@@ -156,7 +156,7 @@ def _imported(
         raise LabellingError(
             f"{source}: is a table, but the labels of this study are label maps; give {_EXPECTED[False]}"
         )
-    if not isinstance(form, QuestionFormat):
+    if form.kind != "questions":
         if (Path(source) / session_export.FILE).is_file():
             return session_import.import_(root, options, form if options.format else None)
         return masks.import_(root, options, form if options.format else None)

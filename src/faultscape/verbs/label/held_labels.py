@@ -14,12 +14,13 @@ import numpy as np
 
 from faultscape.errors import LabellingError, OptionError, StudyError
 from faultscape.labelling.answers import majority
-from faultscape.labelling.catalogue import FORMATS, MaskFormat
+from faultscape.labelling.catalogue import FORMATS, Format
 from faultscape.labelling.format_calls import places_of, prepared_files, write_label
 from faultscape.maps import runs
 from faultscape.progress import progress
 from faultscape.reading.answers import read_label_sets
 from faultscape.reading.evidence import choose_truth
+from faultscape.reading.study import Study
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import existing, put
 from faultscape.study.parts import read_manifest
@@ -88,19 +89,19 @@ def _classes_of(root: Path, settings: Settings, truth: str) -> dict[str, str]:
             said.setdefault(image, set()).add(class_)
     images = read_columns(root, ["id"])["id"].to_pylist()
     out = {}
-    for image, places in zip(images, read_label_sets(root, settings, truth, images), strict=True):
+    for image, places in zip(images, read_label_sets(Study(root), truth, images), strict=True):
         found = {names[place] for place in places} if places is not None else said.get(image)
         if found is not None:
             out[image] = "|".join(name for name in names if name in found) or "none"
     return out
 
 
-def export_done(root: Path, options: LabelExportOptions, form: object) -> MasksWritten:
+def export_done(root: Path, options: LabelExportOptions, form: Format) -> MasksWritten:
     """Write every mask of a truth to OUT/labels, with classes.json, as `label import` reads them; OptionError
     for options that ask for images to label, LabellingError for a file with other contents.
     """
-    listed = ", ".join(one.name for one in FORMATS if isinstance(one, MaskFormat) and one.listed)
-    if not isinstance(form, MaskFormat) or not form.listed:
+    listed = ", ".join(one.name for one in FORMATS if one.listed)
+    if not form.listed:
         raise OptionError(f"--done writes masks, one file an image; formats for that: {listed}")
     about_todo = {
         "--selection": options.selection != MAIN,

@@ -17,11 +17,11 @@ from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, LabellingError, OptionError
 from faultscape.formats import png
 from faultscape.formats.label_tools.tool_labels import DrawnImage
-from faultscape.labelling.catalogue import FORMATS, BundleFormat, MaskFormat
+from faultscape.labelling.catalogue import FORMATS, Format
 from faultscape.labelling.format_calls import places_of, prepared_files, write_bundle, write_label
 from faultscape.progress import progress
-from faultscape.reading import evidence
 from faultscape.reading.evidence import current
+from faultscape.reading.study import LABELS
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import make_folder, put
 from faultscape.study.settings import Settings, read_settings
@@ -38,17 +38,16 @@ if TYPE_CHECKING:
 TO_LABEL = "to-label.txt"  # in an export's folder: which images have no label yet
 
 
-def export(root: Path, options: LabelExportOptions, form: MaskFormat | BundleFormat) -> Exported:
+def export(root: Path, options: LabelExportOptions, form: Format) -> Exported:
     """Write the images of a selection that have no label yet, upright and in full size, and what the tool
     needs to know about the classes.
     """
     settings = read_settings(root)
-    truth = options.truth or evidence.LABELS
+    truth = options.truth or LABELS
     prefill = options.prefill
     refuse_odd(settings, options, form)
     chosen, todo = to_label(root, options.selection, truth)
-    returned = form.returned if isinstance(form, BundleFormat) else ""
-    then = import_line(options.study, returned_to(options.out, returned), truth, options.format)
+    then = import_line(options.study, returned_to(options.out, form.returned), truth, options.format)
     written = Exported(
         options.out,
         len(todo),
@@ -56,7 +55,7 @@ def export(root: Path, options: LabelExportOptions, form: MaskFormat | BundleFor
         prefill or "",
         len(chosen) - len(todo),
         then,
-        steps_text(steps_of(form, prefill), options.out, returned),
+        steps_text(steps_of(form, prefill), options.out, form.returned),
     )
     if not todo:
         return written
@@ -72,21 +71,18 @@ def export(root: Path, options: LabelExportOptions, form: MaskFormat | BundleFor
     return replace(written, differing=differing, listed=listed, in_order=draws)
 
 
-def steps_of(form: MaskFormat | BundleFormat, prefill: str | None) -> str:
+def steps_of(form: Format, prefill: str | None) -> str:
     """Return what to do with what was written, filled in with the maps of a model or not."""
-    filled = form.says_prefilled if prefill and isinstance(form, BundleFormat) else ""
-    return filled or form.says
+    return (form.says_prefilled if prefill else "") or form.says
 
 
-def refuse_odd(settings: Settings, options: LabelExportOptions, form: MaskFormat | BundleFormat) -> None:
+def refuse_odd(settings: Settings, options: LabelExportOptions, form: Format) -> None:
     """Raise OptionError for export options that do not fit the study or the format."""
     prefill = options.prefill
     if prefill is not None and prefill not in settings.models:
         raise OptionError(f"--prefill {prefill!r}: no such model; available: {', '.join(settings.models)}")
     if options.outlines and not (form.outlines and prefill):
-        known = ", ".join(
-            entry.name for entry in FORMATS if isinstance(entry, MaskFormat | BundleFormat) and entry.outlines
-        )
+        known = ", ".join(entry.name for entry in FORMATS if entry.outlines)
         raise OptionError(f"--outlines needs --prefill and a format with polygons ({known})")
 
 
@@ -108,7 +104,7 @@ class Export:
     root: Path
     settings: Settings
     folder: Path
-    form: MaskFormat | BundleFormat
+    form: Format
     options: LabelExportOptions
 
     def images(self, images: Sequence[Image], tick: Callable[[int], object]) -> None:
@@ -116,10 +112,10 @@ class Export:
         form = self.form
         for image in images:
             self.photo(image)
-            tick(0 if isinstance(form, BundleFormat) else 1)
-            if isinstance(form, MaskFormat):
+            tick(0 if form.kind == "bundle" else 1)
+            if form.kind == "masks":
                 self.label(image, form)
-        if isinstance(form, BundleFormat):
+        if form.kind == "bundle":
             self.bundle(images, form, tick)
             return
         if form.listed:
@@ -150,7 +146,7 @@ class Export:
             ) from None
         put(where, png.encode_pixels(rgb))
 
-    def label(self, image: Image, form: MaskFormat) -> None:
+    def label(self, image: Image, form: Format) -> None:
         """Write one label, unless it exists."""
         where, target = places_of(form, self.folder, image.id)
         if not target.exists():
@@ -167,7 +163,7 @@ class Export:
             if data is not None:
                 put(target, data)
 
-    def bundle(self, images: Sequence[Image], form: BundleFormat, tick: Callable[[int], object]) -> None:
+    def bundle(self, images: Sequence[Image], form: Format, tick: Callable[[int], object]) -> None:
         """Write the files of all images; LabellingError if one exists with other contents, which may be
         someone's work.
         """
@@ -201,7 +197,7 @@ class Export:
     def differing(self, images: Sequence[Image]) -> tuple[int, int]:
         """Return how many pixels of the written outlines differ from their maps, and of how many."""
         by_id, classes = {image.id: image for image in images}, self.settings.class_list
-        if isinstance(self.form, BundleFormat):
+        if isinstance(self.form, Format):
             read = read_bundles(bundles(self.folder, [self.form]), by_id, classes).readers.get("", {})
         else:
             read = readers(self.folder, by_id, None, [self.form], classes).readers

@@ -32,8 +32,8 @@ from faultscape.corpus.photos import read_photo
 from faultscape.corpus.sources import Found, find
 from faultscape.errors import CorpusError, ImageError, LabellingError, LabelMapError, counted
 from faultscape.formats.pictures import read_rgb
-from faultscape.labelling.catalogue import FORMATS, MaskFormat
-from faultscape.labelling.format_calls import plain_errors, read_label
+from faultscape.labelling.catalogue import FORMATS, Format
+from faultscape.labelling.format_calls import read_label, state_of
 from faultscape.nouns import UNKNOWN, Classes
 from faultscape.prediction.sources.folder import check_values
 from faultscape.study.tables.corpus import Image
@@ -88,7 +88,7 @@ def readers(
     source: Path,
     images: Mapping[str, Image],
     pattern: str | None,
-    formats: Sequence[MaskFormat],
+    formats: Sequence[Format],
     classes: Classes,
     rules: MaskRules = MaskRules(),
 ) -> MaskFolder:
@@ -197,14 +197,14 @@ def _tell_void(
     )
 
 
-def _with_palettes(form: MaskFormat, maps: PlacedMaps) -> MaskFormat:
+def _with_palettes(form: Format, maps: PlacedMaps) -> Format:
     """Return a format of ours whose masks may be coded by the colours of their palettes; others unchanged."""
     return replace(form, read=lambda path, *_: maps.values(path)) if form.listed and form in FORMATS else form
 
 
 def _label_files(
-    source: Path, images: Mapping[str, Image], pattern: str | None, formats: Sequence[MaskFormat]
-) -> tuple[dict[str, tuple[str, MaskFormat]], int]:
+    source: Path, images: Mapping[str, Image], pattern: str | None, formats: Sequence[Format]
+) -> tuple[dict[str, tuple[str, Format]], int]:
     """Return {image id: file and its format}, and how many files are still empty; files that match no image
     are reported. Their names are whole paths below ``source``, without a folder ``labels`` directly in it.
 
@@ -213,14 +213,13 @@ def _label_files(
     """
     labels = (source if pattern else inner_folder(source)) / "labels"
     masks = labels if labels.is_dir() else source
-    files: dict[str, tuple[str, MaskFormat]] = {}
-    problems, states, beside = list[tuple[MaskFormat, CorpusError]](), {}, set()
+    files: dict[str, tuple[str, Format]] = {}
+    problems, states, beside = list[tuple[Format, CorpusError]](), {}, set()
     for form in sorted(formats, key=lambda form: form.listed):
         say = print if form.listed else lambda _: None
         where = masks if form.listed else source
         there = find([where], endings=form.endings, pattern=pattern, strip=False, some_or_none=True, say=say)
-        with plain_errors(form, source):
-            states |= {f.path: form.recognise(f.path) for f in there}
+        states |= {f.path: state_of(form, Path(f.path)) for f in there}
         there = _named_below(there, where, source)
         kind = [f for f in there if states[f.path] != "other" and os.path.splitext(f.path)[0] not in beside]
         kind = one_kind(kind, print) if form.listed else kind
@@ -262,7 +261,7 @@ def _named_below(found: Sequence[Found], folder: Path, source: Path) -> list[Fou
     return [Found(f"{folder.relative_to(source).as_posix()}/{f.id}", f.path) for f in found]
 
 
-def _tell_kinds(read: Sequence[MaskFormat], problems: Sequence[tuple[MaskFormat, CorpusError]]) -> None:
+def _tell_kinds(read: Sequence[Format], problems: Sequence[tuple[Format, CorpusError]]) -> None:
     """Print which kinds of file count as labels where a folder holds several."""
     kinds = Counter(form.title for form in read)
     if len(kinds) > 1 or problems:
@@ -282,7 +281,7 @@ def _is_photo(file: str, image: Image) -> bool:
 
 def _read_label(
     path: str,
-    form: MaskFormat,
+    form: Format,
     classes: Classes,
     image: Image,
     places: np.ndarray,

@@ -19,7 +19,7 @@ from faultscape.classes.mapping import of_file, pairs_of
 from faultscape.corpus.sources import jpegs_instead
 from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
 from faultscape.labelling import discards
-from faultscape.labelling.catalogue import FORMATS, BundleFormat, MaskFormat
+from faultscape.labelling.catalogue import FORMATS, Format
 from faultscape.labelling.unusual_truth import unusual
 from faultscape.maps import runs
 from faultscape.progress import progress
@@ -61,7 +61,7 @@ class OnePerson:
 def import_(
     root: Path,
     options: LabelImportOptions,
-    form: MaskFormat | BundleFormat | None,
+    form: Format | None,
     person: OnePerson | None = None,
 ) -> Imported:
     """Import labels of one format, or of every built-in format, from a folder or a tool's file, and the
@@ -86,7 +86,7 @@ def import_(
         table = path / "discard.csv"
         listed = _discards(table, by_id) if table.is_file() else []
         thrown = without_taken_back(root, listed, named(str(table)))
-        found = bundles(path, [entry for entry in formats if isinstance(entry, BundleFormat)])
+        found = bundles(path, [entry for entry in formats if entry.kind == "bundle"])
         if found and options.labels is not None:
             print("note: --labels has no effect on files of labelling tools, which name their classes")
         if found:
@@ -102,16 +102,14 @@ def import_(
                 " and ".join(tool.formats),
             )
         elif path.is_dir():
-            masks = [
-                entry for entry in formats if isinstance(entry, MaskFormat) and (form or not entry.same_as)
-            ]
+            masks = [entry for entry in formats if entry.kind == "masks" and (form or not entry.same_as)]
             there = readers(
                 Path(source), by_id, options.pattern, masks, classes, _rules(root, settings, options, person)
             )
             mine, empty, meaning = there.readers, there.empty, there.labels
             labels, titles = ({"": mine} if mine else {}), form.title if form else ""
         else:
-            known = ", ".join(entry.name for entry in FORMATS if isinstance(entry, BundleFormat))
+            known = ", ".join(entry.name for entry in FORMATS if entry.kind == "bundle")
             raise LabellingError(
                 f"{source}: is neither a file of a known labelling tool ({known}) nor a folder of masks"
             )
@@ -288,7 +286,7 @@ class Kept:
         return self.new + self.replaced + self.unchanged
 
 
-def _why_nothing(path: Path, form: MaskFormat | BundleFormat | None, pattern: str | None) -> str:
+def _why_nothing(path: Path, form: Format | None, pattern: str | None) -> str:
     """Return why a folder contains no label: masks saved as JPEG, none drawn yet, names that do not match the
     pattern, or other files.
     """

@@ -19,12 +19,13 @@ from faultscape.classes.names import class_place
 from faultscape.corpus.image_names import ids_meant
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, counted
 from faultscape.labelling import answers as said
-from faultscape.labelling.catalogue import QuestionFormat
+from faultscape.labelling.catalogue import Format
 from faultscape.labelling.format_calls import count_filled, read_questions, write_questions
 from faultscape.maps import class_answers
 from faultscape.reading import evidence
 from faultscape.reading.evidence import current, tell_discards
 from faultscape.reading.label_counts import question_glosses, questions
+from faultscape.reading.study import LABELS, Study
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import local, put, refuse_twin
 from faultscape.study.lock import writing
@@ -63,7 +64,7 @@ def part_of(source: str) -> tuple[str, str]:
     return (match[1], match[2]) if match and not Path(source).exists() else (source, "")
 
 
-def export(root: Path, options: LabelExportOptions, form: QuestionFormat) -> Asked:
+def export(root: Path, options: LabelExportOptions, form: Format) -> Asked:
     """Write the questions of a selection that no one has answered yet: for an image of a pair its two labels,
     for an image drawn for all models each label that a model predicts.
 
@@ -73,11 +74,11 @@ def export(root: Path, options: LabelExportOptions, form: QuestionFormat) -> Ask
     settings, held, truth, again = (
         read_settings(root),
         Answers(root),
-        options.truth or evidence.LABELS,
+        options.truth or LABELS,
         options.again,
     )
     slots = current(root, options.selection, held.discarded())
-    wanted, verdicts = questions(root, settings, slots, truth), said.majority(held.answers(truth))
+    wanted, verdicts = questions(Study(root), slots, truth), said.majority(held.answers(truth))
     asked = [question for question, settled in wanted.items() if not settled]
     undecided = [question for question in asked if verdicts.get(question, True) is None]
     todo = [question for question in asked if question not in verdicts or (again and question in undecided)]
@@ -93,7 +94,7 @@ def export(root: Path, options: LabelExportOptions, form: QuestionFormat) -> Ask
     )
 
 
-def _keep_answers(form: QuestionFormat, path: Path) -> None:
+def _keep_answers(form: Format, path: Path) -> None:
     """Raise LabellingError if a file to be written already has answers, or is not a table of questions."""
     if not path.is_file() or not path.stat().st_size:
         return
@@ -104,7 +105,7 @@ def _keep_answers(form: QuestionFormat, path: Path) -> None:
         )
 
 
-def import_(root: Path, source: str, column: str, truth: str, form: QuestionFormat) -> Answered:
+def import_(root: Path, source: str, column: str, truth: str, form: Format) -> Answered:
     """Import a file of labels or answers (labels from one of its columns), or all such files of a folder."""
     files = [Path(source)] if Path(source).is_file() else sorted(Path(source).glob(f"*{form.ending}"))
     if not files:
@@ -177,7 +178,7 @@ def still_difficult(
 
 
 def _read(
-    form: QuestionFormat, file: Path, column: str, images: dict[str, Any], settings: Settings, out: _Read
+    form: Format, file: Path, column: str, images: dict[str, Any], settings: Settings, out: _Read
 ) -> None:
     """Add the contents of one file to ``out``; LabellingError for a file without labels, answers or
     discards.

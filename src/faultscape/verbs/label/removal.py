@@ -24,7 +24,7 @@ from faultscape.study.folder import existing
 from faultscape.study.parts import Part, read_manifest, write_manifest
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
-from faultscape.study.tables.corpus import part_name, read_ids
+from faultscape.study.tables.corpus import Corpus, part_name, read_ids
 from faultscape.study.tables.label_maps import StoredMap
 from faultscape.study.tables.removed_images import read_removed
 from faultscape.verbs.status.change_result import Changed
@@ -85,7 +85,7 @@ def _wanted(root: Path, options: LabelRemoveOptions) -> _Wanted:
         raise OptionError(
             "--discards cannot be combined with --truth, --class or --by: discards apply to the whole study"
         )
-    known = read_ids(root) | {image.id for image in read_removed(root)}
+    known = read_ids(root) | {image.id for image in read_removed(Corpus(root))}
     images = known if options.all_ else named_ids(options.images, known)
     if options.selection is not None:
         images = {row.image for row in selections.read_selection(root, options.selection)[0].rows}

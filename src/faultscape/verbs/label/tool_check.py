@@ -9,7 +9,7 @@ from faultscape.corpus.sources import IMAGE_ENDINGS
 from faultscape.errors import LabellingError, OptionError
 from faultscape.formats.guard import load_json
 from faultscape.formats.label_tools.studio.tasks import CONFIG
-from faultscape.labelling.catalogue import FORMATS, Format, MaskFormat, QuestionFormat, find_format
+from faultscape.labelling.catalogue import FORMATS, Format, find_format
 from faultscape.labelling.format_calls import check_file, recognises
 from faultscape.verbs.label.result import Checked
 
@@ -26,7 +26,7 @@ def check_upload(options: LabelCheckOptions) -> Checked:
     if not path.exists():
         raise LabellingError(f"{file}: no such file or folder")
     form = _recognised(path) if options.format is None else _named(options.format)
-    if isinstance(form, MaskFormat):
+    if form.kind == "masks":
         return Checked(file, form.title, tuple(check_file(form, path)))
     there = [one for one in _files(path) if recognises(form, one)] or [path]
     return Checked(file, form.title, tuple(problem for one in there for problem in check_file(form, one)))
@@ -35,23 +35,23 @@ def check_upload(options: LabelCheckOptions) -> Checked:
 def _named(name: str) -> Format:
     """Return the format of a name; OptionError for a format that cannot be checked."""
     form = find_format(name, next((entry.task for entry in FORMATS if entry.name == name), "segmentation"))
-    if isinstance(form, QuestionFormat) or form.check is None:
+    if form.check is None:
         raise OptionError(f"--format {name}: this format cannot be checked; use {', '.join(_names())}")
     return form
 
 
 def _names() -> list[str]:
-    return [entry.name for entry in FORMATS if not isinstance(entry, QuestionFormat) and entry.check]
+    return [entry.name for entry in FORMATS if entry.check]
 
 
 def _recognised(path: Path) -> Format:
     """Return the format of a file, or of the files in a folder."""
     there = _files(path)
-    known = [form for form in FORMATS if not isinstance(form, QuestionFormat) and form.check]
-    for form in sorted(known, key=lambda form: isinstance(form, MaskFormat)):
+    known = [form for form in FORMATS if form.check]
+    for form in sorted(known, key=lambda form: form.kind == "masks"):
         # these formats also claim damaged JSON
         mine = [file for file in there if recognises(form, file)]
-        if mine and isinstance(form, MaskFormat) and all(map(_fault_of_json, mine)):
+        if mine and form.kind == "masks" and all(map(_fault_of_json, mine)):
             return _of_place(mine[0])
         if mine:
             return form

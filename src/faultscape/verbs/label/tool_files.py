@@ -23,8 +23,8 @@ from faultscape.corpus.sources import Found, id_pattern
 from faultscape.errors import CorpusError, LabellingError, LabelMapError, counted
 from faultscape.formats.label_tools.tool_labels import ToolLabel
 from faultscape.formats.labelme import wrong_size
-from faultscape.labelling.catalogue import BundleFormat
-from faultscape.labelling.format_calls import plain_errors
+from faultscape.labelling.catalogue import Format
+from faultscape.labelling.format_calls import plain_errors, recognises
 from faultscape.nouns import Classes
 from faultscape.study.tables.corpus import Image
 from faultscape.verbs.label.mask_files import Reader
@@ -44,21 +44,20 @@ class ToolFiles:
     formats: list[str] = field(default_factory=list)
 
 
-def bundles(source: Path, formats: Sequence[BundleFormat]) -> list[tuple[Path, BundleFormat]]:
+def bundles(source: Path, formats: Sequence[Format]) -> list[tuple[Path, Format]]:
     """Return the tool files that a source is, or that are in its folder, each with its format."""
     there = [source] if source.is_file() else sorted(p for p in source.iterdir() if p.is_file())[:_MOST_FILES]
     found = []
     for path in there:
         for form in formats:
-            with plain_errors(form, path):
-                if form.recognise(path):
-                    found.append((path, form))
-                    break
+            if recognises(form, path):
+                found.append((path, form))
+                break
     return found
 
 
 def read_bundles(
-    found: Sequence[tuple[Path, BundleFormat]],
+    found: Sequence[tuple[Path, Format]],
     images: Mapping[str, Image],
     classes: Classes,
     pattern: str | None = None,
@@ -191,7 +190,7 @@ def _held(name: str, images: Mapping[str, Image]) -> str:
 
 
 def _ids(
-    form: BundleFormat, label: ToolLabel, image: Image, classes: Classes, left_out: Counter[str]
+    form: Format, label: ToolLabel, image: Image, classes: Classes, left_out: Counter[str]
 ) -> np.ndarray:
     """Return the ids of one label, at the image's size and of the class list; LabelMapError or LabellingError
     otherwise.

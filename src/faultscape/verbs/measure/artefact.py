@@ -17,9 +17,9 @@ from faultscape.reading.artefact import (
     provenance_of,
 )
 from faultscape.reading.study import Study
-from faultscape.study.parts import key_of, read_manifest
+from faultscape.study.parts import key_of
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import part_name, stress_shards
+from faultscape.study.tables.corpus import part_name
 from faultscape.terminal_lines import option_words
 from faultscape.verbs.label import artefact as labels
 
@@ -31,18 +31,18 @@ def made_from_now(study: Study, truth: str, metrics: Sequence[str] = ()) -> dict
     (file.py:NAME).
     """
     folders = {model: label_maps.predictions(study.root, model) / "confidence" for model in study.models}
-    aside = {part_name(shard) for shard in stress_shards(study.root)}
+    aside = {part_name(shard) for shard in study.corpus.aside}
     held = {
         model: sorted(
             (name, part.sha256)
-            for name, part in read_manifest(folder).items()
+            for name, part in study.manifest(folder).items()
             if name[: len(part_name(0))] not in aside
         )
         for model, folder in folders.items()
     }
     kept = {model: parts for model, parts in held.items() if parts}
     chosen = (
-        evidence.measured_by_choice(study.root, truth, study.drawn, study.discarded)
+        evidence.measured_by_choice(study, truth, study.drawn, study.discarded)
         if truth in study.truths
         else 0
     )

@@ -17,8 +17,9 @@ from faultscape.errors import CorpusError, ModelError, StudyError, closest
 from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
 from faultscape.prediction.sources.folder import fingerprint
-from faultscape.reading.evidence import labels_gone, truth_words
+from faultscape.reading.evidence import truth_words
 from faultscape.reading.sets import SetLabels, collected, held_out, labels_of_set, refuse_unfinished
+from faultscape.reading.study import Study
 from faultscape.study.parts import key_of, read_manifest
 from faultscape.study.settings import ModelSettings, class_settings, read_settings
 from faultscape.study.tables import label_maps, outputs, pixel_counts
@@ -91,7 +92,7 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
         settings = settings.model_copy(update={"classes": class_settings(kept_classes)})
     images = {image.id: image for image in read_corpus(root)}
     places = _places(root, images, set_, truth)
-    parts, gone = read_manifest(places.folder), {} if set_ else labels_gone(root, truth)
+    parts, gone = read_manifest(places.folder), {} if set_ else Study(root).labels_gone(truth)
     of_part: dict[int, set[str]] = {}
     ids: list[str] = []
     spans: dict[int, tuple[int, int]] = {}

@@ -323,7 +323,7 @@ def of_other_images(
 
 def _chosen(study: Path, truth: str) -> int:
     snapshot = Study(study)
-    return evidence.measured_by_choice(study, truth, snapshot.drawn, snapshot.discarded)
+    return evidence.measured_by_choice(Study(study), truth, snapshot.drawn, snapshot.discarded)
 
 
 def _document(

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from faultscape import plug
 from faultscape.nouns import JsonObject, Slots
 from faultscape.reading.artefact import METHOD, Again, Artefact, Provenance, arguments_of, provenance_of
-from faultscape.reading.evidence import find_truth
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.study.tables.selections import MAIN
@@ -30,7 +29,7 @@ def made_from_now(study: Study, truth: str) -> dict[str, str]:
         "maps": study.drawn_from(study.models),
         "selections": key_of({name: selection.key(study, name) for name in study.selections}),
         "discards": labels.discards_key(study, None),
-        "labels": labels.key(study, truth or find_truth(study.root)),
+        "labels": labels.key(study, truth or study.find_truth()),
         "models": ",".join(study.models),
         "photos": study.photos_key(),  # they break ties in draws
         **({"files": key_of(files)} if (files := _own_files(study)) else {}),
@@ -44,8 +43,8 @@ def made_from_now(study: Study, truth: str) -> dict[str, str]:
 def _own_files(study: Study) -> dict[str, str]:
     """Return digests of your own files that selections use as selector or concordance."""
     named = [
-        str(slots.definition.get(key, ""))
-        for slots, _ in study.selections.values()
+        str(made.slots.definition.get(key, ""))
+        for made in study.selections.values()
         for key in ("selector", "concordance")
     ]
     return {name: plug.digest(name) for name in sorted(set(named)) if plug.is_own(name)}
@@ -64,7 +63,7 @@ def _of_own_duels(study: Study) -> dict[str, str]:
     """
     settings, classes = study.settings, study.settings.classes
     if not settings.classifies or (
-        MAIN in study.selections and holds_duels(study.current(MAIN), study.models)
+        MAIN in study.selections and holds_duels(study.selection(MAIN).now, study.models)
     ):
         return {}
     others = [
@@ -116,7 +115,7 @@ def again(study: Study, _name: str = "") -> Again:
             if truth not in ("", labels.LABELS)
             else []
         )
-        truth = study.truth if study.truths else ""
+        truth = study.likely_truth if study.truths else ""
     if truth not in ("", labels.LABELS):
         given = {"truth": truth, **given}
     if name is not None and not (study.truths and _can_say(study, str(name))):

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faultscape import __version__
 from faultscape.errors import ModelError, SelectionError
 from faultscape.nouns import JsonObject
 from faultscape.ranking.standings_json import written
-from faultscape.reading import evidence
-from faultscape.reading.study import Study
+from faultscape.reading.study import LABELS, Study, opened
 from faultscape.selection.catalogue import check_goal
-from faultscape.study.folder import existing, put
-from faultscape.study.lock import writing
-from faultscape.study.settings import read_settings
+from faultscape.study.folder import put
 from faultscape.study.tables.logs import log
 from faultscape.terminal_lines import number_word
 from faultscape.verbs.compare.count import count
@@ -36,65 +32,62 @@ if TYPE_CHECKING:
 
 def make_plan(options: PlanOptions) -> LabelPlan:
     """Plan a study, write its plan.json, and return its content."""
-    study = options.study
-    root = existing(study)
+    study = opened(options.study)
     asked, goal = options.goal, options.goal or "order"
     check_goal(goal)
     costs, engine, workers = read_costs(options.cost), options.engine, options.workers
     within, wage = float(options.within), None if options.wage is None else float(options.wage)
-    with writing(root):
-        settings = read_settings(root)
-        models = tuple(settings.models)
+    with study.writing():
+        models = study.models
         if len(models) < 2:
             raise ModelError(
                 f"a plan needs two models; the study has {', '.join(models) or 'none'}; add more with"
                 " `faultscape predict`"
             )
-        known = evidence.truths(root)
+        known = study.truths
         named = options.truth is not None or options.selection is not None
-        truth = evidence.choose_truth(root, options.truth) if known or named else evidence.LABELS
-        if known and not settings.classifies:
-            count(root, known, engine=engine)
-        used, notes = facts.measured(root, settings, models, options.selection, truth, asked)
-        looked = facts.look(root, settings, models, used, engine=engine, workers=workers)
+        truth = study.truth(options.truth) if known or named else LABELS
+        if known and not study.classifies:
+            count(study, known, engine=engine)
+        used, notes = facts.measured(study, models, options.selection, truth, asked)
+        looked = facts.look(study, models, used, engine=engine, workers=workers)
         try:
-            duels = facts.deep(facts.duels(root, settings, models, engine=engine, workers=workers))
+            duels = facts.deep(facts.duels(study, models, engine=engine, workers=workers))
         except SelectionError as error:
             duels, notes = (
                 [],
                 ([*notes, f"there are no duels: {error}"] if (looked.differ > 0).any() else notes),
             )
-        drawn = facts.drawn(root, settings, models, used, truth, goal)
-        questions, near = label_numbers(models, looked, used, settings.task, within / 100, options.seed)
-        pairs = pair_numbers(models, looked, used, settings.task, drawn.selector, options.seed)
-        unit = "question" if settings.classifies else "mask"
+        drawn = facts.drawn(study, models, used, truth, goal)
+        questions, near = label_numbers(models, looked, used, study.settings.task, within / 100, options.seed)
+        pairs = pair_numbers(models, looked, used, study.settings.task, drawn.selector, options.seed)
+        unit = "question" if study.classifies else "mask"
         for row in (row for rows in questions.values() for row in rows.values()):
             price(row, row.pop("units"), costs[unit], wage)
         recommended = advice.advice(questions, looked.pools, drawn, asked or drawn.goal or goal)
         if (
             recommended
             and recommended["verb"] == "rank"
-            and _left_open(root, drawn.name, recommended["question"])
+            and _left_open(study, drawn.name, recommended["question"])
         ):
             recommended = advice.further(recommended, looked.pools[drawn.selector], drawn)
-        snapshot = Study(root)
-        open_ = asked_next(snapshot) if asked is None else ""
+        open_ = asked_next(study) if asked is None else ""
         if recommended and open_ == drawn.name:
-            recommended = advice.as_next(recommended, drawn, more_images(snapshot, open_, needs_of(pairs)))
+            recommended = advice.as_next(recommended, drawn, more_images(study, open_, needs_of(pairs)))
         if recommended and recommended["verb"] == "select" and truth in known:
             new, labelled = facts.labelled_already(
-                root, settings, models, recommended, truth, engine=engine, workers=workers
+                study, models, recommended, truth, engine=engine, workers=workers
             )
             if labelled:
                 recommended["new"] = new
                 recommended["labelled"] = labelled
         if recommended and recommended["verb"] == "label":
-            target, given = next_export(Study(root), recommended["selection"], truth)
+            target, given = next_export(study, recommended["selection"], truth)
             recommended["file"] = target
             recommended["again"] = bool(given["again"])
         plan = LabelPlan(
             models=models,
-            task=settings.task,
+            task=study.settings.task,
             images=looked.images,
             labels={
                 "used": used.labels if used else 0,
@@ -103,7 +96,7 @@ def make_plan(options: PlanOptions) -> LabelPlan:
                 "temperature": drawn.temperature if used else None,
             },
             questions=questions,
-            duels=tuple(priced_duel(row, settings.classifies, costs, wage) for row in duels),
+            duels=tuple(priced_duel(row, study.classifies, costs, wage) for row in duels),
             costs={
                 "mask": costs["mask"],
                 "choice": costs["choice"],
@@ -114,30 +107,30 @@ def make_plan(options: PlanOptions) -> LabelPlan:
             pairs=tuple(pairs),
             notes=(
                 *near,
-                *idle_costs(options.cost, settings.task),
+                *idle_costs(options.cost, study.settings.task),
                 *notes,
-                *facts.groups_told(root),
-                *advice.reservations(drawn, settings.task, asked),
+                *facts.groups_told(study),
+                *advice.reservations(drawn, study.settings.task, asked),
             ),
             provenance={
                 "faultscape": __version__,
                 "truth": truth if known or named else "",
                 "within": within,
                 "seed": options.seed,
-                "inputs": made_from_now(Study(root), truth if known or named else ""),
+                "inputs": made_from_now(study, truth if known or named else ""),
                 "arguments": _arguments(options),
             },
-            study=study,
+            study=options.study,
         )
         document = {
             name: written(getattr(plan, name)) for name in plan.__dataclass_fields__ if name != "study"
         }
         put(
-            root / "plan.json",
+            study.root / "plan.json",
             (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode(),
         )
         log(
-            root,
+            study.root,
             "plan",
             cost=costs,
             wage=wage,
@@ -149,9 +142,8 @@ def make_plan(options: PlanOptions) -> LabelPlan:
     return plan
 
 
-def _left_open(root: Path, selection: str, question: str) -> bool:
+def _left_open(study: Study, selection: str, question: str) -> bool:
     """Whether the standings of a selection use all its labels and leave a question open."""
-    study = Study(root)
     return selection in study.selections and question in open_questions(study, selection)
 
 

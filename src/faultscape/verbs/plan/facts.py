@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -25,15 +24,12 @@ from faultscape.ranking.drawn.steps import steps
 from faultscape.reading import evidence, label_counts
 from faultscape.reading import pool as drawing_pool
 from faultscape.reading.answers import read_predictions
-from faultscape.reading.evidence import current
-from faultscape.reading.pairs import corpus_key
+from faultscape.reading.study import Study
 from faultscape.selection import classifier_duels, draws, duel
 from faultscape.selection.catalogue import GOALS
 from faultscape.selection.definitions import learns, weights_as_defined
 from faultscape.selection.selector_weights import fitted_sharpness
 from faultscape.selection.weights import CHANCE
-from faultscape.study.answers.labels import Answers
-from faultscape.study.settings import Settings
 from faultscape.study.tables import selections
 from faultscape.study.tables.pool import read_groups, read_pool
 from faultscape.ties import RULE
@@ -86,8 +82,7 @@ class Measured:
 
 
 def look(
-    root: Path,
-    settings: Settings,
+    study: Study,
     models: tuple[str, ...],
     used: Measured | None,
     *,
@@ -99,7 +94,7 @@ def look(
     """
     usual: dict[str, Any] = {"seed": 0, "keep_duplicates": False, "ties": RULE, "temperature": 1.0}
     # as for `select --selector mad`
-    usual |= {"distance": "01"} if settings.classifies else {"concordance": "miou", "over": "union"}
+    usual |= {"distance": "01"} if study.classifies else {"concordance": "miou", "over": "union"}
     usual |= (
         {}
         if used is None
@@ -108,10 +103,10 @@ def look(
         }
     )
     like = cast("Definition", {"selector": "mad", **usual})
-    whole = "labels" if settings.classifies else "agreement"
+    whole = "labels" if study.classifies else "agreement"
     needs = ("dispute", "expected", "discrepancy", whole)
-    facts = drawing_pool.gather(root, settings, models, like, needs, engine=engine, workers=workers)
-    families = drawing_pool.read_drawing_pool(root, {**like, "keep_duplicates": False})[0].families
+    facts = drawing_pool.gather(study, models, like, needs, engine=engine, workers=workers)
+    families = drawing_pool.read_drawing_pool(study, {**like, "keep_duplicates": False})[0].families
     inside = np.flatnonzero(facts["complete"] & draws.representatives(families, facts["complete"]))
     if not len(inside):
         raise SelectionError("no image has predictions from every model")
@@ -125,7 +120,7 @@ def look(
             weights[selector] = np.zeros(len(facts["complete"]))
     some = inside[:: -(-len(inside) * len(models) ** 2 // LOOKED_AT)]
     said = facts[whole][..., inside]
-    if settings.classifies:
+    if study.classifies:
         mean = np.array([(said == own).mean(1) for own in said])
         differ = np.array([(said != own).sum(1) for own in said])
         seen = facts[whole][:, some]
@@ -152,8 +147,7 @@ def look(
 
 
 def measured(
-    root: Path,
-    settings: Settings,
+    study: Study,
     models: tuple[str, ...],
     selection: str | None,
     truth: str,
@@ -162,27 +156,28 @@ def measured(
     """Return the measurements of the requested selection, or of the one with most labels among those drawn at
     random from the current study, preferring those for the ``goal``; also return notes.
     """
-    if truth not in evidence.truths(root):
+    if truth not in study.truths:
         return None, []
-    key, discarded = corpus_key(root, settings, models), Answers(root).discarded()
+    key, discarded = study.drawn_from(models), study.discarded
     found: list[Measured] = []
     others: dict[str, list[str]] = {NOT_BY_CHANCE: [], CHANGED: [], TOO_FEW: []}
-    for name in [selection] if selection else selections.names(root):
-        slots, drawn_from = selections.read_selection(root, name)
+    for name in [selection] if selection else selections.names(study.root):
+        made = study.selection(name)
+        slots, drawn_from = made.slots, made.drawn_from
         chance = catalogue.chosen_by(slots.rows) == catalogue.CHANCE
         if not chance or slots.models != models or drawn_from != key:
             why = CHANGED if chance else NOT_BY_CHANCE
             if selection:
                 raise SelectionError(
                     f"selection {name!r} does not show how models differ on the corpus: {why}; draw one "
-                    f"with `faultscape select {root} --selector random`"
+                    f"with `faultscape select {study.place} --selector random`"
                 )
             others[why].append(name)
             continue
-        images, accuracy = evidence.scores(root, models, truth, slots.definition, discarded)
-        lost = evidence.undecidable(root, models, truth) | set(discarded)
+        images, accuracy = evidence.scores(study, models, truth, slots.definition, discarded)
+        lost = evidence.undecidable(study, models, truth) | set(discarded)
         if (
-            one := _estimated(name, slots, images, accuracy, lost, evidence.chosen_elsewhere(root, name))
+            one := _estimated(name, slots, images, accuracy, lost, evidence.chosen_elsewhere(study, name))
         ) is not None:
             found.append(one)
         else:
@@ -210,24 +205,23 @@ def measured(
     ]
 
 
-def drawn(
-    root: Path, settings: Settings, models: tuple[str, ...], used: Measured | None, truth: str, goal: str
-) -> Drawn:
+def drawn(study: Study, models: tuple[str, ...], used: Measured | None, truth: str, goal: str) -> Drawn:
     """Return the selection to continue: the one ``used``, else the recommended one for the goal, under the
     first name that is free or has such draws.
     """
     key, names, wanted = (
-        corpus_key(root, settings, models),
-        selections.names(root),
+        study.drawn_from(models),
+        selections.names(study.root),
         Drawn(goal, GOALS[goal], goal=goal),
     )
-    gone = evidence.undecidable(root, models, truth) | set(Answers(root).discarded())
+    gone = evidence.undecidable(study, models, truth) | set(study.discarded)
     for name in (
         [used.selection] if used else [wanted.name, *(f"{wanted.name}-{k}" for k in range(2, len(names) + 3))]
     ):
         if name not in names:
             return replace(wanted, name=name)
-        slots, drawn_from = selections.read_selection(root, name)
+        made = study.selection(name)
+        slots, drawn_from = made.slots, made.drawn_from
         define = slots.definition
         like = (define["selector"], define.get("goal")) == (wanted.selector, goal)
         if used or (like and slots.models == models and drawn_from == key):
@@ -238,8 +232,7 @@ def drawn(
 
 
 def labelled_already(
-    root: Path,
-    settings: Settings,
+    study: Study,
     models: tuple[str, ...],
     advice: Recommended,
     truth: str,
@@ -253,17 +246,17 @@ def labelled_already(
     name, number = advice["selection"], advice["round"]
     held: tuple[Draw, ...] = ()
     was = None
-    if name in selections.names(root):
-        slots = selections.read_selection(root, name)[0]
+    if name in selections.names(study.root):
+        slots = study.selection(name).slots
         held, was = slots.draws, slots.definition
     if number is None:
         number = (advice["budget"] or 0) - len(held)
     given: dict[str, Any] = {key: advice[key] for key in ("goal", "temperature") if advice[key] is not None}
     try:
-        define = definition(name, advice["selector"], settings, given, was)
+        define = definition(name, advice["selector"], study.settings, given, was)
         found = next_draws(
-            root,
-            settings,
+            study.root,
+            study.settings,
             name,
             Slots(models, define, held),
             number,
@@ -273,9 +266,7 @@ def labelled_already(
         )
     except SelectionError:  # the line says why when it is run
         return 0, 0
-    return len(found.rows), label_counts.labelled_already(
-        root, settings, Slots(models, define, found.rows), truth
-    )
+    return len(found.rows), label_counts.labelled_already(study, Slots(models, define, found.rows), truth)
 
 
 def _estimated(
@@ -296,28 +287,22 @@ def _estimated(
     return Measured(name, slots.definition["selector"], measured, labels, found.pool, slots.definition)
 
 
-def duels(
-    root: Path, settings: Settings, models: tuple[str, ...], *, engine: str, workers: int | None
-) -> Slots:
+def duels(study: Study, models: tuple[str, ...], *, engine: str, workers: int | None) -> Slots:
     """Return the slots of selection main as it counts now if it has duels of these models, else those that
     default duels would have, up to `DEEPEST`.
     """
-    if selections.MAIN in selections.names(root):
-        slots = current(root, selections.MAIN, Answers(root).discarded())
+    if selections.MAIN in selections.names(study.root):
+        slots = study.selection(selections.MAIN).now
         if holds_duels(slots, models):
             return slots
-    return (
-        _of_classes(root, settings, models)
-        if settings.classifies
-        else _of_maps(root, settings, models, engine, workers)
-    )
+    return _of_classes(study, models) if study.classifies else _of_maps(study, models, engine, workers)
 
 
-def _of_classes(root: Path, settings: Settings, models: tuple[str, ...]) -> Slots:
-    pool = read_pool(root, seed=0)
-    said = read_predictions(root, settings, models, pool.ids)
-    _, distances = distances_of(settings.class_list, None)
-    only = np.array([not settings.only or name in settings.only for name in settings.classes.names])
+def _of_classes(study: Study, models: tuple[str, ...]) -> Slots:
+    pool = read_pool(study.corpus, seed=0)
+    said = read_predictions(study, models, pool.ids)
+    _, distances = distances_of(study.classes, None)
+    only = np.array([not study.settings.only or name in study.settings.only for name in study.classes.names])
     options: dict[str, Any] = {**classifier_duels.DEFAULTS, "top": DEEPEST["top"], "spares": 0}
     del options["keep_duplicates"]
     define = classifier_duels.definition(**options)
@@ -326,21 +311,21 @@ def _of_classes(root: Path, settings: Settings, models: tuple[str, ...]) -> Slot
     )
 
 
-def _of_maps(
-    root: Path, settings: Settings, models: tuple[str, ...], engine: str, workers: int | None
-) -> Slots:
+def _of_maps(study: Study, models: tuple[str, ...], engine: str, workers: int | None) -> Slots:
     options: dict[str, Any] = {**duel.DEFAULTS, "per_class": DEEPEST["per_class"], "spares": 0}
-    held = duel.definition(resolve(settings.class_list), constraints=None, scale=None, **options)
-    return map_duels.search(root, models, held, title="duels", engine=engine, workers=workers)
+    held = duel.definition(resolve(study.classes), constraints=None, scale=None, **options)
+    return map_duels.search(study, models, held, title="duels", engine=engine, workers=workers)
 
 
-def groups_told(root: Path) -> list[str]:
+def groups_told(study: Study) -> list[str]:
     """Return a note on the number of groups in the pool, whose images are not independent; nothing without
     groups.
     """
-    groups = read_groups(root)
+    groups = read_groups(study.corpus)
     inside = (
-        {groups[image] for image in read_pool(root).ids.to_pylist() if image in groups} if groups else set()
+        {groups[image] for image in read_pool(study.corpus).ids.to_pylist() if image in groups}
+        if groups
+        else set()
     )
     if not inside:
         return []

@@ -34,7 +34,7 @@ def more_images(study: Study, name: str, needs: Mapping[tuple[str, str], PairNee
 
     A step at most doubles the images: what few labels predict is rough, and each round makes it more certain.
     """
-    slots, most = study.selections[name][0], left(study, name)
+    slots, most = study.selections[name].slots, left(study, name)
     have = len(slots.rows)
     if slots.definition.get("goal") == "best" and learns(slots.definition):
         return min(ROUND, most)
@@ -73,7 +73,7 @@ def asked_next(study: Study) -> str:
     """
 
     def place(name: str) -> tuple[bool, int]:
-        slots = study.selections[name][0]
+        slots = study.selections[name].slots
         return not learns(slots.definition), len(slots.rows)
 
     return max(open_selections(study), key=place, default="")

@@ -19,7 +19,7 @@ from faultscape.comparison import sparse_counts
 from faultscape.errors import ModelError, StudyError, closest
 from faultscape.nouns import Slots
 from faultscape.reading import evidence
-from faultscape.reading.pairs import corpus_key, wanted
+from faultscape.reading.study import LABELS, Study
 from faultscape.study.answers.choices import Choices
 from faultscape.study.folder import check_name, put, refuse_twin
 from faultscape.study.lock import CHANGE, Asked, ChangeNote, Right, noted, unfinished
@@ -28,7 +28,6 @@ from faultscape.study.parts import Part, read_manifest, there, write_manifest
 from faultscape.study.settings import Settings, change_models, read_settings
 from faultscape.study.tables import logs, selections
 from faultscape.study.tables import pairs as pair_table
-from faultscape.study.tables.corpus import shard_sizes
 from faultscape.study.tables.pairs import PairPart
 
 # below reliability, one file per model: what was drawn or counted before
@@ -54,8 +53,8 @@ def change(
         _check(root, settings, renamed, removed)
         names = {name: renamed.get(name, name) for name in settings.models if name not in removed}
         right: Right = {
-            "pairs": _right_pairs(root, settings, names),
-            "selections": _right_selections(root, settings, names),
+            "pairs": _right_pairs(root, names),
+            "selections": _right_selections(root, names),
         }
         note = {"line": line, "asked": asked, "done": False, "names": names, "right": right}
         put(root / CHANGE, json.dumps(note, ensure_ascii=False).encode())
@@ -80,7 +79,7 @@ def withdraw(root: Path, names: Collection[str]) -> None:
 
 def _check(root: Path, settings: Settings, renamed: Mapping[str, str], removed: Collection[str]) -> None:
     """Raise ModelError unless the old names exist and the new ones are free."""
-    known, truths = list(settings.models), {evidence.LABELS, *evidence.truths(root)}
+    known, truths = list(settings.models), {LABELS, *evidence.truths(root)}
     words = f"it has {', '.join(known)}" if known else "it has none"
     for name in (*renamed, *removed):
         check_name(name)
@@ -130,13 +129,13 @@ def _folders(root: Path, name: str) -> list[Path]:
     return folders + [path for path in made(root, "measures") if path.name == name]
 
 
-def _right_pairs(root: Path, settings: Settings, names: Mapping[str, str]) -> dict[str, dict[str, list[str]]]:
+def _right_pairs(root: Path, names: Mapping[str, str]) -> dict[str, dict[str, list[str]]]:
     """Return the partners of each currently valid pair part that involves a changing model, by the model's
     new name.
     """
     right: dict[str, dict[str, list[str]]] = {}
     held = {name: there(pair_table.folder(root, name)) for name in names}
-    for part in wanted(root, settings, sorted(shard_sizes(root)), []):
+    for part in Study(root).wanted_pairs:
         entry = held.get(part.name, {}).get(part.part)
         if (
             entry is not None
@@ -147,15 +146,16 @@ def _right_pairs(root: Path, settings: Settings, names: Mapping[str, str]) -> di
     return right
 
 
-def _right_selections(root: Path, settings: Settings, names: Mapping[str, str]) -> list[str]:
+def _right_selections(root: Path, names: Mapping[str, str]) -> list[str]:
     """Return the selections that were drawn from the current images and predictions and keep all their
     models.
     """
-    found = {name: selections.read_selection(root, name) for name in selections.names(root)}
+    study = Study(root)
     return [
         name
-        for name, (slots, drawn_from) in found.items()
-        if all(m in names for m in slots.models) and drawn_from == corpus_key(root, settings, slots.models)
+        for name, made in study.selections.items()
+        if all(model in names for model in made.slots.models)
+        and made.drawn_from == study.drawn_from(made.slots.models)
     ]
 
 
@@ -188,7 +188,7 @@ def _apply(root: Path, renamed: Mapping[str, str], removed: Collection[str], not
     settings = read_settings(root)
     _pairs(root, settings, note["right"]["pairs"], renamed, removed)
     for name in selections.names(root):
-        _selection(root, settings, name, renamed, right=name in note["right"]["selections"])
+        _selection(root, name, renamed, right=name in note["right"]["selections"])
     Choices(root).rename(renamed)
     logs.rename_rows(root, {**renamed, **dict.fromkeys(removed)})
     logs.log(
@@ -205,7 +205,7 @@ def _pairs(
 ) -> None:
     """Give the counts that were valid their new keys, without the removed models."""
     todo: dict[str, list[PairPart]] = {}
-    for part in wanted(root, settings, sorted(shard_sizes(root)), []) if right else ():
+    for part in Study(root).wanted_pairs if right else ():
         before = right.get(part.name, {}).get(part.part)
         if before is not None and part.others == tuple(
             renamed.get(name, name) for name in before if name not in removed
@@ -239,7 +239,7 @@ def _repacked(
     )
 
 
-def _selection(root: Path, settings: Settings, name: str, renamed: Mapping[str, str], *, right: bool) -> None:
+def _selection(root: Path, name: str, renamed: Mapping[str, str], *, right: bool) -> None:
     """Rename the models of a selection."""
     slots, drawn_from = selections.read_selection(root, name)
     if not any(model in renamed for model in slots.models):
@@ -262,5 +262,5 @@ def _selection(root: Path, settings: Settings, name: str, renamed: Mapping[str, 
         define["temperatures"] = {
             renamed.get(model, model): temperature for model, temperature in held.items()
         }
-    key = corpus_key(root, settings, models) if right else drawn_from
+    key = Study(root).drawn_from(models) if right else drawn_from
     selections.write_selection(root, Slots(models, define, rows), key, name)

@@ -18,13 +18,14 @@ from faultscape.metrics.scorers import with_corrected_members
 from faultscape.prediction import catalogue, networks, stamps
 from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.prediction.source import Opening, Origin, Request, Source, Trial
-from faultscape.reading.evidence import LABELS, truths
+from faultscape.reading.evidence import truths
 from faultscape.reading.scorers import keep_said, methods_folder, with_digests
+from faultscape.reading.study import LABELS
 from faultscape.study.json_text import read_object
 from faultscape.study.parts import Part, there
 from faultscape.study.settings import ModelOptions, ModelSettings, Settings, read_settings
 from faultscape.study.tables import label_maps, outputs
-from faultscape.study.tables.corpus import part_name, read_columns, shard_sizes, stress_shards
+from faultscape.study.tables.corpus import Corpus, part_name, read_columns, shard_sizes
 from faultscape.study.tables.logs import imported_from, truths_without_place
 from faultscape.study.tables.pixel_counts import MAPS
 from faultscape.study.tables.removed_images import each_whole_shard, read_removed, whole_sizes
@@ -133,7 +134,7 @@ def plan(
     counting = counting_of(settings, name, against, keep.scorers) if against else None
     counts = CountParts(root, settings, against) if counting else None
     dropping = (
-        stress_shards(root)
+        Corpus(root).aside
         if against and source.sees_images and "labels" not in model.options.get("keep", [])
         else set()
     )
@@ -150,7 +151,7 @@ def plan(
             counting,
         )
     if "labels" in model.options.get("keep", []):
-        lacking += [s for s in stress_shards(root) if (part := done.get(part_name(s))) and not part.rows]
+        lacking += [s for s in Corpus(root).aside if (part := done.get(part_name(s))) and not part.rows]
     todo = [
         s
         for s in sorted(origin.stamps)
@@ -178,7 +179,7 @@ def plan(
         shard.drop_unentered(root, name)  # left by a source that never replaced this one
     if todo:
         print("".join(f"{note}\n" for note in origin.notes), end="")
-        gone = {image.id for image in read_removed(root)}
+        gone = {image.id for image in read_removed(Corpus(root))}
         _try(
             settings,
             request,

@@ -25,7 +25,7 @@ from faultscape.study.receipts import Receipts
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.spool import Spool, holds_more_than_its_key
 from faultscape.study.tables import label_maps, outputs
-from faultscape.study.tables.corpus import Image, part_name, read_corpus
+from faultscape.study.tables.corpus import Corpus, Image, part_name, read_corpus
 from faultscape.study.tables.logs import Failure, Timing, replace_failures
 from faultscape.study.tables.pixel_counts import counts_folder
 from faultscape.study.tables.removed_images import removed_by_shard, whole_shard
@@ -255,7 +255,7 @@ def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
     """Write a model's failures to failures.csv, and return (maps, images without a map)."""
     manifest = read_manifest(label_maps.predictions(root, name))
     entries = [manifest[part_name(n)] for n in numbers if part_name(n) in manifest]
-    removed = removed_by_shard(root)
+    removed = removed_by_shard(Corpus(root))
     gone = {image.id for images in removed.values() for image in images}
     failures = [
         Failure("predict", name, image, why)

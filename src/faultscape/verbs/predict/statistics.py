@@ -22,8 +22,8 @@ from faultscape.maps.resize import nearest
 from faultscape.metrics import image_statistics
 from faultscape.metrics.definitions import Definitions, define
 from faultscape.nouns import Classes, Json, JsonObject
-from faultscape.reading import evidence
 from faultscape.reading.maps import StoredMaps
+from faultscape.reading.study import Study
 from faultscape.study.parts import Part, key_of, read_manifest, there, write_manifest
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps, measures
@@ -132,7 +132,7 @@ class Statistics:
     def __init__(self, root: Path, settings: Settings, truth: str) -> None:
         self._root, self._settings, self._truth = root, settings, truth
         self._truths = read_manifest(label_maps.truth(root, truth))
-        self._gone = evidence.labels_gone(root, truth)
+        self._gone = Study(root).labels_gone(truth)
         self._held: dict[str, dict[str, Part]] = {}
 
     def has(self, name: str, shard: int, maps: str) -> bool:

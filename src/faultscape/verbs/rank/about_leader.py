@@ -5,7 +5,6 @@ other truths.
 from __future__ import annotations
 
 from collections.abc import Collection
-from pathlib import Path
 from typing import TypedDict, cast
 
 import numpy as np
@@ -13,11 +12,9 @@ import numpy as np
 from faultscape.nouns import Definition
 from faultscape.reading import evidence
 from faultscape.reading.choices import EVERYBODY, Voices
+from faultscape.reading.study import Study
 from faultscape.reporting.competition.standing_tables import recommended
 from faultscape.standings import Failing, OtherTruth, Standings
-from faultscape.study.answers.labels import Answers
-from faultscape.study.settings import read_settings
-from faultscape.study.tables.corpus import read_corpus, tie_keys
 from faultscape.ties import DECIMALS, tie_order
 from faultscape.verbs.rank.worst_class import failing
 
@@ -30,7 +27,7 @@ class AboutLeader(TypedDict):
 
 
 def about_leader(
-    root: Path, standings: Standings, truth: str, images: Collection[str], voices: Voices = EVERYBODY
+    study: Study, standings: Standings, truth: str, images: Collection[str], voices: Voices = EVERYBODY
 ) -> AboutLeader:
     """Return where the first model of the recommended ranking fails on the labelled ones of some images, and
     which model leads by the labels of other truths; only answers of ``voices`` count.
@@ -39,17 +36,17 @@ def about_leader(
     if not order:
         return {"failing": None, "by_truth": {}}
     models, define = standings.models, cast("Definition", standings.definitions)
-    discarded = Answers(root).discarded()
     chosen = set(images)
+    counted = chosen - study.discarded.keys()
     scores = {}
-    for other in evidence.truths(root):
-        labelled, values = evidence.scores(root, models, other, define, discarded, voices)
+    for other in study.truths:
+        labelled, values = evidence.scores(study, models, other, define, study.discarded, voices)
         known = np.asarray(~np.isnan(values).any(0))
         scores[other] = {
             image: values[:, k] for k, image in enumerate(labelled) if image in chosen and known[k]
         }
-    there = [image for image in read_corpus(root) if image.id in chosen and image.id not in discarded]
-    keys = tie_keys(root, [image.id for image in there])
+    there = [image for image in study.corpus.images() if image.id in counted]
+    keys = study.corpus.tie_keys([image.id for image in there])
     there = [there[k] for k in tie_order(keys, ids=[image.id for image in there]).tolist()]
     by_truth = {}
     for other, held in scores.items():
@@ -59,6 +56,6 @@ def about_leader(
             by_truth[other] = OtherTruth(models[int(np.argmax(means))], len(both))
     mine = [image for image in there if image.id in scores.get(truth, {})]
     return {
-        "failing": failing(root, read_settings(root), order[0], truth, mine, voices),
+        "failing": failing(study, order[0], truth, mine, voices),
         "by_truth": by_truth,
     }

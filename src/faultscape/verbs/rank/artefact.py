@@ -47,7 +47,7 @@ def made_from_now(
     for data to come redraw whole, your own rankings (``ranking``, file.py:name), the file of a closed
     ``benchmark``, and ``all_labels`` if those of other images count too.
     """
-    slots, models = study.selections[name][0], study.current(name).models
+    slots, models = study.selections[name].slots, study.selection(name).now.models
     images = {row.image for row in slots.rows}
     # standings say who leads by each of them
     truths = {other: labels.key(study, other) for other in study.truths if other != truth}
@@ -88,15 +88,16 @@ def _others(study: Study, name: str) -> dict[str, str]:
     """Return what standings of draws depend on in other selections: which of the images these chose, because
     their labels are not random, and even draws, which show how models score where they agree.
     """
-    own = study.selections[name][0]
+    own = study.selections[name].slots
     if not own.draws:
         return {}
     drawn_from = study.drawn_from(own.models) if study.knows(own.models) else ""
     found: list[object] = [*sorted(_chosen_elsewhere(study, own))]
     if not draws_evenly(own.definition):  # even draws include images on which models agree
-        for other, (slots, other_from) in study.selections.items():
-            if draws_evenly(slots.definition) and slots.models == own.models and other_from == drawn_from:
-                found.append([_of_selection(study, other), sorted(_chosen_elsewhere(study, slots))])
+        for other, made in study.selections.items():
+            same = made.slots.models == own.models and made.drawn_from == drawn_from
+            if same and draws_evenly(made.slots.definition):
+                found.append([_of_selection(study, other), sorted(_chosen_elsewhere(study, made.slots))])
     return {"others": key_of(found)} if found else {}
 
 
@@ -112,7 +113,7 @@ def is_by_chance(study: Study, name: str) -> bool:
     # ranking loads scipy, which `status` rarely needs
     from faultscape.ranking.catalogue import CHANCE, chosen_by
 
-    return chosen_by(study.selections[name][0].rows) == CHANCE
+    return chosen_by(study.selections[name].slots.rows) == CHANCE
 
 
 # of each study that is looked at: a dozen artefacts depend on standings, and reading these whole takes long
@@ -157,7 +158,7 @@ def _made_from(study: Study, name: str) -> dict[str, str] | None:
 def _made_from_now(study: Study, name: str) -> dict[str, str]:
     if (held := provenance(study, name)) is None:
         return {}
-    if not study.knows(study.current(name).models):
+    if not study.knows(study.selection(name).now.models):
         return {**held["inputs"], "models": "removed"}
     given = arguments_of(held)
     against, ranking = ([str(one) for one in _listed(given.get(key))] for key in ("against", "ranking"))
@@ -217,20 +218,22 @@ def _options_again(study: Study, name: str) -> tuple[JsonObject, tuple[str, ...]
 def _is_to_be_ranked(study: Study, name: str) -> bool:
     """Whether a selection exists that can be ranked, or redrawn so that it can."""
     there = name in study.selections
-    return there and (study.knows(study.current(name).models) or not selection.is_superseded(study, name))
+    return there and (
+        study.knows(study.selection(name).now.models) or not selection.is_superseded(study, name)
+    )
 
 
 def _truth(study: Study, name: str) -> str:
     """Return the truth that a selection was ranked by, if it exists, else the one that counts."""
     ranked_by = str((provenance(study, name) or {}).get("truth", ""))
-    return ranked_by if ranked_by in study.truths else study.truth
+    return ranked_by if ranked_by in study.truths else study.likely_truth
 
 
 def _in_the_way(study: Study, name: str, given: JsonObject, truth: str) -> str:
     """Return what prevents ranking a selection with these options, and what to do about it; '' if nothing
     does, or only labels are missing, which have their own line.
     """
-    if not (images := study.current(name).images):
+    if not (images := study.selection(name).now.images):
         back = (
             f"`faultscape label remove {study.place} --selection {name} --discards` takes the discards back"
         )
@@ -246,13 +249,13 @@ def _in_the_way(study: Study, name: str, given: JsonObject, truth: str) -> str:
             " nothing about any model; label other images, or discard these"
         )
     for other in (str(one) for one in _listed(given.get("against"))):
-        if not study.knows(study.current(other).models) or labels.is_silent(study, other, truth):
+        if not study.knows(study.selection(other).now.models) or labels.is_silent(study, other, truth):
             return (
                 f"selection {other} of --against cannot be ranked yet; redraw or label it, or rank without"
                 f" --against {other}"
             )
     return gone_file(given, ("benchmark", "ranking"), "rank") or _wrong_benchmark(
-        given, study.current(name).models
+        given, study.selection(name).now.models
     )
 
 

@@ -22,11 +22,9 @@ from faultscape.ranking.panel import RankingOptions
 from faultscape.ranking.replicates import FUTURE, ONE_GROUP
 from faultscape.reading import evidence
 from faultscape.reading import pool as drawing_pool
-from faultscape.reading.pairs import corpus_key
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import draws_evenly, learns
 from faultscape.standings import Standings
-from faultscape.study.tables import selections
 from faultscape.verbs.rank.labelled_selection import Labelled
 
 if TYPE_CHECKING:
@@ -39,8 +37,7 @@ def standings_of_draws(known: Labelled, asked: RankOptions, options: RankingOpti
     losses = 1 - known.panel.scores[:, [image in mine for image in known.panel.images]]
     trust = estimates.vote_weights(losses) if classifies else None
     pool = drawing_pool.drawn_from(
-        known.study.root,
-        known.study.settings,
+        known.study,
         replace(known.slots, models=known.now.models),
         trust,
     )
@@ -52,7 +49,7 @@ def standings_of_draws(known: Labelled, asked: RankOptions, options: RankingOpti
         known = replace(known, where=None)
     panel = known.inside(asked.all_labels)
     if classifies:
-        partly = evidence.partly_decided(known.study.root, panel.models, panel.images, panel.scores)
+        partly = evidence.partly_decided(known.study, panel.models, panel.images, panel.scores)
         found = replace(found, partly=partly)
     near = None if panel.groups or classifies else _neighbours(pool.images, pool.expected)
     standings = assemble(panel, replace(found, widen=too_narrow(near) if near else 1.0), options)
@@ -70,37 +67,33 @@ def _drawn(known: Labelled, asked: RankOptions, pool: drawing_pool.Pool) -> Draw
     """Return the draws of a selection from a pool as evidence, with labels of images on which all models
     agree.
     """
-    root, settings, slots = known.study.root, known.study.settings, known.slots
-    models = known.now.models
-    lost = evidence.undecidable(root, models, known.truth, known.voices) | set(known.discarded)
+    study, slots, models = known.study, known.slots, known.now.models
+    lost = evidence.undecidable(study, models, known.truth, known.voices) | set(known.discarded)
     found = Draws(
         slots.draws,  # including discarded ones: they came from the pool
         learns(slots.definition),
         Expected(pool.images, pool.expected, pool.named),
         lost=lost,
-        elsewhere=evidence.chosen_elsewhere(root, known.selection),
+        elsewhere=evidence.chosen_elsewhere(study, known.selection),
         population=asked.population,
     )
     fewer = models != slots.models  # on which of the agreed images these differed is not known any more
     if not find_selector(slots.definition["selector"]).chance or not pool.agreed or pool.others or fewer:
         return found
     agreed, best = set(pool.agreed), np.zeros((len(models), 0))
-    for name in selections.names(root):  # random draws that land there sample them evenly
-        other, key = selections.read_selection(root, name)
-        if (
-            draws_evenly(other.definition)
-            and other.models == models
-            and key == corpus_key(root, settings, models)
-        ):
+    for name, made in study.selections.items():  # random draws that land there sample them evenly
+        other = made.slots
+        current = other.models == models and made.drawn_from == study.drawn_from(models)
+        if current and draws_evenly(other.definition):
             images, scores = evidence.scores(
-                root, models, known.truth, slots.definition, known.discarded, known.voices
+                study, models, known.truth, slots.definition, known.discarded, known.voices
             )
             there = steps(
                 other.draws,
                 images,
                 scores,
                 lost=lost,
-                elsewhere=evidence.chosen_elsewhere(root, name),
+                elsewhere=evidence.chosen_elsewhere(study, name),
                 learns=learns(other.definition),
             )
             # of near-duplicates another may have been drawn, unless each was drawn for itself

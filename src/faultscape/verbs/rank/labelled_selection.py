@@ -18,9 +18,7 @@ from faultscape.reading import evidence
 from faultscape.reading.choices import EVERYBODY, Voices, weights_note
 from faultscape.reading.study import Study
 from faultscape.selection.catalogue import find_selector
-from faultscape.study.answers.labels import Answers
 from faultscape.study.tables import selections
-from faultscape.study.tables.corpus import tie_keys
 from faultscape.verbs.select.artefact import is_replaced, line_again
 
 
@@ -66,11 +64,9 @@ def labelled_selection(
     """Return a selection and its labels, to rank on all of its images or a part; RankingError if the
     selection is no longer valid.
     """
-    root, settings = study.root, study.settings
-    slots, drawn_from = selections.read_selection(root, selection)
-    discarded = Answers(root).discarded()
-    now = evidence.current(root, selection, discarded)
-    if gone := [m for m in now.models if m not in settings.models]:
+    made, discarded = study.selection(selection), study.discarded
+    slots, now = made.slots, made.now
+    if gone := [m for m in now.models if m not in study.models]:
         raise RankingError(
             f"selection {selection!r} was drawn with {gone[0]!r}, which is no longer in the study; "
             f"{_line_to_redraw(study, selection)}"
@@ -83,13 +79,13 @@ def labelled_selection(
         )
     notes = _gone_notes(slots, now)
     choices: Shares = {}
-    if settings.classifies:
-        images, scores, said_of_ties = evidence.correctness(root, now.models, truth, discarded, voices)
+    if study.classifies:
+        images, scores, said_of_ties = evidence.correctness(study, now.models, truth, discarded, voices)
         notes += said_of_ties
-        weights = voices.weights_of_answers(voices.answers(Answers(root).answers(truth)))
+        weights = voices.weights_of_answers(voices.answers(study.answers.answers(truth)))
     else:
-        images, scores = evidence.accuracies(root, now.models, truth, now.definition, discarded)
-        said, outdated = choice_evidence.counting(root, truth, now.models, discarded)
+        images, scores = evidence.accuracies(study, now.models, truth, now.definition, discarded)
+        said, outdated = choice_evidence.counting(study, truth, now.models, discarded)
         said = voices.choices(said)
         weights = voices.weights_of_choices(said)
         choices = choice_evidence.shares(said, weights) if not now.draws else {}
@@ -109,7 +105,7 @@ def labelled_selection(
         now.models,
         images,
         scores,
-        keys=tie_keys(root, images),
+        keys=study.corpus.tie_keys(images),
         groups=study.groups,
         discarded=len(lost),
     )
@@ -119,7 +115,7 @@ def labelled_selection(
         truth,
         slots,
         now,
-        drawn_from,
+        made.drawn_from,
         discarded,
         panel,
         notes,
@@ -150,7 +146,7 @@ def _line_to_redraw(study: Study, selection: str) -> str:
         measure = f"`faultscape measure {study.place}` scores it against labels"
         return f"{study.models[0]} is left, and {measure}"
     if is_replaced(study, selection):
-        return f"{study.selections[selection][0].definition[selections.REPLACED_BY]} took its place"
+        return f"{study.selections[selection].slots.definition[selections.REPLACED_BY]} took its place"
     return f"redraw it with `{line_again(study, selection)}` (labels count for both)"
 
 

@@ -38,8 +38,8 @@ def standings_now(root: Path, selection: str, truth: str, voices: Voices = EVERY
         **{name: held for name, held in kept.items() if name in known},
     )
     extra = [find_ranking(source) for source in options.ranking]
-    found, images, _ = standings_of(root, truth, None, options, extra, voices.without)
+    found, images, _ = standings_of(study, truth, None, options, extra, voices.without)
     try:
-        return replace(found, **about_leader(root, found, truth, images, voices))
+        return replace(found, **about_leader(study, found, truth, images, voices))
     except StudyError:  # masks came that `rank` would count first, which takes longer than a page may
         return found

@@ -27,7 +27,7 @@ def open_selections(study: Study) -> list[str]:
 
 
 def _is_open(study: Study, name: str) -> bool:
-    slots = study.selections[name][0]
+    slots = study.selections[name].slots
     if not slots.draws or selection.is_replaced(study, name) or selection.is_stale(study, name):
         return False
     if labels.LABELS_OF_SELECTION.made_from(study, name) is None or not standings.are_done(study, name):
@@ -75,7 +75,7 @@ def standings_now(study: Study, name: str) -> Standings | None:
 
 def left(study: Study, name: str) -> int:
     """Return how many images the draws have not taken yet; a draw records the size of its pool."""
-    rows = study.selections[name][0].draws
+    rows = study.selections[name].slots.draws
     return rows[0].pool - len(rows) if rows else 0
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -23,7 +22,6 @@ from faultscape.ranking.duel_standings import Duels
 from faultscape.ranking.panel import Panel, RankingOptions, group_numbers
 from faultscape.ranking.replicates import FUTURE
 from faultscape.reading.choices import Voices
-from faultscape.reading.pairs import corpus_key
 from faultscape.reading.study import Study
 from faultscape.standings import Standings
 from faultscape.study.tables import selections
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def standings_of(
-    root: Path,
+    study: Study,
     truth: str,
     closed: dict[str, float] | None,
     asked: RankOptions,
@@ -48,9 +46,8 @@ def standings_of(
     are the scores of a closed benchmark, ``extra`` custom rankings, ``without`` the people whose answers and
     choices are left out.
     """
-    study = Study(root)
     voices = Voices(frozenset(without), asked.votes.weight_annotators)
-    known = labelled_selection(study, asked.selection, truth, domain_of(root, asked.where), voices)
+    known = labelled_selection(study, asked.selection, truth, domain_of(study, asked.where), voices)
     now, panel = known.now, known.inside(asked.all_labels)
     if closed is not None and (unknown := [m for m in now.models if m not in closed]):
         raise RankingError(
@@ -71,7 +68,7 @@ def standings_of(
         cast("JsonObject", definition | {"selection": asked.selection, "truth": truth}),
         extra,
     )
-    drawn_from = corpus_key(root, known.study.settings, now.models)
+    drawn_from = study.drawn_from(now.models)
     standings = _noted(_ranked(known, panel, asked, options), known, drawn_from)
     redrawn = asked.population == FUTURE or not artefact.is_by_chance(study, asked.selection)
     if redrawn and (number := _groups_counted(known, panel)) is not None:

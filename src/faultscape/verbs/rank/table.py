@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -17,13 +16,10 @@ from faultscape.ranking import catalogue
 from faultscape.ranking.agreement import compare_selections
 from faultscape.ranking.drawn.rankings import check_population
 from faultscape.ranking.standings_json import to_json
-from faultscape.reading import evidence
 from faultscape.reading.choices import Voices
-from faultscape.reading.second_round import second_round
-from faultscape.study.folder import existing, local, put
-from faultscape.study.lock import writing
-from faultscape.study.settings import read_settings
-from faultscape.study.tables import label_maps, selections
+from faultscape.reading.study import Study, opened
+from faultscape.study.folder import local, put
+from faultscape.study.tables import selections
 from faultscape.study.tables.logs import log
 from faultscape.verbs.compare.count import count
 from faultscape.verbs.rank.about_leader import about_leader
@@ -38,30 +34,28 @@ if TYPE_CHECKING:
 
 def rank_selection(options: RankOptions) -> Ranked:
     """Rank the models of a selection, write its standings, and return them with the verdict on the study."""
-    options = replace(options, selection=selections.the_name(Path(options.study), options.selection))
-    found = _make_standings(options.study, options)
-    if options.where:
-        return found
-    return replace(found, verdict=read_status(Path(options.study), options.study).verdict)
+    study = opened(options.study)
+    options = replace(options, selection=selections.the_name(study.root, options.selection))
+    found = _make_standings(study, options)
+    return found if options.where else replace(found, verdict=read_status(study.skipping_damaged()).verdict)
 
 
-def _make_standings(study: str, options: RankOptions) -> Ranked:
-    root = existing(study)
-    classifies, selection = read_settings(root).classifies, options.selection
+def _make_standings(study: Study, options: RankOptions) -> Ranked:
+    classifies, selection = study.classifies, options.selection
     if (options.epsilon if classifies else options.laplace) is not None:
         raise OptionError(
             f"--{'epsilon' if classifies else 'laplace'} does not apply to"
             f" {'classifiers' if classifies else 'label maps'}"
         )
-    truth = evidence.choose_truth(root, options.truth)
-    slots, _ = selections.read_selection(root, selection)
+    truth = study.truth(options.truth)
+    slots = study.selection(selection).slots
     by_chance = catalogue.chosen_by(slots.rows) == catalogue.CHANCE
-    check_population(options.population, by_chance, shlex.quote(study), where=bool(options.where))
-    target = _target(root, options)
+    check_population(options.population, by_chance, study.place, where=bool(options.where))
+    target = _target(study.root, options)
     for other in options.against:
         if other == selection:
             raise RankingError(f"--against {other} is the selection being ranked; name another")
-        selections.read_selection(root, other)
+        study.selection(other)
     extra = [catalogue.find_ranking(source) for source in options.ranking]
     fits = None if slots.draws else "counts" if classifies else "ratios"
     catalogue.refuse_misfits(extra, fits)
@@ -72,23 +66,23 @@ def _make_standings(study: str, options: RankOptions) -> Ranked:
         benchmark=os.path.abspath(options.benchmark) if options.benchmark else None,
         ranking=tuple(plug.absolute(source) for source in options.ranking),
     )
-    with writing(root):
+    with study.writing():
         if not classifies:
-            count(root, evidence.truths(root), engine=options.engine)
-        standings, images, outside = standings_of(root, truth, closed, options, extra)
+            count(study, study.truths, engine=options.engine)
+        standings, images, outside = standings_of(study, truth, closed, options, extra)
         compared = {}
         notes = list(standings.notes)
         for other in options.against:
             # without intervals, on its own pool
             alone = replace(options, selection=other, benchmark=None, resamples=0, population="pool")
-            theirs, other_images, _ = standings_of(root, truth, None, alone)
+            theirs, other_images, _ = standings_of(study, truth, None, alone)
             compared[other] = compare_selections(standings, theirs, images, other_images)
             missing = theirs.labels["missing"]
             notes.append(
                 f"against {other}: {len(other_images) - missing} of its {len(other_images)} chosen images are"
                 " labelled"
             )
-        more = about_leader(root, standings, truth, images, Voices(weighted=options.votes.weight_annotators))
+        more = about_leader(study, standings, truth, images, Voices(weighted=options.votes.weight_annotators))
         standings = replace(standings, against=compared, notes=tuple(notes), **more)
         if target is not None:
             put(
@@ -99,20 +93,25 @@ def _make_standings(study: str, options: RankOptions) -> Ranked:
             )
         part = {"where": list(options.where)} if options.where else {}
         log(
-            root, "rank", selection=selection, truth=truth, **recorded(options, classifies=classifies), **part
+            study.root,
+            "rank",
+            selection=selection,
+            truth=truth,
+            **recorded(options, classifies=classifies),
+            **part,
         )
     # what lies outside, and marks, are no part of the standings: they do not become stale with them
-    said = [outside, _marks_note(root, truth, images, shlex.quote(study))]
+    said = [outside, _marks_note(study, truth, images)]
     return Ranked.of(replace(standings, notes=(*standings.notes, *filter(None, said))))
 
 
-def _marks_note(root: Path, truth: str, images: Collection[str], place: str) -> str:
+def _marks_note(study: Study, truth: str, images: Collection[str]) -> str:
     """Return a note on open marks on the masks of ranked images, in a truth or, for a consensus, in those of
-    its annotators; '' without any. ``place`` is how a command names the study.
+    its annotators; '' without any.
     """
-    truths = [name for name in label_maps.truths(root) if name == truth or name.startswith(f"{truth}-")]
-    marks = second_round(root).words(images, truths)
-    where = f"the Check masks page of `faultscape label serve {place}`"
+    truths = [name for name in study.label_folders if name == truth or name.startswith(f"{truth}-")]
+    marks = study.second_round.words(images, truths)
+    where = f"the Check masks page of `faultscape label serve {study.place}`"
     return f"{marks} of this selection: discuss and resolve them on {where}" if marks else ""
 
 

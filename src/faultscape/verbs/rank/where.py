@@ -8,32 +8,31 @@ out: ranking on images that were tagged for a model's failure would only confirm
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from faultscape.errors import OptionError, closest
 from faultscape.ranking.drawn.domains import Domain
-from faultscape.study.answers.tags import Tags
-from faultscape.study.tables.corpus import column_names, duplicates_column, read_columns
+from faultscape.reading.study import Study
+from faultscape.study.tables.corpus import duplicates_column
 
 KEYS = ("tag", "group", "set", "condition")
 _SHOWN = 6
 
 
-def domain_of(root: Path, where: Sequence[str]) -> Domain | None:
+def domain_of(study: Study, where: Sequence[str]) -> Domain | None:
     """Return the images that meet all conditions ``where``; None without conditions. OptionError for a
     malformed condition, one that names something the study lacks, and if no image is left.
     """
     asked = conditions(where)
     if not asked:
         return None
-    names = column_names(root)
+    names = study.corpus.names
     ids, held = None, set[str]()
     for key, value in asked:
         if key == "tag":
-            held = _tagged(root, value)
+            held = _tagged(study, value)
         else:
             known = key in names and (key != "group" or duplicates_column(names) != "group")
-            table = read_columns(root, ["id", key]).to_pydict() if known else {"id": [], key: []}
+            table = study.corpus.columns("id", key).to_pydict() if known else {"id": [], key: []}
             held = {id_ for id_, word in zip(table["id"], table[key], strict=True) if word == value}
             if not held:
                 raise OptionError(f"--where {key}={value}: {_none(key, value, sorted({*table[key]} - {''}))}")
@@ -70,9 +69,9 @@ def conditions(where: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(found, key=lambda one: (KEYS.index(one[0]), one[1])))
 
 
-def _tagged(root: Path, tag: str) -> set[str]:
+def _tagged(study: Study, tag: str) -> set[str]:
     """Return the images with a tag; OptionError if there are none."""
-    tags = Tags(root).tags()
+    tags = study.tags
     if found := {one.image for one in tags if one.tag == tag and not one.model}:
         return found
     if any(one.tag == tag for one in tags):

@@ -8,7 +8,6 @@ compared.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -18,17 +17,16 @@ from faultscape.reading.answers import read_predictions
 from faultscape.reading.choices import EVERYBODY, Voices
 from faultscape.reading.evidence import true_classes
 from faultscape.reading.maps import ShardMaps
+from faultscape.reading.study import Study
 from faultscape.reporting.competition.model_sections import LEAST
 from faultscape.standings import Failing
-from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image, shards
 
 COUNTED = 500  # labelled images whose maps are read
 
 
 def failing(
-    root: Path,
-    settings: Settings,
+    study: Study,
     model: str,
     truth: str,
     images: Sequence[Image],
@@ -37,20 +35,18 @@ def failing(
     """Return where a model fails on labelled ``images``, which are in an order independent of names, by the
     answers of ``voices``; None if no class is true on enough of them.
     """
-    if settings.classifies:
-        return _of_answers(root, settings, model, truth, [image.id for image in images], voices)
-    return _of_maps(root, settings, model, truth, images[:COUNTED])
+    if study.classifies:
+        return _of_answers(study, model, truth, [image.id for image in images], voices)
+    return _of_maps(study, model, truth, images[:COUNTED])
 
 
-def _of_maps(
-    root: Path, settings: Settings, model: str, truth: str, images: Sequence[Image]
-) -> Failing | None:
-    classes = settings.class_list
+def _of_maps(study: Study, model: str, truth: str, images: Sequence[Image]) -> Failing | None:
+    classes = study.classes
     n = len(classes)
     each: dict[str, np.ndarray] = {}
     with progress("where it fails", len(images)) as tick:
         for rows in shards(list(images)).values():
-            maps = ShardMaps(root, settings, [model], truth, rows)
+            maps = ShardMaps(study, [model], truth, rows)
             for image in rows:
                 label, said = maps.truth(image.id), maps.of(model, image.id)
                 if label is not None and said is not None:
@@ -96,14 +92,14 @@ def _worst(
 
 
 def _of_answers(
-    root: Path, settings: Settings, model: str, truth: str, images: Sequence[str], voices: Voices
+    study: Study, model: str, truth: str, images: Sequence[str], voices: Voices
 ) -> Failing | None:
-    truths = true_classes(root, settings, truth, images, voices)
+    truths = true_classes(study, truth, images, voices)
     known = [image for image in images if image in truths]
     if not known:
         return None
-    names = settings.classes.names
-    said = read_predictions(root, settings, [model], known).labels[0].tolist()
+    names = study.classes.names
+    said = read_predictions(study, [model], known).labels[0].tolist()
     place = {name: k for k, name in enumerate(names)}
     wrong: dict[int, dict[int, list[str]]] = {}
     number: dict[int, int] = {}

@@ -17,7 +17,7 @@ from faultscape.reading.artefact import (
 )
 from faultscape.reading.study import Study
 from faultscape.study.part_folders import made
-from faultscape.study.parts import key_of, read_manifest
+from faultscape.study.parts import key_of
 from faultscape.study.tables import label_maps
 from faultscape.terminal_lines import option_words
 from faultscape.verbs.label import artefact as labels
@@ -40,12 +40,12 @@ def made_from_now(study: Study, truth: str) -> dict[str, str]:
     }
     counts = {
         folder.relative_to(root).as_posix(): sorted(
-            (name, part.sha256) for name, part in read_manifest(folder).items()
+            (name, part.sha256) for name, part in study.manifest(folder).items()
         )
         for folder in made(root, _FOLDER)
     }
     anomaly = sorted(
-        (name, part.sha256) for name, part in read_manifest(label_maps.truth(root, "anomaly")).items()
+        (name, part.sha256) for name, part in study.manifest(label_maps.truth(root, "anomaly")).items()
     )
     sets = json.loads(study.stress.model_dump_json())
     return {

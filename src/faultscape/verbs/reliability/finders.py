@@ -23,10 +23,10 @@ from scipy.special import bdtr
 from faultscape.comparison.concordance import concordances
 from faultscape.errors import StudyError
 from faultscape.metrics.scores.detection import detection
-from faultscape.reading.pairs import read_block, read_manifests
+from faultscape.reading.pairs import read_block
+from faultscape.reading.study import Study
 from faultscape.reporting.measure.document import number
 from faultscape.reporting.reliability.document import CardFinder
-from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image
 from faultscape.verbs.reliability.conditions import Condition, LabelledStudy, Units
 from faultscape.verbs.reliability.numbers import ModelNumbers
@@ -43,7 +43,7 @@ def finders(
     """Return the share of each model's failures that each finder has found after few labels, and a note if
     disagreement is unavailable.
     """
-    root, settings, images = study.root, study.settings, study.images
+    root, images = study.root, study.images
     asked = [
         id_
         for c in conditions
@@ -53,7 +53,7 @@ def finders(
     ]
     ids = sorted(set(asked), key=lambda id_: images[id_].key)
     together = (
-        _disagreement(root, settings, [model.name for model in models], [images[id_] for id_ in ids])
+        _disagreement(root, [model.name for model in models], [images[id_] for id_ in ids])
         if len(models) > 1
         else {}
     )
@@ -110,9 +110,7 @@ def finders(
     return out, notes
 
 
-def _disagreement(
-    root: Path, settings: Settings, names: Sequence[str], images: Sequence[Image]
-) -> dict[str, dict[str, float]]:
+def _disagreement(root: Path, names: Sequence[str], images: Sequence[Image]) -> dict[str, dict[str, float]]:
     """Return {model: {image: 1 - its mean concordance with the other models}}; {} if pairs were not
     counted.
     """
@@ -121,9 +119,9 @@ def _disagreement(
     for image in images:
         by_shard.setdefault(image.shard, []).append(image)
     try:
-        held = read_manifests(root, settings)
+        study = Study(root)
         for rows in by_shard.values():
-            pairs = read_block(root, settings, rows, list(names), held=held)
+            pairs = read_block(study, rows, list(names))
             values = concordances(pairs, "miou", over="union")
             for place, name in enumerate(names):
                 others = np.delete(values[place], place, axis=0)  # NaN, and left out, if a model lacks a map

@@ -20,13 +20,11 @@ from faultscape.reading.artefact import (
     files_key,
     gone_file,
 )
-from faultscape.reading.evidence import find_truth
 from faultscape.reading.pairs import missing, wanted
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.study.store import is_address
 from faultscape.study.tables import selections
-from faultscape.study.tables.corpus import read_columns
 from faultscape.terminal_lines import option_words
 from faultscape.verbs.label import artefact as labels
 from faultscape.verbs.rank import artefact as standings
@@ -47,7 +45,7 @@ def made_from_now(study: Study, name: str, truth: str, references: str | None = 
     """Return what the report of a selection is made from: the selection as it counts now, its labels, the
     standings of all selections, and a folder of ``references``.
     """
-    slots = study.selections[name][0]
+    slots = study.selections[name].slots
     hierarchy = slots.definition.get("hierarchy")
     return {
         "models": ",".join(study.models),
@@ -90,12 +88,8 @@ def unshown_images(study: Study, name: str) -> dict[str, str]:
     """Return {id: file} of the images of a selection whose files are missing, or which never had one ('');
     files in a store are not checked.
     """
-    wanted = sorted(set(study.current(name).images))
-    rows = (
-        read_columns(study.root, ["id", "source"], filters=[("id", "in", wanted)]).to_pylist()
-        if wanted
-        else []
-    )
+    wanted = sorted(set(study.selection(name).now.images))
+    rows = study.corpus.rows_of(wanted, "id", "source").to_pylist()
     sources = {row["id"]: os.fsdecode(row["source"]) for row in rows}
     files = {
         id_: (row_of(source) or (source, 0))[0] for id_, source in sources.items() if not is_address(source)
@@ -115,13 +109,11 @@ def uncompared_key(study: Study, name: str, truth: str) -> dict[str, str]:
     if study.settings.classifies or truth not in study.truths:
         return {}
     models, parts = (
-        study.selections[name][0].models,
-        wanted(study.root, study.settings, sorted(study.shard_sizes), [truth]),
+        study.selections[name].slots.models,
+        wanted(study, sorted(study.shard_sizes), [truth]),
     )
     return (
-        {"compared": "not yet"}
-        if missing(study.root, [p for p in parts if p.truth and p.name in models])
-        else {}
+        {"compared": "not yet"} if missing(study, [p for p in parts if p.truth and p.name in models]) else {}
     )
 
 
@@ -135,7 +127,7 @@ def truth_shown(study: Study, name: str) -> str:
     ''.
     """
     ranked = str((standings.provenance(study, name) or {}).get("truth", ""))
-    return ranked if ranked in study.truths else find_truth(study.root)
+    return ranked if ranked in study.truths else study.find_truth()
 
 
 def note(made_from: dict[str, str], arguments: JsonObject) -> str:
@@ -202,7 +194,7 @@ def arguments(study: Study, name: str) -> JsonObject:
 def again(study: Study, name: str) -> Again:
     """Return how to remake a page: without options for duels if its selection now has draws."""
     given, left_out = dict(arguments(study, name)), list[str]()
-    if name in study.selections and study.selections[name][0].draws and not study.settings.classifies:
+    if name in study.selections and study.selections[name].slots.draws and not study.settings.classifies:
         left_out = [
             f"{option} is left out: it needs {what}"
             for key, option, what in _OF_DUELS

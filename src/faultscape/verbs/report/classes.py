@@ -21,6 +21,7 @@ from faultscape.labelling.answers import majority
 from faultscape.nouns import Classes, Definition, Predictions, Slots
 from faultscape.progress import progress
 from faultscape.reading.answers import read_label_sets, read_predictions
+from faultscape.reading.study import Study
 from faultscape.reporting.competition import class_cards, references
 from faultscape.reporting.competition.class_cards import ClassCard
 from faultscape.reporting.competition.gallery import ROOM, Room, fit, photo_uri
@@ -42,7 +43,7 @@ def class_facts(root: Path, common: Facts, options: ReportOptions, *, pairs: boo
     """Return the facts of a page about classifiers: of pairs, or of draws."""
     settings, slots, classes = read_settings(root), common.slots, common.classes
     known = [m for m in slots.models if m in settings.models]
-    said = read_predictions(root, settings, known, list(slots.images))
+    said = read_predictions(Study(root), known, list(slots.images))
     if len(known) < len(slots.models):
         said = _filled(said, slots.models)
     correct = {image: common.values[:, k] for k, image in enumerate(common.labelled)}
@@ -60,7 +61,7 @@ def class_facts(root: Path, common: Facts, options: ReportOptions, *, pairs: boo
         "pictures_left_out": room.left_out,
         "images_left_out": left_out,
         "sections": sections_of_classifiers(
-            root, settings, common, said, by_id or {image.id: image for image in read_corpus(root)}
+            root, common, said, by_id or {image.id: image for image in read_corpus(root)}
         ),
     }
     if pairs:
@@ -86,7 +87,7 @@ def _truths(root: Path, settings: Settings, truth: str, images: list[str]) -> di
     for (image, class_), verdict in sorted(majority(Answers(root).answers(truth)).items()):
         asked.setdefault(image, []).append(f"{class_}? {words[verdict]}")
     sets = (
-        read_label_sets(root, settings, truth, images)
+        read_label_sets(Study(root), truth, images)
         if truth in label_maps.truths(root)
         else [None] * len(images)
     )

@@ -18,7 +18,8 @@ from faultscape.errors import ImageError, StudyError
 from faultscape.maps import runs
 from faultscape.nouns import Pairs, Slots
 from faultscape.progress import progress
-from faultscape.reading.pairs import corpus_key, read_block, read_manifests
+from faultscape.reading.pairs import read_block
+from faultscape.reading.study import Study
 from faultscape.reporting.competition import constraints, gallery, outcomes, references
 from faultscape.reporting.competition.constraints import Drawn
 from faultscape.reporting.competition.gallery import Card, Room, fit, map_uri, photo_uri
@@ -30,7 +31,6 @@ from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, pool, read_corpus, shards
-from faultscape.study.tables.selections import read_selection
 from faultscape.ties import tie_ranks, tie_seed
 from faultscape.verbs.report.constraint_pictures import pair_pictures
 from faultscape.verbs.report.sections import sections_of_maps
@@ -211,7 +211,8 @@ def _constraints(
         return [], f"it was drawn by {define['selector']}, not by a discrepancy competition"
     if any(m not in settings.models for m in drawn.models):
         return [], "one of its models is no longer in the study"
-    if read_selection(root, selection)[1] != corpus_key(root, settings, drawn.models):
+    study = Study(root)
+    if study.selection(selection).drawn_from != study.drawn_from(drawn.models):
         return [], "images or predictions changed since it was drawn"
     scale = from_json({"classes": define["scale"]}, classes, "the selection") if define.get("scale") else None
     place = {image.id: k for k, image in enumerate(images)}
@@ -228,10 +229,9 @@ def _constraints(
     ranks = tie_ranks([image.key for image in images], tie_seed(define), ids)
 
     def blocks() -> Iterator[tuple[Pairs, np.ndarray]]:
-        held = read_manifests(root, settings)
         for rows in shards(images).values():
             yield (
-                read_block(root, settings, rows, drawn.models, held=held),
+                read_block(study, rows, drawn.models),
                 np.array([place[image.id] for image in rows]),
             )
 

@@ -61,7 +61,7 @@ def sections_of_maps(
 
 
 def sections_of_classifiers(
-    root: Path, settings: Settings, common: Facts, said: Predictions, by_id: Mapping[str, Image]
+    root: Path, common: Facts, said: Predictions, by_id: Mapping[str, Image]
 ) -> ModelSections | None:
     """Return the sections of classifiers; None if nothing is known about any."""
     column = {image: k for k, image in enumerate(said.images)}
@@ -69,7 +69,7 @@ def sections_of_classifiers(
     mine = Predictions(
         said.classes, said.models, tuple(common.labelled), said.labels[:, at], said.probabilities[:, at]
     )
-    truths = true_classes(root, settings, common.truth, common.labelled) if common.labelled else {}
+    truths = true_classes(Study(root), common.truth, common.labelled) if common.labelled else {}
     ranks = _ranks(common, by_id, common.labelled)
     made = model_sections.sections(common.slots.models, common.values, value="accuracy", classifies=True)
     room, out = Room(_ROOM), []
@@ -99,7 +99,7 @@ def _by_choices(root: Path, common: Facts) -> tuple[list[str], np.ndarray] | Non
     if not common.truth:
         return None
     models = common.slots.models
-    kept, _ = choice_evidence.counting(root, common.truth, models, Answers(root).discarded())
+    kept, _ = choice_evidence.counting(Study(root), common.truth, models, Answers(root).discarded())
     shares = choice_evidence.shares(kept)
     images = sorted({image for image, _, _ in shares} & set(common.slots.images))
     return (images, choice_evidence.image_values(shares, images, models)) if images else None
@@ -230,7 +230,7 @@ def _each_shard(
 ) -> Iterator[tuple[ShardMaps, list[Image]]]:
     """Yield the maps and images of one shard after the other."""
     for rows in shards(list(images)).values():
-        yield ShardMaps(found.root, found.settings, found.models, truth, rows), rows
+        yield ShardMaps(Study(found.root), found.models, truth, rows), rows
 
 
 class _Drawing:

@@ -32,6 +32,7 @@ from faultscape.study.folder import existing, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import selections
+from faultscape.study.tables.corpus import Corpus
 from faultscape.study.tables.logs import log, read_failures
 from faultscape.study.tables.pool import read_pool
 from faultscape.study.tables.timings import frame_times
@@ -145,7 +146,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         )
     elif truth:
         try:
-            images, values = evidence.scores(root, slots.models, truth, slots.definition, discarded)
+            images, values = evidence.scores(Study(root), slots.models, truth, slots.definition, discarded)
         except StudyError:
             uncompared = uncompared_key(study, selection, truth)
             remarks.append(
@@ -167,7 +168,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         selection=selection,
         slots=slots,
         classes=settings.class_list,
-        pool=len(read_pool(root).ids),
+        pool=len(read_pool(Corpus(root)).ids),
         state=of_standings.state,
         standings=standings,
         truth=truth,
@@ -211,9 +212,7 @@ def _kinds(
     by_choice = not images and not study.settings.classifies and bool(truth)
     if by_choice:
         discarded = Answers(study.root).discarded()
-        shares = choice_evidence.shares(
-            choice_evidence.counting(study.root, truth, slots.models, discarded)[0]
-        )
+        shares = choice_evidence.shares(choice_evidence.counting(study, truth, slots.models, discarded)[0])
         images = sorted({image for image, _, _ in shares} & set(slots.images))
         values = choice_evidence.image_values(shares, images, slots.models)
     fails = bands[0] if bands and not by_choice else 0.5
@@ -237,7 +236,7 @@ def _missing_text(missing: Sequence[str], images: int, study: str, options: Repo
 def _agreement(root: Path, settings: Settings) -> Agreement | None:
     """Return how far the study's models agree; None if that needs `compare` to run first."""
     try:
-        return agreement(root, settings, keep=False) if len(settings.models) > 1 else None
+        return agreement(Study(root), keep=False) if len(settings.models) > 1 else None
     except StudyError:
         return None
 

@@ -18,7 +18,7 @@ QUESTIONS: dict[Question, str] = {
 
 def chosen_for(study: Study) -> set[str]:
     """Return the questions that a study's images are chosen for."""
-    held = [slots for name, (slots, _) in study.selections.items() if not is_replaced(study, name)]
+    held = [made.slots for name, made in study.selections.items() if not is_replaced(study, name)]
     return {str(slots.definition.get("goal") or "") if slots.draws else "failures" for slots in held}
 
 

@@ -132,7 +132,7 @@ def _selected(study: str, asked: dict[str, Any], goal: Question | None, engine: 
         again = f"faultscape select {shlex.quote(study)} --goal {goal} {flag} ..."
         there_already = f"images are drawn for --goal {goal} already"
         raise OptionError(f"{there_already}; {flag} draws others: `{again} --as NAME`")
-    budget = {"budget": min(ENOUGH, pool_size(Path(study)))} if goal == "order" else {}
+    budget = {"budget": min(ENOUGH, pool_size(snapshot))} if goal == "order" else {}
     return [_summary(select(study, goal=goal, engine=engine, **budget, **asked))]
 
 
@@ -151,7 +151,7 @@ def _duelled(study: str, asked: dict[str, Any], engine: str, *, wanted: bool) ->
         return []
     if todo and todo[0].name and not selection.can_grow(snapshot, MAIN):
         stale = todo[0]
-        if labelled_among(Path(study), {row.image for row in snapshot.selections[MAIN][0].rows}):
+        if labelled_among(Path(study), {row.image for row in snapshot.selections[MAIN].slots.rows}):
             if asked:
                 raise SelectionError(
                     f"selection main is labelled and stale ({', '.join(stale.why)}), so `run` keeps it; to"
@@ -180,7 +180,7 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
     done = list[str]()
     names = [one.name for one in undone(root, "standings")]
     for name in selection.in_order(snapshot):
-        slots = snapshot.selections[name][0]
+        slots = snapshot.selections[name].slots
         held = standings.provenance(snapshot, name)
         before = (held or {}).get("truth")
         if name in names or (truth is not None and held and before != truth and snapshot.knows(slots.models)):
@@ -235,7 +235,7 @@ def why_not_ranked(study: str) -> str:
     ):
         return ""
     for name in selection.in_order(snapshot):
-        if set(snapshot.selections[name][0].models) < set(snapshot.models):
+        if set(snapshot.selections[name].slots.models) < set(snapshot.models):
             continue  # nothing failed: the next line draws for the added models too
         stale = node(snapshot, selection.SELECTION, name)
         if stale.line and not labels.is_short(snapshot, name) and not selection.is_rankable(snapshot, name):

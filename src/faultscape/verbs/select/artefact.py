@@ -44,16 +44,16 @@ def successor(study: Study, name: str) -> str:
     """Return the selection of all current models that was made in the same way from the current study, and
     that has not been replaced, or ''.
     """
-    asked = _asked(study.selections[name][0])
+    asked = _asked(study.selections[name].slots)
     return next(
         (
             other
-            for other, (slots, drawn_from) in study.selections.items()
+            for other, made in study.selections.items()
             if other != name
             and not is_replaced(study, other)
-            and _asked(slots) == asked
-            and set(slots.models) == set(study.models)
-            and drawn_from == study.drawn_from(slots.models)
+            and _asked(made.slots) == asked
+            and set(made.slots.models) == set(study.models)
+            and made.drawn_from == study.drawn_from(made.slots.models)
         ),
         "",
     )
@@ -61,7 +61,7 @@ def successor(study: Study, name: str) -> str:
 
 def is_replaced(study: Study, name: str) -> bool:
     """Whether another selection replaced this one and still exists."""
-    return study.selections[name][0].definition.get(REPLACED_BY) in study.selections
+    return study.selections[name].slots.definition.get(REPLACED_BY) in study.selections
 
 
 def in_order(study: Study) -> list[str]:
@@ -70,32 +70,34 @@ def in_order(study: Study) -> list[str]:
     """
     return sorted(
         study.selections,
-        key=lambda name: (is_replaced(study, name), not study.selections[name][0].draws),
+        key=lambda name: (is_replaced(study, name), not study.selections[name].slots.draws),
     )
 
 
 def is_superseded(study: Study, name: str) -> bool:
     """Whether nothing is left to do for a selection because another replaced it."""
-    slots, drawn_from = study.selections[name]
+    made = study.selections[name]
     if is_replaced(study, name):
         return True
-    known = study.knows(slots.models)
-    stale = not known or drawn_from != study.drawn_from(slots.models)
-    return (stale or _lacks_models(study, slots)) and bool(successor(study, name))
+    known = study.knows(made.slots.models)
+    stale = not known or made.drawn_from != study.drawn_from(made.slots.models)
+    return (stale or _lacks_models(study, made.slots)) and bool(successor(study, name))
 
 
 def key(study: Study, name: str) -> str:
     """Return a digest of what a selection contains; it changes when the selection grows or is replaced under
     its name, and not when a class is renamed.
     """
-    if name not in study.selection_keys:
-        slots, drawn_from = study.selections[name]
+    which = "key of selection", name  # many artefacts depend on one selection
+    if which not in study.computed:
+        made = study.selections[name]
+        slots = made.slots
         if study.settings.classes.first_names:
             slots = with_renamed_classes(slots, study.settings.classes.first_name_of)
         define = {word: value for word, value in slots.definition.items() if word != REPLACED_BY}
         rows = [list(vars(row).values()) for row in slots.rows]
-        study.selection_keys[name] = key_of(list(slots.models), define, drawn_from, rows)
-    return study.selection_keys[name]
+        study.computed[which] = key_of(list(slots.models), define, made.drawn_from, rows)
+    return study.computed[which]
 
 
 def is_stale(study: Study, name: str) -> bool:
@@ -107,7 +109,7 @@ def is_rankable(study: Study, name: str) -> bool:
     """Whether a selection can be ranked as it is: it is not stale, or it is of draws and only models left."""
     held, now = _made_from(study, name) or {}, _made_from_now(study, name)
     changed = {key for key in held if held[key] != now.get(key)}
-    return not changed or (changed == {"models"} and study.knows(study.current(name).models))
+    return not changed or (changed == {"models"} and study.knows(study.selection(name).now.models))
 
 
 def _instances(study: Study) -> Sequence[str]:
@@ -117,12 +119,12 @@ def _instances(study: Study) -> Sequence[str]:
 def _made_from(study: Study, name: str) -> dict[str, str] | None:
     if name == NONE:
         return None
-    slots, drawn_from = study.selections[name]
-    files = _own_files(study, slots, now=False)
+    made = study.selections[name]
+    files = _own_files(study, made.slots, now=False)
     return {
-        "models": ",".join(slots.models),
+        "models": ",".join(made.slots.models),
         "added": "",
-        "maps": drawn_from,
+        "maps": made.drawn_from,
         **files,
         **_left(study, name, now=False),
     }
@@ -131,16 +133,16 @@ def _made_from(study: Study, name: str) -> dict[str, str] | None:
 def _made_from_now(study: Study, name: str) -> dict[str, str]:
     if name == NONE:
         return {}
-    slots, drawn_from = study.selections[name]
-    own = _own_files(study, slots, now=True) | _left(study, name, now=True)
-    if not study.knows(slots.models):
-        known = ",".join(m for m in slots.models if m in study.models)
-        return {"models": known, "added": "", "maps": drawn_from, **own}
-    added = [m for m in study.models if m not in slots.models]
+    made = study.selections[name]
+    own = _own_files(study, made.slots, now=True) | _left(study, name, now=True)
+    if not study.knows(made.slots.models):
+        known = ",".join(m for m in made.slots.models if m in study.models)
+        return {"models": known, "added": "", "maps": made.drawn_from, **own}
+    added = [m for m in study.models if m not in made.slots.models]
     return {
-        "models": ",".join(slots.models),
+        "models": ",".join(made.slots.models),
         "added": ",".join(added),
-        "maps": study.drawn_from(slots.models),
+        "maps": study.drawn_from(made.slots.models),
         **own,
     }
 
@@ -175,7 +177,7 @@ def _distances_now(study: Study, define: Definition) -> str:
 
 def _left(study: Study, name: str, *, now: bool) -> dict[str, str]:
     """Return how many images of a selection left the corpus, or nothing."""
-    number = len({row.image for row in study.selections[name][0].rows} - study.ids)
+    number = len({row.image for row in study.selections[name].slots.rows} - study.ids)
     return {"left": str(number) if now else "0"} if number else {}
 
 
@@ -187,7 +189,7 @@ def _lacks_models(study: Study, slots: Slots) -> bool:
 def _describe(study: Study, name: str) -> str:
     if name == NONE:
         return "no selection yet"
-    slots, now = study.selections[name][0], study.current(name)
+    slots, now = study.selections[name].slots, study.selection(name).now
     heir = slots.definition[REPLACED_BY] if is_replaced(study, name) else successor(study, name)
     place = f"; replaced by {heir}" if is_superseded(study, name) else ""
     lacks = lacks_sizes(study, name)
@@ -211,7 +213,7 @@ def again(study: Study, name: str) -> Again:
     """Return how to remake a selection, and which of your own files that it needs is gone."""
     if name == NONE:
         return Again({})
-    given, define = options_again(study, name), cast("JsonObject", study.selections[name][0].definition)
+    given, define = options_again(study, name), cast("JsonObject", study.selections[name].slots.definition)
     gone = gone_file(
         define, ("selector", "concordance", "distance", "hierarchy"), "choose again with --replace"
     )
@@ -222,10 +224,12 @@ def can_grow(study: Study, name: str) -> bool:
     """Whether the same command extends a selection to the current models: duels over unchanged images,
     predictions and files of your own.
     """
-    slots, drawn_from = study.selections[name]
-    same = study.knows(slots.models) and drawn_from == study.drawn_from(slots.models)
+    made = study.selections[name]
+    same = study.knows(made.slots.models) and made.drawn_from == study.drawn_from(made.slots.models)
     return (
-        not slots.draws and same and _own_files(study, slots, now=False) == _own_files(study, slots, now=True)
+        not made.slots.draws
+        and same
+        and _own_files(study, made.slots, now=False) == _own_files(study, made.slots, now=True)
     )
 
 
@@ -241,7 +245,7 @@ def line_again(study: Study, name: str) -> str:
 
 def lacks_sizes(study: Study, name: str) -> list[str]:
     """Return the current classes that are missing from the scale of a selection (`--scale`)."""
-    classes, sizes = study.settings.class_list, study.selections[name][0].definition.get("scale")
+    classes, sizes = study.settings.class_list, study.selections[name].slots.definition.get("scale")
     return (
         [classes.names[place] for place in classes.groups if classes.names[place] not in sizes]
         if sizes
@@ -251,7 +255,7 @@ def lacks_sizes(study: Study, name: str) -> list[str]:
 
 def options_again(study: Study, name: str) -> JsonObject:
     """Return the options of `select` that remake a selection in the same way, without defaults."""
-    slots = study.selections[name][0]
+    slots = study.selections[name].slots
     define = slots.definition
     usual = (
         DRAWS

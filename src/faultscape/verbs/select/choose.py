@@ -14,7 +14,7 @@ from faultscape.errors import OptionError, SelectionError, closest, counted, sho
 from faultscape.nouns import Slots
 from faultscape.reading import evidence
 from faultscape.reading.label_counts import labelled_already
-from faultscape.reading.study import Study
+from faultscape.reading.study import LABELS, Study
 from faultscape.selection.catalogue import Selector, Task, chosen_for, find_selector
 from faultscape.study.folder import existing, refuse_twin
 from faultscape.study.settings import read_settings
@@ -89,7 +89,7 @@ def _given(asked: SelectOptions) -> dict[str, Any]:
 def _images_of_all(root: Path) -> dict[str, frozenset[str]]:
     """Return {name: its images} of the selections that can be read."""
     study = Study(root, skip_damaged=True)
-    return {name: frozenset(slots.images) for name, (slots, _) in study.selections.items()}
+    return {name: frozenset(made.slots.images) for name, made in study.selections.items()}
 
 
 def _added(slots: Slots, held: frozenset[str]) -> Slots | None:
@@ -106,7 +106,7 @@ def _added_text(study: Study, added: Slots, how: str) -> str:
     ``how`` is "added", or what it would be.
     """
     number = len(added.images)
-    labelled = labelled_already(study.root, study.settings, added, study.truth)
+    labelled = labelled_already(study, added, study.likely_truth)
     return f"{counted(number, 'image')} {how}, {labelled or 'none'} of them labelled already"
 
 
@@ -155,7 +155,7 @@ def _selected(study: Study, name: str, slots: Slots) -> Selected:
         name,
         labelled,
         line,
-        hours_of(study, len(study.current(name).images) - labelled, name) if asks else None,
+        hours_of(study, len(study.selection(name).now.images) - labelled, name) if asks else None,
     )
 
 
@@ -221,9 +221,10 @@ def _choose(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
         slots = pairs(root, name, given, anew=asked.replace)
     else:
         slots = duels(root, name, given, asked)
-    if note := few_note(slots, root):
+    study = Study(root)
+    if note := few_note(slots, study):
         print(note)
-    agreement.tell_warnings(root)
+    agreement.tell_warnings(study)
     return name, slots
 
 
@@ -274,12 +275,10 @@ def _words(selector: Selector, task: Task, *, draws: bool) -> str:
 def _check_truth(root: Path, truth: str) -> None:
     """Raise SelectionError for a truth that the study does not have; its labels may come later."""
     known = evidence.truths(root)
-    if truth not in (*known, evidence.LABELS):
+    if truth not in (*known, LABELS):
         have = (
             f"available: {', '.join(known)}.{closest(truth, known)}"
             if known
             else "the study has no labels yet."
         )
-        raise SelectionError(
-            f"there is no truth {truth!r}; {have} Leave --truth out to learn from {evidence.LABELS}"
-        )
+        raise SelectionError(f"there is no truth {truth!r}; {have} Leave --truth out to learn from {LABELS}")

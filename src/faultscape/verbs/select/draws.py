@@ -13,6 +13,7 @@ from faultscape.errors import FixedSelectionError, ModelError, OptionError, Sele
 from faultscape.nouns import Slots
 from faultscape.reading.label_counts import refuse_waiting, tell_waiting
 from faultscape.reading.pairs import corpus_key
+from faultscape.reading.study import Study
 from faultscape.selection.definitions import ROUND, learns
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
@@ -58,7 +59,7 @@ def draw(
             )
         define = definition(name, selector, settings, given, None if old is None else old[0].definition)
         held = () if old is None else old[0].rows
-        if old is not None and (old[0].models != models or old[1] != corpus_key(root, settings, models)):
+        if old is not None and (old[0].models != models or old[1] != corpus_key(Study(root), models)):
             what = "models" if old[0].models != models else "images or predictions"
             raise FixedSelectionError(
                 f"{what} changed since selection {name!r} was drawn, so that no more can be added; "
@@ -77,9 +78,9 @@ def draw(
                 " store; leave it out"
             )
         if held and "more" in given:
-            refuse_waiting(root, settings, name, number)
+            refuse_waiting(Study(root), name, number)
         if held:
-            tell_waiting(root, settings, name, given.get("truth"), learns=learns(define))
+            tell_waiting(Study(root), name, given.get("truth"), learns=learns(define))
         found = next_draws(
             root,
             settings,
@@ -94,8 +95,8 @@ def draw(
         tell_ties(found.tied, len(found.rows), define)
         result = Slots(models, define, (*held, *found.rows), found.tied)
         if anew:
-            print(replace_selection(root, result, corpus_key(root, settings, models), name))
+            print(replace_selection(root, result, corpus_key(Study(root), models), name))
         else:
-            selections.write_selection(root, result, corpus_key(root, settings, models), name)
+            selections.write_selection(root, result, corpus_key(Study(root), models), name)
         log(root, "select", name=name, number=len(found.rows), **define)
     return result

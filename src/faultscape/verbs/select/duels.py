@@ -13,7 +13,7 @@ from faultscape.classes.class_lists import resolve
 from faultscape.errors import FixedSelectionError, OptionError, SelectionError, counted
 from faultscape.metrics.catalogue import CONCORDANCES
 from faultscape.nouns import Definition, Scale, Slots
-from faultscape.reading.pairs import corpus_key
+from faultscape.reading.study import Study
 from faultscape.selection import duel
 from faultscape.selection.quartiles import from_json, read_scale, to_json
 from faultscape.selection.spares import extended
@@ -82,14 +82,15 @@ def duels(root: Path, name: str, chosen: dict[str, Any], options: SelectOptions)
                     print(f"selection {name!r} cannot shrink: {key} stays {define[key]}")
             if define["constraints"] == "class+scale":
                 quartiles = from_json({"classes": define["scale"]}, classes, f"selection {name}")
-        drawn_from = corpus_key(root, settings, models)
-        if old is not None and old[1] != corpus_key(root, settings, old[0].models):
+        study = Study(root)
+        drawn_from = study.drawn_from(models)
+        if old is not None and old[1] != study.drawn_from(old[0].models):
             raise FixedSelectionError(
                 f"images or predictions changed since selection {name!r} was drawn; redraw it with "
                 "--replace, or draw another with --as NAME (labels count for both)"
             )
         result = map_duels.search(
-            root, models, define, title="select", engine=options.engine, workers=options.workers
+            study, models, define, title="select", engine=options.engine, workers=options.workers
         )
         tell_ties(result.tied, len(result.chosen), define)
         tell_moved(result.moved)

@@ -23,7 +23,7 @@ from faultscape.study.answers.labels import Answers
 from faultscape.study.parts import read_manifest
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import part_name, shards_of
+from faultscape.study.tables.corpus import Corpus, part_name
 from faultscape.verbs.select import artefact as selection
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def claims(
         labelled, decided = _labelled(root, settings, models, one, place)
         some |= labelled
         whole |= decided
-        lost |= evidence.undecidable(root, models, one)
+        lost |= evidence.undecidable(Study(root), models, one)
     for image in (some | _asked_for(root, name)) & place.keys() - discarded - lost:
         out[place[image]] = LABELLED if image in whole else ASKED
     return out
@@ -66,7 +66,7 @@ def _labelled(
     every model.
     """
     if settings.classifies:
-        images, right = evidence.correctness(root, models, truth)[:2]
+        images, right = evidence.correctness(Study(root), models, truth)[:2]
         open_ = np.isnan(right).sum(0).tolist()
         return (
             {image for image, lacks in zip(images, open_, strict=True) if lacks < len(models)},
@@ -74,7 +74,7 @@ def _labelled(
         )
     folder, wanted = label_maps.truth(root, truth), set(among)
     parts, places, found = read_manifest(folder), table(settings.class_list), set[str]()
-    for number in sorted(set(shards_of(root, wanted).values())):
+    for number in sorted(set(Corpus(root).shards_of(wanted).values())):
         if (part := parts.get(part_name(number))) is None:
             continue
         for image in sorted(wanted & set(label_maps.read_ids(folder, number, part))):
@@ -92,7 +92,7 @@ def _asked_for(root: Path, name: str) -> set[str]:
         image
         for other in study.selections
         if other != name and _asks(study, other)
-        for image in study.current(other).images
+        for image in study.selection(other).now.images
     }
 
 

@@ -18,11 +18,12 @@ from faultscape.nouns import Definition, Slots
 from faultscape.progress import Tick
 from faultscape.reading import fill, pairs
 from faultscape.reading.fill import task
+from faultscape.reading.study import Study
 from faultscape.selection import duel
 from faultscape.selection.best import Best
 from faultscape.selection.quartiles import from_json
 from faultscape.study.settings import AS_WRITTEN, read_settings
-from faultscape.study.tables.corpus import part_name, pool, read_corpus, shard_sizes
+from faultscape.study.tables.corpus import part_name, pool, read_corpus
 from faultscape.study.tables.pool import read_pool
 
 _SIZE = 8  # bytes of the length of the first of two parts
@@ -39,14 +40,15 @@ class DuelJob:
 
 
 def search(
-    root: Path, models: tuple[str, ...], define: Definition, *, title: str, engine: str, workers: int | None
+    study: Study, models: tuple[str, ...], define: Definition, *, title: str, engine: str, workers: int | None
 ) -> Slots:
     """Return the slots that a definition asks for over the whole pool; StudyError if pairs are missing,
     SelectionError if every cell is empty.
     """
     best, alone = duel.empty(models, define), duel.empty_alone(models, define)
-    drawn = read_pool(root, keep_duplicates=define["keep_duplicates"], seed=ties.tie_seed(define))
-    jobs = [DuelJob(str(root), number, models, define) for number in sorted(shard_sizes(root))]
+    root, keep = study.root, define["keep_duplicates"]
+    drawn = read_pool(study.corpus, keep_duplicates=keep, seed=ties.tie_seed(define))
+    jobs = [DuelJob(str(root), number, models, define) for number in sorted(study.shard_sizes)]
     shards, items = "faultscape.verbs.select.map_duels:shard", len(drawn.ids)
     for place, data in fill.gather(
         root, shards, jobs, title=title, items=items, engine=engine, workers=workers
@@ -85,7 +87,7 @@ def shard(job: DuelJob, tick: Tick) -> str:
         )
         groups: dict[str, int] = {}
         families = np.array([groups.setdefault(image.near_duplicate_of, len(groups)) for image in rows])
-        counts = pairs.read_block(root, settings, rows, models)
+        counts = pairs.read_block(Study(root), rows, models)
         of = places if define["keep_duplicates"] else families
         duel.take(best, counts, define, scale, places, ranks, of, alone)
     tick(len(rows))

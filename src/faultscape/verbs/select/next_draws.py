@@ -24,6 +24,7 @@ from faultscape.ranking.drawn.estimates import vote_weights
 from faultscape.ranking.drawn.stand_ins import shift_note, shifts_to_expect
 from faultscape.reading import evidence
 from faultscape.reading.pool import Facts, gather, read_drawing_pool
+from faultscape.reading.study import LABELS, Study
 from faultscape.selection import draws, information, model_picker, proposals
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import STREAM, WEIGHED, learns, stream, weighs_votes, weights_as_defined
@@ -123,14 +124,14 @@ def next_draws(
     ``truth`` are the labels that were asked for; None for those that count.
     """
     models, define, held = so_far.models, so_far.definition, so_far.draws
-    pool = read_drawing_pool(root, define)[0]
+    pool = read_drawing_pool(Study(root), define)[0]
     known = _known(root, models, define, truth, len(held), engine)
     kind = find_selector(define["selector"])
     claimed = claims(root, settings, models, name, truth, pool)
     needs = [*kind.needs, *(("labels",) if weighs_votes(define) and "trust" in known else ())]
     if kind.chance and (claimed > 0).any():  # to say how far the images taken shift scores
         needs = [*dict.fromkeys([*needs, "expected"])]
-    facts = gather(root, settings, models, define, needs, known.get("trust"), engine=engine, workers=workers)
+    facts = gather(Study(root), models, define, needs, known.get("trust"), engine=engine, workers=workers)
     if weighs_votes(define) and "trust" in known:
         facts["trust"] = known["trust"]
     if kind.informed:
@@ -268,9 +269,7 @@ def _known(
         return {}
     known = evidence.truths(root)
     truth = (
-        evidence.choose_truth(root, asked)
-        if drawn and known and asked in (None, *known)
-        else asked or evidence.LABELS
+        evidence.choose_truth(root, asked) if drawn and known and asked in (None, *known) else asked or LABELS
     )
     there = drawn and truth in known
     if drawn and not there and (not weighs_votes(define) or asked is not None):
@@ -279,9 +278,9 @@ def _known(
             "import them first"
         )
     if there and not read_settings(root).classifies:
-        count(root, [truth], engine=engine)
+        count(Study(root), [truth], engine=engine)
     images, values = (
-        evidence.scores(root, models, truth, define, Answers(root).discarded())
+        evidence.scores(Study(root), models, truth, define, Answers(root).discarded())
         if there
         else ([], np.zeros((len(models), 0)))
     )

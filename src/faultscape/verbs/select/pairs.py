@@ -20,8 +20,8 @@ from faultscape.comparison.temperatures import FEWEST, fit_temperature
 from faultscape.errors import FixedSelectionError, ModelError, OptionError, counted
 from faultscape.nouns import Classes, Definition, Predictions, Slots
 from faultscape.reading.answers import read_label_sets, read_predictions
-from faultscape.reading.evidence import LABELS
 from faultscape.reading.pairs import corpus_key
+from faultscape.reading.study import LABELS, Study
 from faultscape.selection import classifier_duels
 from faultscape.selection.classifier_duels import UNCALIBRATED
 from faultscape.selection.spares import extended
@@ -29,6 +29,7 @@ from faultscape.study.answers.labels import Answers
 from faultscape.study.lock import writing
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps, selections
+from faultscape.study.tables.corpus import Corpus
 from faultscape.study.tables.logs import log
 from faultscape.study.tables.pool import read_pool
 from faultscape.ties import tie_seed
@@ -74,13 +75,13 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
         define["without"] = banned if old is None or "without" in given else old[0].definition["without"]
         if old is not None:
             define = _extended(name, old[0].definition, define, given)
-            if old[1] != corpus_key(root, settings, old[0].models):
+            if old[1] != corpus_key(Study(root), old[0].models):
                 raise FixedSelectionError(
                     f"images or predictions changed since selection {name!r} was drawn; redraw it with "
                     "--replace, or draw another with --as NAME (labels count for both)"
                 )
-        drawn = read_pool(root, keep_duplicates=keep, seed=tie_seed(define))
-        said = read_predictions(root, settings, models, drawn.ids, top=define["discrepancy"] == "expected")
+        drawn = read_pool(Corpus(root), keep_duplicates=keep, seed=tie_seed(define))
+        said = read_predictions(Study(root), models, drawn.ids, top=define["discrepancy"] == "expected")
         _tell_confidence(said, define)
         if "temperatures" in define:
             define["temperatures"] = _temperatures(root, settings, said, define["temperatures"])
@@ -121,9 +122,9 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
 
             _tell_cap(define, short, _filled(result, models), without)
         if anew:
-            print(replace_selection(root, result, corpus_key(root, settings, models), name))
+            print(replace_selection(root, result, corpus_key(Study(root), models), name))
         else:
-            selections.write_selection(root, result, corpus_key(root, settings, models), name)
+            selections.write_selection(root, result, corpus_key(Study(root), models), name)
         log(root, "select", name=name, **define)
     return result
 
@@ -138,7 +139,7 @@ def _temperatures(
     if not fresh or said.top is None or LABELS not in label_maps.truths(root):
         return known | dict.fromkeys(fresh, UNCALIBRATED)
     gone = Answers(root).discarded()
-    truths = read_label_sets(root, settings, LABELS, said.images)
+    truths = read_label_sets(Study(root), LABELS, said.images)
     truths = [None if image in gone else right for image, right in zip(said.images, truths, strict=True)]
     at = [k for k, right in enumerate(truths) if right]
     found = {}

@@ -21,6 +21,7 @@ from faultscape.reading import evidence
 from faultscape.reading.answers import read_label_sets
 from faultscape.reading.choices import Digests, worth
 from faultscape.reading.label_counts import question_glosses
+from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
@@ -84,7 +85,7 @@ class Asker:
 
     def __init__(self, root: Path, options: LabelServeOptions, database: Database, secret: Secret) -> None:
         self._secret = secret
-        self._root, self._options, self._database, self._digests = root, options, database, Digests(root)
+        self._root, self._options, self._database, self._digests = root, options, database, Digests()
 
     def read(self, *, begun: bool = False) -> Asked:
         """Return what is asked, given the study now; once a campaign has ``begun`` it may be empty.
@@ -97,7 +98,7 @@ class Asker:
         images = {image.id: image for image in read_corpus(root)}
         classifies = settings.classifies
         items: Sequence[Item] = (
-            question_items(root, settings, slots, options.truth, question_glosses(settings))
+            question_items(Study(root), slots, options.truth, question_glosses(settings))
             if classifies
             else choice_items(slots)
         )
@@ -117,7 +118,7 @@ class Asker:
         models = dict.fromkeys(
             name for item in choices for name in (item.first, item.second) if name in settings.models
         )
-        shown = self._digests.of(models, [item.image for item in choices])
+        shown = self._digests.of(Study(self._root), models, [item.image for item in choices])
         there = [
             i
             for i in items
@@ -240,7 +241,7 @@ def _examples(root: Path, settings: Settings, truth: str, images: Sequence[str])
     out: dict[str, list[str]] = {}
     if truth not in label_maps.truths(root):
         return out
-    for image, labels in zip(images, read_label_sets(root, settings, truth, images), strict=True):
+    for image, labels in zip(images, read_label_sets(Study(root), truth, images), strict=True):
         if labels is not None and len(labels) == 1:
             held = out.setdefault(settings.classes.names[next(iter(labels))], [])
             if len(held) <= EXAMPLES:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from faultscape.nouns import Slots
 from faultscape.reading.label_counts import questions
-from faultscape.study.settings import Settings
+from faultscape.reading.study import Study
 
 CHOICES = "choices"
 QUESTIONS = "questions"
@@ -70,13 +69,11 @@ def choice_items(slots: Slots) -> list[ChoiceItem]:
     return [ChoiceItem(item_id(*key), *key, tuple(names)) for key, names in classes.items()]
 
 
-def question_items(
-    root: Path, settings: Settings, slots: Slots, truth: str, glosses: dict[str, str]
-) -> list[QuestionItem]:
+def question_items(study: Study, slots: Slots, truth: str, glosses: dict[str, str]) -> list[QuestionItem]:
     """Return the questions that a selection of classifiers asks, in its order, without those about labelled
     images.
     """
-    wanted = questions(root, settings, slots, truth)
+    wanted = questions(study, slots, truth)
     return [
         QuestionItem(item_id(*key), *key, glosses.get(key[1], ""))
         for key, settled in wanted.items()

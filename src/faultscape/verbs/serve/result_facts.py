@@ -161,7 +161,7 @@ def _asked_choices(campaign: Campaign, slots: Slots) -> list[Choice]:
     do not count.
     """
     asked = {(item.image, item.first, item.second) for item in choice_items(slots)}
-    kept, _ = counting(campaign.root, campaign.options.truth, slots.models, database=campaign.database)
+    kept, _ = counting(Study(campaign.root), campaign.options.truth, slots.models, database=campaign.database)
     return [
         one for one in kept if (one.image, *sorted((one.first, one.second))) in asked and one.chosen in WORTH
     ]
@@ -171,7 +171,7 @@ def _asked_answers(campaign: Campaign, slots: Slots) -> list[said.Answer]:
     """Return the answers that count, the latest of each person and question: to questions that the selection
     asks now.
     """
-    asked = questions(campaign.root, read_settings(campaign.root), slots, campaign.options.truth)
+    asked = questions(Study(campaign.root), slots, campaign.options.truth)
     rows = Answers(campaign.root, campaign.database).answers(campaign.options.truth)
     return [row for row in said.latest(rows) if row[:2] in asked]
 

@@ -56,6 +56,6 @@ def hours_of(study: Study, images: int, name: str) -> float:
     costs = read_costs(str(given)) if given else COSTS
     if not study.settings.classifies:
         return images * costs["mask"] / 3600
-    slots = study.current(name)
-    each = question_number(study.root, study.settings, slots, study.truth) / len(slots.images)
+    slots = study.selection(name).now
+    each = question_number(study, slots, study.likely_truth) / len(slots.images)
     return images * each * costs["question"] / 3600

@@ -7,8 +7,6 @@ that holds fewer.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from faultscape.errors import counted
 from faultscape.nouns import KEPT_OUT, Slots
 from faultscape.reading.study import Study
@@ -20,12 +18,12 @@ from faultscape.verbs.rank.open_selections import says_how_sure
 from faultscape.verbs.select import artefact as selection
 
 
-def few_note(slots: Slots, root: Path) -> str:
+def few_note(slots: Slots, study: Study) -> str:
     """Return a note on duels that chose fewer images than a ranking needs, although the pool has enough, and
     how to get more; '' if they chose enough.
     """
     images = len(slots.images)
-    if images >= FEW or slots.draws or not slots.rows or (pool := pool_size(root)) < FEW:
+    if images >= FEW or slots.draws or not slots.rows or (pool := pool_size(study)) < FEW:
         return ""
     option = "--top" if slots.pairs else "--per-class"
     deepest = max(row.place for row in slots.rows if row.place <= KEPT_OUT)
@@ -40,9 +38,9 @@ def few_note(slots: Slots, root: Path) -> str:
     return f"note: {counted(images, 'image')} {are} fewer than the {FEW} that a ranking needs; {more}"
 
 
-def pool_size(root: Path) -> int:
+def pool_size(study: Study) -> int:
     """Return how many images of a study can be drawn, near-duplicates counted once."""
-    return len(set(read_pool(root).families.tolist()))
+    return len(set(read_pool(study.corpus).families.tolist()))
 
 
 def line_for_more(study: Study) -> tuple[str, str, int]:
@@ -57,7 +55,7 @@ def line_for_more(study: Study) -> tuple[str, str, int]:
     }
     if not used or any(_says_more(study, name) for name in used):
         return "", "", 0
-    if (pool := pool_size(study.root)) < FEW:
+    if (pool := pool_size(study)) < FEW:
         return "", "", 0
     number = min(ENOUGH, pool)
     options = {"goal": "order", "budget": number}
@@ -72,7 +70,7 @@ def line_for_more(study: Study) -> tuple[str, str, int]:
 
 def _says_more(study: Study, name: str) -> bool:
     """Whether the images of a selection are drawn for all models, and no ranking describes them alone."""
-    return bool(study.selections[name][0].draws) and says_how_sure(study, name)
+    return bool(study.selections[name].slots.draws) and says_how_sure(study, name)
 
 
 def _used(study: Study, name: str) -> int | None:

@@ -71,13 +71,13 @@ def _asked(study: Study, found: Iterable[Node], line: str, drawing: int) -> tupl
     """
     one = next((node for node in found if line and node.line == line), None)
     if one is not None and one.artefact == LABELS_OF_SELECTION.name:
-        return len(study.current(one.name).images) - study.label_count(one.name).labelled, one.name
+        return len(study.selection(one.name).now.images) - study.label_count(one.name).labelled, one.name
     name = next(iter(study.selections), "")
     if one is not None and one.artefact == OPEN_QUESTION.name:
         drawing, name = more_images(study, one.name, planned_needs(study)), one.name
     if one is not None and one.artefact == selection.SELECTION.name and one.name in study.selections:
-        drawing = len(study.selections[one.name][0].draws)  # drawn again
+        drawing = len(study.selections[one.name].slots.draws)  # drawn again
     if not drawing:
         return 0, name
-    labelled = labelled_number(study.root, study.settings, study.ids, study.truth)
+    labelled = labelled_number(study, study.ids, study.likely_truth)
     return min(drawing, study.image_count - labelled), name

@@ -5,13 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faultscape.errors import StudyChangedError, counted
-from faultscape.reading.evidence import LABELS
-from faultscape.reading.study import Study
-from faultscape.study.folder import existing
+from faultscape.reading.study import LABELS, Study, opened
 from faultscape.study.lock import unfinished
 from faultscape.study.tables.selections import MAIN
 from faultscape.terminal_lines import option_words
@@ -33,35 +30,34 @@ _UNSHOWN = ("discards", "answers", "open question")  # no command makes them, or
 
 def study_status(options: StatusOptions) -> Status:
     """Return how far a study is; StudyError for a folder that is none."""
-    return read_status(existing(options.study), options.study)
+    return read_status(opened(options.study).skipping_damaged())
 
 
-def read_status(root: Path, place: str) -> Status:
-    """Return how far a study is; ``place`` is how its commands name it."""
+def read_status(study: Study) -> Status:
+    """Return how far a study is, whose damaged selections are skipped."""
     for _ in range(TRIES):  # the study is not locked for this: another process may be writing to it
         with suppress(StudyChangedError):
-            return _read_status(root, place)
-    return _read_status(root, place)
+            return _read_status(study.reread())
+    return _read_status(study.reread())
 
 
-def _read_status(root: Path, place: str) -> Status:
-    if line := unfinished(root):  # until it is finished, files may contradict each other
+def _read_status(study: Study) -> Status:
+    if line := unfinished(study.root):  # until it is finished, files may contradict each other
         interrupted = ("predict", "stale", "a change of models was interrupted; finish it first")
-        return Status(place, (interrupted,), line)
-    study = Study(root, place, skip_damaged=True)
+        return Status(study.called, (interrupted,), line)
     found = nodes(study)
     rows = tuple(_row(node) for node in found if node.artefact not in _UNSHOWN)
     if study.damaged:
         first = next(iter(study.damaged))
         rows += tuple(("select", "damaged", f"{name}: {why}") for name, why in study.damaged.items())
-        return Status(place, rows, f"faultscape select {study.place} --remove {shlex.quote(first)}")
+        return Status(study.called, rows, f"faultscape select {study.place} --remove {shlex.quote(first)}")
     line = next_line(node for node in found if not _is_needless(study, node))
     stuck = is_stuck(found)
     more, why, drawing = ("", "", 0) if line or stuck else line_for_more(study)
     said = verdict_of(study, found, line or more, drawing)
     about = why or _about(study, found, line)
     odd = kept_warnings(study)
-    return Status(place, rows, line, stuck, _instead(study, found, line), more, about, said, odd)
+    return Status(study.called, rows, line, stuck, _instead(study, found, line), more, about, said, odd)
 
 
 def _labels_asked(found: Iterable[Node], line: str) -> str | None:
@@ -80,7 +76,7 @@ def _is_needless(study: Study, node: Node) -> bool:
     """Whether a node asks for labels of draws although those that are ranked decide the pool, and no label of
     it would tell more of images to come.
     """
-    if node.artefact != LABELS_OF_SELECTION.name or not study.selections[node.name][0].draws:
+    if node.artefact != LABELS_OF_SELECTION.name or not study.selections[node.name].slots.draws:
         return False
     return are_done(study, node.name) and is_decided(study, node.name)
 
@@ -93,11 +89,11 @@ def _about(study: Study, found: Iterable[Node], line: str) -> str:
     ranked = next(
         (node.name for node in found if node.artefact == STANDINGS.name and node.state == "done"), ""
     )
-    if name is None or not ranked or study.selections[name][0].draws:
+    if name is None or not ranked or study.selections[name].slots.draws:
         return ""
-    if not study.selections[ranked][0].draws:
+    if not study.selections[ranked].slots.draws:
         return ""
-    left = len(study.current(name).images) - study.label_count(name).labelled
+    left = len(study.selection(name).now.images) - study.label_count(name).labelled
     return (
         f"{counted(left, 'more image')} of {name} {'shows' if left == 1 else 'show'} where models fail; which"
         f" is better is answered by selection {ranked}"
@@ -109,11 +105,11 @@ def _instead(study: Study, found: Iterable[Node], line: str) -> str:
     labelling tool and there are questions.
     """
     name = _labels_asked(found, line)
-    if name is None or not (study.settings.classifies or study.current(name).duels):
+    if name is None or not (study.settings.classifies or study.selection(name).now.duels):
         return ""
     options = {
         "selection": None if name == MAIN else name,
-        "truth": None if study.truth == LABELS else study.truth,
+        "truth": None if study.likely_truth == LABELS else study.likely_truth,
     }
     return " ".join([f"faultscape label serve {study.place}", *option_words(options)])
 

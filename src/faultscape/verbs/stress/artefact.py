@@ -13,7 +13,6 @@ from faultscape.nouns import JsonObject
 from faultscape.reading.artefact import METHOD as METHOD_INPUT
 from faultscape.reading.artefact import Again, Artefact, files_key, gone_file
 from faultscape.reading.study import Study
-from faultscape.study.tables.corpus import read_columns
 from faultscape.study.tables.stress_sets import StressSet
 from faultscape.terminal_lines import option_words
 from faultscape.verbs.label import artefact as labels
@@ -55,9 +54,7 @@ def _unknown(study: Study) -> list[str]:
     """Return the sets of made images that sets.json does not describe: it was deleted, or restored from an
     earlier copy.
     """
-    if not study.image_count:
-        return []
-    columns = read_columns(study.root, ["set", "parent"]).to_pydict()
+    columns = study.corpus.columns("set", "parent").to_pydict()
     made = {set_ for set_, parent in zip(columns["set"], columns["parent"], strict=True) if parent}
     return sorted(made - study.stress.sets.keys())
 

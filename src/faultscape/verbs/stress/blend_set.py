@@ -22,6 +22,7 @@ from faultscape.corpus.stress.recipes import PlanStep
 from faultscape.errors import OptionError, counted
 from faultscape.progress import progress
 from faultscape.reading import evidence
+from faultscape.reading.study import Study
 from faultscape.stressors.blend_plans import plan_blend
 from faultscape.stressors.blend_steps.catalogue import BlendPreset
 from faultscape.stressors.fs_static import TEST_FRAMES, VALIDATION_FRAMES, known_of_splits, static_frames
@@ -253,5 +254,5 @@ def _about(root: Path, options: StressBlendOptions, base: Base, objects: Objects
         truth=truth,
         line=line,
         parameters={**parameters, **of_depth},
-        inputs=set_inputs(base, evidence.truth_key(root, truth), {**parameters, **of_depth}),
+        inputs=set_inputs(base, Study(root).truth_key(truth), {**parameters, **of_depth}),
     )

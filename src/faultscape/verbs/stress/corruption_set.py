@@ -18,6 +18,7 @@ from faultscape.corpus.stress.files import textures_digest
 from faultscape.corpus.stress.recipes import CorruptStep, code_of
 from faultscape.errors import OptionError
 from faultscape.reading import evidence
+from faultscape.reading.study import Study
 from faultscape.stressors.catalogue import entry, preset
 from faultscape.stressors.definition import Corruption
 from faultscape.study.tables.corpus import Image
@@ -129,7 +130,7 @@ def _about(
         **({"textures": condition.textures} if condition.textures else {}),
         **({"move_labels": True} if moves else {}),
     }
-    labels = evidence.truth_key(root, truth) if moves else ""
+    labels = Study(root).truth_key(truth) if moves else ""
     line = line_of(options, base)
     return StressSet(
         kind="corrupt",

@@ -23,7 +23,7 @@ from faultscape.reading.sets import follow
 from faultscape.study.folder import existing
 from faultscape.study.lock import writing
 from faultscape.study.settings import Settings, read_settings
-from faultscape.study.tables.corpus import Image, read_corpus, write_corpus
+from faultscape.study.tables.corpus import Corpus, Image, read_corpus, write_corpus
 from faultscape.study.tables.logs import log
 from faultscape.study.tables.removed_images import note_removed, read_removed, whole_sizes
 from faultscape.study.tables.stress_sets import Kind, StressSet, StressSets, add_sets, read_stress
@@ -177,7 +177,7 @@ def _enter(ground: Ground, wanted: Rows, about: Mapping[str, StressSet]) -> tupl
     """
     root = ground.root
     held = ground.images
-    removed = {image.id: image for image in read_removed(root) if image.parent}
+    removed = {image.id: image for image in read_removed(Corpus(root)) if image.parent}
     known = ground.known.sets
     if taken := next(
         (image.set for image in held if image.set in wanted and image.set not in known and not image.parent),

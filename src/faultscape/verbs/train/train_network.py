@@ -23,8 +23,7 @@ from faultscape.nouns import JsonObject
 from faultscape.prediction import devices
 from faultscape.progress import Tick, progress
 from faultscape.reading import evidence
-from faultscape.reading.evidence import LABELS
-from faultscape.reading.study import Study
+from faultscape.reading.study import LABELS, Study
 from faultscape.study.folder import existing, put, refuse_twin
 from faultscape.study.lock import changing, holding
 from faultscape.study.parts import key_of

@@ -18,7 +18,8 @@ from faultscape.errors import FaultscapeError
 from faultscape.metrics.catalogue import CONCORDANCES
 from faultscape.nouns import Pairs
 from faultscape.reading.answers import read_predictions
-from faultscape.reading.pairs import read_block, read_manifests
+from faultscape.reading.pairs import read_block
+from faultscape.reading.study import Study
 from faultscape.study.settings import Settings
 from faultscape.verbs.view.columns import Columns
 
@@ -116,28 +117,21 @@ def between(columns: Columns, settings: Settings) -> MapCounts | Answers:
     try:
         return Answers(
             models,
-            read_predictions(columns.root, settings, models, columns.ids.combine_chunks(), top=False).labels,
+            read_predictions(Study(columns.root), models, columns.ids.combine_chunks(), top=False).labels,
         )
     except FaultscapeError:
         # answers for other classes, until `predict` remakes them: the images can still be browsed
         return Answers(models, np.full((len(models), len(columns)), -1, np.int32))
 
 
-def read_counts(into: MapCounts, columns: Columns, settings: Settings) -> Iterator[int]:
+def read_counts(into: MapCounts, columns: Columns) -> Iterator[int]:
     """Read the counts shard by shard, and yield how many images are read; a shard with missing or stale
     counts has none.
     """
-    try:
-        held = read_manifests(columns.root, settings)
-    except FaultscapeError:
-        held = None
+    study = Study(columns.root)
     for where, images in columns.each_shard():
         try:
-            found = (
-                read_block(columns.root, settings, images, into.models, held=held)
-                if held and into.models
-                else None
-            )
+            found = read_block(study, images, into.models) if into.models else None
         except FaultscapeError:
             found = None
         into.take(where, found)

@@ -20,6 +20,7 @@ import numpy as np
 from faultscape.errors import OptionError, StudyChangedError, StudyError
 from faultscape.nouns import Classes, Definition
 from faultscape.reading import evidence
+from faultscape.reading.study import Study
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.schema import ANSWERS, DISCARDS, TAGS
 from faultscape.study.settings import Settings, read_settings
@@ -68,7 +69,7 @@ class Opened:
         if truth not in self._scores:
             found = np.full((len(self.models), len(self.columns)), np.nan, np.float32)
             try:
-                images, values = evidence.scores(self.root, self.models, truth, _DEFINITION)
+                images, values = evidence.scores(Study(self.root), self.models, truth, _DEFINITION)
             except StudyError:
                 raise OptionError(
                     f"the models are not compared with the labels of {truth} yet; run `faultscape rank`"
@@ -116,7 +117,7 @@ class Library:
         columns = read_all(self._root, settings)
         said = between(columns, settings)
         if isinstance(said, MapCounts):
-            counts = read_counts(said, columns, settings)
+            counts = read_counts(said, columns)
             next(counts, None)  # load the first shard now, so that the first page does not wait for it
             self._reader = threading.Thread(target=collections.deque, args=(counts, 0), daemon=True)
             self._reader.start()

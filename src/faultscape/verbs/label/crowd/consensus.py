@@ -25,6 +25,7 @@ from faultscape.labelling.people.mask_consensus import Dispute, Tie, consensus, 
 from faultscape.maps import runs
 from faultscape.reading import evidence
 from faultscape.reading.second_round import SecondRound, is_by, second_round
+from faultscape.reading.study import Study
 from faultscape.study.folder import check_name, existing, refuse_twin
 from faultscape.study.lock import writing
 from faultscape.study.parts import read_manifest
@@ -46,7 +47,11 @@ def join_labels(options: LabelConsensusOptions) -> Consensus:
     """
     root = existing(options.study)
     with writing(root):
-        settings, names, checked = read_settings(root), tuple(sorted(set(options.of))), second_round(root)
+        settings, names, checked = (
+            read_settings(root),
+            tuple(sorted(set(options.of))),
+            second_round(Study(root)),
+        )
         _check(root, settings, names, options, checked)
         images = read_corpus(root)
         votes = _Votes(root, settings, names)
@@ -104,7 +109,7 @@ def _how_joined(root: Path, names: Sequence[str], options: LabelConsensusOptions
         others=[name for name in others if name not in names],
         tie=options.tie,
         least=options.least,
-        inputs={name: evidence.truth_key(root, name) for name in names},
+        inputs={name: Study(root).truth_key(name) for name in names},
     )
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faultscape.errors import LabellingError, OptionError, counted
-from faultscape.labelling.catalogue import BundleFormat, MaskFormat
+from faultscape.labelling.catalogue import Format
 from faultscape.labelling.people.mask_sessions import by_chance, share_images
 from faultscape.progress import progress
-from faultscape.reading import evidence
+from faultscape.reading.study import LABELS
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import check_name, put, refuse_twin
 from faultscape.study.parts import read_manifest
@@ -37,12 +37,12 @@ FILE, TRAINING = "sessions.csv", "training"
 COLUMNS = ("annotator", "session", "image")
 
 
-def export(root: Path, options: LabelExportOptions, form: MaskFormat | BundleFormat) -> SessionsExported:
+def export(root: Path, options: LabelExportOptions, form: Format) -> SessionsExported:
     """Write the images of a selection that have no label yet, split among people; OptionError for options
     that do not fit, LabellingError if another split exists already, or there are too few labels for training.
     """
     settings, folder, rules = read_settings(root), Path(options.out), options.sessions
-    truth = options.truth or evidence.LABELS
+    truth = options.truth or LABELS
     refuse_odd(settings, options, form)
     _check_people(rules.people, truth, settings.models)
     chosen, todo = to_label(root, options.selection, truth)
@@ -93,10 +93,10 @@ def export(root: Path, options: LabelExportOptions, form: MaskFormat | BundleFor
     return replace(written, training=len(known))
 
 
-def _steps(form: MaskFormat | BundleFormat, prefill: str | None) -> str:
+def _steps(form: Format, prefill: str | None) -> str:
     """Return what people do with their folders, which are imported together."""
     where = "the folder of each session"
-    file = form.returned if isinstance(form, BundleFormat) else ""
+    file = form.returned
     to = where if not file or file.endswith("/") else f"{file}, in {where}"
     steps = steps_of(form, prefill).replace("{folder}", f"labels, in {where}")
     return steps.replace("{out}", where).replace("{export}", to)

@@ -20,7 +20,7 @@ from faultscape.classes.class_lists import narrow, table
 from faultscape.classes.mapping import of_file, pairs_of
 from faultscape.errors import CorpusError, FaultscapeError, LabellingError, LabelMapError, counted
 from faultscape.labelling import answers
-from faultscape.labelling.catalogue import FORMATS, BundleFormat, MaskFormat
+from faultscape.labelling.catalogue import FORMATS, Format
 from faultscape.labelling.people.annotator_agreement import mask_agreement, mask_counts, miou_of_counts
 from faultscape.maps import runs
 from faultscape.study.folder import check_name
@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     from faultscape.verbs.options import LabelImportOptions
 
 
-def import_(
-    root: Path, options: LabelImportOptions, form: MaskFormat | BundleFormat | None
-) -> SessionsImported:
+def import_(root: Path, options: LabelImportOptions, form: Format | None) -> SessionsImported:
     """Import everything people drew in a folder of sessions; LabellingError for an invalid sessions.csv, and
     if nothing could be imported.
     """
@@ -110,7 +108,7 @@ def _listed(path: Path) -> dict[str, list[str]]:
 
 
 def _compared(
-    root: Path, folder: Path, options: LabelImportOptions, form: MaskFormat | BundleFormat | None
+    root: Path, folder: Path, options: LabelImportOptions, form: Format | None
 ) -> tuple[tuple[tuple[str, float], ...], float]:
     """Return (image, mIoU with the known label) of each training image that was drawn on, and the mIoU over
     all of them.
@@ -147,18 +145,18 @@ def _read(
     folder: Path,
     images: Mapping[str, Image],
     options: LabelImportOptions,
-    form: MaskFormat | BundleFormat | None,
+    form: Format | None,
     root: Path,
 ) -> dict[str, Reader]:
     """Return {image: reader of its label} of a folder that `label import` would read."""
     classes = read_settings(root).class_list
     formats = [form] if form else FORMATS
-    if found := bundles(inner_folder(folder), [one for one in formats if isinstance(one, BundleFormat)]):
+    if found := bundles(inner_folder(folder), [one for one in formats if one.kind == "bundle"]):
         return {
             id_: reader
             for mine in read_bundles(found, images, classes, options.pattern).readers.values()
             for id_, reader in mine.items()
         }
-    masks_of = [one for one in formats if isinstance(one, MaskFormat)]
+    masks_of = [one for one in formats if one.kind == "masks"]
     rules = MaskRules(of_file(options.labels, classes, None), shared=pairs_of(options.labels or ""))
     return readers(folder, images, options.pattern, masks_of, classes, rules).readers

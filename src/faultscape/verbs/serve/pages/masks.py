@@ -27,7 +27,8 @@ from starlette.requests import ClientDisconnect
 
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, StudyError
 from faultscape.formats.label_tools.archive import count_files, is_zip, unpack
-from faultscape.labelling.catalogue import FORMATS, BundleFormat
+from faultscape.labelling.catalogue import FORMATS
+from faultscape.labelling.format_calls import recognises
 from faultscape.made_aside import held_folder
 from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
@@ -78,7 +79,7 @@ def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRo
             token=gate.token(who),
             truth=truth,
             held=held,
-            formats=[one.title for one in FORMATS if isinstance(one, BundleFormat)],
+            formats=[one.title for one in FORMATS if one.kind == "bundle"],
             most=MOST_BYTES >> 20,
         )
 
@@ -176,9 +177,7 @@ def _source(file: Path) -> Path:
         raise LabellingError(
             f"the zip lists {count:,} files, and at most {MOST_FILES:,} are read; send fewer images at once"
         )
-    if not is_zip(called) or any(
-        isinstance(form, BundleFormat) and form.recognise(called) for form in FORMATS
-    ):
+    if not is_zip(called) or any(form.kind == "bundle" and recognises(form, called) for form in FORMATS):
         return called
     folder = file.parent / _UNPACKED
     folder.mkdir()

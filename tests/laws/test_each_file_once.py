@@ -1,0 +1,38 @@
+"""A verb opens each file of a study once: the settings, the corpus, a selection, a manifest."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import faultscape as fs
+import made
+from opened_files import opened
+
+ONCE = re.compile(r"study\.toml|corpus\.parquet|selection.*|.*/manifest\.json")
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study that is labelled and ranked."""
+    folder = tmp_path_factory.mktemp("once")
+    corpus = made.corpus(folder / "corpus", images=6, models=3)
+    root = folder / "study"
+    fs.collect(root, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=4))
+    fs.predict(root, corpus.models, engine="local")
+    fs.compare(root, engine="local")
+    fs.select(root, maps=fs.MapRules(constraints="class"))
+    fs.label.import_(root, str(corpus.truth))
+    fs.rank(root, resamples=20, engine="local")
+    return root
+
+
+def test_rank_opens_each_file_once(study: Path) -> None:
+    with opened(study) as found:
+        fs.rank(study, resamples=20, engine="local")
+    often = {file: times for file, times in found.items() if ONCE.fullmatch(file)}
+    print(sorted(often.items()))
+    assert "study.toml" in often
+    assert set(often.values()) == {1}
