@@ -202,6 +202,7 @@ def failing(room: str, files: list[Path], folder: Path) -> str:
         sys.executable,
         "-m",
         "pytest",
+        "--doctest-modules",
         "-q",
         "-x",
         "-p",

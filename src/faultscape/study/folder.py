@@ -75,7 +75,7 @@ def existing(study: str | os.PathLike[str]) -> Path:
 
 
 def file_version(path: Path) -> tuple[int, int, int] | None:
-    """Return what changes whenever a file is written anew (`put`); None if it does not exist."""
+    """Return what changes whenever a file is replaced (`put`); None if it does not exist."""
     try:
         about = path.stat()
     except OSError:

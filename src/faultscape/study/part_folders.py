@@ -231,7 +231,7 @@ def _store(root: Path) -> Address | None:
 
 
 def remember_store(path: Path, about: os.stat_result, name: str) -> None:
-    """Remember which store a study.toml names that somebody has just read, so that it is not opened again."""
+    """Remember which store a study.toml that was just read names, so that it is not opened again."""
     _known_stores[path, about.st_mtime_ns, about.st_size] = store.parse(name) if name else None
 
 

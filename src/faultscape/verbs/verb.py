@@ -2,9 +2,9 @@
 a verb is called again with what was recorded.
 
 Conventions: the signature is the only home of an option. The work receives one `Options`, with an attribute
-for each parameter: a place is text, one value or several are a tuple (empty if none were given), NumPy's
-numbers are Python's, and a group of options is its dataclass. Light, because verbs are read before anything
-else is loaded. A message names an option as Python writes it.
+for each parameter: a place or a size is text, one value or several are a tuple (empty if none were given),
+NumPy's numbers are Python's, and a group of options is its dataclass. Light, because verbs are read before
+anything else is loaded. A message names an option as Python writes it.
 """
 
 from __future__ import annotations
