@@ -88,10 +88,10 @@ class Format:
     name: str  # what `--format` takes
     title: str  # its name in messages
     says: str
-    kind: Kind
-    write: Callable[..., Any]
-    read: Callable[..., Any]
-    recognise: Callable[[Path], Any] | None = None
+    kind: Kind  # how its files hold labels
+    write: Callable[..., Any]  # what people get: bytes of a mask, files of a bundle, text of questions
+    read: Callable[..., Any]  # what a file says
+    recognise: Callable[[Path], Any] | None = None  # whether a file is of this format, and filled in
     check: Callable[[Path], Sequence[str]] | None = None
     endings: frozenset[str] = frozenset()
     photo: str = "images/{image}.png"
