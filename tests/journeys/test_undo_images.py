@@ -169,7 +169,7 @@ def test_what_names_no_image_is_refused(study: str, tmp_path: Path) -> None:
         fs.collect(study, remove=[str(tmp_path / "none.txt")])
     with refused(OptionError, r"images must be text; got \['night/1'\]; a list is written \*LIST"):
         fs.label.remove(study, ["night/1"])  # type: ignore[arg-type]
-    with refused(CorpusError, "expected image ids; got an empty one"):
+    with refused(OptionError, "images is empty; give a value, or remove it"):
         fs.label.remove(study, "")
     with refused(CorpusError, "matches all 6 images of the study; keep at least one"):
         fs.collect(study, remove=["*"])
