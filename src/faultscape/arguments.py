@@ -162,7 +162,8 @@ def fits(value: Any, hint: Any) -> bool:
     ... )
     (True, False, False, True, True)
     """
-    of, parts = get_origin(hint), get_args(hint)
+    of = get_origin(hint)
+    parts = get_args(hint)
     if of is Annotated:
         return fits(value, parts[0])
     if of in (Union, UnionType):
@@ -231,7 +232,8 @@ def _is_numpy(value: object) -> bool:
 
 def _expected(hint: Any, *, many: bool = False) -> str:
     """Return the text that describes what an annotation accepts."""
-    of, parts = get_origin(hint), get_args(hint)
+    of = get_origin(hint)
+    parts = get_args(hint)
     if of is Annotated:
         return next((word for word in parts[1:] if isinstance(word, str)), None) or _expected(parts[0])
     if of in (Union, UnionType):

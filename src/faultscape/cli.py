@@ -186,7 +186,8 @@ def _refused(line: str) -> int:
 def _run(words: list[str], output: OutputOptions) -> int:
     """Run a command after its output options were removed, and return its exit status."""
     if words[:1] == ["help"]:
-        words, output = words[1:], replace(output, help=True)
+        words = words[1:]
+        output = replace(output, help=True)
     first, second = [*words, "", ""][:2]
     if first in GROUPS and second and second not in GROUPS[first] and not second.startswith("-"):
         return _refused(unknown_line(words))

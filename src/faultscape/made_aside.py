@@ -23,7 +23,8 @@ from typing import IO
 
 UNFINISHED = ".writing-"  # how names of unfinished files begin
 _FILE = re.compile(rf"{re.escape(UNFINISHED)}[0-9a-f]{{8}}-.+")
-_FOLDER, _HELD = "faultscape-", "held"
+_FOLDER = "faultscape-"
+_HELD = "held"
 _OPEN_FILES = "/proc/self/fd"  # where Linux says what an open folder is called now
 _AGAIN = 60.0  # seconds until a folder that this process writes to is swept again
 _BEGUN = 60.0  # seconds after which an empty file is no longer one that is just being opened
@@ -113,7 +114,8 @@ def hold(file: IO[bytes]) -> bool:
 
 def _sweep(folder: Path) -> None:
     """Remove the unfinished files of killed processes from a folder, unless that was done a moment ago."""
-    name, now = os.path.abspath(folder), time.monotonic()
+    name = os.path.abspath(folder)
+    now = time.monotonic()
     if now - _swept.get(name, -_AGAIN) < _AGAIN:
         return
     _swept[name] = now

@@ -395,8 +395,10 @@ def _bound_text(slots: Slots) -> list[str]:
     spares = f", {counted(slots.spares, 'spare')}" if slots.spares else ""
     made = f"{counted(slots.slots, 'duel')}{spares}"
     if pairs := slots.pairs:
-        k, held = slots.depth, Counter(row.cell for row in pairs)
-        cells, full = j * (j - 1) // 2, sum(number == k for number in held.values())
+        k = slots.depth
+        held = Counter(row.cell for row in pairs)
+        cells = j * (j - 1) // 2
+        full = sum(number == k for number in held.values())
         return [
             made,
             f"at most J(J-1)/2 k = {j} x {j - 1} / 2 x {k} = {cells * k} slots",
@@ -405,7 +407,8 @@ def _bound_text(slots: Slots) -> list[str]:
     if not slots.duels:
         return []
     groups = len(slots.definition["groups"])
-    cells, full = j * (j - 1) * groups, len({row.cell for row in slots.duels})
+    cells = j * (j - 1) * groups
+    full = len({row.cell for row in slots.duels})
     return [
         made,
         f"at most J(J-1)|Y|K = {j} x {j - 1} x {groups} x {slots.depth} = {cells * slots.depth} slots",

@@ -80,7 +80,10 @@ def _bar(what: str, total: int) -> Iterator[Tick]:
 @contextmanager
 def _notebook(what: str, total: int) -> Iterator[Tick]:
     """Show one line that updates in place and disappears when the block ends."""
-    begun, done, shown, width = time.monotonic(), 0, -1e9, 0
+    begun = time.monotonic()
+    done = 0
+    shown = -1e9
+    width = 0
 
     def tick(n: int) -> None:
         nonlocal done, shown, width
@@ -89,7 +92,8 @@ def _notebook(what: str, total: int) -> Iterator[Tick]:
         if now - shown >= NOTEBOOK_SECONDS:
             text = progress_line(what, done, total, now - begun)
             print(f"\r{text:<{width}}", end="", file=sys.stderr, flush=True)
-            shown, width = now, max(width, len(text))
+            shown = now
+            width = max(width, len(text))
 
     try:
         yield tick

@@ -297,7 +297,8 @@ def labels_to_tell(pool: ModelRanking, to_come: ModelRanking, used: int, size: i
     for rival in rivals:
         gap = later[rival]
         # a settled gap's lower end may be cut at 0
-        wide, here = gap.interval[1] - gap.difference, now[rival].interval[1] - now[rival].difference
+        wide = gap.interval[1] - gap.difference
+        here = now[rival].interval[1] - now[rival].difference
         rest = gap.difference**2 - (wide**2 - here**2)
         if not (rest > 0 and here > 0):
             return math.inf

@@ -63,7 +63,8 @@ def check_source(
     )
     assert source.there(place), f"{place}: is said not to be there"
     request = Request(_NAME, place, settings, partial(each_shard, root), cast("ModelOptions", options or {}))
-    origin, again = source.origin(source, request), source.origin(source, request)
+    origin = source.origin(source, request)
+    again = source.origin(source, request)
     assert (origin.stamps, origin.keys, origin.digest) == (again.stamps, again.keys, again.digest), (
         f"{place}: follows from something else each time"
     )
@@ -72,14 +73,16 @@ def check_source(
         f"{place}: has stamps of shards {sorted(origin.stamps)}; the study has {sorted(shards)}"
     )
     opening = Opening(source.name, origin.source or kept, origin.options, origin.labels, "cpu", origin.digest)
-    answers, problem = 0, ""
+    answers = 0
+    problem = ""
     for number, images in shards.items():
         files = origin.files.get(number, {})
         first, second = (_rows(source, opening, settings, images, files) for _ in range(2))
         assert first == second, f"{place}: answers otherwise when it is asked again"
         for image, row in zip(images, first, strict=True):
             _check_row(settings, opening, image, row)
-            answers, problem = answers + (row.runs is not None), problem or row.problem
+            answers = answers + (row.runs is not None)
+            problem = problem or row.problem
     assert answers, f"{place}: has an answer to none of the study's images; the first problem: {problem}"
     _check_trial(source, opening, settings, request, next(iter(shards.values()))[0])
     if change is not None:
@@ -105,7 +108,8 @@ def _rows(
         f"{opening.source}: yields {len(made)} batches where {len(asked)} were asked for"
     )
     for batch, images_of_it in zip(made, asked, strict=True):
-        named, wanted = [row.id for row in batch.rows], [image.id for image in images_of_it]
+        named = [row.id for row in batch.rows]
+        wanted = [image.id for image in images_of_it]
         assert named == wanted, f"{opening.source}: yields rows of {named}; expected {wanted}"
     return [row for batch in made for row in batch.rows]
 

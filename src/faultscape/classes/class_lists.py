@@ -102,7 +102,11 @@ def parse(raw: Any, where: str = "classes") -> Classes:
         raise ClassesError(
             f"{where}: expected a list `classes` of tables with name and id (and colour for label maps)"
         )
-    names, ids, colours, wnids, glosses = [], [], [], [], {}
+    names = []
+    ids = []
+    colours = []
+    wnids = []
+    glosses = {}
     about = raw if isinstance(raw, Mapping) else {}
     if misspelt := [key for key in about if key not in _KEYS and closest(key, _KEYS)]:
         # keys of other tools are ignored

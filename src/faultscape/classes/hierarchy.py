@@ -121,7 +121,8 @@ def _longest(
     if len(ready) == len(table):
         return depth
     left = {key for key, count in missing.items() if count}
-    at, seen = min(left), []
+    at = min(left)
+    seen = []
     while at not in seen:  # each remaining key has a remaining parent
         seen.append(at)
         at = next(parent for parent in table[at] if parent in left)
@@ -258,7 +259,8 @@ def chains(hierarchy: Hierarchy, node: int) -> list[tuple[int, ...]]:
             f"{hierarchy.nodes[node]!r} has {count[node]:,} chains to the root; at most {MAX_CHAINS:,} are"
             " supported"
         )
-    done, unfinished = [], [(node,)]
+    done = []
+    unfinished = [(node,)]
     while unfinished:
         chain = unfinished.pop()
         above = hierarchy.parents[chain[0]]

@@ -48,7 +48,8 @@ def of_network(
     A file takes precedence, names map the rest. ``unmapped`` is "void" to make labels without a class void.
     ClassesError names every label without a class.
     """
-    classes, names = settings.class_list, network.class_names
+    classes = settings.class_list
+    names = network.class_names
     given = of_file(labels, classes, names)
     if names and (given or not held):
         mapping = given | _by_names(name, names, given, settings, labels, unmapped)
@@ -205,7 +206,9 @@ def of_file(labels: str | None, classes: Classes, names: list[str] | None) -> di
         return {}
     if labels in (LABEL_IDS, TRAIN_IDS) and not Path(labels).exists():
         return _of_coding(labels, classes)
-    known, pairs, out = classes.names, pairs_of(labels), dict[str, str]()
+    known = classes.names
+    pairs = pairs_of(labels)
+    out = dict[str, str]()
     for key, value in (pairs or _read(labels)).items():
         if value != "void" and value not in known:
             raise ClassesError(

@@ -136,7 +136,8 @@ def two_readings(
     person has declared.
     """
     places = table(classes, labels)
-    held, others = set[int](), set[int]()
+    held = set[int]()
+    others = set[int]()
     if len(classes) < 2 or (len(classes) > 2 and len(files) < _FEW):
         return None
     maps = PlacedMaps(classes, labels)

@@ -155,7 +155,8 @@ def coded_by_palette(files: Iterable[str], classes: Classes, labels: Mapping[str
         for path in rest:
             _try(path, palettes)
     if palettes.by_colour and palettes.by_value:
-        one, other = min(palettes.by_colour), min(palettes.by_value)
+        one = min(palettes.by_colour)
+        other = min(palettes.by_value)
         raise LabelMapError(
             f"{one}: its palette shows that its colours are the classes, but in {other} the values are;"
             " maps of one folder must be coded alike: save all as plain ids (grey), or in the class colours"

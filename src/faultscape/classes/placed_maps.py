@@ -30,7 +30,8 @@ class PlacedMaps:
     def __init__(
         self, classes: Classes, labels: Mapping[str, str] | None = None, *, given: bool = False
     ) -> None:
-        self._classes, self._labels = classes, labels
+        self._classes = classes
+        self._labels = labels
         self._places = narrow(table(classes, labels))
         self._unknown = int(np.iinfo(self._places.dtype).max) if self._places.dtype == np.uint8 else UNKNOWN
         self._palettes = None if given else palettes_of(classes, labels)
@@ -55,7 +56,8 @@ class PlacedMaps:
         label_map = self.values(path)
         placed = self._places[label_map]
         if (bad := placed == self._unknown).any():
-            value, known = int(label_map[bad][0]), allowed(self._classes, self._labels)
+            value = int(label_map[bad][0])
+            known = allowed(self._classes, self._labels)
             hint = (
                 ""
                 if self._classes.void

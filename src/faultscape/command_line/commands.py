@@ -171,7 +171,8 @@ def read_docstring(document: str) -> tuple[str, dict[str, str]]:
     ('Do it well.', {'a': 'What is done.'})
     """
     text, *rest = _ROWS.split(inspect.cleandoc(document), maxsplit=1)
-    rows, name = dict[str, str](), ""
+    rows = dict[str, str]()
+    name = ""
     for line in "".join(rest).split("\n"):
         if line and not line.startswith(" "):
             name = line
@@ -205,7 +206,8 @@ def _option(name: str, annotation: str, hint: Any, default: object, text: str) -
 
 
 def _argument(parameter: inspect.Parameter, hint: Any, text: str) -> Option:
-    name, choices = parameter.name, tuple(_choices(hint))
+    name = parameter.name
+    choices = tuple(_choices(hint))
     many = parameter.kind is inspect.Parameter.VAR_POSITIONAL
     source = str(parameter.annotation) == "Source"
     default = parameter.default

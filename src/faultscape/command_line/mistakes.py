@@ -89,7 +89,8 @@ def misread_line(error: cyclopts.CycloptsError, given: Sequence[str]) -> str:
             if get_origin(hint) is Literal
             for word in get_args(hint)
         ]:
-            words, value = [str(word) for word in choices], error.token.value
+            words = [str(word) for word in choices]
+            value = error.token.value
             name = str(error.token.keyword or argument.name.lstrip("-").upper()).removeprefix("--")
             return plain_text(
                 f"{name} {value!r} is not known; use {', '.join(words)}.{closest(value, words)}".rstrip(".")

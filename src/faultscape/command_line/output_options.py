@@ -50,7 +50,8 @@ def split(words: Sequence[str]) -> tuple[list[str], OutputOptions]:
     >>> rest, options.json, options.quiet, options.progress
     (['select', 'study'], True, False, 'off')
     """
-    rest, options = list[str](), OutputOptions()
+    rest = list[str]()
+    options = OutputOptions()
     words = list(words)
     while words:
         word = words.pop(0)

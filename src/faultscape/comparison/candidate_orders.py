@@ -84,7 +84,8 @@ def named_orders(n: int, keys: Sequence[str]) -> Iterator[tuple[str, np.ndarray]
 def _marks(maps: np.ndarray, classes: int, grid: tuple[int, int] = (6, 8)) -> np.ndarray:
     """Return (N, D) the share of each class in each cell of a grid over a map."""
     n, h, w = maps.shape
-    rows, columns = np.arange(h) * min(grid[0], h) // h, np.arange(w) * min(grid[1], w) // w
+    rows = np.arange(h) * min(grid[0], h) // h
+    columns = np.arange(w) * min(grid[1], w) // w
     field = rows[:, None] * min(grid[1], w) + columns
     cells = np.where(maps < classes, maps, classes).astype(np.int64) + field * (classes + 1)
     fields = int(field.max()) + 1

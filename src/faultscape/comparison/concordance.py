@@ -26,7 +26,9 @@ def concordances(pairs: Pairs, name: str = "miou", *, over: Over = "union") -> n
     chosen = np.flatnonzero(pairs.pairs[:, 0] < j)
     for p in chosen:
         first, second = pairs.pairs[p]
-        both, rows, columns = pairs.both[p], pairs.rows[p], pairs.columns[p]
+        both = pairs.both[p]
+        rows = pairs.rows[p]
+        columns = pairs.columns[p]
         out[first, second] = np.where(pairs.present[p], metric(both, rows, columns, over=over), np.nan)
         out[second, first] = np.where(pairs.present[p], metric(both, columns, rows, over=over), np.nan)
     return out

@@ -62,10 +62,12 @@ def _long(rows: Any, head: list[str], names: list[str], where: str) -> np.ndarra
             raise ClassesError(
                 f"{where}, line {rows.line_num}: has {len(row)} cells; expected class, class, distance"
             )
-        first, second = row[0].strip(), row[1].strip()
+        first = row[0].strip()
+        second = row[1].strip()
         seen |= {first, second}
         if first in place and second in place:
-            a, b = place[first], place[second]
+            a = place[first]
+            b = place[second]
             value = _number(row[2], f"{where}, line {rows.line_num}")
             if not np.isnan(out[a, b]) and out[a, b] != value:
                 raise ClassesError(

@@ -52,7 +52,8 @@ def expected_distance(
         raise ModelError(
             "expected distances need all classes of both models, or the most probable labels of both"
         )
-    p, q = _columns(first, len(distances)), _columns(second, len(distances))
+    p = _columns(first, len(distances))
+    q = _columns(second, len(distances))
     _same_images(p, q)
     return np.einsum("ij,ij->i", p @ distances, q)
 
@@ -78,7 +79,8 @@ def _kept(
     """Return (I, K) labels, (I, K) probabilities in excess of the evenly spread part, and (I,) that part per
     class.
     """
-    labels, p = np.asarray(given[0]), np.asarray(given[1], dtype=float)
+    labels = np.asarray(given[0])
+    p = np.asarray(given[1], dtype=float)
     if labels.ndim != 2 or labels.shape != p.shape or not np.issubdtype(labels.dtype, np.integer):
         raise ModelError(
             f"labels {labels.shape} and probabilities {p.shape} do not belong together; expected both"

@@ -54,7 +54,12 @@ _BELOW = 0.75
 # kinds of orders among which the risk is divided: shifts, classes, orders of names, and rotations or
 # permutations, each in at most two samples
 _KINDS = 8
-_BATCHES, _OTHERS, _FARTHEST, _ASSIGNED, _PIXELS, _SEARCHED = 40, 12, 64, 1024, 256, 1024
+_BATCHES = 40
+_OTHERS = 12
+_FARTHEST = 64
+_ASSIGNED = 1024
+_PIXELS = 256
+_SEARCHED = 1024
 
 
 @dataclass(frozen=True)
@@ -142,8 +147,10 @@ def _agreements(answers: np.ndarray) -> _Facts:
     j, n = answers.shape[:2]
     rng = np.random.default_rng(0)
     coded = _all_coded(answers)
-    pairs, chance = np.full((j, j), np.nan), np.full((j, j), np.nan)
-    each, among = np.zeros((j, n)), np.zeros((j, n))
+    pairs = np.full((j, j), np.nan)
+    chance = np.full((j, j), np.nan)
+    each = np.zeros((j, n))
+    among = np.zeros((j, n))
     for a in range(j):
         for b in range(a + 1, j):
             values = _image_agreement(coded[a], coded[b])
@@ -194,9 +201,13 @@ def _image_agreement(one: _Coded, other: _Coded, order: np.ndarray | None = None
     """Return (N,) the agreement of two models on each image, or with the other's images in the ``order``
     (N,); NaN if one of them has no answer.
     """
-    places, sizes, there = other.places, other.sizes, other.there
+    places = other.places
+    sizes = other.sizes
+    there = other.there
     if order is not None:
-        places, sizes, there = places[order], sizes[order], there[order]
+        places = places[order]
+        sizes = sizes[order]
+        there = there[order]
     there = one.there & there
     n = sizes.shape[1] - 1
     if places.shape[1] == 1:
@@ -345,7 +356,8 @@ def _explained(
     """Return whether a mix-up of classes, (N, P) when corrected, clearly explains a model's answers (N, P);
     ``exchanged``: two classes are swapped.
     """
-    right, now = _share(put_right, others), _share(mine, others)
+    right = _share(put_right, others)
+    now = _share(mine, others)
     # chance differs with the classes
     above = right - _chance(put_right, others)
     below = _chance(mine, others) - now
@@ -381,7 +393,8 @@ def _share(one: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return (N,) the share of pixels on which a model (N, P) agrees with others (B, N, P), among those with
     an answer from both; NaN if there are none.
     """
-    same, both = np.zeros(len(one)), np.zeros(len(one))
+    same = np.zeros(len(one))
+    both = np.zeros(len(one))
     none = np.iinfo(one.dtype).max
     wide = one.shape[1]
     silent = one == none
@@ -411,7 +424,8 @@ def _chance(one: np.ndarray, others: np.ndarray) -> np.ndarray:
     cells = np.minimum(one, n).astype(np.int64) + np.arange(one.shape[1]) * (n + 1)
     said = np.bincount(cells.ravel(), minlength=one.shape[1] * (n + 1)).reshape(-1, n + 1) / len(one)
     said[:, n] = 0
-    same, both = np.zeros(len(one)), np.zeros(len(one))
+    same = np.zeros(len(one))
+    both = np.zeros(len(one))
     for other in others:
         same += said[np.arange(len(said)), np.minimum(other, n)].sum(1)
         both += np.where(other == none, 0, said.sum(1)).sum(1)

@@ -127,7 +127,8 @@ def word_path(hierarchy: Hierarchy, first: int, second: int) -> tuple[str, ...]:
     >>> word_path(imagenet(), *places(imagenet(), ["n03388043", "n03028079"]).tolist())
     ('fountain', 'structure', 'building', 'place of worship', 'church')
     """
-    up, down = ancestors(hierarchy, first), ancestors(hierarchy, second)
+    up = ancestors(hierarchy, first)
+    down = ancestors(hierarchy, second)
     depth = depths(hierarchy, longest=True)
     shared = sorted(up.keys() & down.keys(), reverse=True)
     top = min(

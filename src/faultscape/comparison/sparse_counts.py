@@ -23,7 +23,8 @@ from faultscape.errors import StudyError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FULL, DIAGONAL = 0, 1
+FULL = 0
+DIAGONAL = 1
 
 
 def pack(cells: np.ndarray, present: np.ndarray, totals: np.ndarray) -> bytes:
@@ -35,7 +36,8 @@ def pack(cells: np.ndarray, present: np.ndarray, totals: np.ndarray) -> bytes:
     """
     n = len(totals)
     cells = np.ascontiguousarray(cells, np.int64).reshape(-1, n, n)
-    present, totals = np.ascontiguousarray(present, bool), np.ascontiguousarray(totals, np.int64)
+    present = np.ascontiguousarray(present, bool)
+    totals = np.ascontiguousarray(totals, np.int64)
     if len(cells) != len(present):
         raise ValueError(f"{len(cells)} partners, but {len(present)} say whether they are there")
     return _kernels().pack_cells(cells, present, totals).tobytes()
@@ -52,7 +54,8 @@ def pack_diagonal(both: np.ndarray, totals: np.ndarray, present: np.ndarray) -> 
 def unpack_cells(code: bytes, partners: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return (Q, n, n) cells and (Q,) presence of one full code."""
     numbers = _numbers(code)
-    cells, present = np.zeros((partners, n, n), np.int64), np.zeros(partners, bool)
+    cells = np.zeros((partners, n, n), np.int64)
+    present = np.zeros(partners, bool)
     off = np.flatnonzero(~np.eye(n, dtype=bool).ravel())
     totals = numbers[1 : n + 1]
     at = n + 1
@@ -93,7 +96,8 @@ def unpack(
         else np.zeros(0, np.uint8)
     )
     both, rows, columns = (np.zeros((partners, length, n), np.int64) for _ in range(3))
-    totals, present = np.zeros((length, n), np.int64), np.zeros((partners, length), np.bool_)
+    totals = np.zeros((length, n), np.int64)
+    present = np.zeros((partners, length), np.bool_)
     if length and not _kernels().unpack_block(data, offsets, both, rows, columns, totals, present):
         raise StudyError("packed counts are damaged; delete the study's pairs folder and run compare again")
     return both, rows, columns, totals, present

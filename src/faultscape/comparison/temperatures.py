@@ -48,7 +48,9 @@ def fit_temperature(
     kept = [k for k, right in enumerate(truths) if right and there[k].any()]
     if len(kept) < FEWEST:
         return None
-    labels, shares, there = labels[kept], shares[kept], there[kept]
+    labels = labels[kept]
+    shares = shares[kept]
+    there = there[kept]
     right = [frozenset(truths[k] or ()) for k in kept]
     named = there.sum(1)
     others = classes - named
@@ -64,7 +66,8 @@ def fit_temperature(
 
     def loss(log_t: float) -> float:
         sharp = math.exp(-log_t)
-        weight, even = np.exp(sharp * logs), np.exp(sharp * rest)
+        weight = np.exp(sharp * logs)
+        even = np.exp(sharp * rest)
         mine = np.where(hit, weight, 0).sum(1) + unnamed * even
         # summed exactly, so that the order of the images does not matter
         return math.fsum((np.log(weight.sum(1) + others * even) - np.log(mine)).tolist()) + log_t**2 / 2

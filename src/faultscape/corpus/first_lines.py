@@ -54,7 +54,8 @@ def shows_image(name: str, others: Iterable[str]) -> bool:
     ... )
     (True, True, True, False)
     """
-    folder, numbered = name.rpartition("/")[0], any(map(str.isdecimal, name))
+    folder = name.rpartition("/")[0]
+    numbered = any(map(str.isdecimal, name))
     if os.path.splitext(name)[1].lower() in IMAGE_ENDINGS or _DIGEST.fullmatch(name) or (folder and numbered):
         return True
     if numbered:

@@ -43,9 +43,11 @@ def group_names(asked: str | os.PathLike[str] | Mapping[str, str], ids: Sequence
     {'aachen_1_2': 'aachen', 'aachen_1_3': 'aachen', 'bonn_7_1': 'bonn'}
     """
     if isinstance(asked, Mapping):
-        rows, what = {str(k): str(v).strip() for k, v in asked.items()}, "--group"
+        rows = {str(k): str(v).strip() for k, v in asked.items()}
+        what = "--group"
     elif os.fspath(asked).lower().endswith(".csv"):
-        rows, what = _rows(Path(asked)), f"--group {os.fspath(asked)}"
+        rows = _rows(Path(asked))
+        what = f"--group {os.fspath(asked)}"
     else:
         return _by_pattern(os.fspath(asked), ids)
     found = {id_: rows[id_] for id_ in ids if rows.get(id_)}
@@ -178,7 +180,8 @@ def describe_groups(groups: Iterable[str]) -> str:
     alone = sizes.pop("", 0)
     if not sizes:
         return ""
-    least, most = min(sizes.values()), max(sizes.values())
+    least = min(sizes.values())
+    most = max(sizes.values())
     size = counted(most, "image") if least == most else f"{least} to {most} images"
     return f"{counted(len(sizes), 'group')} of {size}" + (
         f", {counted(alone, 'image')} alone" if alone else ""

@@ -28,7 +28,8 @@ def ids_meant(names: Iterable[str], ids: Collection[str]) -> dict[str, str]:
     >>> ids_meant(["a.jpg", "b", "c.v1", "z"], ["a", "b.png", "c.v1"])
     {'a.jpg': 'a', 'b': 'b.png', 'c.v1': 'c.v1', 'z': 'z'}
     """
-    wanted, stems = set(ids), {without_ending(id_): id_ for id_ in ids}
+    wanted = set(ids)
+    stems = {without_ending(id_): id_ for id_ in ids}
     return {name: _meant(name, wanted, stems) for name in names}
 
 

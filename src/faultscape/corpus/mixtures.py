@@ -183,7 +183,8 @@ def label_mapping(part: Part, classes: str) -> dict[str, str]:
     ['road', 'void', 'void']
     """
     layout = entry(part.layout)
-    own, target = resolve(layout.classes or classes), resolve(classes)
+    own = resolve(layout.classes or classes)
+    target = resolve(classes)
     if part.labels:
         mapping = dict(part.labels)
     elif layout.to_cityscapes and classes == "cityscapes":
@@ -219,7 +220,8 @@ def _part(item: dict[str, Any], where: str, seed: int, classes: str) -> Part:
             f"{where}: split {split!r}: {layout.title} has"
             f" {', '.join(layout.splits)}.{closest(split, layout.splits)}"
         )
-    void, labels = item.get("void", []), item.get("labels", {})
+    void = item.get("void", [])
+    labels = item.get("labels", {})
     if not isinstance(void, list) or not all(isinstance(name, str) for name in void):
         raise OptionError(f"{where}: void must be a list of class names; got {void!r}")
     if not isinstance(labels, dict) or not all(isinstance(name, str) for name in labels.values()):

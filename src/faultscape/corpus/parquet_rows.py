@@ -106,11 +106,13 @@ def image_column(schema: pa.Schema, path: str) -> tuple[str | None, str | None]:
     wrong type.
     """
     text, binary = _kinds()
-    inside, places = None, None
+    inside = None
+    places = None
     for name in (name for name in _BYTES if name in schema.names):
         kind = schema.field(name).type
         if pa.types.is_struct(kind) and "bytes" in [f.name for f in kind]:
-            inside, places = f"{name}.bytes", f"{name}.path" if "path" in [f.name for f in kind] else None
+            inside = f"{name}.bytes"
+            places = f"{name}.path" if "path" in [f.name for f in kind] else None
         elif binary(kind):
             inside = name
         elif text(kind):
@@ -191,7 +193,8 @@ def _resolved(path: str, row: int, value: str | None) -> str:
         return str(place)
     if re.match(r"[a-zA-Z][a-zA-Z0-9+]+://", value) and not value.startswith("file://"):
         raise CorpusError(f"{path}, row {row}: {value[:200]} is neither a path nor an s3:// or gs:// address")
-    local, value = value.startswith("file://"), value.removeprefix("file://")
+    local = value.startswith("file://")
+    value = value.removeprefix("file://")
     if store.is_address(path):
         place = store.parse(path)
         key = os.path.normpath(os.path.join(os.path.dirname(place.key), value))

@@ -17,7 +17,9 @@ from typing import Any
 from faultscape.corpus.parquet_rows import image_column, open_file, passing
 from faultscape.errors import FaultscapeError, ImageError
 
-_GROUPS, _BATCHES, _ROWS = 4, 8, 16
+_GROUPS = 4
+_BATCHES = 8
+_ROWS = 16
 
 
 class _Group:
@@ -32,7 +34,8 @@ class _Group:
     def value(self, row: int) -> bytes | None:
         number = row // _ROWS
         if number not in self._kept and number < self._next:
-            self._stream, self._next = self._start(), 0
+            self._stream = self._start()
+            self._next = 0
         while number not in self._kept:
             self._kept[self._next] = next(self._stream)
             self._next += 1

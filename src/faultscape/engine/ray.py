@@ -79,7 +79,8 @@ class Hand:
         """Return what was heard about the call: items done since, and how it ended if it did; after at most
         one ``BREATH``.
         """
-        items, end = 0, time.monotonic() + BREATH
+        items = 0
+        end = time.monotonic() + BREATH
         while (left := end - time.monotonic()) > 0:
             try:
                 said = self.heard.get(timeout=left)
@@ -108,7 +109,8 @@ def run_on_ray(
         pool = _Pool(ray, gpus)
         ledger = Ledger(calls, tick)
         todo = deque(range(len(calls)))
-        left, alone = len(calls), time.monotonic() + PATIENCE
+        left = len(calls)
+        alone = time.monotonic() + PATIENCE
         try:
             while left:
                 pool.grow(min(left, workers or pool.room()))
@@ -149,7 +151,8 @@ class _Pool:
     """
 
     def __init__(self, ray: Any, gpus: float) -> None:
-        self.ray, self.gpus = ray, gpus
+        self.ray = ray
+        self.gpus = gpus
         options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
         self.hand = ray.remote(**options, **({"num_gpus": gpus} if gpus else {}))(Hand)
         self.environment = {
@@ -221,7 +224,8 @@ class _Pool:
                 )
                 yield number, {"lost": True}
             else:
-                actor, node = self.starting.pop(ref), ""
+                actor = self.starting.pop(ref)
+                node = ""
                 logger.info("an actor did not start: %s", error)
                 _refused(error)
             if self.misfires > misfires:

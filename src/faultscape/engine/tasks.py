@@ -63,7 +63,8 @@ class Ledger:
     """The accounts of all calls; ``tick`` reports items that no earlier attempt had done."""
 
     def __init__(self, calls: Sequence[JsonObject], tick: Callable[[int], None]) -> None:
-        self.calls, self.tick = calls, tick
+        self.calls = calls
+        self.tick = tick
         self.accounts = [Account() for _ in calls]
 
     def hear(self, number: int, said: dict[str, Any]) -> str:
@@ -87,7 +88,8 @@ class Ledger:
             return "done" if "result" in said else ""
         account.deaths += 1
         account.fruitless = 0 if account.here > account.furthest else account.fruitless + 1
-        account.furthest, account.here = max(account.furthest, account.here), 0
+        account.furthest = max(account.furthest, account.here)
+        account.here = 0
         if account.fruitless == DEATHS:
             raise errors.StudyError(
                 f"workers died {account.deaths} times over {called(self.calls[number])}, after"

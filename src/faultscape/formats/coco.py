@@ -110,7 +110,8 @@ def images_of(document: Any, path: str | os.PathLike[str], *, each: bool = False
     heads: dict[Id, tuple[str, tuple[int, int]]] = {}
     for k, image in enumerate(images):
         id_ = _id(image, "id", f"images[{k}]", path)
-        file, size = image.get("file_name"), (image.get("height"), image.get("width"))
+        file = image.get("file_name")
+        size = (image.get("height"), image.get("width"))
         if not isinstance(file, str) or not all(
             type(side) is int and 0 < side <= MAX_PIXELS for side in size
         ):
@@ -132,7 +133,8 @@ def images_of(document: Any, path: str | os.PathLike[str], *, each: bool = False
                 raise CorpusError(
                     f"{path}: annotations[{k}] has the {lacks}, which is not defined in the file"
                 )
-        crowd, outline = bool(annotation.get("iscrowd", 0)), annotation.get("segmentation")
+        crowd = bool(annotation.get("iscrowd", 0))
+        outline = annotation.get("segmentation")
         only = "" if outline else _only(annotation)
         objects[image].append(CocoObject(k, names.get(category, ""), crowd, outline, lacks, only))
     return tuple(CocoImage(file, size, tuple(objects[id_])) for id_, (file, size) in heads.items())
@@ -264,7 +266,8 @@ def measure(outline: object, size: tuple[int, int]) -> tuple[tuple[int, int, int
     inside = np.flatnonzero(runs[1::2]) * 2 + 1
     if not len(inside):
         return (0, 0, 0, 0), 20_000 + 50 * len(runs)
-    left, right = int(ends[inside[0] - 1]) // height, (int(ends[inside[-1]]) - 1) // height + 1
+    left = int(ends[inside[0] - 1]) // height
+    right = (int(ends[inside[-1]]) - 1) // height + 1
     return (0, left, height, right), 20_000 + 50 * len(runs) + 3 * height * (right - left)
 
 
@@ -326,14 +329,18 @@ def _fill(inside: np.ndarray, xy: np.ndarray, corner: tuple[int, int] = (0, 0)) 
     """
     x_first, y_first = corner
     height, width = inside.shape
-    low, high = xy[:, 1].min(), xy[:, 1].max()
-    top, bottom = max(math.ceil(low - 0.5), y_first), min(math.ceil(high - 0.5), y_first + height)
+    low = xy[:, 1].min()
+    high = xy[:, 1].max()
+    top = max(math.ceil(low - 0.5), y_first)
+    bottom = min(math.ceil(high - 0.5), y_first + height)
     left = max(math.ceil(xy[:, 0].min() - 0.5), x_first)
     right = min(math.ceil(xy[:, 0].max() - 0.5), x_first + width)
     if top >= bottom or left >= right:
         return
-    x0, y0 = xy[:, 0], xy[:, 1]
-    x1, y1 = np.roll(x0, -1), np.roll(y0, -1)
+    x0 = xy[:, 0]
+    y0 = xy[:, 1]
+    x1 = np.roll(x0, -1)
+    y1 = np.roll(y0, -1)
     up = y0 > y1
     x0, y0, x1, y1 = np.where(up, x1, x0), np.where(up, y1, y0), np.where(up, x0, x1), np.where(up, y0, y1)
     # row r is crossed where y0 <= r + 1/2 < y1

@@ -27,7 +27,9 @@ REACH = 99.9  # per cent of the pixels that decide how bright an image is
 _ROUNDING = 1e-3  # share of the range: interpolation may exceed it by this much
 _DO = "save it as an 8-bit PNG"
 # TIFF tags: bits per channel, the meaning of white, the number format
-_BITS, _WHITE_IS, _SAMPLES = 258, 262, 339
+_BITS = 258
+_WHITE_IS = 262
+_SAMPLES = 339
 
 
 def coded_as(picture: Image.Image) -> str:
@@ -52,7 +54,8 @@ def to_8_bits(picture: Image.Image, coded: str, path: str | os.PathLike[str]) ->
     if picture.mode == "F" or picture.mode.startswith("I"):
         values = np.asarray(picture)
         if coded == "I;12":
-            grey, about = (values >> 4).astype(np.uint8), dict[str, int]()
+            grey = (values >> 4).astype(np.uint8)
+            about = dict[str, int]()
         elif _says_its_range(picture):
             grey = (values >> 8).clip(0, 255).astype(np.uint8)
             about = {"reach": _refuse_black(grey, "16-bit", path)}
@@ -74,7 +77,8 @@ def _says_its_range(picture: Image.Image) -> bool:
 
 
 def _by_values(values: np.ndarray, path: str | os.PathLike[str]) -> tuple[np.ndarray, dict[str, int]]:
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     whole = values.dtype.kind in "iu"
     kind = "32-bit whole numbers" if whole else "floating-point numbers"
     few = np.isfinite([low, high]).all() and not whole and high > 1 + _ROUNDING and _is_reflectance(values)
@@ -109,7 +113,8 @@ def _reach(values: np.ndarray) -> float:
 
 def _refuse_black(shown: np.ndarray, kind: str, path: str | os.PathLike[str]) -> int:
     """Return the reach of an image (0..255); ImageError if that is almost black."""
-    reach, brightest = int(_reach(shown)), int(shown.max())
+    reach = int(_reach(shown))
+    brightest = int(shown.max())
     if reach >= DARK:
         return reach
     told = (

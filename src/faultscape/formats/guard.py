@@ -50,7 +50,8 @@ _BANDS = 277  # the TIFF tag of samples per pixel
 _OF_PAGES = ("TIFF", "GIF", "PNG", "WEBP")
 _MOST_PAGES = 1000  # counted at most
 # TIFF tag with the bits of a page that is a smaller copy (1) or a transparency mask (4) of another
-_PAGE_KIND, _NO_OWN_IMAGE = 254, 1 | 4
+_PAGE_KIND = 254
+_NO_OWN_IMAGE = 1 | 4
 _TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 Path = str | os.PathLike[str]
 logging.getLogger("PIL").addHandler(logging.NullHandler())  # its errors are ours to say, not a line beside

@@ -140,13 +140,15 @@ def state(path: str | os.PathLike[str]) -> str:
 
 def _masks(ids: np.ndarray, classes: Classes) -> list[dict[str, Any]]:
     """Return one mask shape for each class in the map, except the one for unlabelled pixels."""
-    nothing, names = nothing_of(classes), name_of_ids(classes)
+    nothing = nothing_of(classes)
+    names = name_of_ids(classes)
     shapes = []
     for value in np.unique(ids).tolist():
         if value == nothing:
             continue
         inside = ids == value
-        ys, xs = np.flatnonzero(inside.any(1)), np.flatnonzero(inside.any(0))
+        ys = np.flatnonzero(inside.any(1))
+        xs = np.flatnonzero(inside.any(0))
         box = (int(xs[0]), int(ys[0]), int(xs[-1]), int(ys[-1]))
         out = io.BytesIO()
         Image.fromarray(inside[box[1] : box[3] + 1, box[0] : box[2] + 1].astype(np.uint8) * 255).convert(

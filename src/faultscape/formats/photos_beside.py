@@ -22,7 +22,8 @@ class PhotosBeside:
     """The images in a folder beside a tool's file."""
 
     def __init__(self, file: Path, folder: str = FOLDER) -> None:
-        self._file, self._folder = file, folder
+        self._file = file
+        self._folder = folder
         self._there: dict[str, Path] = {}
         self._ends: dict[str, list[str]] = {}
         for above, _, names in os.walk(root := file.parent / folder):

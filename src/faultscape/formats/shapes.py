@@ -67,7 +67,8 @@ def checked(shape: dict[str, Any], id_: int, size: tuple[int, int], where: str) 
     """Return a shape of a file if it can be drawn on a map of (width, height); LabellingError says why it
     cannot.
     """
-    kind, points = shape.get("shape_type") or "polygon", shape.get("points") or []
+    kind = shape.get("shape_type") or "polygon"
+    points = shape.get("points") or []
     if not isinstance(kind, str) or kind not in _POINTS:
         raise LabellingError(
             f"{where}: the shape_type {repr(kind)[:80]} is not known; use {', '.join(_POINTS)}"
@@ -105,7 +106,8 @@ def painted(shapes: list[Shape], size: tuple[int, int], nothing: int) -> np.ndar
 
 def _draw(canvas: Image.Image, pen: ImageDraw.ImageDraw, shape: Shape) -> None:
     """Paint one shape in its id."""
-    corners, ink = shape.corners, shape.id
+    corners = shape.corners
+    ink = shape.id
     if shape.kind == "mask":
         _paste(canvas, shape)
     elif shape.kind == "rectangle" and len(corners) == 2:
@@ -124,8 +126,10 @@ def _paste(canvas: Image.Image, shape: Shape) -> None:
     """Paint a mask, a PNG in base64 with its first pixel in the corner of its box."""
     xs, ys = zip(*shape.corners, strict=True)
     # a mask that was dragged has a box of fractions, which LabelMe truncates
-    left, top = int(min(xs)), int(min(ys))
-    wide, tall = int(max(xs)) - left + 1, int(max(ys)) - top + 1
+    left = int(min(xs))
+    top = int(min(ys))
+    wide = int(max(xs)) - left + 1
+    tall = int(max(ys)) - top + 1
     try:
         picture = Image.open(io.BytesIO(base64.b64decode(shape.mask or "", validate=True)), formats=("PNG",))
         if picture.size[0] > wide + 1 or picture.size[1] > tall + 1 or math.prod(picture.size) > MAX_PIXELS:
@@ -136,8 +140,10 @@ def _paste(canvas: Image.Image, shape: Shape) -> None:
         crop = np.asarray(picture.convert("L")) > 0
     except (binascii.Error, OSError, ValueError, TypeError, SyntaxError, Image.DecompressionBombError):
         raise LabellingError(f"{shape.where}: its mask is not a PNG in base64") from None
-    x1, y1 = max(left, 0), max(top, 0)
-    x2, y2 = min(left + crop.shape[1], canvas.width), min(top + crop.shape[0], canvas.height)
+    x1 = max(left, 0)
+    y1 = max(top, 0)
+    x2 = min(left + crop.shape[1], canvas.width)
+    y2 = min(top + crop.shape[0], canvas.height)
     if x1 < x2 and y1 < y2:
         canvas.paste(
             shape.id, (x1, y1, x2, y2), Image.fromarray(crop[y1 - top : y2 - top, x1 - left : x2 - left])
@@ -165,5 +171,6 @@ def _nanoseconds(kind: str, corners: tuple[Point, ...], size: tuple[int, int]) -
 
 def _box(xy: np.ndarray, size: tuple[int, int]) -> float:
     """Return the approximate time to fill the part of a box inside a map."""
-    low, high = np.clip(xy.min(0), 0, size), np.clip(xy.max(0), 0, size)
+    low = np.clip(xy.min(0), 0, size)
+    high = np.clip(xy.max(0), 0, size)
     return 10_000 + 0.3 * float(np.prod(high - low))

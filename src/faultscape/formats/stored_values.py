@@ -23,7 +23,8 @@ def scale_in_file(picture: Image.Image) -> tuple[int, bool]:
     tile = getattr(picture, "tile", None)
     if not tile:
         return 0, False
-    decoder, arguments = tile[0][0], tile[0][3]
+    decoder = tile[0][0]
+    arguments = tile[0][3]
     coding, *rest = arguments if isinstance(arguments, tuple) else (arguments,)
     if decoder in _PPM and rest:
         return int(rest[0]), False

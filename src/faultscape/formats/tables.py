@@ -53,7 +53,9 @@ def read(path: str, wanted: Sequence[str]) -> pa.Table:
     """Return some columns of a file as dictionary-encoded texts; ModelError if it is not a table, or is too
     large.
     """
-    pieces, rows, size = [], 0, 0
+    pieces = []
+    rows = 0
+    size = 0
     with _reading(path):
         for batch in _batches(path, wanted):
             rows += batch.num_rows
@@ -210,7 +212,8 @@ def _batches(path: str, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
     if not path.lower().endswith(_PARQUET):
         yield from _text(path, wanted)
         return
-    schema, words = _parquet(path).schema_arrow, []
+    schema = _parquet(path).schema_arrow
+    words = []
     for name in wanted:
         kind = schema.field(name).type
         plain = kind.value_type if kinds.is_dictionary(kind) else kind

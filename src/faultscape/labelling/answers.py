@@ -56,7 +56,8 @@ def rows(
     if missing := [name for name in wanted if name not in head]:
         raise LabellingError(f"{path}: expected the columns {', '.join(wanted)}; {missing[0]!r} is missing")
     at = [head.index(name) for name in wanted]
-    out, wrong = [], []
+    out = []
+    wrong = []
     with open(path, encoding="utf-8-sig", newline="") as file:
         lines = csv.reader(file, delimiter=_delimiter(path))
         try:

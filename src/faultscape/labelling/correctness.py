@@ -33,7 +33,8 @@ def right_or_wrong(
     array([[ 0.,  1.],
            [ 1., nan]])
     """
-    correct, names = np.full(predictions.labels.shape, np.nan), predictions.classes.names
+    correct = np.full(predictions.labels.shape, np.nan)
+    names = predictions.classes.names
     for column, image in enumerate(predictions.images):
         labels = predictions.labels[:, column]
         if (full := sets[column]) is not None:

@@ -58,7 +58,8 @@ def discards_text(slots: Slots, now: Slots, discarded: Collection[str]) -> str:
         return ""
     if slots.draws:
         return f"{counted(len(gone), 'drawn image is', 'drawn images are')} discarded and not replaced"
-    spares, short = len(set(now.images) - set(slots.images)), len(slots.chosen) - len(now.chosen)
+    spares = len(set(now.images) - set(slots.images))
+    short = len(slots.chosen) - len(now.chosen)
     taken = sum(row.image in gone for row in slots.chosen) - short  # places that another image has now
     if spares:
         moved = f"{counted(spares, 'spare image moves', 'spare images move')} up"

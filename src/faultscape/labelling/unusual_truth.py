@@ -38,9 +38,13 @@ def unusual(root: Path, settings: Settings, truth: str) -> tuple[str, ...]:
     """Return a sentence each about void pixels and about classes that are missing in a truth, if that is
     unusual.
     """
-    classes, folder = settings.class_list, label_maps.truth(root, truth)
-    n, places, parts = len(classes), table(classes), read_manifest(folder)
-    missing, labelled = {*range(n)}, list[tuple[int, str]]()
+    classes = settings.class_list
+    folder = label_maps.truth(root, truth)
+    n = len(classes)
+    places = table(classes)
+    parts = read_manifest(folder)
+    missing = {*range(n)}
+    labelled = list[tuple[int, str]]()
     for name, part in sorted(parts.items()):
         shard = int(name)
         if missing:
@@ -96,10 +100,12 @@ def _shares(
     """Return (C + 1,), the share of pixels that a model gives each class on these images; None if it has no
     map of them that can be read.
     """
-    classes, folder = settings.class_list, label_maps.predictions(root, model)
+    classes = settings.class_list
+    folder = label_maps.predictions(root, model)
     counts = np.zeros(len(classes) + 1)
     try:
-        parts, places = read_manifest(folder), table(classes, settings.models[model].labels)
+        parts = read_manifest(folder)
+        places = table(classes, settings.models[model].labels)
         for shard, id_ in images:
             part = parts.get(part_name(shard))
             code = label_maps.read_map(folder, shard, part, id_) if part is not None else None

@@ -57,7 +57,8 @@ def encode_all(labels: np.ndarray, probabilities: np.ndarray | None, counts: np.
     >>> codes == [encode([7, 2], [0.75, 0.25]), encode([3])]
     True
     """
-    counts, out = np.asarray(counts, np.int64), [b""] * len(labels)
+    counts = np.asarray(counts, np.int64)
+    out = [b""] * len(labels)
     if len(counts) and not (counts.min() >= 1 and counts.max() <= MOST):
         raise LabelMapError(f"an answer has 1 to {MOST} labels; got {counts.min()} to {counts.max()}")
     wanted = np.asarray(labels, "<i4")
@@ -76,7 +77,8 @@ def encode_all(labels: np.ndarray, probabilities: np.ndarray | None, counts: np.
             for part in ((wanted, shares) if f else (wanted,))
         ]
         whole = np.concatenate([head, *body], axis=1)
-        width, data = whole.shape[1], whole.tobytes()
+        width = whole.shape[1]
+        data = whole.tobytes()
         for place, row in enumerate(rows.tolist()):
             out[row] = data[place * width : (place + 1) * width]
     return out
@@ -92,7 +94,8 @@ def decode(codes: Sequence[bytes] | pa.BinaryArray, most: int = MOST) -> tuple[n
     sizes = np.diff(ends)
     if (sizes < 6).any():
         raise LabelMapError("the code of a classifier's answer is damaged")
-    count, flag = data[ends[:-1]].astype(np.int64), data[ends[:-1] + 1]
+    count = data[ends[:-1]].astype(np.int64)
+    flag = data[ends[:-1] + 1]
     if (count < 1).any() or (flag > 1).any() or (sizes != 2 + 4 * count * (1 + flag)).any():
         raise LabelMapError("the code of a classifier's answer is damaged")
     most = min(most, int(count.max(initial=1)))
@@ -100,7 +103,8 @@ def decode(codes: Sequence[bytes] | pa.BinaryArray, most: int = MOST) -> tuple[n
     sure = np.full((len(sizes), most), np.nan, np.float32)
     for kind in np.unique(2 * count + flag).tolist():  # few kinds of codes, each decoded at once
         k, f = divmod(kind, 2)
-        rows, few = np.flatnonzero(2 * count + flag == kind), min(k, most)
+        rows = np.flatnonzero(2 * count + flag == kind)
+        few = min(k, most)
         labels[rows, :few] = _field(data, ends[rows] + 2, few).view("<i4")
         if f:
             sure[rows, :few] = _field(data, ends[rows] + 2 + 4 * k, few).view("<f4")

@@ -58,7 +58,8 @@ def confusions(maps: Maps, n: int, pairs: np.ndarray | None = None) -> np.ndarra
         pairs = (np.cumsum(asked) - 1)[pairs]
     if not len(pairs):
         return out.reshape(0, n, n)
-    space, pixels = _space(stack), stack[0].size
+    space = _space(stack)
+    pixels = stack[0].size
     runs = _runs(space)
     blocks, size = _blocks(len(stack), n, pairs.tobytes())
     if _joint_cost(runs, len(stack), len(pairs)) > pixels * len(blocks) * 0.9 + n**size * len(blocks) * 4:
@@ -80,7 +81,8 @@ def intersections(maps: Maps, n: int, pairs: np.ndarray | None = None) -> tuple[
     """
     stack = _stack(maps)
     pairs = _all_pairs(len(stack)) if pairs is None else _checked(pairs, len(stack))
-    both, totals = np.zeros((len(pairs), n), np.int64), np.zeros((len(stack), n), np.int64)
+    both = np.zeros((len(pairs), n), np.int64)
+    totals = np.zeros((len(stack), n), np.int64)
     kernels = _kernels()
     if kernels is None:
         from faultscape.maps.kernels import plain_joint_runs
@@ -88,7 +90,8 @@ def intersections(maps: Maps, n: int, pairs: np.ndarray | None = None) -> tuple[
         check(stack, n)
         plain_joint_runs.both_of_tuples(*plain_joint_runs.joint_tuples(stack, n), pairs, both, totals)
         return both, totals
-    space, pixels = _space(stack), stack[0].size
+    space = _space(stack)
+    pixels = stack[0].size
     runs = _runs(space)
     # a plane costs one pass over its words, a pair one pass for each class that both maps contain there
     planes = pixels / 64 * (len(stack) * n * 1.2 + len(pairs) * min(n, 4) * 0.35)
@@ -174,7 +177,8 @@ _Space = tuple[np.ndarray, np.ndarray, int, int]
 
 def _space(stack: list[np.ndarray]) -> _Space:
     """Return what kernels need to find the maps: addresses, an empty array of their type, pixels, width."""
-    pixels, width = stack[0].size, stack[0].shape[1]
+    pixels = stack[0].size
+    width = stack[0].shape[1]
     if not pixels:
         raise LabelMapError("maps without pixels cannot be compared")
     return (
@@ -199,8 +203,10 @@ def _joint_cost(runs: int, maps: int, pairs: int) -> float:
 
 def _tuples(stack: list[np.ndarray], space: _Space, n: int) -> tuple[np.ndarray, np.ndarray, int]:
     """Return the distinct tuples (J, U), their pixels (>= U,), and U."""
-    kernels, bits = _kernels(), max(1, int(n - 1).bit_length())
-    j, words = len(stack), (space[2] + 63) // 64
+    kernels = _kernels()
+    bits = max(1, int(n - 1).bit_length())
+    j = len(stack)
+    words = (space[2] + 63) // 64
     n_keys = -(-j // (64 // bits))
     table = getattr(_local, "table", None)
     if table is None:
@@ -218,7 +224,8 @@ def _tuples(stack: list[np.ndarray], space: _Space, n: int) -> tuple[np.ndarray,
     )
     # a table much too large for this image would not fit the cache for the next one
     _local.table = table if len(table) <= max(_SLOTS, 16 * distinct) else None
-    _local.keys, _local.counts = keys, counts
+    _local.keys = keys
+    _local.counts = counts
     if highest >= n:
         check(stack, n)
     columns = np.empty((j, distinct), np.uint16)
@@ -288,7 +295,8 @@ def _from_planes(
 
     stack = [np.ascontiguousarray(m, np.uint8) for m in stack]
     addresses = np.array([m.__array_interface__["data"][0] for m in stack], np.uint64)
-    words, across = stack[0].size // 64, max(1, round(stack[0].shape[1] / 64))
+    words = stack[0].size // 64
+    across = max(1, round(stack[0].shape[1] / 64))
     # the planes of a tile stay in the second-level cache
     rows = min(128, max(16, (1 << 15) // (len(stack) * n)))
     bitplanes.count_planes(addresses, words, across, rows, n, pairs, both, totals)

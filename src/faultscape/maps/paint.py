@@ -57,7 +57,8 @@ def overlay(
     """
     if not 0 <= alpha <= 1:
         raise OptionError(f"alpha lies between 0 and 1; got {alpha}")
-    photo, label_map = np.asarray(photo), np.asarray(label_map)
+    photo = np.asarray(photo)
+    label_map = np.asarray(label_map)
     if photo.shape[:2] != label_map.shape:
         h, w = label_map.shape[:2]
         raise LabelMapError(

@@ -84,7 +84,9 @@ def overlaps(
     """
     if void not in VOID:
         raise OptionError(f"void={void!r} is not known; use {', '.join(VOID)}")
-    truth, prediction, reach = _map(truth), _map(prediction), _reach(connectivity)
+    truth = _map(truth)
+    prediction = _map(prediction)
+    reach = _reach(connectivity)
     if truth.shape != prediction.shape:
         raise LabelMapError(
             f"the truth is {_size(truth)} pixels and the prediction {_size(prediction)}; they must be of one"
@@ -106,7 +108,8 @@ def overlaps(
         kind = prediction.dtype if np.iinfo(prediction.dtype).max > n else np.dtype(np.int32)
         # a label of its own, which forms no region
         prediction = np.where(truth == n, kind.type(n + 1), prediction.astype(kind, copy=False))
-    t, p = _runs(truth, n, reach, given=given), _runs(prediction, n + 1, reach, given=given)
+    t = _runs(truth, n, reach, given=given)
+    p = _runs(prediction, n + 1, reach, given=given)
     kernels = _kernels()
     if kernels is None:
         from faultscape.maps.kernels import plain_regions
@@ -114,7 +117,9 @@ def overlaps(
         pairs = plain_regions.overlap(t[1], p[1], len(p[2]))
     else:
         pairs = kernels.overlap(t[0], t[1], p[0], p[1], len(t[2]), len(p[2]))
-    areas_t, areas_p, outside = _areas(t), _areas(p), pairs[3]
+    areas_t = _areas(t)
+    areas_p = _areas(p)
+    outside = pairs[3]
     mean = None if confidence is None else _means(t, p, confidence, areas_p - outside, truth.shape)
     return _existing(
         Overlaps(t[2], areas_t, p[2], areas_p - outside, outside, pairs[0], pairs[1], pairs[2], mean)
@@ -123,7 +128,8 @@ def overlaps(
 
 def _existing(table: Overlaps) -> Overlaps:
     """Return the table without regions that have no pixel left."""
-    keep_t, keep_p = table.truth_area > 0, table.prediction_area > 0
+    keep_t = table.truth_area > 0
+    keep_p = table.prediction_area > 0
     if keep_t.all() and keep_p.all():
         return table
     new_t, new_p = (np.cumsum(keep) - 1 for keep in (keep_t, keep_p))

@@ -31,7 +31,8 @@ MAX_PIXELS = 1 << 31
 # magic, version, bytes per label, height, width, widest row, ops, labels, lengths
 _HEAD = struct.Struct("<2sBBIIIIII")
 _SUM = struct.Struct("<I")  # checksum of everything before and after it
-_MAGIC, _VERSION = b"FR", 2
+_MAGIC = b"FR"
+_VERSION = 2
 
 
 def encode(label_map: np.ndarray, *, level: int = 3) -> bytes:
@@ -52,19 +53,23 @@ def encode(label_map: np.ndarray, *, level: int = 3) -> bytes:
             f"expected a label map of whole numbers, H x W; got {label_map.dtype} of shape {label_map.shape}"
         )
     if label_map.dtype not in (np.uint8, np.uint16):
-        low, high = int(label_map.min()), int(label_map.max())
+        low = int(label_map.min())
+        high = int(label_map.max())
         if low < 0 or high > UNKNOWN:
             raise LabelMapError(f"holds the value {low if low < 0 else high}; labels are 0 to {UNKNOWN}")
         label_map = label_map.astype(np.uint8 if high < 256 else np.uint16)
     label_map = np.ascontiguousarray(label_map, label_map.dtype.newbyteorder("="))
     height, width = label_map.shape
     counts, ends, values = plain_rows.find_runs(label_map)
-    ways, ops = np.empty(height, np.uint8), np.empty(2 * len(ends) + 1, np.uint8)
-    new, lengths = np.empty(3 * len(ends) + 9, label_map.dtype), np.empty(len(ends), np.uint32)
+    ways = np.empty(height, np.uint8)
+    ops = np.empty(2 * len(ends) + 1, np.uint8)
+    new = np.empty(3 * len(ends) + 9, label_map.dtype)
+    lengths = np.empty(len(ends), np.uint32)
     n_ops, n_labels, n_lengths, widest = _kernels().tell_rows(
         label_map, counts, ends, values, ways, ops, new, lengths
     )
-    itemsize, wide = label_map.dtype.itemsize, _wide(width)
+    itemsize = label_map.dtype.itemsize
+    wide = _wide(width)
     streams = [ways, ops[:n_ops], *_apart(new[:n_labels], itemsize), *_apart(lengths[:n_lengths], wide)]
     start = _HEAD.pack(_MAGIC, _VERSION, itemsize, height, width, widest, n_ops, n_labels, n_lengths)
     packed = _codec.compress(b"".join(stream.tobytes() for stream in streams), level)

@@ -28,7 +28,8 @@ def labels(scores: np.ndarray, size: tuple[int, int]) -> np.ndarray | None:
     """
     scores = finite(scores)
     kind = np.uint8 if len(scores) <= 256 else np.uint16
-    best, top = np.empty(scores.shape[1:], kind), np.empty(scores.shape[1:], np.float32)
+    best = np.empty(scores.shape[1:], kind)
+    top = np.empty(scores.shape[1:], np.float32)
     if not _kernels().largest(scores, best, top):
         return None
     if (scores.shape[2], scores.shape[1]) == tuple(size):
@@ -83,7 +84,8 @@ def confidence(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = Fa
     [[64, 64]]
     """
     scores = finite(scores)
-    rows, columns = between(scores.shape[1], size[1]), between(scores.shape[2], size[0])
+    rows = between(scores.shape[1], size[1])
+    columns = between(scores.shape[2], size[0])
     out = np.empty((size[1], size[0]), np.uint8)
     strip = max(1, _AT_ONCE // max(1, len(scores) * size[0]))
     held = np.empty((len(scores), strip, size[0]), np.float32)
@@ -118,10 +120,8 @@ def leading(scores: np.ndarray, few: int) -> tuple[np.ndarray, np.ndarray]:
     """
     scores = np.ascontiguousarray(scores, np.float32)
     shape = (min(few, len(scores)), *scores.shape[1:])
-    values, classes = (
-        np.empty(shape, np.float32),
-        np.empty(shape, np.uint8 if len(scores) <= 256 else np.uint16),
-    )
+    values = np.empty(shape, np.float32)
+    classes = np.empty(shape, np.uint8 if len(scores) <= 256 else np.uint16)
     _kernels().rank(scores, values, classes)
     return values, classes
 

@@ -53,12 +53,11 @@ def boundary_counts(
     """
     truth, prediction = checked_maps(truth, prediction, classes)
     if classes > np.iinfo(np.uint8).max:  # void must have a number of its own
-        truth, prediction = truth.astype(np.uint16), prediction.astype(np.uint16)
+        truth = truth.astype(np.uint16)
+        prediction = prediction.astype(np.uint16)
     diagonal = _diagonal(truth.shape, unit)
-    within, thick = (
-        _distance("tolerance", tolerance) * diagonal,
-        max(1, round(_distance("width", width) * diagonal)),
-    )
+    within = _distance("tolerance", tolerance) * diagonal
+    thick = max(1, round(_distance("width", width) * diagonal))
     void = truth == classes
     if void.any():
         prediction = np.where(void, prediction.dtype.type(classes), prediction)
@@ -97,7 +96,8 @@ def boundary_iou(counts: np.ndarray) -> np.ndarray:
     [0.75, nan]
     """
     counts = checked_arrays.columns(counts, "counts", LabelMapError, len(COLUMNS))
-    both, either = counts[..., 4], counts[..., 5]
+    both = counts[..., 4]
+    either = counts[..., 5]
     return np.divide(both, either, out=np.full(np.shape(either), np.nan), where=either > 0)[()]
 
 
@@ -110,7 +110,8 @@ def checked_maps(truth: Any, prediction: Any, classes: int) -> tuple[np.ndarray,
     faultscape.errors.LabelMapError: the prediction holds the label 3; allowed are 0 to 1, and 2 for void
     """
     # masked arrays stay as they are, and are refused
-    truth, prediction = np.asanyarray(truth), np.asanyarray(prediction)
+    truth = np.asanyarray(truth)
+    prediction = np.asanyarray(prediction)
     for what, label_map in (("truth", truth), ("prediction", prediction)):
         if np.ma.isMaskedArray(label_map):
             raise LabelMapError(
@@ -151,7 +152,8 @@ def _boundary(label_map: np.ndarray, classes: int, void: np.ndarray | None) -> n
     """Return the map with every pixel that is not a boundary pixel of a class set to void."""
     edge = np.zeros(label_map.shape, bool)
     for axis in (0, 1):
-        before, after = (slice(None),) * axis + (slice(None, -1),), (slice(None),) * axis + (slice(1, None),)
+        before = (slice(None),) * axis + (slice(None, -1),)
+        after = (slice(None),) * axis + (slice(1, None),)
         differ = label_map[before] != label_map[after]
         if void is not None:
             differ &= ~(void[before] | void[after])
@@ -171,7 +173,8 @@ def _hits(mine: np.ndarray, other: np.ndarray, classes: int, within: float) -> t
     total = _histogram(labels, classes)
     rows, columns = np.divmod(places, mine.shape[1])
     at = (rows + reach) * around.shape[1] + columns + reach
-    missed, steps = np.zeros(classes, np.int64), _disk(within, around.shape[1])
+    missed = np.zeros(classes, np.int64)
+    steps = _disk(within, around.shape[1])
     kernels = _kernels()
     if kernels is None:
         missed += _histogram(labels[_far(around.ravel(), at, labels, steps)], classes)
@@ -212,9 +215,11 @@ def _band(
 
     kind = label_map.dtype.type
     window = np.ones((2 * width + 1, 2 * width + 1), np.uint8)
-    low, high = label_map, label_map
+    low = label_map
+    high = label_map
     if void is not None:  # void counts toward neither the smallest nor the largest label
-        low, high = np.where(void, kind(np.iinfo(kind).max), label_map), np.where(void, kind(0), label_map)
+        low = np.where(void, kind(np.iinfo(kind).max), label_map)
+        high = np.where(void, kind(0), label_map)
     band = cv2.erode(low, window) != cv2.dilate(high, window)
     if frame:
         band[:width] = band[-width:] = band[:, :width] = band[:, -width:] = True

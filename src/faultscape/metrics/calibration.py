@@ -127,7 +127,8 @@ def probability_counts(
         raise MetricError(
             f"{_at(where)}a true class {int(truth.max())} has no probability; there are {classes}"
         )
-    brier, nll = 0.0, 0.0
+    brier = 0.0
+    nll = 0.0
     counts = {name: np.zeros((classes, bins), np.int64) for name in ("class_count", "class_right")}
     sums = np.zeros((classes, bins))
     for c in range(classes):  # one class at a time, so that only one map is in memory
@@ -266,7 +267,8 @@ def _judged(
             " one shape"
         )
     inside = slice(None) if valid is None else _valid(valid, confidence.shape, where)
-    sure, right = confidence[inside].ravel().astype(np.float64), correct[inside].ravel()
+    sure = confidence[inside].ravel().astype(np.float64)
+    right = correct[inside].ravel()
     if len(sure) and not (sure.min() >= 0 and sure.max() <= 1):  # NaN fails both
         raise MetricError(
             f"{_at(where)}the confidence goes from {sure.min():g} to {sure.max():g}; expected numbers 0 to 1"

@@ -36,16 +36,13 @@ GROUPS = (
     "confidence",
     "calibration",
 )
-CONNECTED, BOUNDARIES, MAPS = (
-    frozenset(["connected"]),
-    frozenset(["boundaries"]),
-    frozenset(["connected", "given"]),
-)
-ANOMALY, PROBABILITIES = frozenset(["anomaly"]), frozenset(["probabilities"])
-DOUBT, CONFIDENCE = (
-    frozenset(["doubt", "confidence", "probabilities"]),
-    frozenset(["confidence", "probabilities"]),
-)
+CONNECTED = frozenset(["connected"])
+BOUNDARIES = frozenset(["boundaries"])
+MAPS = frozenset(["connected", "given"])
+ANOMALY = frozenset(["anomaly"])
+PROBABILITIES = frozenset(["probabilities"])
+DOUBT = frozenset(["doubt", "confidence", "probabilities"])
+CONFIDENCE = frozenset(["confidence", "probabilities"])
 
 
 _PQ, _SQ, _RQ = (

@@ -71,9 +71,11 @@ def entropy(probabilities: np.ndarray, *, axis: int = 0, normalised: bool = Fals
     """
     classes = _classes_first(probabilities, axis)
     winner, _, others = _winner_second_others(probabilities, axis)
-    total, top = winner * np.log1p(others / np.where(winner > 0, winner, 1)), classes[0]
+    total = winner * np.log1p(others / np.where(winner > 0, winner, 1))
+    top = classes[0]
     for p in classes[1:]:  # S4 eq. 1 over all but the winner, whose -log p is computed as in surprise
-        loser, top = np.minimum(top, p), np.maximum(top, p)
+        loser = np.minimum(top, p)
+        top = np.maximum(top, p)
         total = total - loser * np.log(np.where(loser > 0, loser, 1))
     return total / total.dtype.type(np.log(len(classes))) if normalised and len(classes) > 1 else total
 
@@ -149,11 +151,13 @@ def _winner_second_others(probabilities: np.ndarray, axis: int) -> tuple[np.ndar
     classes = _classes_first(probabilities, axis)
     _check(classes)
     winner = np.array(classes[0])
-    second, others = np.zeros_like(winner), np.zeros_like(winner)
+    second = np.zeros_like(winner)
+    others = np.zeros_like(winner)
     for p in classes[1:]:
         loser = np.minimum(winner, p)
         others += loser
-        second, winner = np.maximum(second, loser), np.maximum(winner, p)
+        second = np.maximum(second, loser)
+        winner = np.maximum(winner, p)
     return _plain(winner), _plain(second), _plain(others)
 
 

@@ -238,10 +238,8 @@ def metric_of_scores(
         return np.asarray(compute(stats["score"], stats["label"]), float)
 
     needs = frozenset(["anomaly"]) if of == "anomaly" else SCORES - {"anomaly"}
-    group, plain = (
-        {"anomaly": "anomaly scores", "doubt": "confidence"}[of],
-        definition.replace("{", "{{").replace("}", "}}"),
-    )
+    group = {"anomaly": "anomaly scores", "doubt": "confidence"}[of]
+    plain = definition.replace("{", "{{").replace("}", "}}")
     return Metric(
         name,
         title,
@@ -353,7 +351,8 @@ def _out_of_range(values: np.ndarray, metric: Metric) -> str:
 def _ratio(held: np.ndarray) -> np.ndarray:
     """Return the first row divided by the second, for (..., 2) or (..., 2, C)."""
     pairs = held if held.shape[-1] == 2 and held.ndim < 3 else np.moveaxis(held, -2, -1)
-    above, below = pairs[..., 0], pairs[..., 1]
+    above = pairs[..., 0]
+    below = pairs[..., 1]
     return np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)
 
 
@@ -369,7 +368,8 @@ def _mean(values: np.ndarray) -> np.ndarray:
 
 def _choices(definitions: Definitions) -> dict[str, Any]:
     """Return the texts that name the choices in a definition."""
-    given, quantiles = definitions.regions == "given", definitions.thresholds == "quantiles"
+    given = definitions.regions == "given"
+    quantiles = definitions.thresholds == "quantiles"
     connected = (
         "regions as given" if given else f"connectivity={definitions.connectivity}, void={definitions.void}"
     )

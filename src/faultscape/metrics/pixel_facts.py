@@ -65,9 +65,11 @@ def facts_of(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = Fals
     """
     scores = finite(checked_arrays.numbers(scores, "scores", MetricError, "C x h x w"))
     top, second, others, spread = np.empty((4, size[1], size[0]), np.float32)
-    rows, columns = between(scores.shape[1], size[1]), between(scores.shape[2], size[0])
+    rows = between(scores.shape[1], size[1])
+    columns = between(scores.shape[2], size[0])
     _kernels().softmax_sums(scores, *rows, *columns, marginal, top, second, others, spread)
-    total, more = 1 + others, np.log1p(others)
+    total = 1 + others
+    more = np.log1p(others)
     held = None if marginal else top
     return PixelFacts(
         1 / total,
@@ -100,7 +102,8 @@ def facts_of_members(
             f"members have {', '.join(str(len(scores)) for scores in held) or 'no'} classes; expected the"
             " same number for all"
         )
-    classes, kernels = len(held[0]), _kernels()
+    classes = len(held[0])
+    kernels = _kernels()
     winner, second, others, entropy, expected, information = np.empty((6, size[1], size[0]), np.float32)
     labels = np.empty((size[1], size[0]), np.uint8 if classes <= 256 else np.uint16)
     strip = min(size[1], max(1, _AT_ONCE // max(1, classes * len(held) * size[0])))

@@ -49,7 +49,8 @@ _BLOCK = 1 << 15  # pixels whose scores are rounded at a time
 _FAR, _FAR_STEP, _FAR_STEPS = 61440.0, 32.0, 127  # the last values of float16, and the steps between them
 _LEAST_VARIANCE = np.float32(1e-30)
 NONE = "none"  # the name for no scorer
-INFORMATION, CORRECTED = "mutual-information", "mutual-information-corrected"
+INFORMATION = "mutual-information"
+CORRECTED = "mutual-information-corrected"
 ORDER = "logits, bilinear to the working size, softmax, mean of members, score"
 
 
@@ -421,7 +422,8 @@ def rounded(scorer: Scorer, score: np.ndarray, classes: int, offset: float | Non
     if scorer is SUBMITTED:
         return round_submitted(score, offset)
     out = np.empty(score.shape, np.float16)
-    given, flat = np.ascontiguousarray(score).ravel(), out.ravel()
+    given = np.ascontiguousarray(score).ravel()
+    flat = out.ravel()
     most = None if scorer.most is None else scorer.most(classes)
     for start in range(0, len(flat), _BLOCK):
         values = given[start : start + _BLOCK].astype(np.float64)

@@ -32,7 +32,8 @@ def groups(doubt: np.ndarray, incorrect: np.ndarray) -> tuple[np.ndarray, np.nda
     [[1, 0], [1, 1]]
     """
     check_unmasked(doubt=doubt, mask=incorrect)
-    doubt, incorrect = np.asarray(doubt).ravel(), np.asarray(incorrect).ravel()
+    doubt = np.asarray(doubt).ravel()
+    incorrect = np.asarray(incorrect).ravel()
     if doubt.shape != incorrect.shape:
         raise MetricError(f"there are {len(doubt)} doubts and {len(incorrect)} pixels; expected one for each")
     if doubt.dtype.kind == "f" and not np.isfinite(doubt).all():
@@ -111,7 +112,8 @@ def aurc_of(doubt: Detection, confidence: Detection) -> float:
     >>> aurc_of(detection(score, wrong), detection(-score, 1 - wrong))
     0.25
     """
-    wrong, right = doubt.positives, doubt.negatives
+    wrong = doubt.positives
+    right = doubt.negatives
     if not wrong + right:
         return float("nan")
     of_wrong = wrong * doubt.share_below if wrong else 0.0
@@ -169,7 +171,8 @@ def window_counts(
     ]
     n = sums[0]
     there = n > 0
-    right, sure = sums[1][there] > accurate * n[there], sums[2][there] <= certain * n[there]
+    right = sums[1][there] > accurate * n[there]
+    sure = sums[2][there] <= certain * n[there]
     return np.array(
         [(right & sure).sum(), (right & ~sure).sum(), (~right & sure).sum(), (~right & ~sure).sum()], np.int64
     )

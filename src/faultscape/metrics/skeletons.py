@@ -66,7 +66,8 @@ def skeleton_counts(truth: np.ndarray, prediction: np.ndarray, classes: int) -> 
     """
     truth, prediction = checked_maps(truth, prediction, classes)
     if classes > np.iinfo(np.uint8).max:  # void must have a number of its own
-        truth, prediction = truth.astype(np.uint16), prediction.astype(np.uint16)
+        truth = truth.astype(np.uint16)
+        prediction = prediction.astype(np.uint16)
     prediction = np.where(truth == classes, prediction.dtype.type(classes), prediction)
     out = np.empty((classes, len(COLUMNS)), np.int64)
     for column, mine, other in ((0, prediction, truth), (2, truth, prediction)):
@@ -130,7 +131,8 @@ def deletable() -> np.ndarray:
 
 def _share(counts: np.ndarray, column: int) -> np.ndarray:
     counts = checked_arrays.columns(counts, "counts", LabelMapError, len(COLUMNS))
-    hit, n = counts[..., column], counts[..., column + 1]
+    hit = counts[..., column]
+    n = counts[..., column + 1]
     return np.divide(hit, n, out=np.full(np.shape(n), np.nan), where=n > 0)[()]
 
 

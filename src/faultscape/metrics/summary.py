@@ -124,7 +124,8 @@ def curves(stats: Stats, weights: np.ndarray) -> dict[str, np.ndarray]:
     unknown (Zhang et al. 2021, section III-B).
     """
     shape = (len(stats["both"]), len(CURVE), -1)
-    both, predicted = stats["curve_both"].reshape(shape), stats["curve_predicted"].reshape(shape)
+    both = stats["curve_both"].reshape(shape)
+    predicted = stats["curve_predicted"].reshape(shape)
     kept = weights * stats["with_confidence"]
     total = {
         name: np.einsum("bi,itc->btc", kept, values)
@@ -150,7 +151,8 @@ def rom_rum_area(rom: np.ndarray, rum: np.ndarray) -> float:
     checked_arrays.same_shape(MetricError, rom=rom, rum=rum)
     known = ~(np.isnan(rom) | np.isnan(rum))
     order = np.lexsort((rum[known], rom[known]))
-    x, y = rom[known][order], rum[known][order]
+    x = rom[known][order]
+    y = rum[known][order]
     return float(((x[1:] - x[:-1]) * (y[1:] + y[:-1]) / 2).sum()) if len(x) > 1 else float("nan")
 
 
@@ -284,5 +286,6 @@ def _only(cells: np.ndarray, groups: Sequence[int]) -> np.ndarray:
 def _average(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the weighted mean over images (axis 0) of the defined values."""
     known = ~np.isnan(values)
-    total, number = weighed(weights, np.where(known, values, 0.0)), weighed(weights, known)
+    total = weighed(weights, np.where(known, values, 0.0))
+    number = weighed(weights, known)
     return np.divide(total, number, out=np.full(number.shape, np.nan), where=number > 0)

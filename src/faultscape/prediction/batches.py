@@ -113,7 +113,8 @@ def record(batch: Batch) -> bytes:
 def unrecord(data: bytes) -> Batch:
     """Return a batch from its bytes."""
     head, _, rest = data.partition(b"\n")
-    rows, at = [], 0
+    rows = []
+    at = 0
     listed, seconds, warm = json.loads(head)
     for id_, size, sizes, problem, photo in listed:
         code, at = (rest[at : at + size], at + size) if size >= 0 else (None, at)

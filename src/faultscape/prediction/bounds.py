@@ -39,7 +39,8 @@ def check_files(source: str, files: Sequence[tuple[Path, int]]) -> None:
     """Raise ModelError if a network's files, given with their sizes in bytes, exceed the memory; called
     before they are read.
     """
-    size, most = sum(number for _, number in files), memory()
+    size = sum(number for _, number in files)
+    most = memory()
     if size > most:
         raise ModelError(
             f"{source}: its weights take {size / 1e9:,.1f} GB, and this machine has {most / 1e9:,.1f} GB of"

@@ -87,7 +87,8 @@ def middle(photo: np.ndarray, crop: float) -> np.ndarray:
         return photo
     height, width = photo.shape[:2]
     side = max(1, round(crop * min(height, width)))
-    top, left = (height - side) // 2, (width - side) // 2
+    top = (height - side) // 2
+    left = (width - side) // 2
     return photo[top : top + side, left : left + side]
 
 

@@ -60,7 +60,8 @@ def pick(asked: str, kind: str) -> str:
     check(asked)
     if asked == "cpu":
         return asked
-    there, number = count(kind), asked.partition(":")[2]
+    there = count(kind)
+    number = asked.partition(":")[2]
     if not there or (number and int(number) >= there):
         if asked:
             raise OptionError(f"device {asked} is not available; {there} usable GPUs found")

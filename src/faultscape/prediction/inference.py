@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 _PLAIN = Keep()
 NAN = "the network gave NaN"
-VOID, DIFFERENTIAL = "void", "differential-entropy"
+VOID = "void"
+DIFFERENTIAL = "differential-entropy"
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,13 @@ class Inference:
         methods: Mapping[str, Fitted] = {},
     ) -> None:
         # a network may specify the windows it was made for
-        way, own = way or Way(), getattr(network, "window", None)
+        way = way or Way()
+        own = getattr(network, "window", None)
         if own and way.window is None:
             way = replace(way, window=own, stride=way.stride or getattr(network, "stride", None))
-        self.network, self.way, self.keep = network, way, keep
+        self.network = network
+        self.way = way
+        self.keep = keep
         self.warm = False
         self.methods = methods
         beside_network.share_searches(methods)
@@ -315,7 +319,8 @@ class Inference:
                 f"its method {plain_name(wrong)} returned NaN or infinity: features are not finite or too"
                 " far from those of training images"
             )
-        asked, layers = self.keep.scorers, answer.members if answer.scores is None else (answer.scores,)
+        asked = self.keep.scorers
+        layers = answer.members if answer.scores is None else (answer.scores,)
         if OUTLIER in asked and OUTLIER in answer.values:
             out[OUTLIER] = outlier_share(answer.values[OUTLIER][0], target)
         if VOID in asked and VOID in self.network.class_names and not self.network.marginal:
@@ -350,7 +355,8 @@ class Inference:
         """Run inputs of one shape, in halves if memory is short or some of them fail."""
         if len(inputs) > self._batch:
             return self._together(inputs[: self._batch]) + self._together(inputs[self._batch :])
-        start, few = time.perf_counter(), False
+        start = time.perf_counter()
+        few = False
         try:
             block = np.stack(inputs)
             answers = list(self.network.run(block, self.layers))
@@ -360,12 +366,10 @@ class Inference:
                 else answers
             )  # type: ignore[return-value]
         except MemoryError:
-            few, why = (
-                True,
-                (
-                    f"{self.network.name}: one image does not fit into memory; process it in parts with"
-                    " --window WIDTHxHEIGHT"
-                ),
+            few = True
+            why = (
+                f"{self.network.name}: one image does not fit into memory; process it in parts with"
+                " --window WIDTHxHEIGHT"
             )
         except ModelError as error:
             why = str(error)

@@ -38,10 +38,8 @@ class Inputs:
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
         """Return an image (H, W, 3) uint8 as (3, H, W), float32 or uint8."""
         width, height = size or self.size or target
-        width, height = (
-            -(-width // self.multiple) * self.multiple,
-            -(-height // self.multiple) * self.multiple,
-        )
+        width = -(-width // self.multiple) * self.multiple
+        height = -(-height // self.multiple) * self.multiple
         pixels: Any = photo if photo.shape[1::-1] == (width, height) else resized(photo, (width, height))
         if self.whole:
             return np.ascontiguousarray(pixels.transpose(2, 0, 1))

@@ -203,7 +203,8 @@ def parse(words: Sequence[str]) -> Keep:
     shares = [word for word in dict.fromkeys(words) if word.partition("=")[0] == "probabilities"]
     if len(shares) > 1:
         raise OptionError(f"--keep {shares[0]} and --keep {shares[1]} exclude each other; give one of them")
-    named, asked = {kind.name: kind for kind in KEPT}, dict[str, Any]()
+    named = {kind.name: kind for kind in KEPT}
+    asked = dict[str, Any]()
     for word in dict.fromkeys(words):
         name, _, value = word.partition("=")
         try:
@@ -241,7 +242,8 @@ def doubt_folder(word: str) -> str:
     """
     if fitted := split_fitted(word):
         return f"{DOUBT}{fitted[0]}-{fitted[1][:6]}"
-    name, digest = word.rpartition(":")[2], plug.digest(word) if plug.is_own(word) else ""
+    name = word.rpartition(":")[2]
+    digest = plug.digest(word) if plug.is_own(word) else ""
     return f"{DOUBT}{name}" + (f"-{digest[:6]}" if digest else "")
 
 
@@ -285,7 +287,8 @@ def told(kept: dict[str, Arrays], images: int, free: int, keep: Keep | None = No
         f"keeping {kind}: at most {_amount(size)} for {images} images, before compression"
         for kind, size in sizes.items()
     ]
-    asked, values = (keep.probabilities if keep else None) or 0, kept.get("probabilities", ())[:1]
+    asked = (keep.probabilities if keep else None) or 0
+    values = kept.get("probabilities", ())[:1]
     if values and asked > len(values[0]):
         lines.append(
             f"note: the network has {len(values[0])} classes, not {asked}; --keep probabilities keeps all of"

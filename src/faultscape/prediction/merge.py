@@ -39,13 +39,11 @@ class Merged:
         layers: bool,
         apart: bool = False,
     ) -> None:
-        self._name, self.parts, self._sizes, self._mirrored, self._layers = (
-            name,
-            parts,
-            sizes,
-            mirrored,
-            layers,
-        )
+        self._name = name
+        self.parts = parts
+        self._sizes = sizes
+        self._mirrored = mirrored
+        self._layers = layers
         self._views: list[np.ndarray] | None = [] if apart else None
         self._waiting: dict[int, Answer] = {}
         self._next = 0
@@ -70,7 +68,10 @@ class Merged:
                 " WIDTHxHEIGHT"
             )
         if self._problems:
-            self._waiting, self._overlap, self._total, self._views = {}, None, None, None
+            self._waiting = {}
+            self._overlap = None
+            self._total = None
+            self._views = None
 
     def answer(self) -> Answer | str:
         """Return the answer of all parts, or the problem of the first part that failed."""
@@ -104,7 +105,8 @@ class Merged:
         self._overlap = self._overlap or Overlap(*self._sizes[view])
         self._overlap.add(_stacked(answer, (box[3], box[2]) if answer.values else _size(answer)), box)
         if self._next + 1 == len(self.parts) or self.parts[self._next + 1][0] != view:
-            overlap, self._overlap = self._overlap, None
+            overlap = self._overlap
+            self._overlap = None
             self._add_view(view, overlap.mean())
 
     def _add_view(self, view: int, scores: np.ndarray) -> None:
@@ -142,7 +144,8 @@ def _parted(layers: np.ndarray, like: Answer) -> Answer:
         cuts.append(cuts[-1] + len(member))
     parts = [np.ascontiguousarray(layers[first:last]) for first, last in pairwise(cuts)]
     variance = layers[cuts[-1]] if like.variance is not None else None
-    at, values = cuts[-1] + (variance is not None), dict[str, tuple[np.ndarray, ...]]()
+    at = cuts[-1] + (variance is not None)
+    values = dict[str, tuple[np.ndarray, ...]]()
     for word, held in like.values.items():
         ends = [at, *(at := at + len(value) for value in held)]
         values[word] = tuple(np.ascontiguousarray(layers[first:last]) for first, last in pairwise(ends))

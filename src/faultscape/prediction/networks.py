@@ -78,9 +78,11 @@ class OpenNetwork(OpenModel):
         *,
         bounded: bool = False,
     ) -> None:
-        self.inference, self.threads = inference, threads
+        self.inference = inference
+        self.threads = threads
         self.device = devices.words(inference.network.device, threads)
-        self._settings, self._bounded = settings, bounded
+        self._settings = settings
+        self._bounded = bounded
         self._labels = labels
 
     def batch_size(self, images: int) -> int:
@@ -114,7 +116,8 @@ def open_network(
     classes = (len(opening.labels), len(settings.class_list))
     options: ModelOptions = {**opening.options, "device": opening.device, "task": settings.task}
     network = inference(opening.source, options, classes, load=load, runtime=runtime, methods=opening.methods)
-    now, expected = digest(opening.source, opening.options), opening.digest
+    now = digest(opening.source, opening.options)
+    expected = opening.digest
     if expected.startswith(now) and expected not in (now, now + network.network.weights):
         raise ModelError(
             f"{opening.source}: its weights differ on every load; set a seed, or load them from a file"
@@ -167,7 +170,8 @@ def inference(
 
 def origin(source: Source, request: Request) -> Origin:
     """Return what a network's answers depend on, and the network, which is opened for this."""
-    options, settings = request.options, request.settings
+    options = request.options
+    settings = request.settings
     if source.revision is not None and "revision" not in options:
         options = {**options, "revision": source.revision(request.source)}
     options = cast("ModelOptions", {"threads": 1, **options})  # recorded, because sums depend on it
@@ -254,7 +258,9 @@ def _batches(
     words = allowed(settings.class_list, labels)
 
     def load(batch: Sequence[Image]) -> _Loaded:
-        start, out, photos = time.perf_counter(), [], []
+        start = time.perf_counter()
+        out = []
+        photos = []
         for image in batch:
             sha = None
             try:
@@ -277,9 +283,12 @@ def _batches(
         model = inference.seconds if good else 0.0
 
         def rest() -> Batch:
-            start, scoring, rows = time.perf_counter(), 0.0, []
+            start = time.perf_counter()
+            scoring = 0.0
+            rows = []
             for image, item, said, photo in zip(batch, prepared, found, photos, strict=True):
-                key, begin = image.key.encode(), time.perf_counter()
+                key = image.key.encode()
+                begin = time.perf_counter()
                 output = (
                     inference.finish(said, item.target, key)
                     if isinstance(item, Prepared)
@@ -326,7 +335,8 @@ def _row(image: Image, output: Output, name: str, places: np.ndarray, words: str
                 f"{name}: gave the label {bad[0]}; allowed are {words}; --labels FILE says what labels mean"
             ),
         )
-    kept, counts = output.kept, {}
+    kept = output.kept
+    counts = {}
     if look is not None:
         try:
             counts = {COUNTED: (look(image, output),)}

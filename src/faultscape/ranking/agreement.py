@@ -38,7 +38,8 @@ def spearman(first: ArrayLike, second: ArrayLike) -> Any:
     (-1.0, nan)
     """
     first, second = _paired(first, second)
-    x, y = ranks(first), ranks(second)
+    x = ranks(first)
+    y = ranks(second)
     both = ~np.isnan(x)
     count = np.maximum(both.sum(-1, keepdims=True), 1)
     x, y = (np.where(both, r - r.sum(-1, where=both, keepdims=True) / count, 0.0) for r in (x, y))
@@ -147,7 +148,8 @@ def compare_benchmark(
         raise RankingError(
             f"the benchmark's score of {models[int(np.argmin(np.isfinite(closed)))]!r} is not a number"
         )
-    change, correlation = {}, {}
+    change = {}
+    correlation = {}
     for name, own in scores.items():
         same = np.where(np.isnan(own), np.nan, closed)
         change[name] = dict(zip(models, map(plain, ranks(same) - ranks(own)), strict=True))

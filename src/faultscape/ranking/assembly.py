@@ -71,7 +71,8 @@ def assemble(panel: Panel, evidence: Evidence, options: RankingOptions) -> Stand
     benchmark that does not fit the panel, or without any label.
     """
     found = evidence.findings(panel, options)
-    part, table = found.panel, found.table
+    part = found.panel
+    table = found.table
     selected = int(part.chosen.sum())
     labels = {
         "used": len(part.images),

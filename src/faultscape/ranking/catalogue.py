@@ -464,7 +464,10 @@ def _read_only(given: Any) -> Any:
     )
 
 
-CHANCE, BEST, TOP, DUELS = "chance", "best", "top", "duels"
+CHANCE = "chance"
+BEST = "best"
+TOP = "top"
+DUELS = "duels"
 FIRST = {  # per way of choosing, the first of these that is present and usable
     CHANCE: ("prediction_powered", "lure", "reuse_mean"),
     BEST: ("reuse_margins", "margins", "reuse_mean"),

@@ -228,7 +228,8 @@ class Duels:
         weights = panel.weights(options)
         outcomes = places.outcomes(panel.scores, weights, classes=classes)
         notes = _skipped(outcomes)
-        matrices, scored = {}, {}
+        matrices = {}
+        scored = {}
         images = panel.draws(panel.chosen)
         for faithful in taking("ratios", options.extra):
             name = faithful.name

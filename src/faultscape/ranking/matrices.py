@@ -61,7 +61,8 @@ def _performance(performance: np.ndarray) -> np.ndarray:
 def _ratio(above: np.ndarray, below: np.ndarray, epsilon: float) -> np.ndarray:
     if not (np.isfinite(epsilon) and epsilon >= 0):
         raise OptionError(f"epsilon must be a number not below 0; got {epsilon}")
-    above, below = above + epsilon, below + epsilon
+    above = above + epsilon
+    below = below + epsilon
     out = np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)
     j = out.shape[-1]
     out[..., range(j), range(j)] = 1.0

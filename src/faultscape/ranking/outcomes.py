@@ -21,7 +21,8 @@ from scipy.sparse import csr_array
 from faultscape.errors import RankingError
 from faultscape.maps import checked_arrays
 
-DEFENDER, ATTACKER = 0, 1
+DEFENDER = 0
+ATTACKER = 1
 _CHUNK = 2_000_000  # numbers in the largest temporary array, 16 MB
 
 

@@ -80,14 +80,18 @@ def pair_counts(
         raise RankingError("a slot pairs a model with itself; give two different models")
     if not np.isin(correct[~np.isnan(correct)], (0, 1)).all():
         raise RankingError("answers must be 1 (right), 0 (wrong) or NaN (not decided)")
-    low, high = np.minimum(first, second), np.maximum(first, second)
+    low = np.minimum(first, second)
+    high = np.maximum(first, second)
     low, high, image = np.unique(np.stack([low, high, image]), axis=1) if len(image) else (low, high, image)
     decided = image >= 0
     decided[decided] = ~np.isnan(
         correct[low[decided], image[decided]] + correct[high[decided], image[decided]]
     )
-    low, high, image = low[decided], high[decided], image[decided]
-    one, other = correct[low, image] > 0, correct[high, image] > 0
+    low = low[decided]
+    high = high[decided]
+    image = image[decided]
+    one = correct[low, image] > 0
+    other = correct[high, image] > 0
 
     pair = low * j + high  # sorted by np.unique
     pairs, start = np.unique(pair, return_index=True)

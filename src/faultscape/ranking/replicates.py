@@ -33,7 +33,10 @@ from faultscape.ties import DECIMALS
 # fewer images than FEW get no interval; for whole groups, with Student's intervals, LEAST are enough
 # what intervals are about: the pool that was drawn from, or data to come like it, or more images of the one
 # group that the pool is of; or they describe the chosen images
-POOL, FUTURE, ONE_GROUP, CHOSEN = "pool", "future", "one-group", "chosen"
+POOL = "pool"
+FUTURE = "future"
+ONE_GROUP = "one-group"
+CHOSEN = "chosen"
 MANY = 20  # groups of images from which percentiles of the bootstrap are used; with fewer Student's t
 INTERVAL = "percentile bootstrap over images; of reuse_mean Wilson's"
 
@@ -104,7 +107,8 @@ def one_sided(models: Sequence[str], games: np.ndarray, lone: Iterable[int]) -> 
     off = games * (1 - np.eye(len(models)))
     kinds: dict[str, list[str]] = {"": [], "wins": [], "loses": []}
     for m in lone:
-        won, lost = off[m].any(), off[:, m].any()
+        won = off[m].any()
+        lost = off[:, m].any()
         kinds["" if won and lost else "wins" if won else "loses"].append(models[m])
     said = []
     for kind, many in (("wins", "win"), ("loses", "lose")):
@@ -154,7 +158,8 @@ def with_intervals(
     The labels of the ``panel`` are those of rankings that re-use them. ``groups_told`` groups of images are
     counted in another note. ``extra`` are rankings of your own among them.
     """
-    models, group = panel.models, panel.group
+    models = panel.models
+    group = panel.group
     what, least = ("images", FEW) if group is None else ("groups of images", LEAST)
     spans = {name: entry(name, extra).span(len(models)) for name in scored}
     scores = {name: np.clip(one.scores, *spans[name]) for name, one in scored.items()}
@@ -186,7 +191,8 @@ def with_intervals(
         )
     rankings = {}
     for name, one in scored.items():
-        point, replicates = scores[name][0], scores[name][1:]
+        point = scores[name][0]
+        replicates = scores[name][1:]
         row = ranking(
             models, point, replicates, one.images, one.error, groups=group is not None, span=spans[name]
         )
@@ -258,7 +264,8 @@ def ranking(
     p_values = replicate_p_values(scores, replicates, images, exact=exact)
     if lost_share(scores, replicates) > intervals.LOST:
         p_values = np.where(np.isnan(p_values), np.nan, 1.0)
-    places, sets = single_rank_sets(p_values), rank_sets(p_values)
+    places = single_rank_sets(p_values)
+    sets = rank_sets(p_values)
     tested = exact or images >= least
     if not tested and len(replicates):
         scored = ~np.isnan(scores)
@@ -330,6 +337,7 @@ def _unit(variance: float, share: float, sizes: np.ndarray) -> float:
     groups of these ``sizes`` (G,) vary more.
     """
     # between images independent of each other and each group counting as one
-    least, most = 1 / sizes.sum(), (sizes**2).sum() / sizes.sum() ** 2
+    least = 1 / sizes.sum()
+    most = (sizes**2).sum() / sizes.sum() ** 2
     own = share * (1 - share)
     return float(np.clip(variance / own, least, most)) if own > 0 else float(most)

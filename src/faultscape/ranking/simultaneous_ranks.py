@@ -46,7 +46,8 @@ def paired_p_values(accuracy: np.ndarray, weights: np.ndarray | None = None) -> 
         both = known[k] & known & (weights > 0)
         gap = np.where(both, accuracy[k] - accuracy, 0.0)
         if exact:
-            for_k, against = (gap > 0).sum(1), (gap < 0).sum(1)
+            for_k = (gap > 0).sum(1)
+            against = (gap < 0).sum(1)
             p = _at_least(for_k, for_k + against)
         else:
             share = np.where(both, weights, 0.0)
@@ -77,7 +78,8 @@ def replicate_p_values(
     >>> replicate_p_values(np.array([0.8, 0.15]), draws)[0, 1] < 1e-4  # .65 against an error of .13
     np.True_
     """
-    scores, replicates = np.asarray(scores, dtype=float), np.asarray(replicates, dtype=float)
+    scores = np.asarray(scores, dtype=float)
+    replicates = np.asarray(replicates, dtype=float)
     gap = scores[:, None] - scores[None, :]
     error = np.full(gap.shape, np.nan)
     for k in range(len(scores)):

@@ -62,7 +62,8 @@ def leave_one_out(score: Score, models: Sequence[str], takes_part: np.ndarray) -
     for k, model in enumerate(models):
         without = np.asarray(score(~takes_part[k]), dtype=float)
         both = ~np.isnan(whole) & ~np.isnan(without) & (np.arange(len(models)) != k)
-        before, after = np.where(both, whole, np.nan), np.where(both, without, np.nan)
+        before = np.where(both, whole, np.nan)
+        after = np.where(both, without, np.nan)
         change = np.abs(ranks(after) - ranks(before))
         most = int(np.nanargmax(change)) if both.any() else None
         found.append(

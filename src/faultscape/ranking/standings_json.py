@@ -126,7 +126,8 @@ def _read(value: Any, kind: Any, where: str) -> Any:
     """Return a parsed JSON value as the type of a field: an undefined number is NaN. RankingError, which says
     where, for another type.
     """
-    origin, inside = get_origin(kind), get_args(kind)
+    origin = get_origin(kind)
+    inside = get_args(kind)
     if origin is UnionType:  # what may be missing is not written: here null is an undefined number
         return _read(value, inside[0], where)
     if kind is float and value is None:

@@ -57,7 +57,8 @@ def _made_from_now(study: Study, truth: str) -> dict[str, str]:
 
 def _of(study: Study, truth: str) -> list[str]:
     """Return the truths to merge: those that were merged and are still there, and those of new annotators."""
-    there, held = annotators(study, truth), _held(study, truth)
+    there = annotators(study, truth)
+    held = _held(study, truth)
     if held is None:
         return there
     kept = [name for name in held.of if name in study.truths]
@@ -68,9 +69,11 @@ def again(study: Study, truth: str) -> Again:
     """Return how to merge a truth again, or for the first time: then an image with the mask of one annotator
     counts as well, so that no label is wasted.
     """
-    held, own_name = _held(study, truth), (None if truth == LABELS else truth)
+    held = _held(study, truth)
+    own_name = None if truth == LABELS else truth
     if held is not None:
-        tie, least = (held.tie if held.tie != "void" else None), (held.least if held.least != 2 else None)
+        tie = held.tie if held.tie != "void" else None
+        least = held.least if held.least != 2 else None
         return Again({"of": _of(study, truth), "truth": own_name, "tie": tie, "least": least})
     tie = None if study.settings.class_list.void else "skill"
     return Again({"of": _of(study, truth), "truth": own_name, "tie": tie, "least": 1})

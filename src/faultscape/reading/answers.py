@@ -41,7 +41,8 @@ def read_predictions(
     classes = study.classes
     found = []
     for name in models:
-        folder, model = label_maps.predictions(study.root, name), study.settings.models[name]
+        folder = label_maps.predictions(study.root, name)
+        model = study.settings.models[name]
         parts = study.manifest(folder)
         if label_maps.of_other_classes(study.settings, parts.values()):
             raise StudyError(
@@ -52,7 +53,8 @@ def read_predictions(
         found.append(_answers(folder, parts, places, len(classes), wanted, MOST if top else 1))
     most = max((labels.shape[1] for labels, _ in found), default=1)
     shape = (len(models), len(wanted), most)
-    labels, sure = np.full(shape, -1, np.int32), np.full(shape, np.nan, np.float32)
+    labels = np.full(shape, -1, np.int32)
+    sure = np.full(shape, np.nan, np.float32)
     for j, (said, how) in enumerate(found):
         labels[j, :, : said.shape[1]], sure[j, :, : how.shape[1]] = said, how
     return Predictions(
@@ -95,10 +97,8 @@ def _answers(
     at = pc.call_function("index_in", [wanted], pc.SetLookupOptions(value_set=ids))
     here = at.is_valid().to_numpy(zero_copy_only=False)
     row = at.drop_null().to_numpy()
-    out, how = (
-        np.full((len(wanted), labels.shape[1]), -1, np.int32),
-        np.full((len(wanted), labels.shape[1]), np.nan, np.float32),
-    )
+    out = np.full((len(wanted), labels.shape[1]), -1, np.int32)
+    how = np.full((len(wanted), labels.shape[1]), np.nan, np.float32)
     out[here], how[here] = known[row], sure[row]
     return out, how
 

@@ -159,7 +159,8 @@ def measured_by_choice(study: Study, truth: str, drawn: Sequence[Slots], discard
     """
     if not (chosen := chosen_by_models(drawn)):
         return 0
-    where, corpus = label_maps.truth(study.root, truth), study.corpus.columns("id", "role")
+    where = label_maps.truth(study.root, truth)
+    corpus = study.corpus.columns("id", "role")
     held = {
         id_
         for part, entry in study.manifest(where).items()
@@ -196,7 +197,8 @@ def chosen_elsewhere(study: Study, selection: str) -> set[str]:
 
 def labelled_among(root: Path, images: Collection[str]) -> set[str]:
     """Return those of some images that have a label, or an answer, under any truth."""
-    study, wanted = Study(root), set(images)
+    study = Study(root)
+    wanted = set(images)
     answers = study.answers
     out = {row[0] for truth in answers.truths() for row in answers.answers(truth)} & wanted
     numbers = set(study.corpus.shards_of(wanted).values())
@@ -227,7 +229,8 @@ def true_classes(
     """Return {image: its true class} for labels that name exactly one: a set of one class, or one class with
     the answer yes by ``voices``.
     """
-    names, out = study.classes.names, dict[str, str]()
+    names = study.classes.names
+    out = dict[str, str]()
     yes: dict[str, list[str]] = {}
     for (image, class_), verdict in sorted(verdicts_of(study, truth, voices).items()):
         if verdict:

@@ -58,7 +58,8 @@ class Entry(Generic[Item]):
     def __init__(self, enter: Callable[[list[Item]], object]) -> None:
         self._enter = enter
         self._waiting: list[Item] = []
-        self._entered, self._cost = 0.0, 0.0
+        self._entered = 0.0
+        self._cost = 0.0
 
     def __enter__(self) -> Self:
         return self

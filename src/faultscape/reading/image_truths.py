@@ -68,11 +68,13 @@ def _of_set(
     about = stress.sets.get(name)
     keeps = about is not None and about.labels == "parents"
     folder = labels_folder(root, base) / ANOMALY if blended else label_maps.truth(root, ANOMALY)
-    there, out = read_manifest(folder), {}
+    there = read_manifest(folder)
+    out = {}
     beside = labels_folder(root, base) / PASTED if blended else None
     pasted = read_manifest(beside) if beside is not None else {}
     for image in mine:
-        of, labels = image, None
+        of = image
+        labels = None
         while of.set != base and of.parent in images:
             of = images[of.parent]
         if semantic is not None and image.id in semantic.places:
@@ -146,7 +148,9 @@ class Judge:
         judged: Mapping[str, Judged],
         holdouts: Mapping[str, Sequence[str]],
     ) -> None:
-        self._root, self._classes, self._judged = root, settings.class_list, judged
+        self._root = root
+        self._classes = settings.class_list
+        self._judged = judged
         self._holdouts = {
             name: hold for name, words in holdouts.items() if (hold := _held(settings, words)) is not None
         }

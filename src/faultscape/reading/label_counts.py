@@ -84,8 +84,10 @@ def _chosen_on(study: Study, slots: Slots, truth: str) -> tuple[set[str], set[st
 def count_labels(study: Study, slots: Slots, truth: str) -> LabelCount:
     """Count the images of a selection, as it counts now, that have labels of a truth."""
     if not study.classifies:
-        folder, shard_of = label_maps.truth(study.root, truth), study.corpus.shards_of(slots.images)
-        parts, wanted = study.manifest(folder), set(shard_of)
+        folder = label_maps.truth(study.root, truth)
+        shard_of = study.corpus.shards_of(slots.images)
+        parts = study.manifest(folder)
+        wanted = set(shard_of)
         numbers = {s for s in shard_of.values() if part_name(s) in parts}
         labelled = {
             id_ for s in sorted(numbers) for id_ in label_maps.read_ids(folder, s, parts[part_name(s)])

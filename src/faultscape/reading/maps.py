@@ -32,7 +32,8 @@ class StoredMaps:
 
     def __init__(self, folder: Path, shard: int, places: np.ndarray, known: str, sha256: str = "") -> None:
         # a known checksum avoids reading a manifest of thousands of parts
-        self._name, self._allowed = folder.name, known
+        self._name = folder.name
+        self._allowed = known
         self._maps = label_maps.read_maps(folder, shard, Part(sha256, 0, "") if sha256 else None)
         self._table = narrow(places)
         self._drawn: np.ndarray | None = None
@@ -74,8 +75,11 @@ class ShardMaps:
     """The maps of some images of one shard, as places at working size."""
 
     def __init__(self, study: Study, models: Sequence[str], truth: str, images: Sequence[Image]) -> None:
-        root, settings, classes = study.root, study.settings, study.classes
-        wanted, shard = {image.id for image in images}, images[0].shard
+        root = study.root
+        settings = study.settings
+        classes = study.classes
+        wanted = {image.id for image in images}
+        shard = images[0].shard
         folders = {model: label_maps.predictions(root, model) for model in models}
         self._tables = {m: narrow(table(classes, settings.models[m].labels)) for m in models}
         self._runs: dict[str | None, dict[str, bytes]] = {}
@@ -102,7 +106,9 @@ class StoredLabels(Mapping[str, Any]):
     """{image: its label}, in corpus order; an image without one is not in it."""
 
     def __init__(self, study: Study, folder: Path, decode: Callable[[bytes], Any]) -> None:
-        self._study, self._folder, self._decode = study, folder, decode
+        self._study = study
+        self._folder = folder
+        self._decode = decode
 
     @classmethod
     def of_model(cls, study: Study, model: str) -> StoredLabels:

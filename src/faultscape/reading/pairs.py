@@ -35,7 +35,9 @@ def wanted(study: Study, shards: Sequence[int], truths: Sequence[str]) -> list[P
     """Return every pair part that the study's maps require, with the key it should have. Sets made by
     `stress` require none.
     """
-    root, settings, models = study.root, study.settings, list(study.models)
+    root = study.root
+    settings = study.settings
+    models = list(study.models)
     manifests = {name: study.manifest(label_maps.predictions(root, name)) for name in models}
     truth_parts = {name: study.manifest(label_maps.truth(root, name)) for name in truths}
     about = [settings.classes.counted, settings.size, settings.cells]
@@ -103,8 +105,10 @@ def count_shard(
     ``maps`` are the checksums of the models' parts of maps, ``truth_maps`` those of the truths'.
     """
     classes = settings.class_list
-    n, shard = len(classes) + 1, parts[0].shard
-    models, truths = [name for name in settings.models if name in maps], sorted(truth_maps)
+    n = len(classes) + 1
+    shard = parts[0].shard
+    models = [name for name in settings.models if name in maps]
+    truths = sorted(truth_maps)
     labels = {m: settings.models[m].labels for m in models}
     for m in models:
         try:
@@ -131,7 +135,8 @@ def count_shard(
     ]
     thin = [part for part in parts if part.truth is None and settings.cells == "diagonal"]
     whole = [part for part in parts if part not in thin]
-    about_whole, about_thin = _spans(whole, models, truths), _spans(thin, models, truths)
+    about_whole = _spans(whole, models, truths)
+    about_thin = _spans(thin, models, truths)
     rows: dict[PairPart, list[tuple[str, bytes]]] = {part: [] for part in parts}
     for image in images:
         begin(image.id)
@@ -145,7 +150,8 @@ def count_shard(
         tick(1)
     made = {}
     for part in parts:
-        ids, codes = [r[0] for r in rows[part]], [r[1] for r in rows[part]]
+        ids = [r[0] for r in rows[part]]
+        codes = [r[1] for r in rows[part]]
         sha = pair_table.put_counts(pair_table.folder(root, part.name), part, ids, codes)
         made[part.name, part.part] = Part(sha, len(ids), part.key)
     return made
@@ -160,17 +166,17 @@ def read_block(
     """Return the counts of one shard's images; StudyError if a part is missing (verbs make them first)."""
     classes = study.classes
     shard = images[0].shard
-    n, place = len(classes) + 1, {image.id: k for k, image in enumerate(images)}
+    n = len(classes) + 1
+    place = {image.id: k for k, image in enumerate(images)}
     pairs = counts.pair_places(len(models), len(truths))
     names = [*models, *truths]
     where = {(names[a], names[b]): p for p, (a, b) in enumerate(pairs.tolist())}
     shape = (len(pairs), len(images))
-    both, rows, columns = (
-        np.zeros((*shape, n - 1), np.int64),
-        np.zeros((*shape, n), np.int64),
-        np.zeros((*shape, n), np.int64),
-    )
-    present, totals = np.zeros(shape, bool), np.zeros((len(models), len(images), n), np.int64)
+    both = np.zeros((*shape, n - 1), np.int64)
+    rows = np.zeros((*shape, n), np.int64)
+    columns = np.zeros((*shape, n), np.int64)
+    present = np.zeros(shape, bool)
+    totals = np.zeros((len(models), len(images), n), np.int64)
     wanted_parts = {(p.name, p.part): p for p in wanted(study, [shard], truths)}
     for (name, _), part in wanted_parts.items():
         if name not in models:
@@ -185,7 +191,11 @@ def read_block(
         at = np.array([place[i] for i in ids if i in place], np.int64)
         b, r, c, t, has = sparse_counts.unpack(packed, len(part.others), n)
         if not mine.all():
-            b, r, c, t, has = b[:, mine], r[:, mine], c[:, mine], t[mine], has[:, mine]
+            b = b[:, mine]
+            r = r[:, mine]
+            c = c[:, mine]
+            t = t[mine]
+            has = has[:, mine]
         if part.truth is None:
             totals[models.index(name), at] = t
         for q, other in enumerate(part.others):

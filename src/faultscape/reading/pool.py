@@ -91,7 +91,8 @@ def of_shard(
     """Return ``complete`` and the facts about label maps, for one shard's images; StudyError if pairs are
     missing.
     """
-    j, i = len(models), len(images)
+    j = len(models)
+    i = len(images)
     first, second = np.triu_indices(j, 1)
     shapes = {
         "dispute": (i,),
@@ -123,7 +124,9 @@ def _entropies(
     study: Study, images: Sequence[Image], models: Sequence[str], complete: np.ndarray
 ) -> np.ndarray:
     """Return the mean vote entropy over the pixels of each complete image."""
-    root, settings, classes = study.root, study.settings, study.classes
+    root = study.root
+    settings = study.settings
+    classes = study.classes
     shard = images[0].shard
     labels = {m: settings.models[m].labels for m in models}
     sources = [
@@ -179,7 +182,8 @@ def gather(
         for number in sorted(sizes)
     ]
     found: list[Facts] = [{}] * len(jobs)
-    shards, items = "faultscape.reading.pool:shard", sum(sizes.values())
+    shards = "faultscape.reading.pool:shard"
+    items = sum(sizes.values())
     for place, data in fill.gather(
         study.root, shards, jobs, title="select", items=items, engine=engine, workers=workers
     ):
@@ -236,7 +240,8 @@ def drawn_from(study: Study, slots: Slots, trust: np.ndarray | None = None) -> P
     inside = np.flatnonzero((weight > 0) & draws.representatives(pool.families, weight > 0))
     rest = facts["complete"] & ~np.isin(pool.families, pool.families[inside])
     rest &= draws.representatives(pool.families, rest)
-    agreed, others = np.flatnonzero(rest & (facts["dispute"] == 0)), rest & (facts["dispute"] > 0)
+    agreed = np.flatnonzero(rest & (facts["dispute"] == 0))
+    others = rest & (facts["dispute"] > 0)
     at_inside, at_agreed = (_members_drawn(places, pool, slots) for places in (inside, agreed))
     alike = np.flatnonzero(facts["complete"] & np.isin(pool.families, pool.families[agreed]))
     names = pool.names(np.concatenate([at_inside, at_agreed, alike]))

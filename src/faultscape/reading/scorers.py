@@ -54,7 +54,8 @@ def _scored(root: Path, settings: Settings, model: str) -> Iterator[tuple[str, M
     for word in cast("list[str]", settings.models[model].options.get("scorer", [])):
         if (parts := split_fitted(word)) is not None:
             (name, of), folder = parts, methods_folder(root, model)
-            path, said = folder / f"{name}{ENDING}", folder / _SAID / f"{word}.json"
+            path = folder / f"{name}{ENDING}"
+            said = folder / _SAID / f"{word}.json"
             about = None
             with suppress(ModelError, OSError, UnicodeDecodeError):  # gone or damaged: unknown
                 if said.is_file():

@@ -33,7 +33,8 @@ class SecondRound:
 
     def words(self, images: Collection[str], truths: Collection[str] | None = None) -> str:
         """Return how many marks are open on masks of some images, in some truths or all; '' if none is."""
-        chosen, named = frozenset(images), None if truths is None else frozenset(truths)
+        chosen = frozenset(images)
+        named = None if truths is None else frozenset(truths)
         mine = {
             (truth, image): number
             for (truth, image), number in self.marks.items()
@@ -48,7 +49,8 @@ class SecondRound:
 def second_round(study: Study) -> SecondRound:
     """Read what people found in each other's masks."""
     there = set(study.label_folders)
-    marks, checkers = dict[Mask, int](), dict[Mask, frozenset[str]]()
+    marks = dict[Mask, int]()
+    checkers = dict[Mask, frozenset[str]]()
     for check in Checks(study.root, study.database).checks():
         if check.truth not in there:
             continue

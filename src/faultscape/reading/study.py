@@ -75,7 +75,9 @@ class Selection:
     """
 
     def __init__(self, study: Study, name: str, slots: Slots, drawn_from: str) -> None:
-        self.name, self.slots, self.drawn_from = name, slots, drawn_from
+        self.name = name
+        self.slots = slots
+        self.drawn_from = drawn_from
         self._study = study
 
     @cached_property

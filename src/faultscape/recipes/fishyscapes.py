@@ -20,7 +20,8 @@ import faultscape as fs
 from faultscape.choices import FitMethod, LossName
 from faultscape.verbs.reliability import Reliability
 
-BASE, BACKBONE = "base", "deeplabv3plus"
+BASE = "base"
+BACKBONE = "deeplabv3plus"
 VALIDATION = "fs-static-v2-validation"  # set on which methods are tuned
 # Table 1: random, softmax; and two later ones
 SCORERS = ["random", "msp", "entropy", "max-logit", "energy"]
@@ -33,7 +34,8 @@ LOSSES: dict[LossName, str] = {
     "dirichlet": "differential-entropy",
 }
 # B.6; 100,000 embeddings of 1,000 images (B.5): all of them would take 22 GB
-FLOW, DATA = fs.MethodOptions(steps=200_000, rate=1e-4), fs.FitData()
+FLOW = fs.MethodOptions(steps=200_000, rate=1e-4)
+DATA = fs.FitData()
 MEMBERS = ["predictive-entropy", "expected-entropy", "mutual-information"]  # eq. 1 and 2
 
 
@@ -90,10 +92,8 @@ def fit(
     for method in METHODS:
         layered = validation is not None and method in ("mahalanobis", "knn", "knn-class", "flow")
         searched = validation if layered or method == "odin" else None
-        mine, images = (
-            flow if method == "flow" else fs.MethodOptions(),
-            (fs.FitData() if method == "odin" else data),
-        )
+        mine = flow if method == "flow" else fs.MethodOptions()
+        images = fs.FitData() if method == "odin" else data
         fs.fit(
             study,
             method,

@@ -28,8 +28,10 @@ from faultscape.reporting.measure.region_pictures import uri
 LONGEST = 360  # pixels of an image's longer side
 MOST_RINGS = 12
 LABELS = ((0, (96, 125, 160)), (1, (230, 120, 40)), (255, (0, 0, 0)))  # colours of anomaly labels
-VOID_GREEN, WRONG_BLACK = (120, 235, 70), (0, 0, 0)
-_OUTLINE, _CASING = (255, 128, 20), (20, 20, 24)
+VOID_GREEN = (120, 235, 70)
+WRONG_BLACK = (0, 0, 0)
+_OUTLINE = (255, 128, 20)
+_CASING = (20, 20, 24)
 _FAINT = 1e-4  # the share of known pixels at which a score is darkest
 _GREYS = ((251, 250, 247), (241, 239, 235), (230, 228, 223), (218, 215, 210), (206, 203, 198))
 _BLUES = (
@@ -125,7 +127,8 @@ def choose_frames(
         key=lambda id_: (round(values[id_], 12), ranks[id_]),
     )
     few = min(many, (len(order) + 1) // 2)
-    worst, best = order[:few], order[few:][::-1][:many]
+    worst = order[:few]
+    best = order[few:][::-1][:many]
     return [
         *(("worst", k, id_) for k, id_ in enumerate(worst)),
         *(("best", k, id_) for k, id_ in enumerate(best)),
@@ -168,7 +171,8 @@ def draw_frame(card: FrameCard, frame: Frame) -> FrameCard:
 
 def fit_cards(cards: Iterable[FrameCard], room: Room) -> tuple[list[FrameCard], int]:
     """Return the cards that fit into the room left, and how many do not."""
-    kept, left_out = [], 0
+    kept = []
+    left_out = 0
     for card in cards:
         if card.size > room.left:
             left_out += 1
@@ -220,7 +224,8 @@ def prediction_picture(
     >>> prediction_picture(np.array([[1, 0, 0]]), truth, void, one, (3, 1)).tolist()
     [[[0, 0, 0], [0, 0, 255], [120, 235, 70]]]
     """
-    small, marks = nearest(prediction, size), nearest(anomaly, size)
+    small = nearest(prediction, size)
+    marks = nearest(anomaly, size)
     out = colour(small, classes).astype(np.uint8)
     void = marks == 255
     if semantic is not None:
@@ -259,7 +264,8 @@ def _rings(
     """Return the largest missed objects, as rings on a drawing of (width, height), and the number of all
     missed objects.
     """
-    scale_x, scale_y = size[0] / groups.shape[1], size[1] / groups.shape[0]
+    scale_x = size[0] / groups.shape[1]
+    scale_y = size[1] / groups.shape[0]
     inside = (groups >= OBJECTS) & (groups != NO_GROUP)
     rows, columns = np.nonzero(inside)
     of = groups[inside].astype(np.int64) - OBJECTS
@@ -268,8 +274,10 @@ def _rings(
     missed = np.flatnonzero(found < FOUND)
     out = []
     for k in missed[np.argsort(-pixels[missed], kind="stable")][:MOST_RINGS].tolist():
-        y, x = rows[of == k], columns[of == k]
-        wide, tall = (int(x.max()) - int(x.min()) + 1) * scale_x, (int(y.max()) - int(y.min()) + 1) * scale_y
+        y = rows[of == k]
+        x = columns[of == k]
+        wide = (int(x.max()) - int(x.min()) + 1) * scale_x
+        tall = (int(y.max()) - int(y.min()) + 1) * scale_y
         middle = (
             (int(x.max()) + int(x.min()) + 1) / 2 * scale_x,
             (int(y.max()) + int(y.min()) + 1) / 2 * scale_y,

@@ -80,10 +80,8 @@ class Line:
 
 def curves(lines: Sequence[Line], names: Sequence[str], *, title: str) -> Markup:
     """Return one line per curve over names, joined between known neighbours, on an axis that begins at 0."""
-    across, up = (
-        Axis(0.0, max(len(names) - 1, 1), ()),
-        axis([0.0, *(v for line in lines for v in line.values)], at_most=6),
-    )
+    across = Axis(0.0, max(len(names) - 1, 1), ())
+    up = axis([0.0, *(v for line in lines for v in line.values)], at_most=6)
     parts = [_frame(across, up)]
     for k, name in enumerate(names):
         anchor = "start" if k == 0 else "end" if k == len(names) - 1 else "middle"

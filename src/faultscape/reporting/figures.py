@@ -43,11 +43,13 @@ def axis(values: Sequence[float | None], *, at_most: int = 4) -> Axis:
     known = [v for v in values if v is not None and math.isfinite(v)]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
     if high - low < 1e-9:
-        low, high = low - 0.5, high + 0.5
+        low = low - 0.5
+        high = high + 0.5
     rough = (high - low) / max(at_most - 1, 1)
     power = 10 ** math.floor(math.log10(rough))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * 0.999)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    first = math.floor(low / step + 1e-9)
+    last = math.ceil(high / step - 1e-9)
     ticks = tuple(round(k * step, 12) for k in range(first, last + 1))
     return Axis(ticks[0], ticks[-1], ticks)
 
@@ -102,10 +104,13 @@ def box_plot(on: Axis, what: Box | None, *, ink: str, title: str = "") -> Markup
 
 def stacked(counts: Sequence[int], inks: Sequence[str], *, title: str = "") -> Markup:
     """Return one bar divided in proportion to the counts."""
-    total, start, parts = sum(counts), 0, []
+    total = sum(counts)
+    start = 0
+    parts = []
     for count, ink in zip(counts, inks, strict=True):
         if count:
-            x, width = 100 * start / total, 100 * count / total
+            x = 100 * start / total
+            width = 100 * count / total
             parts.append(f'<rect class="{ink}" x="{x:.2f}%" width="{width:.2f}%" y="3" height="16"/>')
         start += count
     return _svg("".join(parts), title)

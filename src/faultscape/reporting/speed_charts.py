@@ -74,7 +74,8 @@ def pareto_front(times: Sequence[float], scores: Sequence[float]) -> list[bool]:
     >>> pareto_front([1.0, 2.0, 3.0, 3.0], [0.2, 0.5, 0.4, 0.5])
     [True, True, False, False]
     """
-    t, s = np.round(np.asarray(times, float), 12), np.round(np.asarray(scores, float), 12)
+    t = np.round(np.asarray(times, float), 12)
+    s = np.round(np.asarray(scores, float), 12)
     as_fast, as_good = t[:, None] <= t, s[:, None] >= s  # [other, model]
     better = (t[:, None] < t) | (s[:, None] > s)
     beaten = (as_fast & as_good & better).any(0)

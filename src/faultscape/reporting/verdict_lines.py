@@ -314,9 +314,11 @@ def _skipped(standings: Standings) -> bool:
 
 def _what_would_tell(standings: Standings, said: ModelRanking, study: str) -> str:
     """Return a sentence on what would tell which model is best for images to come, or ''."""
-    used, size = standings.labels.get("used", 0), standings.labels.get("pool", 0)
+    used = standings.labels.get("used", 0)
+    size = standings.labels.get("pool", 0)
     number = labels_to_tell(of_both(standings, recommended(standings))[0], said, used, size)
-    alone, later = _pool_alone(standings, said), _LATER[said.speaks_of]
+    alone = _pool_alone(standings, said)
+    later = _LATER[said.speaks_of]
     if math.isinf(number):
         more = f"(`faultscape collect {study} MORE/`)"
         if alone:

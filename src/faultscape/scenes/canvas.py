@@ -44,8 +44,10 @@ class Camera:
         """Return (n, 2) pixels of (n, 3) world points."""
         x, y, z = np.asarray(points, np.float64).T
         z = np.maximum(z, 0.4)
-        across, down = self.focal * (x / z + self.bend * z), self.focal * (self.height - y) / z
-        cos, sin = math.cos(self.roll), math.sin(self.roll)
+        across = self.focal * (x / z + self.bend * z)
+        down = self.focal * (self.height - y) / z
+        cos = math.cos(self.roll)
+        sin = math.sin(self.roll)
         seen = np.empty((len(z), 2))
         seen[:, 0] = across * cos - down * sin + self.u0
         seen[:, 1] = across * sin + down * cos + self.horizon
@@ -54,8 +56,10 @@ class Camera:
     def spot(self, x: float, y: float, z: float) -> tuple[float, float]:
         """Return the pixel of one world point."""
         z = max(z, 0.4)
-        u, v = self.focal * (x / z + self.bend * z), self.focal * (self.height - y) / z
-        cos, sin = math.cos(self.roll), math.sin(self.roll)
+        u = self.focal * (x / z + self.bend * z)
+        v = self.focal * (self.height - y) / z
+        cos = math.cos(self.roll)
+        sin = math.sin(self.roll)
         return self.u0 + u * cos - v * sin, self.horizon + u * sin + v * cos
 
     def ground(self, first: int) -> tuple[np.ndarray, np.ndarray]:
@@ -64,7 +68,8 @@ class Camera:
         """
         du = np.arange(self.width, dtype=np.float32)[None] - np.float32(self.u0)
         dv = np.arange(first, self.height_px, dtype=np.float32)[:, None] - np.float32(self.horizon)
-        cos, sin = np.float32(math.cos(self.roll)), np.float32(math.sin(self.roll))
+        cos = np.float32(math.cos(self.roll))
+        sin = np.float32(math.sin(self.roll))
         y = dv * cos - du * sin
         y[np.abs(y) < 1e-3] = 1e-3
         z = np.float32(self.focal * self.height) / y
@@ -126,7 +131,8 @@ class Canvas:
     def limb(self, points: ArrayLike, width: float, colour: Colour, number: int) -> None:
         """Draw a thick line with round ends through pixels."""
         line = [np.array(points).round().astype(np.int32)]
-        thick, paint = max(2, round(width)), _paint(colour)
+        thick = max(2, round(width))
+        paint = _paint(colour)
         cv2.polylines(self.image, line, False, paint, thick)
         cv2.polylines(self.owner, line, False, number, thick)
 
@@ -187,9 +193,12 @@ class Canvas:
         ``taper`` narrows the upper end by that share, as for a car's cabin.
         """
         width, y0, y1, rear, front = box
-        w, in_, t = width / 2, (front - rear) * taper / 2, width / 2 * (1 - taper)
+        w = width / 2
+        in_ = (front - rear) * taper / 2
+        t = width / 2 * (1 - taper)
         x, z, heading = place
-        cos, sin = math.cos(heading), math.sin(heading)
+        cos = math.cos(heading)
+        sin = math.sin(heading)
         low = [(-w, y0, rear), (w, y0, rear), (w, y0, front), (-w, y0, front)]
         top = [
             (-t, y1, rear + in_),

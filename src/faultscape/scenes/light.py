@@ -20,26 +20,35 @@ def lit(
     h, w = truth.shape
     image = cv2.resize(canvas.image, (w, h), interpolation=cv2.INTER_AREA).astype(np.float32) / 255
     above = (truth == SKY)[..., None]
-    noise, blur = 0.009, rng.uniform(0.3, 0.55)
-    haze, air = rng.uniform(0.001, 0.003), rgb(0.78, 0.83, 0.88)
+    noise = 0.009
+    blur = rng.uniform(0.3, 0.55)
+    haze = rng.uniform(0.001, 0.003)
+    air = rgb(0.78, 0.83, 0.88)
     if light == "day":
         image *= rng.uniform(0.88, 1.1) * rng.uniform(0.97, 1.03, 3).astype(np.float32)
     elif light == "dusk":
         image = np.where(
             above, image, image * rgb(0.64, 0.52, 0.57) * rng.uniform(0.75, 1.1) + rgb(0.05, 0.02, 0.05)
         )
-        air, noise = rgb(0.66, 0.44, 0.42), 0.02
+        air = rgb(0.66, 0.44, 0.42)
+        noise = 0.02
     elif light == "night":
         image = _night(canvas, rng, image, above, depth)
-        air, noise, blur = rgb(0.07, 0.07, 0.1), 0.035, rng.uniform(0.4, 0.75)
+        air = rgb(0.07, 0.07, 0.1)
+        noise = 0.035
+        blur = rng.uniform(0.4, 0.75)
     elif light == "fog":
-        haze, air, noise = rng.uniform(0.015, 0.05), rgb(0.77, 0.79, 0.8) * rng.uniform(0.9, 1.05), 0.012
+        haze = rng.uniform(0.015, 0.05)
+        air = rgb(0.77, 0.79, 0.8) * rng.uniform(0.9, 1.05)
+        noise = 0.012
         image = image * 0.85
     elif light == "rain":
         image = np.where(above, image, _wet(canvas, image, truth) * rgb(0.78, 0.8, 0.85)) * rng.uniform(
             0.85, 1.05
         )
-        haze, air, noise = rng.uniform(0.008, 0.018), rgb(0.58, 0.61, 0.64), 0.02
+        haze = rng.uniform(0.008, 0.018)
+        air = rgb(0.58, 0.61, 0.64)
+        noise = 0.02
     elif light == "low sun":
         image = np.where(above, image, image * rgb(0.86, 0.7, 0.54) * rng.uniform(0.75, 1.05))
         air = rgb(1.0, 0.84, 0.6)
@@ -63,7 +72,8 @@ def _night(
     """Return the image in the light of street lamps and of the camera's own head lamps."""
     h, w = depth.shape
     camera = canvas.camera
-    u, v = np.arange(w, dtype=np.float32)[None] * 2, np.arange(h, dtype=np.float32)[:, None] * 2
+    u = np.arange(w, dtype=np.float32)[None] * 2
+    v = np.arange(h, dtype=np.float32)[:, None] * 2
     own = (
         0.75
         * np.exp(-depth / 16)
@@ -108,7 +118,8 @@ def _wet(canvas: Canvas, image: np.ndarray, truth: np.ndarray) -> np.ndarray:
 def _glare(canvas: Canvas, rng: np.random.Generator, image: np.ndarray) -> np.ndarray:
     """Return the image with a low sun in it and glare around it."""
     h, w = image.shape[:2]
-    u, v = w * rng.uniform(0.2, 0.8), canvas.camera.horizon / 2 - h * rng.uniform(0.04, 0.16)
+    u = w * rng.uniform(0.2, 0.8)
+    v = canvas.camera.horizon / 2 - h * rng.uniform(0.04, 0.16)
     away = np.hypot(np.arange(w, dtype=np.float32)[None] - u, np.arange(h, dtype=np.float32)[:, None] - v) / w
     veil = 0.95 * np.exp(-((away / 0.05) ** 2)) + 0.42 * np.exp(-away / 0.16) + 0.05
     return image + veil[..., None] * rgb(1.0, 0.82, 0.52)
@@ -117,7 +128,8 @@ def _glare(canvas: Canvas, rng: np.random.Generator, image: np.ndarray) -> np.nd
 def _streaks(rng: np.random.Generator, image: np.ndarray) -> np.ndarray:
     """Return the image behind falling rain."""
     h, w = image.shape[:2]
-    rain, slant = np.zeros((h, w), np.uint8), rng.uniform(-0.3, 0.3)
+    rain = np.zeros((h, w), np.uint8)
+    slant = rng.uniform(-0.3, 0.3)
     for u, v, long in zip(
         rng.integers(0, w, 130), rng.integers(-10, h, 130), rng.integers(5, 16, 130), strict=True
     ):

@@ -36,18 +36,18 @@ def figure(
     """Draw a person facing any way whose feet are at (x, y, z)."""
     x, y, z = spot
     shirt, trousers = (CLOTHES[k] for k in rng.integers(len(CLOTHES), size=2))
-    skin, hair = (
-        SKINS[rng.integers(len(SKINS))],
-        ((40, 30, 26), (96, 66, 40), (190, 160, 100), (120, 118, 116))[rng.integers(4)],
-    )
-    stride, wide = (0.16 if riding else rng.uniform(0.02, 0.26)) * tall, rng.uniform(0.9, 1.15) * tall
+    skin = SKINS[rng.integers(len(SKINS))]
+    hair = ((40, 30, 26), (96, 66, 40), (190, 160, 100), (120, 118, 116))[rng.integers(4)]
+    stride = (0.16 if riding else rng.uniform(0.02, 0.26)) * tall
+    wide = rng.uniform(0.9, 1.15) * tall
     pixel = canvas.camera.focal / z
 
     def at(right: float, up: float) -> np.ndarray:
         return np.array(canvas.camera.spot(x + right, y + up * tall, z))
 
     side = 1 if rng.random() < 0.5 else -1
-    hip, neck = at(-0.12 * side if riding else 0, 0.5), at(0.05 * side if riding else 0, 0.82)
+    hip = at(-0.12 * side if riding else 0, 0.5)
+    neck = at(0.05 * side if riding else 0, 0.82)
     for k in (-1, 1):
         canvas.limb((hip, at(k * stride, 0.03)), 0.085 * wide * pixel, 0.85 * np.asarray(trousers), number)
         canvas.limb(
@@ -90,8 +90,11 @@ def person(canvas: Canvas, rng: np.random.Generator, x: float, z: float) -> None
 
 def cyclist(canvas: Canvas, rng: np.random.Generator, x: float, z: float, heading: float) -> None:
     """Draw a bicycle and its rider."""
-    number, paint = canvas.thing(CYCLIST, z), PAINTS[rng.integers(len(PAINTS))]
-    pixel, along, away = canvas.camera.focal / z, np.sin(heading), np.cos(heading)
+    number = canvas.thing(CYCLIST, z)
+    paint = PAINTS[rng.integers(len(PAINTS))]
+    pixel = canvas.camera.focal / z
+    along = np.sin(heading)
+    away = np.cos(heading)
     turn = np.linspace(0, 2 * np.pi, 15)
 
     def at(forward: float, up: float) -> np.ndarray:
@@ -129,13 +132,16 @@ BEASTS = (  # length, height at the back, thickness of the body, legs, neck, coa
 def animal(canvas: Canvas, rng: np.random.Generator, x: float, z: float, *, wild: bool) -> None:
     """Draw a dog, or, if ``wild``, any of five animals."""
     length, back, thick, legs, neck, coats = BEASTS[rng.integers(1, 5) if wild and rng.random() < 0.85 else 0]
-    number, side, pixel = canvas.thing(ANIMAL, z), rng.choice((-1.0, 1.0)), canvas.camera.focal / z
+    number = canvas.thing(ANIMAL, z)
+    side = rng.choice((-1.0, 1.0))
+    pixel = canvas.camera.focal / z
     coat = np.asarray(coats[rng.integers(len(coats))]) * rng.uniform(0.85, 1.1)
 
     def at(right: float, up: float) -> np.ndarray:
         return np.array(canvas.camera.spot(x + side * right, up, z))
 
-    middle, half = back - thick / 2, length / 2
+    middle = back - thick / 2
+    half = length / 2
     for k, shade in ((-0.86, 0.7), (0.82, 0.7), (-0.7, 0.85), (0.66, 0.85)):
         canvas.limb(
             (at(k * half, middle), at(k * half + rng.uniform(-0.1, 0.1) * length, 0.03)),
@@ -173,15 +179,19 @@ def animal(canvas: Canvas, rng: np.random.Generator, x: float, z: float, *, wild
 
 def sign(canvas: Canvas, rng: np.random.Generator, x: float, z: float) -> None:
     """Draw a traffic light, a road sign or a street lamp on its pole."""
-    number, pixel, inward = canvas.thing(SIGN, z), canvas.camera.focal / z, -np.sign(x)
-    which, grey = rng.choice(3, p=(0.3, 0.4, 0.3)), (96, 98, 100)
+    number = canvas.thing(SIGN, z)
+    pixel = canvas.camera.focal / z
+    inward = -np.sign(x)
+    which = rng.choice(3, p=(0.3, 0.4, 0.3))
+    grey = (96, 98, 100)
 
     def at(right: float, up: float) -> np.ndarray:
         return np.array(canvas.camera.spot(x + right, up, z))
 
     tall = (3.4, 2.5, 6.2)[which]
     canvas.limb((at(0, 0), at(0, tall)), 0.13 * pixel, grey, number)
-    top, unit = at(0, tall), pixel
+    top = at(0, tall)
+    unit = pixel
     if which == 0:
         canvas.limb((top, top + (0, 0.75 * unit)), 0.36 * unit, (34, 36, 36), number)
         on_light = rng.integers(3)
@@ -221,7 +231,8 @@ def sign(canvas: Canvas, rng: np.random.Generator, x: float, z: float) -> None:
 
 def obstacle(canvas: Canvas, rng: np.random.Generator, x: float, z: float, *, odd: bool) -> None:
     """Draw a cone or a barrier, or, if ``odd``, a fallen box, a tyre or a pallet."""
-    number, pixel = canvas.thing(OBSTACLE, z), canvas.camera.focal / z
+    number = canvas.thing(OBSTACLE, z)
+    pixel = canvas.camera.focal / z
     foot = np.array(canvas.camera.spot(x, 0.0, z))
     which = rng.integers(2, 5) if odd and rng.random() < 0.8 else rng.integers(2)
     place = (x, z, rng.uniform(0, 6.28))
@@ -231,7 +242,8 @@ def obstacle(canvas: Canvas, rng: np.random.Generator, x: float, z: float, *, od
             (0.3, 0.5, (244, 240, 236)),
             (0.5, 0.75, (236, 92, 28)),
         ):
-            w0, w1 = 0.24 * (1 - low) + 0.02, 0.24 * (1 - high) + 0.02
+            w0 = 0.24 * (1 - low) + 0.02
+            w1 = 0.24 * (1 - high) + 0.02
             canvas.fill(
                 foot + np.array([[-w0, -low], [w0, -low], [w1, -high], [-w1, -high]]) * pixel, colour, number
             )

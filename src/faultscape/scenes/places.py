@@ -15,7 +15,9 @@ import numpy as np
 from faultscape.scenes.canvas import BUILDING, FARTHEST, PAVEMENT, ROAD, ROUND, SKY, VEGETATION, Canvas, rgb
 
 # on the ground only: cycle lane and markings, which are road, and the kerb, which is pavement
-_RED, _WHITE, _KERB = 12, 13, 14
+_RED = 12
+_WHITE = 13
+_KERB = 14
 SKIES = {  # colours at the top and at the horizon, cover of clouds, colour of clouds
     "day": ((70, 128, 204), (192, 214, 234), 0.5, (246, 248, 250)),
     "dusk": ((54, 58, 108), (244, 158, 100), 0.5, (176, 104, 116)),
@@ -61,10 +63,13 @@ def sky(canvas: Canvas, rng: np.random.Generator, light: str) -> None:
     """Draw the sky over the whole image."""
     number = canvas.surface(SKY, (0.0, 0.0, 1.0 / FARTHEST))
     canvas.owner[:] = number
-    h, w = canvas.owner.shape[0] // 2, canvas.owner.shape[1] // 2
+    h = canvas.owner.shape[0] // 2
+    w = canvas.owner.shape[1] // 2
     top, low, cover, cloud = (np.asarray(v, np.float32) for v in SKIES[light])
     if light == "day" and rng.random() < 0.3:  # overcast
-        top, low, cover = rgb(150, 158, 168), rgb(208, 211, 214), np.float32(0.9)
+        top = rgb(150, 158, 168)
+        low = rgb(208, 211, 214)
+        cover = np.float32(0.9)
     rows = int(min(h, canvas.camera.horizon / 2 + 15))
     part = np.clip(np.arange(rows, dtype=np.float32) / rows, 0, 1)[:, None, None] ** np.float32(1.3)
     veil = np.clip(
@@ -106,7 +111,8 @@ def ground(canvas: Canvas, rng: np.random.Generator, street: Street) -> None:
     first = max(0, int(camera.horizon - abs(np.sin(camera.roll)) * camera.width)) // 2 * 2
     x, z = camera.ground(first)
     seen = ((z > 0) & (z < 400)).view(np.uint8)
-    z, x = np.clip(z, 0.5, 400, out=z), np.clip(x, -400, 400, out=x)
+    z = np.clip(z, 0.5, 400, out=z)
+    x = np.clip(x, -400, 400, out=x)
     t = x - np.float32(street.centre)
     away = np.abs(t)
     kind = np.where(away < street.edge, np.uint8(PAVEMENT), np.uint8(street.beyond))
@@ -117,11 +123,9 @@ def ground(canvas: Canvas, rng: np.random.Generator, street: Street) -> None:
         kind[inside & (z > near) & (z < far)] = ROAD
 
     dashed = _fraction(z * np.float32(1 / 6) + np.float32(rng.random()))
-    middle, lane, rim = (
-        away < 0.08,
-        np.abs(away - street.half / 2) < 0.07,
-        np.abs(away - street.half + 0.35) < 0.06,
-    )
+    middle = away < 0.08
+    lane = np.abs(away - street.half / 2) < 0.07
+    rim = np.abs(away - street.half + 0.35) < 0.06
     white = middle & (dashed < 0.53)
     if rng.random() < 0.6:
         white |= rim
@@ -156,7 +160,9 @@ def ground(canvas: Canvas, rng: np.random.Generator, street: Street) -> None:
     picture += cv2.resize(tone, x.shape[::-1], interpolation=cv2.INTER_LINEAR)[..., None]
     cv2.copyTo(np.clip(picture, 0, 255, out=picture).astype(np.uint8), seen, canvas.image[first:])
 
-    cos, sin, scale = np.cos(camera.roll), np.sin(camera.roll), camera.focal * camera.height
+    cos = np.cos(camera.roll)
+    sin = np.sin(camera.roll)
+    scale = camera.focal * camera.height
     level = (-sin / scale, cos / scale, (-camera.horizon * cos + camera.u0 * sin) / scale)
     numbers = np.zeros(256, np.uint16)
     for name, also in ((ROAD, (_RED, _WHITE)), (PAVEMENT, (_KERB,)), (VEGETATION, ())):
@@ -170,10 +176,8 @@ def _fraction(values: np.ndarray) -> np.ndarray:
 
 def _wear(rng: np.random.Generator, x: np.ndarray, z: np.ndarray) -> np.ndarray:
     """Return grain and stains for positions on the ground."""
-    grain, stains = (
-        (rng.random((256, 256), np.float32) - np.float32(0.5)) * 26,
-        clouded(rng, 128, 128, (6, 6)) - np.float32(0.5),
-    )
+    grain = (rng.random((256, 256), np.float32) - np.float32(0.5)) * 26
+    stains = clouded(rng, 128, 128, (6, 6)) - np.float32(0.5)
     # mirrored twice, so that it joins without a seam
     stains = (
         np.vstack([np.hstack([stains, stains[:, ::-1]]), np.hstack([stains[::-1], stains[::-1, ::-1]])]) * 56
@@ -237,10 +241,8 @@ def facade(
     if style != 3:
         window[:, 7] &= rng.random() < 0.4
         cell[y0:y1, 7] = np.where(window[y0:y1, 7, None], 0, wall * 0.8)
-    picture, windows = (
-        np.tile(np.clip(cell, 0, 255).astype(np.uint8), (floors, bays, 1)),
-        np.tile(window, (floors, bays)),
-    )
+    picture = np.tile(np.clip(cell, 0, 255).astype(np.uint8), (floors, bays, 1))
+    windows = np.tile(window, (floors, bays))
     blend = rng.random((floors, bays, 1), np.float32)
     glass = rgb(52, 62, 74) * (1 - blend) + rgb(150, 176, 198) * blend * np.float32(rng.uniform(0.5, 1.1))
     shine = (rng.random((floors, bays)) < lit_part).astype(np.uint8)
@@ -255,13 +257,15 @@ def facade(
         picture[-12:, 3:11] = np.clip(wall * 0.45, 0, 255)
         windows[-12:, 3:11] = False
     if rng.random() < 0.16 and floors > 3 and bays > 3:  # a mural: leaves, sky or paint without a window
-        a, b = rng.integers(0, bays - 3) * 14, rng.integers(1, floors - 2) * 16
+        a = rng.integers(0, bays - 3) * 14
+        b = rng.integers(1, floors - 2) * 16
         base = np.array(((84, 124, 66), (120, 170, 220), (200, 60, 60), (210, 190, 90))[rng.integers(4)])
         picture[b : b + 40, a : a + 38] = np.clip(
             base * (0.6 + 0.7 * clouded(rng, 40, 38, (6, 6))[..., None]), 0, 255
         )
         windows[b : b + 40, a : a + 38] = False
-    size, mask = (bays * 14, floors * 16), windows.view(np.uint8)
+    size = (bays * 14, floors * 16)
+    mask = windows.view(np.uint8)
     cv2.copyTo(cv2.resize(glass.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST), mask, picture)
     lit = np.zeros_like(picture)
     if lit_part:
@@ -280,8 +284,10 @@ def building(
     house: bool,
 ) -> None:
     """Draw a house or block with its street side at x = wall from span[0] to span[1]."""
-    near, far = max(span[0], 1.4), span[1]
-    side, height = float(np.sign(wall)), floors * 3.1
+    near = max(span[0], 1.4)
+    far = span[1]
+    side = float(np.sign(wall))
+    height = floors * 3.1
     outer = wall + side * rng.uniform(8, 14)
     bays = max(1, round((far - near) / 2.6))
     picture, lit = facade(rng, bays, floors, 0.34 if canvas.dark else 0.0)
@@ -304,7 +310,8 @@ def building(
         number = canvas.surface(BUILDING, canvas.plane(quad))
         canvas.texture(cv2.convertScaleAbs(picture, alpha=tone), quad, number, lit)
     if house:
-        middle, ridge = (wall + outer) / 2, height + rng.uniform(1.6, 3.0)
+        middle = (wall + outer) / 2
+        ridge = height + rng.uniform(1.6, 3.0)
         tiles = np.array(((150, 72, 54), (92, 84, 84), (122, 92, 70))[rng.integers(3)]) * rng.uniform(
             0.8, 1.15
         )
@@ -325,9 +332,11 @@ def building(
 
 def greenery(canvas: Canvas, rng: np.random.Generator, x: float, z: float, tall: float) -> None:
     """Draw a tree, or a bush if it is less than 2 m tall."""
-    camera, pixel = canvas.camera, canvas.camera.focal / z
+    camera = canvas.camera
+    pixel = canvas.camera.focal / z
     number = canvas.surface(VEGETATION, (0.0, 0.0, 1 / z))
-    foot, top = np.array(camera.spot(x, 0.0, z)), np.array(camera.spot(x, tall, z))
+    foot = np.array(camera.spot(x, 0.0, z))
+    top = np.array(camera.spot(x, tall, z))
     leaf = np.array(
         ((78, 116, 52), (98, 132, 60), (60, 96, 58), (168, 120, 46), (150, 86, 44))[
             rng.choice(5, p=(0.34, 0.26, 0.2, 0.12, 0.08))
@@ -339,7 +348,8 @@ def greenery(canvas: Canvas, rng: np.random.Generator, x: float, z: float, tall:
     wide, high = (0.75, 0.5) if bush else (rng.uniform(0.22, 0.36), rng.uniform(0.26, 0.36))
     middle = foot * 0.5 + top * 0.5 if bush else foot * 0.32 + top * 0.68
     many = 22 if z < 22 else 14 if z < 45 else 8
-    turns, reach = rng.uniform(0, 2 * np.pi, many), np.sqrt(rng.random(many))
+    turns = rng.uniform(0, 2 * np.pi, many)
+    reach = np.sqrt(rng.random(many))
     centres = (
         middle
         + np.stack([np.cos(turns) * wide, np.sin(turns) * high], axis=1)

@@ -39,7 +39,8 @@ CLASSES: tuple[tuple[int, str, tuple[int, int, int]], ...] = (
 )
 LIGHTS = ("day", "dusk", "night", "fog", "rain", "low sun")
 SIZE = (256, 160)
-_TRAINING_SEED, _CORPUS_SEED = 1, 2
+_TRAINING_SEED = 1
+_CORPUS_SEED = 2
 _MIX = (0.32, 0.16, 0.12, 0.14, 0.14, 0.12)  # how often "mixed" light is each of LIGHTS
 
 
@@ -131,7 +132,8 @@ _Item = tuple[float, Callable[[], None], list[tuple[float, float, float, float]]
 
 
 def _camera(rng: np.random.Generator, size: tuple[int, int]) -> Camera:
-    width, height = 2 * size[0], 2 * size[1]
+    width = 2 * size[0]
+    height = 2 * size[1]
     return Camera(
         width,
         height,
@@ -153,7 +155,8 @@ def _sun(rng: np.random.Generator, light: str) -> tuple[float, float, float]:
 
 
 def _street(rng: np.random.Generator, town: str) -> places.Street:
-    half, walk = rng.uniform(3.3, 7.0), rng.uniform(1.6, 4.2)
+    half = rng.uniform(3.3, 7.0)
+    walk = rng.uniform(1.6, 4.2)
     sides = []
     for side in (-1, 1):
         if rng.random() < 0.5:
@@ -174,7 +177,8 @@ def _street(rng: np.random.Generator, town: str) -> places.Street:
 
 def _spaced(rng: np.random.Generator, first: float, last: float, gap: tuple[float, float]) -> list[float]:
     """Return positions from first to last with random gaps."""
-    found, at = [], first + rng.uniform(0, gap[0])
+    found = []
+    at = first + rng.uniform(0, gap[0])
     while at < last:
         found.append(float(at))
         at += rng.uniform(*gap)
@@ -189,7 +193,8 @@ def _buildings(canvas: Canvas, rng: np.random.Generator, street: places.Street, 
         "park": (rng.uniform(10, 22), 70.0),
     }[town]
     for side in (-1, 1):
-        wall, at = street.centre + side * (street.edge + setback), rng.uniform(-6, 2)
+        wall = street.centre + side * (street.edge + setback)
+        at = rng.uniform(-6, 2)
         openings = [(near, far) for which, near, far in street.sides if which == side]
         while at < last:
             long = rng.uniform(7, 15) * (0.8 if town == "suburb" else 1.1)
@@ -299,10 +304,8 @@ def _walkers(canvas: Canvas, rng: np.random.Generator, street: places.Street) ->
 def _surprises(canvas: Canvas, rng: np.random.Generator, street: places.Street, *, rare: bool) -> list[_Item]:
     items: list[_Item] = []
     for _ in range(rng.integers(0, 3) if rng.random() < (0.75 if rare else 0.6) else 0):
-        z, x = (
-            rng.uniform(5, 25),
-            street.centre + rng.uniform(-1, 1) * (street.half * 0.9 if rare else street.edge),
-        )
+        z = rng.uniform(5, 25)
+        x = street.centre + rng.uniform(-1, 1) * (street.half * 0.9 if rare else street.edge)
         items.append(
             (
                 z,
@@ -311,7 +314,8 @@ def _surprises(canvas: Canvas, rng: np.random.Generator, street: places.Street, 
             )
         )
     for _ in range(rng.integers(1, 5) if rng.random() < (0.65 if rare else 0.5) else 0):
-        z, x = rng.uniform(5, 28), street.centre + rng.uniform(-1, 1) * street.half
+        z = rng.uniform(5, 28)
+        x = street.centre + rng.uniform(-1, 1) * street.half
         items.append(
             (
                 z,

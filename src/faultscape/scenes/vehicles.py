@@ -31,7 +31,8 @@ PAINTS = (
 
 def on(quad: np.ndarray, u: ArrayLike, v: ArrayLike) -> np.ndarray:
     """Return pixels at (u, v) of a drawn side, (0, 0) bottom left, (1, 1) top right."""
-    right, up = np.asarray(u)[:, None], np.asarray(v)[:, None]
+    right = np.asarray(u)[:, None]
+    up = np.asarray(v)[:, None]
     return (
         quad[0]
         + right * (quad[1] - quad[0])
@@ -96,9 +97,12 @@ def lamps(canvas: Canvas, sides: dict[str, np.ndarray], height: tuple[float, flo
 
 def car(canvas: Canvas, rng: np.random.Generator, x: float, z: float, heading: float) -> None:
     """Draw a car in a random colour and one of three shapes."""
-    paint, number = PAINTS[rng.integers(len(PAINTS))], canvas.thing(CAR, z)
+    paint = PAINTS[rng.integers(len(PAINTS))]
+    number = canvas.thing(CAR, z)
     length, tall, width = ((4.3, 1.46, 1.78), (3.7, 1.5, 1.68), (4.6, 1.75, 1.88))[rng.integers(3)]
-    belt, half, place = 0.6 * tall, length / 2, (x, z, heading)
+    belt = 0.6 * tall
+    half = length / 2
+    place = (x, z, heading)
     low = canvas.solid(number, place, (width * 0.9, 0.18, 0.34, -half * 0.96, half * 0.96), (26, 26, 28))
     low = canvas.solid(number, place, (width, 0.3, belt, -half, half), paint)
     wheels(canvas, number, low, length, belt - 0.3, 0.34, (0.18, 0.81))
@@ -118,7 +122,9 @@ def truck(
     canvas: Canvas, rng: np.random.Generator, x: float, z: float, heading: float, *, trailer: bool = False
 ) -> None:
     """Draw a bus, a lorry or (rare) a lone trailer."""
-    number, place, paint = canvas.thing(TRUCK, z), (x, z, heading), PAINTS[rng.integers(len(PAINTS))]
+    number = canvas.thing(TRUCK, z)
+    place = (x, z, heading)
+    paint = PAINTS[rng.integers(len(PAINTS))]
     glass = (44, 52, 60)
     if trailer:
         cargo = canvas.solid(number, place, (2.1, 0.55, 2.3, -2.2, 2.2), PAINTS[rng.integers(len(PAINTS))])

@@ -188,7 +188,8 @@ def _pair(
     """Return the rows of one pair, how many of the chosen ones were decided by ties, and how many hold
     another image than with near-duplicates.
     """
-    first, second = said.labels[a], said.labels[b]
+    first = said.labels[a]
+    second = said.labels[b]
     # S2 3.1, for models with probabilities; NaN if neither has them
     sure = np.fmin(said.probabilities[a], said.probabilities[b])
     # selections of earlier versions lack this key, and use the labels that differ
@@ -206,7 +207,8 @@ def _pair(
         one, other = (_distributions(said, m, at, define) for m in (a, b))
         far = expected_distance(one, other, distances)
         kept = np.round(far, 12) > 0 if everywhere else ~np.isnan(far)
-        at, far = at[kept], far[kept]
+        at = at[kept]
+        far = far[kept]
     else:
         far = np.asarray(distances, dtype=float)[first[at], second[at]]  # S2 eq. 2 or 3
     far = np.round(far, 12)
@@ -217,7 +219,9 @@ def _pair(
     if families is not None:
         _, kept = np.unique(np.asarray(families)[at[order]], return_index=True)
         order = order[np.sort(kept)]
-    at, far, bound = at[order], far[order], bound[order]
+    at = at[order]
+    far = far[order]
+    bound = bound[order]
     equal = np.cumsum(np.r_[False, (far[1:] != far[:-1]) | (bound[1:] != bound[:-1])]) if len(at) else at
     most = define["top"] + define["spares"]
     taken = take(first[at], second[at], define["cap"], most)
@@ -259,7 +263,8 @@ def _distributions(
     known.
     """
     assert said.top is not None
-    labels, shares = said.top[0][model, at], said.top[1][model, at]
+    labels = said.top[0][model, at]
+    shares = said.top[1][model, at]
     temperature = define.get("temperatures", {}).get(said.models[model], UNCALIBRATED)
     return labels, shares if isinstance(temperature, str) else shares.astype(float) ** (1 / temperature)
 
@@ -289,7 +294,8 @@ def _accepted(first: np.ndarray, second: np.ndarray, cap: int, most: int) -> lis
     held: tuple[dict[int, int], dict[int, int]] = ({}, {})
     taken: list[int] = []
     for k in some.tolist():
-        x, y = int(first[k]), int(second[k])
+        x = int(first[k])
+        y = int(second[k])
         if held[0].get(x, 0) < cap and held[1].get(y, 0) < cap:
             held[0][x] = held[0].get(x, 0) + 1
             held[1][y] = held[1].get(y, 0) + 1
@@ -313,7 +319,8 @@ def _scanned(first: np.ndarray, second: np.ndarray, cap: int, most: int) -> list
     ``cap`` looked at of either label, with no pair of labels twice.
     """
     seen = _occurrence(np.stack([first, second], 1).ravel()).reshape(-1, 2)
-    taken, used = [], set()
+    taken = []
+    used = set()
     for k in np.flatnonzero((seen < cap).all(1)).tolist():
         pair = frozenset((int(first[k]), int(second[k])))
         if pair not in used:

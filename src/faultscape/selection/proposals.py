@@ -142,7 +142,8 @@ def disputed_among_trusted(labels: np.ndarray, trust: np.ndarray, *, floor: floa
     >>> disputed_among_trusted(np.array([[0, 0, 0], [0, 0, 1], [0, 1, 1]]), np.array([1.0, 1.0, 0.001]))
     array([0.  , 0.05, 1.  ])
     """
-    labels, trust = np.asarray(labels), np.asarray(trust, dtype=float)
+    labels = np.asarray(labels)
+    trust = np.asarray(trust, dtype=float)
     trusted = labels[trust >= LEAST_TRUST * trust.max()]
     return floored((trusted != trusted[0]).any(0).astype(float), floor, (labels != labels[0]).any(0))
 

@@ -62,7 +62,9 @@ def scale(
 def scale_of(histograms: np.ndarray, classes: Classes) -> Scale:
     """Return the quartiles from (I, C + 1) pixels per place of each mask."""
     share = histograms[:, :-1] / np.maximum(histograms.sum(1, keepdims=True), 1)
-    low, high, number = [], [], []
+    low = []
+    high = []
+    number = []
     for column in share.T:
         there = column[column > 0]
         quartiles = np.percentile(there, [25, 75]) if len(there) else (math.nan, math.nan)
@@ -91,7 +93,9 @@ def from_json(raw: Any, classes: Classes, where: str) -> Scale:
             f'{where}: expected {{"classes": {{name: {{"t_min", "t_max"}}}}}}, as `faultscape scale`'
             " writes it"
         )
-    number, low, high = [], [], []
+    number = []
+    low = []
+    high = []
     for place, name in enumerate(classes.names):
         entry = entries.get(name)
         if entry is None and place in classes.groups:

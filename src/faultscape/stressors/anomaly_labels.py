@@ -12,7 +12,9 @@ import numpy as np
 from faultscape.errors import ImageError, LabelMapError
 from faultscape.maps import checked_arrays
 
-KNOWN, ANOMALY, VOID = 0, 1, 255
+KNOWN = 0
+ANOMALY = 1
+VOID = 255
 
 
 def labels_of_base(void: np.ndarray | None, frame: tuple[int, int]) -> np.ndarray:

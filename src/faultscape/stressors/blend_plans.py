@@ -144,11 +144,9 @@ def plan_blend(
         )
         for count in range(objects_per_frame)
     )
-    foggy, beta, light = (
-        stream.uniform() < fog_chance,
-        round(stream.uniform(*_BETAS), 6),
-        _LIGHTS[0] + stream.integer(_LIGHTS[1] - _LIGHTS[0]),
-    )
+    foggy = stream.uniform() < fog_chance
+    beta = round(stream.uniform(*_BETAS), 6)
+    light = _LIGHTS[0] + stream.integer(_LIGHTS[1] - _LIGHTS[0])
     fog = Fog(beta, (light, light, light)) if foggy else None
     return BlendPlan(preset, height, width, focus, objects, fog)
 
@@ -229,7 +227,8 @@ def _placement(
     areas: tuple[float, float],
     horizon: int,
 ) -> Placement:
-    known, scale = cutout.use == "known", frame[0] / _ROWS
+    known = cutout.use == "known"
+    scale = frame[0] / _ROWS
     flip = not known and stream.uniform() < 0.5
     box = (
         own_box(cutout, frame)

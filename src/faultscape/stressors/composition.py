@@ -92,10 +92,8 @@ def blend(
             f"blending: the plan is for {plan.width} x {plan.height} pixels, the image has {base.shape[1]} x"
             f" {base.shape[0]}; make a new plan for this image"
         )
-    labels, objects = (
-        labels_of_base(void, (plan.height, plan.width)),
-        np.full((plan.height, plan.width), VOID, np.uint8),
-    )
+    labels = labels_of_base(void, (plan.height, plan.width))
+    objects = np.full((plan.height, plan.width), VOID, np.uint8)
     image = base.copy()
     frame = FrameFacts(image, plan.focus)
     owner = np.full((plan.height, plan.width), -1, np.int16)

@@ -72,7 +72,8 @@ def add_fog(
         horizon = int(HORIZON * image.shape[0])
     if depth is None:
         depth = np.broadcast_to(depth_by_place(image.shape[0], horizon)[:, None], image.shape[:2])
-    depth, where = np.asarray(depth), None if where is None else np.asarray(where)
+    depth = np.asarray(depth)
+    where = None if where is None else np.asarray(where)
     if depth.shape != image.shape[:2] or (where is not None and where.shape != image.shape[:2]):
         raise ImageError(
             f"fog: the image has shape {image.shape[:2]}, depth"

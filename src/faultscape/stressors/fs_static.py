@@ -33,7 +33,8 @@ FS_STATIC_CLASSES = (
     "sofa",
     "tvmonitor",
 )
-VALIDATION_FRAMES, TEST_FRAMES = 30, 1000
+VALIDATION_FRAMES = 30
+TEST_FRAMES = 1000
 _FEW = 0.1  # share of a class's objects for validation, at least one if there are two
 
 
@@ -100,7 +101,8 @@ def static_frames(
                 " least two of each class and of the bases"
             )
         for place in range(count):
-            base, draw = of_split[place % len(of_split)], place // len(of_split)
+            base = of_split[place % len(of_split)]
+            draw = place // len(of_split)
             stream = Stream(seed, base, "fs-static", split, draw)
             frames.append(
                 StaticFrame(
@@ -161,7 +163,8 @@ def _objects(cutouts: Sequence[Cutout], seed: int) -> tuple[list[str], list[str]
     for class_ in FS_STATIC_CLASSES:
         mine = {digest: cutout for digest, cutout in taken.items() if cutout.class_ == class_}
         of_class = _divided(mine, Stream(seed, class_, "fs-static", "objects"))
-        of_validation, of_test = of_validation + of_class[0], of_test + of_class[1]
+        of_validation = of_validation + of_class[0]
+        of_test = of_test + of_class[1]
     return sorted(of_validation), sorted(of_test)
 
 

@@ -197,7 +197,8 @@ def _places(labels: np.ndarray, holdout: Holdout) -> np.ndarray:
     """Return labels that are places of the class list; LabelMapError for others, which would index a table
     from its end, or out of range.
     """
-    labels, classes = np.asarray(labels), len(holdout.is_withheld) - 1
+    labels = np.asarray(labels)
+    classes = len(holdout.is_withheld) - 1
     if labels.dtype.kind not in "iu":
         raise LabelMapError(
             f"labels are {labels.dtype}; expected whole numbers, 0 to {classes - 1} for classes and {classes}"

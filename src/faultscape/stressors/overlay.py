@@ -92,14 +92,16 @@ def overlay_of(base: np.ndarray, image: np.ndarray) -> Overlay:
     >>> overlay.corner, overlay.difference.tolist(), bool((overlay.added_to(base) == image).all())
     ((2, 1), [[[-9, -9, -9]]], True)
     """
-    base, image = _checked(base, "base"), _checked(image, "image")
+    base = _checked(base, "base")
+    image = _checked(image, "image")
     if base.shape != image.shape:
         raise ImageError(
             f"overlay: the base has {base.shape[1]} x {base.shape[0]} pixels, the image {image.shape[1]} x"
             f" {image.shape[0]}; they must have the same size"
         )
     changed = (base != image).any(2)
-    rows, columns = np.flatnonzero(changed.any(1)), np.flatnonzero(changed.any(0))
+    rows = np.flatnonzero(changed.any(1))
+    columns = np.flatnonzero(changed.any(0))
     box = (
         (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
         if len(rows)

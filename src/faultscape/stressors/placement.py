@@ -26,7 +26,8 @@ from faultscape.stressors.streams import Stream
 AREAS = (0.005, 0.039)
 _WIDEST, _TALLEST = 0.45, 0.6  # of the frame
 _MOST_ENLARGED = 6.0
-_TRIES, _SMALLER = 80, 0.8
+_TRIES = 80
+_SMALLER = 0.8
 
 LOW = 0.8  # probability that an object of the class is centred in the frame's lower half; others: 0.5
 HIGH = 0.2
@@ -163,7 +164,8 @@ def draw_box(
                 )
             )
         for _ in range(_TRIES if height <= room_y[1] and width <= room_x[1] else 0):
-            x, y = _along(room_x, width, stream), _along(room_y, height, stream)
+            x = _along(room_x, width, stream)
+            y = _along(room_y, height, stream)
             if (2 * y + height > rows) != lower:
                 continue
             if (
@@ -200,8 +202,10 @@ def own_box(cutout: Cutout, frame: tuple[int, int]) -> tuple[int, int, int, int]
             " from"
         )
     (x, y), (height, width) = cutout.corner, cutout.alpha.shape
-    columns, rows = frame[1] / cutout.frame[1], frame[0] / cutout.frame[0]
-    left, top = int(x * columns + 0.5), int(y * rows + 0.5)
+    columns = frame[1] / cutout.frame[1]
+    rows = frame[0] / cutout.frame[0]
+    left = int(x * columns + 0.5)
+    top = int(y * rows + 0.5)
     return (
         left,
         top,

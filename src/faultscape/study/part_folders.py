@@ -158,7 +158,8 @@ def move(root: Path, folder: Path, to: Path) -> None:
     the call finishes a move that was killed.
     """
     if (address := _store_of(root, folder)) is not None:
-        before, after = _place(address, root, folder), _place(address, root, to)
+        before = _place(address, root, folder)
+        after = _place(address, root, to)
         with store.told(before):
             names = store.listed(before, deep=True)
             for name in sorted(names, key=_is_manifest):  # a manifest never names a missing part

@@ -85,7 +85,8 @@ def _with_files(folder: Path, parts: Mapping[str, Part], *, one_by_one: bool) ->
 
 def write_manifest(folder: Path, parts: dict[str, Part]) -> None:
     """Write the manifest of a folder, and remove the files of parts that it no longer names."""
-    held, before = files(folder), read_manifest(folder)
+    held = files(folder)
+    before = read_manifest(folder)
     held.put(MANIFEST, _written(parts))
     for name, part in before.items():
         if name not in parts or parts[name].sha256 != part.sha256:
@@ -119,7 +120,8 @@ def _written(parts: dict[str, Part]) -> bytes:
     """
     if not parts:
         return b"{}\n"
-    word, entries = json.encoder.encode_basestring, []
+    word = json.encoder.encode_basestring
+    entries = []
     for name, part in sorted(parts.items()):
         failed = (
             json.dumps(part.failures, indent=1, ensure_ascii=False).replace("\n", "\n  ")
@@ -175,7 +177,8 @@ def read_part(folder: Path, name: str, part: Part, columns: list[str] | None = N
     """Return the table of one part; StudyError if its checksum is not the manifest's, StudyChangedError if
     the manifest now names another part.
     """
-    held, file = files(folder), _file(name, part.sha256)
+    held = files(folder)
+    file = _file(name, part.sha256)
     try:
         data = held.read(file)
     except FileNotFoundError:

@@ -23,7 +23,8 @@ class Receipts:
     """The receipts of one kind of work in a study: those of earlier runs, and those of this one."""
 
     def __init__(self, root: Path, title: str, share: str = "", group: str = "") -> None:
-        self._root, self._title = root, f"{title}@{group}" if group else title
+        self._root = root
+        self._title = f"{title}@{group}" if group else title
         self._own = root / f"{_PREFIX}{self._title}{f'-{share}' if share else ''}.jsonl"
         self._alone = not share
 

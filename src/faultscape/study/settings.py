@@ -333,7 +333,8 @@ def add_models(root: Path, models: dict[str, ModelSettings]) -> None:
 
 def keep_reading(root: Path, truth: str, labels: dict[str, str]) -> None:
     """Enter how the masks of a truth are read in study.toml, unless that is there."""
-    settings, now = read_settings(root), TruthSettings(labels=labels)
+    settings = read_settings(root)
+    now = TruthSettings(labels=labels)
     if settings.truths.get(truth) != now:
         settings.truths[truth] = now
         write_settings(root, settings)

@@ -80,7 +80,8 @@ class Spool:
                     " command again"
                 )
             yield piece
-            start, length = start + len(piece), length - len(piece)
+            start = start + len(piece)
+            length = length - len(piece)
 
     def _checksum(self, start: int, length: int) -> int:
         crc = 0
@@ -90,7 +91,9 @@ class Spool:
 
     def _scan(self) -> list[tuple[int, int]]:
         """Return the offset and length of each whole record, and cut off what follows the last."""
-        size, at, places = self._file.seek(0, os.SEEK_END), 0, []
+        size = self._file.seek(0, os.SEEK_END)
+        at = 0
+        places = []
         while at + _HEAD.size <= size:
             length, crc = _HEAD.unpack(os.pread(self._file.fileno(), _HEAD.size, at))
             start = at + _HEAD.size

@@ -36,7 +36,9 @@ from faultscape.uncertainty.networks.segmenter import Segmenter
 from faultscape.uncertainty.replace import DoubtNetwork, replace_head
 
 Network = nn.Module
-NETWORK, WEIGHTS, OWN_FILE = "network.json", "weights.safetensors", "backbone.py"
+NETWORK = "network.json"
+WEIGHTS = "weights.safetensors"
+OWN_FILE = "backbone.py"
 VOID_CLASS = "void"
 
 

@@ -22,7 +22,9 @@ from faultscape.choices import Smoothing
 from faultscape.errors import MetricError
 from faultscape.uncertainty import tensors
 
-SMOOTHING, ALPHA0, WEIGHT = 0.01, 100.0, 0.1
+SMOOTHING = 0.01
+ALPHA0 = 100.0
+WEIGHT = 0.1
 _MOST = 30.0
 MOST_CLASSES = 50  # up to here a target with .01 for each class is still sharp: 51 against 1
 
@@ -52,7 +54,8 @@ def divergence(first: Tensor, second: Tensor) -> Tensor:
 
 def divergence_of(first: Tensor, second: Tensor) -> Tensor:
     """Return `divergence` of concentrations that are known to be right."""
-    whole, other = first.sum(1), second.sum(1)
+    whole = first.sum(1)
+    other = second.sum(1)
     spread = ((first - second) * (torch.digamma(first) - torch.digamma(whole).unsqueeze(1))).sum(1)
     return (
         torch.lgamma(whole)
@@ -84,6 +87,7 @@ def differential_entropy(logits: Tensor) -> Tensor:
     """
     tensors.floats(logits, "logits", "(N, C, ...)")
     alpha = concentrations(logits)
-    whole, count = alpha.sum(1), alpha.shape[1]
+    whole = alpha.sum(1)
+    count = alpha.shape[1]
     spread = (whole - count) * torch.digamma(whole) - ((alpha - 1) * torch.digamma(alpha)).sum(1)
     return torch.lgamma(alpha).sum(1) - torch.lgamma(whole) + spread

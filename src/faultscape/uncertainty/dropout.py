@@ -24,7 +24,8 @@ from faultscape.uncertainty import tensors
 from faultscape.uncertainty.heads.channels import Doubt
 from faultscape.uncertainty.replace import DoubtNetwork, GivesDoubt, output_tensor
 
-SAMPLES, RATE = 8, 0.1
+SAMPLES = 8
+RATE = 0.1
 _ONE_AT_A_TIME = threading.Lock()  # a pass sets the member number and the reused outputs of modules
 
 
@@ -33,7 +34,9 @@ class SeededDropout(nn.Module):
 
     def __init__(self, rate: float, seed: int, layer: str) -> None:
         super().__init__()
-        self.rate, self.seed, self.layer = rate, seed, layer
+        self.rate = rate
+        self.seed = seed
+        self.layer = layer
         self.member = 0
         self._kept: dict[tuple[object, ...], Tensor] = {}
 
@@ -63,7 +66,8 @@ class WithDropout(nn.Module):
 
     def __init__(self, layer: nn.Module, dropout: SeededDropout) -> None:
         super().__init__()
-        self.layer, self.dropout = layer, dropout
+        self.layer = layer
+        self.dropout = dropout
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """Return the layer's output with dropout; only the first output if there are several."""
@@ -78,7 +82,8 @@ class DropoutNetwork(GivesDoubt):
 
     def __init__(self, net: nn.Module, dropouts: Sequence[SeededDropout], samples: int) -> None:
         super().__init__()
-        self.net, self.samples = net, samples
+        self.net = net
+        self.samples = samples
         self._dropouts = tuple(dropouts)
         # the modules that were done before any dropout in the last pass
         self._first: frozenset[nn.Module] = frozenset()
@@ -174,7 +179,8 @@ class _Again:
     """A module's forward that returns recorded outputs for its first calls in a pass, and then runs."""
 
     def __init__(self, module: nn.Module, outputs: list[Any]) -> None:
-        self._forward, self._outputs = module.forward, outputs
+        self._forward = module.forward
+        self._outputs = outputs
         self._own = vars(module).get("forward")  # a library may have replaced this module's forward
         self._next = 0
 
@@ -189,7 +195,8 @@ class _Again:
             module.forward = self._own
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
-        number, self._next = self._next, self._next + 1
+        number = self._next
+        self._next = self._next + 1
         return (
             _copy(self._outputs[number]) if number < len(self._outputs) else self._forward(*inputs, **named)
         )
@@ -215,8 +222,10 @@ def add_dropout(
     if isinstance(layers, str):
         raise OptionError(f"layers is a list of names; got {layers!r}")
     tensors.module(net)
-    headed, inner = isinstance(net, DoubtNetwork), net.net if isinstance(net, DoubtNetwork) else net
-    known, dropouts = dict(net.named_modules()), []
+    headed = isinstance(net, DoubtNetwork)
+    inner = net.net if isinstance(net, DoubtNetwork) else net
+    known = dict(net.named_modules())
+    dropouts = []
     layers = [f"net.{layer}" if headed and layer not in known else layer for layer in layers]
     for layer in layers:
         called = layer.removeprefix("net.") if headed else layer

@@ -62,7 +62,8 @@ def export_network(folder: Path, form: ExportForm, *, own_code: bool = False) ->
     plain, (wide, tall) = Plain(net).eval(), _size(about)
     example = torch.zeros(2, 3, tall, wide)
     free = not about.dropout_at and not about.window
-    path, partial = folder / f"network.{form}", folder / f"partial.{form}"
+    path = folder / f"network.{form}"
+    partial = folder / f"partial.{form}"
     said = descriptions.input_words(about)
     try:
         with without_warnings(), _quiet_exporter(), torch.no_grad():

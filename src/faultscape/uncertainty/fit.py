@@ -56,7 +56,8 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
     for head in heads:
         head.precision.zero_().diagonal(dim1=-2, dim2=-1).fill_(head.ridge)
         head.gathering = True
-    seen, whole = 0, False
+    seen = 0
+    whole = False
     try:
         with plain_passes(inner):
             for given in batches:
@@ -90,7 +91,8 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
         whole = True
     finally:
         for head, old in zip(heads, before, strict=True):
-            head.gathering, head.counted = False, None
+            head.gathering = False
+            head.counted = None
             if not whole:
                 head.precision.copy_(old)
     for head in heads:
@@ -136,7 +138,8 @@ def tune_mean_field(
         raise ModelError(
             "images are iterated once per factor, and an iterator is empty after the first; give list(images)"
         )
-    found, before = dict[float, float](), [head.mean_field for head in heads]
+    found = dict[float, float]()
+    before = [head.mean_field for head in heads]
     for factor in factors:
         for head in heads:
             head.mean_field = factor

@@ -77,7 +77,8 @@ def read_about(path: Path) -> MethodAbout:
 
 def line_again(path: Path, about: MethodAbout) -> str:
     """Return the command that fits the method of a file again."""
-    study, known = path.parents[2], list[str]()
+    study = path.parents[2]
+    known = list[str]()
     with suppress(FaultscapeError):  # a damaged study.toml has an error of its own
         known = [*read_settings(study).models]
     return fit_line(shlex.quote(str(study)), path.parent.name, about, known)
@@ -87,7 +88,8 @@ def fit_line(study: str, model: str, about: MethodAbout, known: Collection[str])
     """Return the command that fits a method again to a model of a study, which is quoted for a shell; a model
     that is not one of the ``known`` ones is given with the source that was recorded.
     """
-    given, source = about.provenance.get("arguments"), about.provenance.get("source")
+    given = about.provenance.get("arguments")
+    source = about.provenance.get("source")
     named = f"{model}={source}" if source and model not in known else model
     words = option_words({"model": named, **(given if isinstance(given, dict) else {})})
     return " ".join(["faultscape fit", study, about.method, *words])

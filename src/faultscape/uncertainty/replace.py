@@ -58,7 +58,9 @@ class DoubtNetwork(GivesDoubt):
 
     def __init__(self, net: nn.Module, layer: str) -> None:
         super().__init__()
-        self.net, self.layer, self.outlier = net, layer, False
+        self.net = net
+        self.layer = layer
+        self.outlier = False
 
     @property
     def head(self) -> Head:
@@ -110,17 +112,22 @@ def replace_head(
         )
     name, old = last_layer(net, layer)
     if isinstance(old, HeadOfConvolution | HeadOfLinear):
-        width, count, start, place = old.head.dimensions, old.head.classes, old.head.start(), type(old)
+        width = old.head.dimensions
+        count = old.head.classes
+        start = old.head.start()
+        place = type(old)
     elif isinstance(old, nn.Conv2d):
-        width, count, start, place = (
-            old.in_channels,
-            old.out_channels,
-            (old.weight[:, :, 0, 0], old.bias),
-            HeadOfConvolution,
-        )
+        width = old.in_channels
+        count = old.out_channels
+        start = (old.weight[:, :, 0, 0], old.bias)
+        place = HeadOfConvolution
     else:
-        width, count, start, place = old.in_features, old.out_features, (old.weight, old.bias), HeadOfLinear
-    like, whole = next(old.parameters()), kind.build.in_whole_precision
+        width = old.in_features
+        count = old.out_features
+        start = (old.weight, old.bias)
+        place = HeadOfLinear
+    like = next(old.parameters())
+    whole = kind.build.in_whole_precision
     if whole and start is not None:
         start = start[0].float(), None if start[1] is None else start[1].float()
     made = kind.build(width, classes or count, None if fresh else start, seed, **{**kind.options, **options})

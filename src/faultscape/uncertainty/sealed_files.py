@@ -19,7 +19,8 @@ from faultscape.study.folder import put
 if TYPE_CHECKING:
     from torch import Tensor
 
-_ABOUT, _BLANK = "about", "0" * 64
+_ABOUT = "about"
+_BLANK = "0" * 64
 # where a bit of one half flipped, the other still tells such a file from one without a checksum
 _SEAL = re.compile(rb"sha256:|[0-9a-f]{64} ")
 _DIGEST = re.compile(rb'"__metadata__":\{"about":"sha256:([0-9a-f]{64}) ')

@@ -94,11 +94,13 @@ def undone(root: Path, artefact: str) -> list[Node]:
 
 def node(study: Study, artefact: Artefact, name: str = "") -> Node:
     """Return the node of one artefact of a study."""
-    held, now = artefact.made_from(study, name), artefact.made_from_now(study, name)
+    held = artefact.made_from(study, name)
+    now = artefact.made_from_now(study, name)
     state, differing = state_of(artefact, None if held is None else dict(held), dict(now))
     again = artefact.again(study, name) if state != "done" else Again({})
     line = artefact.line(study, name) if state != "done" and not again.in_the_way else ""
-    words, waits = artefact.describe(study, name), artefact.waits(study, name)
+    words = artefact.describe(study, name)
+    waits = artefact.waits(study, name)
     added = () if held is None else _added(held.get(_MODELS, ""), now.get(_MODELS, ""))
     why = (*why_text(artefact, differing, added), *again.left_out, *filter(None, [again.in_the_way]))
     return Node(artefact.name, artefact.verb, name, state, why, words, line, waits, again.in_the_way)

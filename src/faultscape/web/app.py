@@ -39,7 +39,8 @@ FILES = {  # name: (path among the templates, media type)
     "htmx.min.js": ("app/htmx.min.js", "text/javascript"),
 }
 _STATIC = Pictures()
-_FOREVER, _NEVER = "private, max-age=31536000, immutable", "no-store"
+_FOREVER = "private, max-age=31536000, immutable"
+_NEVER = "no-store"
 
 
 class NotFoundError(OptionError):

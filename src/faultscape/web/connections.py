@@ -26,7 +26,9 @@ MOST_WAITING = 100  # connections without a request
 MOST_OPEN, _FEWEST_OPEN = 1000, 16  # connections
 _KEPT_FREE = 192  # files that are left for the study, its database, and connections that are being accepted
 _NO_MORE_FILES = (errno.EMFILE, errno.ENFILE)
-_HEAD, _BODY, _RESPONSE = "head", "body", "response"
+_HEAD = "head"
+_BODY = "body"
+_RESPONSE = "response"
 
 
 class Connection(H11Protocol):
@@ -36,7 +38,9 @@ class Connection(H11Protocol):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self._phase, self.since, self._taken = "", 0.0, 0
+        self._phase = ""
+        self.since = 0.0
+        self._taken = 0
         self._deadline: asyncio.TimerHandle | None = None
         self._read_deadline: asyncio.TimerHandle | None = None
 

@@ -44,7 +44,9 @@ def host_name(host: str) -> str:
         name, closed, port = host[1:].partition("]")
         port = port.removeprefix(":") or "0"
     else:
-        name, closed, port = host.partition(":")[0], "]", host.partition(":")[2] or "0"
+        name = host.partition(":")[0]
+        closed = "]"
+        port = host.partition(":")[2] or "0"
     return name.lower().rstrip(".") if closed and port.isdecimal() else ""
 
 

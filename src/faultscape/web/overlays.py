@@ -20,15 +20,15 @@ from faultscape.maps.paint import palette
 from faultscape.nouns import Classes
 
 CLEAR = (0, 0, 0, 0)
-RIGHT, WRONG = (38, 132, 190, 150), (222, 84, 24, 235)
-FIRST, SECOND, NEITHER, DIFFERENT = (
-    (222, 84, 24, 255),
-    (38, 132, 190, 255),
-    (122, 40, 120, 255),
-    (214, 30, 120, 255),
-)
+RIGHT = (38, 132, 190, 150)
+WRONG = (222, 84, 24, 235)
+FIRST = (222, 84, 24, 255)
+SECOND = (38, 132, 190, 255)
+NEITHER = (122, 40, 120, 255)
+DIFFERENT = (214, 30, 120, 255)
 
-LIGHT_RIM, DARK_RIM = (255, 255, 255, 210), (0, 0, 0, 210)
+LIGHT_RIM = (255, 255, 255, 210)
+DARK_RIM = (0, 0, 0, 210)
 _LUMA, _DARK = np.array([0.299, 0.587, 0.114]), 128  # ITU-R BT.601, and the luma below which a colour is dark
 
 
@@ -172,7 +172,8 @@ def png(overlay: Overlay) -> bytes:
 def _edges(codes: np.ndarray) -> np.ndarray:
     """Return which pixels (H, W) have one of four neighbours with a different code."""
     found = np.zeros(codes.shape, bool)
-    across, along = codes[:, :-1] != codes[:, 1:], codes[:-1] != codes[1:]
+    across = codes[:, :-1] != codes[:, 1:]
+    along = codes[:-1] != codes[1:]
     found[:, :-1] |= across
     found[:, 1:] |= across
     found[:-1] |= along

@@ -102,6 +102,7 @@ def shrink(rgb: np.ndarray, longest: int, quality: int = 80) -> tuple[bytes, str
         picture = picture.resize(
             size, Image.Resampling.BOX if min(width, height) > 4 * min(size) else Image.Resampling.LANCZOS
         )
-    out, kind = io.BytesIO(), "webp" if features.check("webp") else "jpeg"
+    out = io.BytesIO()
+    kind = "webp" if features.check("webp") else "jpeg"
     picture.save(out, format=kind.upper(), quality=quality, **({"method": 2} if kind == "webp" else {}))
     return out.getvalue(), f"image/{kind}"

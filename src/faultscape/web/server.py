@@ -20,7 +20,9 @@ import uvicorn
 from faultscape.errors import OptionError, counted
 from faultscape.web.connections import Connection, said_once
 
-HOST, PORT, TRIES = "127.0.0.1", 8750, 10
+HOST = "127.0.0.1"
+PORT = 8750
+TRIES = 10
 # Pending connections. asyncio takes as many in one turn, and those of three turns before the first is closed
 # for room: together fewer than the files that `connections` keeps free.
 _BACKLOG = 32

@@ -16,7 +16,8 @@ def _number(data, at, end):
     """Return the number at a position and the position after it; a position of -1 means that the bytes
     ended.
     """
-    value, shift = np.int64(0), 0
+    value = np.int64(0)
+    shift = 0
     while at < end and shift < 63:
         byte = np.int64(data[at])
         at += 1
@@ -32,7 +33,9 @@ def _short(data, at):
     """Return the number at a position with three bytes to read, and its length: 4 if it is longer; without
     branches, since they would be unpredictable.
     """
-    first, second, third = np.int64(data[at]), np.int64(data[at + 1]), np.int64(data[at + 2])
+    first = np.int64(data[at])
+    second = np.int64(data[at + 1])
+    third = np.int64(data[at + 2])
     two = first >> 7
     three = two & (second >> 7)
     value = first & 127 | (second & 127) << 7 & -two | (third & 127) << 14 & -three
@@ -43,12 +46,15 @@ def _short(data, at):
 def unpack_block(data, offsets, both, rows, columns, totals, present):
     """Fill both, rows, columns (Q, I, n), totals (I, n) and present (Q, I); False when a code is damaged."""
     partners, length, n = both.shape
-    row_of, column_of = np.empty(n * (n - 1), np.int64), np.empty(n * (n - 1), np.int64)
+    row_of = np.empty(n * (n - 1), np.int64)
+    column_of = np.empty(n * (n - 1), np.int64)
     for place in range(n * (n - 1)):
-        y, x = place // (n - 1), place % (n - 1)
+        y = place // (n - 1)
+        x = place % (n - 1)
         row_of[place], column_of[place] = y, x + np.int64(x >= y)
     for i in range(length):
-        at, end = offsets[i], offsets[i + 1]
+        at = offsets[i]
+        end = offsets[i + 1]
         if at < 0 or end > len(data) or at > end:
             return False
         mode, at = _number(data, at, end)
@@ -75,9 +81,13 @@ def unpack_block(data, offsets, both, rows, columns, totals, present):
                 continue
             for y in range(n):
                 both[q, i, y] = totals[i, y]
-            place, count, line, here = np.int64(-1), np.int64(0), rows[q, i], both[q, i]
+            place = np.int64(-1)
+            count = np.int64(0)
+            line = rows[q, i]
+            here = both[q, i]
             for _ in range(cells - 1):
-                gap, size = np.int64(data[at]) if at < end else np.int64(128), np.int64(4)
+                gap = np.int64(data[at]) if at < end else np.int64(128)
+                size = np.int64(4)
                 if gap < 128 and at + 4 <= end:  # nearly always
                     count, size = _short(data, at + 1)
                 if size < 4:
@@ -118,7 +128,8 @@ def _put(out, at, value):
 @jit
 def pack_cells(cells, present, totals):
     """Return the code of (Q, n, n) cells as bytes."""
-    n, most = len(totals), 0
+    n = len(totals)
+    most = 0
     for q in range(len(present)):
         if present[q]:
             for y in range(n):

@@ -64,9 +64,11 @@ def find_dark_zurich(root: Path, split: str) -> Iterator[Frame]:
     ``test`` are hidden.
     """
     for time in TIMES:
-        folder, labels = branch(root, f"rgb_anon/{split}/{time}"), branch(root, f"gt/{split}/{time}")
+        folder = branch(root, f"rgb_anon/{split}/{time}")
+        labels = branch(root, f"gt/{split}/{time}")
         for path in files(folder, "_rgb_anon.png") if folder else ():
-            stem, sequence = without(path.name, "_ref_rgb_anon", "_rgb_anon"), path.parent.name
+            stem = without(path.name, "_ref_rgb_anon", "_rgb_anon")
+            sequence = path.parent.name
             truth = _labels(labels / sequence, f"{stem}_gt") if labels else ""
             yield Frame(
                 f"{time}/{sequence}/{stem}", str(path), truth, group=f"{time}/{sequence}",
@@ -81,12 +83,11 @@ def find_acdc(root: Path, split: str) -> Iterator[Frame]:
     of, _, reference = split.partition("_")
     image, label = ("_rgb_ref_anon", "gt_ref") if reference else ("_rgb_anon", "gt")
     for condition in CONDITIONS:
-        folder, labels = (
-            branch(root, f"rgb_anon/{condition}/{split}"),
-            branch(root, f"gt/{condition}/{split}"),
-        )
+        folder = branch(root, f"rgb_anon/{condition}/{split}")
+        labels = branch(root, f"gt/{condition}/{split}")
         for path in files(folder, f"{image}.png") if folder else ():
-            stem, sequence = without(path.name, image), path.parent.name
+            stem = without(path.name, image)
+            sequence = path.parent.name
             truth = _labels(labels / sequence, f"{stem}_{label}") if labels else ""
             yield Frame(
                 f"{condition}/{sequence}/{stem}", str(path), truth, group=f"{condition}/{sequence}",

@@ -39,7 +39,8 @@ def find_original(root: Path, split: str) -> Iterator[Frame]:
     """Yield all frames of the original: 701_StillsRaw_full/*.png with LabeledApproved_full/*_L.png; it has no
     official split.
     """
-    folder, labels = branch(root, "701_StillsRaw_full"), branch(root, "LabeledApproved_full")
+    folder = branch(root, "701_StillsRaw_full")
+    labels = branch(root, "LabeledApproved_full")
     for path in files(folder, IMAGES) if folder else ():
         truth = beside(labels, f"{path.stem}_L", (".png",)) if labels else ""
         yield Frame(path.stem, str(path), truth, group=path.stem.partition("_")[0], split=split)

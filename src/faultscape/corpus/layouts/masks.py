@@ -129,7 +129,8 @@ def _calibration(path: str) -> tuple[float, float]:
     """Return baseline (metres) and horizontal focal length (pixels) of a camera file."""
     try:
         held = json.loads(read_bytes(path, ImageError, limit=1 << 20))
-        baseline, focal = float(held["extrinsic"]["baseline"]), float(held["intrinsic"]["fx"])
+        baseline = float(held["extrinsic"]["baseline"])
+        focal = float(held["intrinsic"]["fx"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ImageError(
             f"{path}: is not a calibration; expected JSON with extrinsic.baseline and intrinsic.fx"

@@ -47,7 +47,8 @@ def find_issu(root: Path, split: str) -> Iterator[Frame]:
     """
     role, _, kind = split.partition("_")
     composed = base(root, "ISSU_datasets") / _ISSU[split]
-    images, labels = composed / "leftImg8bit" / role, composed / "gtFine_csT" / role
+    images = composed / "leftImg8bit" / role
+    labels = composed / "gtFine_csT" / role
     for path in files(images, "_leftImg8bit.png"):
         stem = without(path.name, "_leftImg8bit")
         yield _issu(

@@ -76,7 +76,8 @@ def find_bdd100k(root: Path, split: str) -> Iterator[Frame]:
     """Yield the frames images/10k/SPLIT/*.jpg with labels/sem_seg/masks/SPLIT/*.png, or seg/images with
     seg/labels/SPLIT/*_train_id.png as in the first release.
     """
-    new, old = root / "labels" / "sem_seg" / "masks" / split, base(root, "seg") / "labels" / split
+    new = root / "labels" / "sem_seg" / "masks" / split
+    old = base(root, "seg") / "labels" / split
     images = root / "images" / "10k" / split
     for path in files(images if images.is_dir() else base(root, "seg") / "images" / split):
         truth = beside(new, path.stem, (".png",)) or beside(old, f"{path.stem}_train_id", (".png",))

@@ -53,7 +53,8 @@ def file_tree(place: str | os.PathLike[str]) -> FileTree:
             f"{place}: is not a folder on this machine; give the folder that holds the cut-outs"
         )
     root = Path(os.path.realpath(place))
-    files, left_out = [], []
+    files = []
+    left_out = []
     for where, folders, inside in os.walk(root, onerror=_refuse):
         at = Path(where).relative_to(root).as_posix()
         for name in folders:

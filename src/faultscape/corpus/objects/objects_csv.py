@@ -101,7 +101,8 @@ def read_rows(tree: FileTree) -> tuple[ObjectRow, ...]:
 
 
 def _row(cells: Mapping[str, str], files: frozenset[str], where: str, number: int) -> ObjectRow:
-    split, use = cells.get("split", ""), cells.get("use", "")
+    split = cells.get("split", "")
+    use = cells.get("use", "")
     for word, known, what in ((split, SPLITS, "split"), (use, USES, "use")):
         if word and word not in known:
             raise CorpusError(
@@ -114,7 +115,8 @@ def _row(cells: Mapping[str, str], files: frozenset[str], where: str, number: in
             f"{where}: a class must be a name of at most 200 printable characters; got {class_[:80]!r}"
         )
     file = _file(cells["file"], files, where)
-    mask, value = cells.get("mask", ""), ""
+    mask = cells.get("mask", "")
+    value = ""
     if mask and posixpath.normpath(mask) not in files and "#" in mask:
         mask, _, value = mask.rpartition("#")
         if value != "*" and not (

@@ -57,7 +57,8 @@ def take_voc(harvest: Harvest, root: str) -> None:
         if (both := image_and_mask(harvest, image, mask)) is None:
             continue
         pixels, labels = both
-        stem, before = stem_of(image, folders[0]), len(harvest.left_out)
+        stem = stem_of(image, folders[0])
+        before = len(harvest.left_out)
         try:
             objects = list(_objects(harvest, image, pixels, labels, of_object.get(stem, "")))
         except FaultscapeError as error:
@@ -88,7 +89,8 @@ def band_at_border(inside: np.ndarray, void: np.ndarray) -> int:
 
     edge = void.copy()
     edge[1:-1, 1:-1] = False
-    rows, columns = np.flatnonzero(inside.any(1)), np.flatnonzero(inside.any(0))
+    rows = np.flatnonzero(inside.any(1))
+    columns = np.flatnonzero(inside.any(0))
     height, width = inside.shape
     near = min(rows[0], columns[0], height - 1 - rows[-1], width - 1 - columns[-1]) <= BAND
     if not near or not edge.any():

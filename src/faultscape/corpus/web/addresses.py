@@ -33,7 +33,8 @@ def clean(url: str) -> str:
         raise WebError("it holds characters that are not allowed in a URL")
     try:
         parts = urlsplit(text)
-        host, port = parts.hostname or "", parts.port
+        host = parts.hostname or ""
+        port = parts.port
         host = host if ":" in host else host.encode("idna").decode("ascii")
     except ValueError as error:
         raise WebError(f"it is not a URL: {error}") from None
@@ -62,7 +63,8 @@ def names_private(url: str) -> str:
     """
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
+        host = parts.hostname or ""
+        port = parts.port
         inside = host == "localhost" or host.endswith(".localhost") or private(host)
     except ValueError:
         return ""
@@ -90,7 +92,8 @@ def check(url: str, named: str, resolve: Resolve) -> None:
     """Raise WebError if a URL leads to a private address other than the server ``named`` by the user;
     requests through a proxy are left to the proxy.
     """
-    host, inside = urlsplit(url).hostname or "", names_private(url)
+    host = urlsplit(url).hostname or ""
+    inside = names_private(url)
     if inside and inside == named:
         return
     if inside:

@@ -21,7 +21,8 @@ from faultscape.errors import WebError
 
 PATIENCE = 300.0  # seconds for one answer
 # seconds in which nothing need arrive, and the bytes that must arrive in each second after that
-GRACE, LOWEST = 30.0, 1000
+GRACE = 30.0
+LOWEST = 1000
 
 
 class SlowError(WebError):
@@ -64,7 +65,8 @@ def opener(named: str, tls: ssl.SSLContext | None, pace: Pace) -> urllib.request
 class _Http(urllib.request.HTTPHandler):
     def __init__(self, named: str, pace: Pace) -> None:
         super().__init__()
-        self._named, self._pace = named, pace
+        self._named = named
+        self._pace = pace
 
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
         return self.do_open(_connecting(http.client.HTTPConnection, req, self._named, self._pace), req)
@@ -73,7 +75,9 @@ class _Http(urllib.request.HTTPHandler):
 class _Https(urllib.request.HTTPSHandler):
     def __init__(self, named: str, tls: ssl.SSLContext, pace: Pace) -> None:
         super().__init__(context=tls)
-        self._named, self._tls, self._pace = named, tls, pace
+        self._named = named
+        self._tls = tls
+        self._pace = pace
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
         return self.do_open(
@@ -117,7 +121,9 @@ class _Timed(io.RawIOBase):
     """The bytes of a socket, where each read waits no longer than the time left."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, pace: Pace) -> None:
-        self._raw, self._socket, self._pace = raw, sock, pace
+        self._raw = raw
+        self._socket = sock
+        self._pace = pace
         self._pause = sock.gettimeout()
 
     def readable(self) -> bool:

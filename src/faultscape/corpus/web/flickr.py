@@ -17,7 +17,8 @@ from faultscape.corpus.web.hits import Hit, Wanted, licensed, line, short_licenc
 from faultscape.errors import OptionError, WebError
 
 URL = "https://api.flickr.com/services/rest/"
-PAGE, DEEPEST = 250, 4000
+PAGE = 250
+DEEPEST = 4000
 _SIZES = ("o", "k", "h", "l", "c", "z")  # original, 2048, 1600, 1024, 800, 640
 _EXTRAS = ("license", "date_upload", "owner_name", "original_format", *(f"url_{size}" for size in _SIZES))
 
@@ -66,7 +67,8 @@ def _hit(
         return None
     name, address = licences.get(str(photo.get("license")), ("", ""))
     uploaded = str(photo.get("dateupload", ""))
-    number, owner = line(photo.get("id"), 60), line(photo.get("owner"), 60)
+    number = line(photo.get("id"), 60)
+    owner = line(photo.get("owner"), 60)
     return Hit(
         id=f"flickr-{number}",
         url=str(photo[f"url_{sizes[0]}"]),

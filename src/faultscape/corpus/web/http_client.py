@@ -68,8 +68,12 @@ class Web:
         resolve: Resolve = look_up,
     ) -> None:
         self._agent = agent(contact)
-        self._pause, self._timeout = 1 / rate, timeout
-        self._clock, self._sleep, self._now, self._resolve = clock, sleep, now, resolve
+        self._pause = 1 / rate
+        self._timeout = timeout
+        self._clock = clock
+        self._sleep = sleep
+        self._now = now
+        self._resolve = resolve
         self._free: dict[str, float] = {}
         self._closed: dict[str, str] = {}
         self._failures: dict[str, int] = {}  # by host, since its last answer
@@ -83,7 +87,9 @@ class Web:
         """Return the content of a URL, at most ``limit`` bytes; WebError otherwise. ``named`` is the private
         server that the user named, if any.
         """
-        here, hops, tries = clean(url), 0, 0
+        here = clean(url)
+        hops = 0
+        tries = 0
         while True:
             host = urlsplit(here).netloc
             if host in self._closed:

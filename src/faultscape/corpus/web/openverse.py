@@ -14,7 +14,8 @@ from faultscape.corpus.web.hits import Hit, Wanted, line, short_licence, whole
 from faultscape.errors import WebError
 
 URL = "https://api.openverse.org/v1/images/"
-PAGE, DEEPEST = 20, 240
+PAGE = 20
+DEEPEST = 240
 _LICENCES = {
     "commercial": {"license_type": "commercial"},
     "modification": {"license_type": "modification"},

@@ -54,7 +54,8 @@ def look(data: bytes, content_type: str) -> Look:
         with decoding("it", ImageError):
             image = open_picture(data, "it", ImageError)
             image.draft("RGB", (THUMBNAIL, THUMBNAIL))
-            coded, kind = coded_as(image), image.format or ""
+            coded = coded_as(image)
+            kind = image.format or ""
             image.load()
             image = to_8_bits(image, coded, "it")
             clear = image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info

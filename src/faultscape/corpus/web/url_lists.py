@@ -34,7 +34,8 @@ def read(path: Path) -> tuple[list[Hit], list[tuple[str, str]]]:
     else:
         raise CorpusError(f"{path}: expected a list of URLs ending in .txt or .csv")
     hits: dict[str, Hit] = {}
-    bad, ids = [], set()
+    bad = []
+    ids = set()
     for row in rows:
         try:
             hit = _hit(row)
@@ -61,5 +62,6 @@ def _hit(row: dict[str, str]) -> Hit:
     if when and day(when) is None:
         raise CorpusError(f"its date {when!r} is not valid; expected a date such as 2024-03-01")
     query, title, licence, creator, source = (line(row.get(name)) for name in _MORE)
-    licence, source = licence or line(row.get("license")), source or (urlsplit(url).hostname or "")
+    licence = licence or line(row.get("license"))
+    source = source or (urlsplit(url).hostname or "")
     return Hit(id_, url, query, title, licence, creator, source, when)

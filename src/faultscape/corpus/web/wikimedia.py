@@ -14,7 +14,8 @@ from faultscape.corpus.web.hits import Hit, Wanted, line, short_licence, whole
 from faultscape.errors import WebError
 
 URL = "https://commons.wikimedia.org/w/api.php"
-PAGE, PAGES = 50, 20
+PAGE = 50
+PAGES = 20
 _FIELDS = "LicenseShortName|LicenseUrl|Artist"
 
 

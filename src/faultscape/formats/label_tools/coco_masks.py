@@ -260,12 +260,15 @@ def _facts(runs: np.ndarray, height: int) -> tuple[int, list[int]]:
     held = np.flatnonzero(runs[1::2]) * 2 + 1
     if not len(held):
         return 0, [0, 0, 0, 0]
-    first, last = ends[held] - runs[held], ends[held] - 1
-    left, right = first // height, last // height
+    first = ends[held] - runs[held]
+    last = ends[held] - 1
+    left = first // height
+    right = last // height
     one = left == right  # a run over several columns includes the first and last row
     top = int((first % height).min()) if one.all() else 0
     bottom = int((last % height).max()) if one.all() else height - 1
-    x, width = int(left.min()), int(right.max() - left.min()) + 1
+    x = int(left.min())
+    width = int(right.max() - left.min()) + 1
     return int(runs[held].sum()), [x, top, width, bottom - top + 1]
 
 

@@ -238,7 +238,8 @@ def _segments(path: Path) -> np.ndarray:
 
 def _infos(row: dict[str, Any], where: str) -> list[tuple[int, int, dict[str, Any]]]:
     """Return number, category and all fields of each segment of an annotation."""
-    rows, seen = row.get("segments_info"), set[int]()
+    rows = row.get("segments_info")
+    seen = set[int]()
     if not isinstance(rows, list):
         raise LabellingError(f"{where}: has no list `segments_info`")
     infos = []
@@ -274,9 +275,11 @@ def _ids(file: _File, row: dict[str, Any], size: tuple[int, int], where: str, cl
             f" {size[1]}"
         )
     meant[0] = _void(classes, segments == 0, where)
-    numbers, most = list(meant), max(*meant, int(segments.max(initial=0))) + 1
+    numbers = list(meant)
+    most = max(*meant, int(segments.max(initial=0))) + 1
     ids = np.empty(segments.shape, np.uint8 if max((*classes.ids, *classes.void)) < 256 else np.uint16)
-    table, known = np.full(most, UNKNOWN).astype(ids.dtype), np.zeros(most, bool)
+    table = np.full(most, UNKNOWN).astype(ids.dtype)
+    known = np.zeros(most, bool)
     table[numbers], known[numbers] = np.array(list(meant.values())).astype(ids.dtype), True
     if not (good := _look_up(known, segments, np.empty(segments.shape, bool))).all():
         y, x = divmod(int(np.argmin(good)), size[0])
@@ -291,7 +294,8 @@ def _look_up(table: np.ndarray, segments: np.ndarray, out: np.ndarray) -> np.nda
     """Write the table's value for each segment to ``out``, and return it; in parts, because NumPy uses eight
     bytes per index.
     """
-    flat, into = segments.reshape(-1), out.reshape(-1)
+    flat = segments.reshape(-1)
+    into = out.reshape(-1)
     for k in range(0, flat.size, _AT_ONCE):
         into[k : k + _AT_ONCE] = table[flat[k : k + _AT_ONCE]]
     return out
@@ -316,7 +320,8 @@ def _void(classes: Classes, where_void: np.ndarray, where: str) -> int:
 
 def _facts(mask: np.ndarray) -> dict[str, Any]:
     """Return the area and box of a non-empty mask."""
-    ys, xs = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    ys = np.flatnonzero(mask.any(1))
+    xs = np.flatnonzero(mask.any(0))
     return {
         "area": int(np.count_nonzero(mask)),
         "bbox": [int(xs[0]), int(ys[0]), int(xs[-1] - xs[0]) + 1, int(ys[-1] - ys[0]) + 1],

@@ -43,7 +43,8 @@ from faultscape.formats.label_tools.tool_labels import DrawnImage, Format, ToolL
 from faultscape.formats.photos_beside import PhotosBeside
 from faultscape.nouns import Classes
 
-_LACKS, _NO_LABEL = "is not among the labels of meta", "has no label"
+_LACKS = "is not among the labels of meta"
+_NO_LABEL = "has no label"
 
 
 def write(
@@ -161,7 +162,8 @@ def check(path: Path) -> list[str]:
     )
     stems: dict[tuple[str, str], str] = {}
     numbers: dict[tuple[str, str], str] = {}
-    labels, photos = set(file.labels), PhotosBeside(path)
+    labels = set(file.labels)
+    photos = PhotosBeside(path)
     for image in file.images:
         where = f"{path}: image {_short(image.name)}"
         stem = (image.task, os.path.splitext(image.name)[0])
@@ -190,7 +192,8 @@ def check(path: Path) -> list[str]:
 
 def _of_image(image: SaidImage, labels: set[str], where: str) -> list[str]:
     """Return what is wrong with the shapes of one image."""
-    found, areas = [], []
+    found = []
+    areas = []
     size = _size(image, where)
     for number, shape in enumerate(image.shapes):
         place = f"{where}, shape {number}"
@@ -292,8 +295,12 @@ def _masks(ids: np.ndarray, classes: Classes, names: dict[int, str]) -> list[str
         if value == nothing_of(classes):
             continue
         inside = ids == value
-        ys, xs = np.flatnonzero(inside.any(1)), np.flatnonzero(inside.any(0))
-        left, top, right, bottom = int(xs[0]), int(ys[0]), int(xs[-1]) + 1, int(ys[-1]) + 1
+        ys = np.flatnonzero(inside.any(1))
+        xs = np.flatnonzero(inside.any(0))
+        left = int(xs[0])
+        top = int(ys[0])
+        right = int(xs[-1]) + 1
+        bottom = int(ys[-1]) + 1
         runs = shapes.runs_of(inside[top:bottom, left:right])
         lines.append(
             f'    <mask label={quoteattr(names[value])} source="manual" occluded="0" rle="{runs}"'

@@ -53,12 +53,10 @@ from faultscape.nouns import Classes
 NAME = "cvat-masks.zip"
 LABELMAP = "labelmap.txt"
 BACKGROUND = "background"
-_LISTS, _CLASSES, _OBJECTS, _PHOTOS = (
-    "ImageSets/Segmentation/",
-    "SegmentationClass/",
-    "SegmentationObject/",
-    "JPEGImages/",
-)
+_LISTS = "ImageSets/Segmentation/"
+_CLASSES = "SegmentationClass/"
+_OBJECTS = "SegmentationObject/"
+_PHOTOS = "JPEGImages/"
 _MOST_TEXT = 16 << 20  # bytes per list
 _MOST_PNG = 512 << 20
 _MOST_LABELS = 65_536
@@ -168,7 +166,8 @@ def check(path: Path) -> list[str]:
                 f"{path}: {LABELMAP} gives {pair} the same colour, {_unpacked(int(labelmap.packed[first]))}"
             )
     masks, objects, photos = (_pictures(archive, where) for where in (_CLASSES, _OBJECTS, _PHOTOS))
-    times, beside = Counter(listed), PhotosBeside(path)
+    times = Counter(listed)
+    beside = PhotosBeside(path)
     found += [f"{path}: {name[:200]!r} is listed twice" for name, count in times.items() if count > 1]
     found += [
         f"{path}: {name[:200]!r} is listed but has no {_CLASSES}{name[:200]}.png"
@@ -350,13 +349,15 @@ def _decoded(archive: Archive, file: str, where: str, labelmap: LabelMap | None)
         for rows in _bands(places.shape):
             if grey is not None:
                 values = grey[rows].astype(np.uint32)
-                found, unknown = values, values >= count
+                found = values
+                unknown = values >= count
             else:
                 part = picture.crop((0, rows.start, width, rows.stop))
                 values = np.asarray(part.convert("RGB"), np.uint32)
                 values = values[..., 0] << 16 | values[..., 1] << 8 | values[..., 2]
                 nearest = np.minimum(np.searchsorted(packed, values), len(packed) - 1)
-                found, unknown = of_colour[nearest], packed[nearest] != values
+                found = of_colour[nearest]
+                unknown = packed[nearest] != values
             if unknown.any():
                 y, x = np.unravel_index(int(unknown.argmax()), unknown.shape)
                 value = (
@@ -411,7 +412,8 @@ def _read_labelmap(archive: Archive, path: Path) -> LabelMap:
     for number, line in enumerate(_text(archive, LABELMAP, path).split("\n"), 1):
         if not (line := line.strip()) or line.startswith("#"):
             continue
-        where, fields = f"{path}: {LABELMAP}, line {number}", line.split(":")
+        where = f"{path}: {LABELMAP}, line {number}"
+        fields = line.split(":")
         if len(fields) != 4:
             raise LabellingError(
                 f"{where}: has {len(fields)} fields separated by colons; expected NAME:RED,GREEN,BLUE::"

@@ -141,10 +141,8 @@ def checked(kind: str, said: Attributes, id_: int, size: tuple[int, int], where:
         cost = _cost_of_polygon(xy, box)
     else:
         x, y, rx, ry, turn = _ellipse(said, where)
-        wide, tall = (
-            math.hypot(rx * math.cos(turn), ry * math.sin(turn)),
-            math.hypot(rx * math.sin(turn), ry * math.cos(turn)),
-        )
+        wide = math.hypot(rx * math.cos(turn), ry * math.sin(turn))
+        tall = math.hypot(rx * math.sin(turn), ry * math.cos(turn))
         box = _clipped(np.array([[x - wide, y - tall], [x + wide, y + tall]]), size)
         cost = 4.0 * _pixels(box) + 100.0 * max(box[3] - box[1], 0)
     return Area(kind, said, box, layer, id_, 20_000 + cost, where)
@@ -269,14 +267,16 @@ def _inside_ellipse(x: float, y: float, rx: float, ry: float, turn: float, box: 
     a quadratic equation.
     """
     left, top, right, bottom = box
-    cos, sin = math.cos(turn), math.sin(turn)
+    cos = math.cos(turn)
+    sin = math.sin(turn)
     dy = np.arange(top, bottom) + 0.5 - y
     a = (cos / rx) ** 2 + (sin / ry) ** 2
     b = 2 * cos * sin * (1 / rx**2 - 1 / ry**2) * dy
     c = ((sin / rx) ** 2 + (cos / ry) ** 2) * dy**2 - 1
     root = b**2 - 4 * a * c
     half = np.sqrt(np.maximum(root, 0))
-    first, last = np.ceil(x + (-b - half) / (2 * a) - 0.5), np.floor(x + (-b + half) / (2 * a) - 0.5)
+    first = np.ceil(x + (-b - half) / (2 * a) - 0.5)
+    last = np.floor(x + (-b + half) / (2 * a) - 0.5)
     last[root < 0] = -np.inf
     columns = np.arange(left, right, dtype=np.float64)
     return (columns >= first[:, None]) & (columns <= last[:, None])

@@ -121,7 +121,8 @@ def read(path: Path, *, predictions: bool = False) -> list[ToolLabel]:
     for number, task in enumerate(load(path)):
         said = list(said_of(task, path, number, predictions=predictions))
         if not said:
-            data, where = task.get("data"), f"{path}, {task_name(task, number)}"
+            data = task.get("data")
+            where = f"{path}, {task_name(task, number)}"
             said = [
                 Said(data if isinstance(data, dict) else {}, "", [], float("nan"), skipped=False, where=where)
             ]
@@ -143,14 +144,16 @@ def check(path: Path) -> list[str]:
         return [str(error)]
     said: list[str] = []
     seen: set[tuple[str, int]] = set()
-    budget, photos = _LOOKED_THROUGH, PhotosBeside(path)
+    budget = _LOOKED_THROUGH
+    photos = PhotosBeside(path)
     for number, task in enumerate(tasks):
         name = f"{path}, {task_name(task, number)}"
         said += _twice(seen, "task", task.get("id"), name)
         data = task.get("data")
         if not isinstance(data, dict) or not image_of(data):
             said.append(f"{name}: its data names no image")
-        brushes, sizes = 0, _sizes([data.get("meta")] if isinstance(data, dict) else [], "width", "height")
+        brushes = 0
+        sizes = _sizes([data.get("meta")] if isinstance(data, dict) else [], "width", "height")
         for kind in ("annotation", "prediction"):
             rows = task.get(f"{kind}s")
             for k, row in enumerate(rows if isinstance(rows, list) else ()):
@@ -250,7 +253,8 @@ def _values(image: DrawnImage, classes: Classes, shape: str) -> Iterator[tuple[s
     """
     nothing = nothing_of(classes)
     if shape == "polygon" and image.ids is not None:
-        names, ids = name_of_ids(classes), known_ids(image.ids, classes, image.size, image.image)
+        names = name_of_ids(classes)
+        ids = known_ids(image.ids, classes, image.size, image.image)
         for value, corners in outlines_of(ids, nothing):
             points = [[100 * x / image.size[0], 100 * y / image.size[1]] for x, y in corners]
             yield names[value], {"points": points, "closed": True}
@@ -290,7 +294,8 @@ def _label(said: Said) -> ToolLabel:
     if not source and isinstance(meta, dict):
         pair = (meta.get("width"), meta.get("height"))
     sides = [side if type(side) is int else 0 for side in (*pair, 0, 0)]
-    image, size = image_of(said.data), (sides[0], sides[1])
+    image = image_of(said.data)
+    size = (sides[0], sides[1])
     return ToolLabel(
         image, said.annotator, size, said.where, bool(areas), partial(_ids, said, areas, size), without
     )
@@ -339,7 +344,8 @@ def _faults(results: list[Any], place: str, config: Config | None, budget: int) 
         labels = value.get(kind)
         labels = [label for label in labels if isinstance(label, str)] if isinstance(labels, list) else []
         yield from ((text, 0) for text in _unknown(result.get("from_name"), kind, labels, config, where))
-        width, height = result.get("original_width"), result.get("original_height")
+        width = result.get("original_width")
+        height = result.get("original_height")
         if type(width) is not int or type(height) is not int or width < 1 or height < 1:
             yield f"{where}: needs original_width and original_height as whole numbers", 0
             continue

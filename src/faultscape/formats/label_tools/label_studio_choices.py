@@ -140,7 +140,8 @@ def read_questions(path: Path) -> tuple[list[ClassAnswer], list[str]]:
     """Return the answers to yes/no questions in a file, and a sentence for each that cannot be read;
     LabellingError if the file cannot be read.
     """
-    rows, wrong = [], []
+    rows = []
+    wrong = []
     for number, task in enumerate(load(path)):
         for said in said_of(task, path, number):
             try:
@@ -156,7 +157,8 @@ def read_pairs(path: Path) -> tuple[list[PairAnswer], list[str]]:
     """Return the choices between two label maps in a file, and a sentence for each that cannot be read;
     LabellingError if the file cannot be read.
     """
-    rows, wrong = [], []
+    rows = []
+    wrong = []
     for number, task in enumerate(load(path)):
         for said in said_of(task, path, number, skipped=True):
             try:
@@ -280,7 +282,8 @@ def _choice(said: Said, known: tuple[str, ...]) -> str:
     """Return which of the known words a person chose, or ''; LabellingError for an unknown word, for two
     words, or if list and click disagree.
     """
-    listed, clicked = [], []
+    listed = []
+    clicked = []
     for result in said.results:
         value = result.get("value") if isinstance(result, dict) else None
         if not isinstance(value, dict):

@@ -101,7 +101,8 @@ def _shape(shape: Any, known: set[str] | None) -> Iterator[str]:
         return
     if known is not None and shape["label"] not in known:
         yield f"its label {shape['label'][:60]!r} is not in labels.txt"
-    kind, points = shape.get("shape_type", "polygon"), shape.get("points")
+    kind = shape.get("shape_type", "polygon")
+    points = shape.get("points")
     if kind not in _POINTS:
         yield f"the shape_type {str(kind)[:40]!r} is not known; LabelMe supports {', '.join(_POINTS)}"
         return

@@ -80,8 +80,10 @@ def _patches(ids: np.ndarray) -> list[tuple[tuple[int, int, int, int], int, np.n
     patches = []
     for value in np.unique(ids).tolist():
         inside = ids == value
-        ys, xs = np.flatnonzero(inside.any(1)), np.flatnonzero(inside.any(0))
-        left, top = int(xs[0]), int(ys[0])
+        ys = np.flatnonzero(inside.any(1))
+        xs = np.flatnonzero(inside.any(0))
+        left = int(xs[0])
+        top = int(ys[0])
         crop = inside[top : int(ys[-1]) + 1, left : int(xs[-1]) + 1].astype(np.uint8)
         count, numbers, boxes, _ = cv2.connectedComponentsWithStats(crop, connectivity=4)
         if len(patches) + count - 1 > MOST:

@@ -118,7 +118,9 @@ def alpha(
     value = float(_alphas(patterns, times[None].astype(float), scale, numbers)[0])
     interval = np.full(2, np.nan)
     if len(counts) >= LEAST and not np.isnan(value):
-        rng, draws, step = np.random.default_rng(seed), [], max(1, _CHUNK // max(patterns.shape))
+        rng = np.random.default_rng(seed)
+        draws = []
+        step = max(1, _CHUNK // max(patterns.shape))
         for low in range(0, resamples, step):
             weights = rng.multinomial(
                 len(counts), times / len(counts), size=min(step, resamples - low)
@@ -151,7 +153,8 @@ def pair_agreement(
     (np.float64(0.5), np.float64(0.75), [[8, 8], [8, 8]])
     """
     item, annotator, label = _last_votes(item, annotator, label)
-    people, size = size_of(annotator, annotators, "annotator"), int(label.max(initial=0)) + 1
+    people = size_of(annotator, annotators, "annotator")
+    size = int(label.max(initial=0)) + 1
     shape = (int(item.max(initial=-1)) + 1, people)
     given = csr_array((np.ones(len(item)), (item, annotator)), shape=shape)
     both = (given.T @ given).toarray()
@@ -159,7 +162,8 @@ def pair_agreement(
         csr_array((np.ones(int(m.sum())), (item[m], annotator[m])), shape=shape)
         for m in (label == y for y in range(size))
     ]
-    alike, chance = np.zeros((people, people)), np.zeros((people, people))
+    alike = np.zeros((people, people))
+    chance = np.zeros((people, people))
     for one in own:
         alike += (one.T @ one).toarray()
         mine = (one.T @ given).toarray()  # times the row annotator gave this label, on common items
@@ -184,10 +188,8 @@ def mask_counts(labelled: Iterable[Masks], annotators: int, classes: int) -> tup
     >>> counts[0, 1].tolist(), images.tolist()
     ([[1, 0], [1, 1]], [[1, 1], [1, 1]])
     """
-    counts, images = (
-        np.zeros((annotators, annotators, classes, classes), np.int64),
-        np.zeros((annotators, annotators), np.int64),
-    )
+    counts = np.zeros((annotators, annotators, classes, classes), np.int64)
+    images = np.zeros((annotators, annotators), np.int64)
     for number, (who, maps) in enumerate(labelled):
         people = vote_column(who, f"annotators of image {number}", annotators)
         if len(people) != len(maps) or len(np.unique(people)) != len(people):
@@ -230,11 +232,9 @@ def miou_of_counts(counts: np.ndarray) -> np.ndarray:
 def _last_votes(
     item: ArrayLike, annotator: ArrayLike, label: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    item, annotator, label = (
-        vote_column(item, "item"),
-        vote_column(annotator, "annotator"),
-        vote_column(label, "label"),
-    )
+    item = vote_column(item, "item")
+    annotator = vote_column(annotator, "annotator")
+    label = vote_column(label, "label")
     same_length(item=item, annotator=annotator, label=label)
     rows = latest_votes(item, annotator)
     return item[rows], annotator[rows], label[rows]

@@ -50,7 +50,9 @@ _FEWEST_TIMES = 10
 _ALIKE = 2 / 3  # share of items on which careful people agree with most of the others
 _OFTEN_ONE_SIDE = 0.75
 _OFTEN_ONE_ANSWER = 0.95
-CHANCE, ONE_SIDE, FAST = "like chance", "always one side", "too fast"
+CHANCE = "like chance"
+ONE_SIDE = "always one side"
+FAST = "too fast"
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,10 @@ def care_tests(
     >>> {sign: (test.count, test.of, test.marked) for sign, test in care_tests(said)[0].items()}
     {'like chance': (0, 0, False), 'always one side': (12, 12, True), 'too fast': (12, 12, True)}
     """
-    item, annotator = vote_column(answers.item, "item"), vote_column(answers.annotator, "annotator")
-    label, seconds = vote_column(answers.label, "label"), np.asarray(answers.seconds, float)
+    item = vote_column(answers.item, "item")
+    annotator = vote_column(answers.annotator, "annotator")
+    label = vote_column(answers.label, "label")
+    seconds = np.asarray(answers.seconds, float)
     first = np.asarray(answers.first, bool)
     same_length(item=item, annotator=annotator, label=label, seconds=seconds, first=first)
     people = size_of(annotator, annotators, "annotator")
@@ -145,7 +149,8 @@ def _corrected(raw: Sequence[dict[str, _Raw]], level: float) -> list[dict[str, C
 
 
 def _one_side(left: np.ndarray) -> _Raw:
-    number, chosen = len(left), int(left.sum())
+    number = len(left)
+    chosen = int(left.sum())
     more = max(chosen, number - chosen)
     p_value = min(1.0, 2 * float(bdtr(number - more, number, 0.5))) if number else 1.0
     return _Raw(more, number, p_value, min(1.0, 2 * 0.5**number), more >= _OFTEN_ONE_SIDE * number > 0)
@@ -153,7 +158,8 @@ def _one_side(left: np.ndarray) -> _Raw:
 
 def _too_fast(seconds: np.ndarray) -> _Raw:
     known = seconds[~np.isnan(seconds)]
-    number, fast = len(known), int((known < FASTEST).sum())
+    number = len(known)
+    fast = int((known < FASTEST).sum())
     p_value = float(bdtrc(fast - 1, number, _SLIPS)) if fast else 1.0
     least = _SLIPS**number if number >= _FEWEST_TIMES else 1.0
     return _Raw(fast, number, p_value, least, fast >= _OFTEN_FAST * number > 0)
@@ -180,7 +186,9 @@ class _Table:
 
     def _unlike_others(self, who: int) -> tuple[float, float]:
         """Return the p-value of a person's being one of the others, and the least one possible."""
-        mine, yes, number = self._said[who], self._yes, self._number
+        mine = self._said[who]
+        yes = self._yes
+        number = self._number
         fewer = np.minimum(yes, number - yes)
         there = (mine >= 0) & (number > 2) & (fewer > 0) & (2 * fewer < number)
         if there.any():
@@ -188,8 +196,10 @@ class _Table:
             rare = fewer[there] / number[there]
             return _upper_tail(rare, int((own == fewer)[there].sum())), float(np.prod(rare))
         pair = number == 2
-        apart, own = pair & (fewer == 1), pair & (mine >= 0)
-        of, whole = int(own.sum()), int(pair.sum())
+        apart = pair & (fewer == 1)
+        own = pair & (mine >= 0)
+        of = int(own.sum())
+        whole = int(pair.sum())
         if of in (0, whole):
             return 1.0, 1.0
         p_value = float(hypergeom.sf(int((apart & own).sum()) - 1, whole, int(apart.sum()), of))
@@ -198,8 +208,10 @@ class _Table:
     def one_answer(self, who: int) -> _Raw:
         """Return the test whether a person says yes, or no, more than all do to the same questions."""
         there = (self._said[who] >= 0) & (self._number > 1)
-        said, share = self._said[who][there], self._yes[there] / self._number[there]
-        number, yes = len(said), int(said.sum())
+        said = self._said[who][there]
+        share = self._yes[there] / self._number[there]
+        number = len(said)
+        yes = int(said.sum())
         more = max(yes, number - yes)
         share = share if yes >= number - yes else 1 - share
         p_value = min(1.0, 2 * _upper_tail(share, more))
@@ -215,8 +227,10 @@ class _Table:
         yes = self._yes - (mine == 1)
         no = self._number - self._yes - (mine == 0)
         there = (mine >= 0) & (yes != no)
-        said, most = mine[there] == 1, yes[there] > no[there]
-        number, alike = len(said), int((said == most).sum())
+        said = mine[there] == 1
+        most = yes[there] > no[there]
+        number = len(said)
+        alike = int((said == most).sum())
         if symmetric:
             return alike, number, alike > 0 and float(bdtrc(alike - 1, number, 0.5)) <= LEVEL
         both = int((said & most).sum())

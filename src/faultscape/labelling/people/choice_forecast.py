@@ -34,7 +34,9 @@ from faultscape.errors import OptionError, counted
 from faultscape.metrics.intervals.units import LEVEL
 from faultscape.ties import DECIMALS, EQUAL
 
-WORLDS, BLOCK, LIMIT = 2000, 10, 1000
+WORLDS = 2000
+BLOCK = 10
+LIMIT = 1000
 HALF = 0.5
 RANGE = (0.1, 0.9)  # of the worlds
 
@@ -123,7 +125,8 @@ def forecast_answers(
         raise OptionError(
             f"expected block >= 1, limit >= block and worlds >= 1; got {block}, {limit} and {worlds}"
         )
-    chance, number = float(order_chance(f_wins, g_wins)), f_wins + g_wins + undecided
+    chance = float(order_chance(f_wins, g_wins))
+    number = f_wins + g_wins + undecided
     if max(chance, 1 - chance) >= level and round(number, DECIMALS) >= least:
         return ChoiceForecast(0.0, (0.0, 0.0), chance, True, 1.0, limit, unit)
     rng = np.random.default_rng(seed)

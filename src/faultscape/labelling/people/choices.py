@@ -85,7 +85,8 @@ def pair_shares(
     answers = np.bincount(at, minlength=len(keys))
     voice = np.bincount(at, share, minlength=len(keys)) / np.maximum(answers, 1)
     pairs, of = np.unique(keys[:, :3], axis=0, return_inverse=True)
-    of, number = of.reshape(-1), len(pairs)
+    of = of.reshape(-1)
+    number = len(pairs)
     people = np.bincount(of, minlength=number)
     means = np.bincount(of, voice, minlength=number) / np.maximum(people, 1)
     return PairShares(
@@ -134,7 +135,8 @@ def consistency(
     low_left = first_left[rows] ^ swapped  # whether the model with the lower number was on the left
     people = size_of(vote_column(who, "who"), annotators, "who")
     order = np.lexsort((np.arange(len(rows)), person, items[:, 2], items[:, 1], items[:, 0]))
-    before, after = order[:-1], order[1:]
+    before = order[:-1]
+    after = order[1:]
     again = (
         (items[before] == items[after]).all(1)
         & (person[before] == person[after])
@@ -159,16 +161,19 @@ def side_bias(
     >>> every.left.value, every.p_value.round(4)
     (np.float64(0.9), np.float64(0.0215))
     """
-    who, choice = vote_column(who, "who"), vote_column(choice, "choice", len(CHOICES))
+    who = vote_column(who, "who")
+    choice = vote_column(choice, "choice", len(CHOICES))
     same_length(who=who, choice=choice)
-    people, decided = size_of(who, annotators, "who"), choice <= RIGHT
+    people = size_of(who, annotators, "who")
+    decided = choice <= RIGHT
     number = np.bincount(who[decided], minlength=people)
     left = np.bincount(who[choice == LEFT], minlength=people)
     return _bias(left.sum(), number.sum(), level), _bias(left, number, level)
 
 
 def _bias(left: ArrayLike, number: ArrayLike, level: float) -> SideBias:
-    left, number = np.asarray(left, float), np.asarray(number, float)
+    left = np.asarray(left, float)
+    number = np.asarray(number, float)
     fewer = np.minimum(left, number - left)
     return SideBias(
         share_of(left, number, level),
@@ -193,6 +198,7 @@ def _answers(
             " two models that were shown"
         )
     rows = np.flatnonzero(~np.isnan(share))
-    first, second = np.minimum(f, g), np.maximum(f, g)
+    first = np.minimum(f, g)
+    second = np.maximum(f, g)
     share = np.where(f > g, 1 - share, share)[rows]
     return np.column_stack([image, first, second])[rows], who[rows], share, rows

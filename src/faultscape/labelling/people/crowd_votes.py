@@ -26,7 +26,8 @@ from faultscape.labelling.people.vote_columns import same_length, size_of, vote_
 # votes in each class; 1 to 10 were tried on simulated votes, 3 to 5 per item: fewer left posteriors too
 # certain
 PSEUDO_COUNT = 5.0
-ITERATIONS, TOLERANCE = 1000, 1e-9
+ITERATIONS = 1000
+TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +61,11 @@ def vote_counts(item: ArrayLike, label: ArrayLike, classes: int, items: int | No
     >>> vote_counts([0, 0, 1, 1], [1, 1, 0, 2], 2).tolist()
     [[0, 2], [1, 0]]
     """
-    item, label = vote_column(item, "item"), vote_column(label, "label")
+    item = vote_column(item, "item")
+    label = vote_column(label, "label")
     same_length(item=item, label=label)
-    number, named = size_of(item, items, "item"), label < classes
+    number = size_of(item, items, "item")
+    named = label < classes
     return np.bincount(item[named] * classes + label[named], minlength=number * classes).reshape(
         number, classes
     )
@@ -111,7 +114,8 @@ def dawid_skene(
     votes = _votes(
         item, annotator, label, classes, answers, items, annotators, pseudo_count, iterations, tolerance
     )
-    a, r = votes.annotators, votes.answers
+    a = votes.annotators
+    r = votes.answers
     start = votes.start()
     extra = np.zeros((1, classes, r))
     if pseudo_count:
@@ -158,13 +162,12 @@ def one_coin(
     >>> one_coin(np.repeat(range(4), 3), [0, 1, 2] * 4, what, 2, pseudo_count=0).skill.round(1).tolist()
     [1.0, 1.0, 0.5]
     """
-    label, item, annotator = (
-        vote_column(label, "label"),
-        vote_column(item, "item"),
-        vote_column(annotator, "annotator"),
-    )
+    label = vote_column(label, "label")
+    item = vote_column(item, "item")
+    annotator = vote_column(annotator, "annotator")
     same_length(item=item, annotator=annotator, label=label)
-    people, number = size_of(annotator, annotators, "annotator"), size_of(item, items, "item")
+    people = size_of(annotator, annotators, "annotator")
+    number = size_of(item, items, "item")
     named = label < classes
     votes = _votes(
         item[named],
@@ -179,7 +182,8 @@ def one_coin(
         tolerance,
     )
     given = np.bincount(annotator[named], minlength=people).astype(float)
-    start, others = votes.start(), max(classes - 1, 1)
+    start = votes.start()
+    others = max(classes - 1, 1)
 
     def right(posterior: np.ndarray) -> np.ndarray:
         return (
@@ -191,10 +195,12 @@ def one_coin(
     pooled = (right(start).sum() + 0.5) / (given.sum() + 1)
 
     def fit(posterior: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        hits, total = right(posterior) + pseudo_count * pooled, given + pseudo_count
+        hits = right(posterior) + pseudo_count * pooled
+        total = given + pseudo_count
         skill = np.divide(hits, total, out=np.full(people, np.nan), where=total > 0)
         known = np.clip(np.nan_to_num(skill), 0.0, 1.0)
-        yes, no = _log(known), _log((1 - known) / others)
+        yes = _log(known)
+        no = _log((1 - known) / others)
         log = np.where(np.eye(classes, dtype=bool), yes[:, None, None], no[:, None, None])
         extra = float((pooled * yes + (1 - pooled) * no).sum()) * pseudo_count if pseudo_count else 0.0
         return skill, log.reshape(people * classes, classes), extra
@@ -250,10 +256,12 @@ def _votes(
         raise OptionError(
             f"expected one iteration or more, and a tolerance of 0 or more; got {iterations} and {tolerance}"
         )
-    item, annotator = vote_column(item, "item"), vote_column(annotator, "annotator")
+    item = vote_column(item, "item")
+    annotator = vote_column(annotator, "annotator")
     label = vote_column(label, "label", answers)
     same_length(item=item, annotator=annotator, label=label)
-    number, people = size_of(item, items, "item"), size_of(annotator, annotators, "annotator")
+    number = size_of(item, items, "item")
+    people = size_of(annotator, annotators, "annotator")
     cells = (np.ones(len(item)), (item, annotator * answers + label))
     matrix = csr_array(cells, shape=(number, people * answers))
     return _Votes(matrix, np.bincount(item, minlength=number) > 0, classes, answers, people)
@@ -267,7 +275,9 @@ def _maximise(
     votes: _Votes, posterior: np.ndarray, fit: Fit, pseudo_count: float, iterations: int, tolerance: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, bool]:
     """Return posterior, prior, parameters, the log likelihood of each iteration, and whether it converged."""
-    share, found, converged = pseudo_count / votes.classes, [], False
+    share = pseudo_count / votes.classes
+    found = []
+    converged = False
     while True:
         prior = posterior.sum(0) + share
         prior = prior / prior.sum() if prior.sum() else np.full(votes.classes, 1 / votes.classes)

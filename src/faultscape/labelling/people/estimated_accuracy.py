@@ -48,24 +48,23 @@ def estimated_accuracy(
     >>> said.value.round(1).tolist(), said.common.tolist()
     ([1.0, 1.0, 0.6], [20, 20, 20])
     """
-    item, annotator, label = (
-        vote_column(item, "item"),
-        vote_column(annotator, "annotator"),
-        vote_column(label, "label"),
-    )
+    item = vote_column(item, "item")
+    annotator = vote_column(annotator, "annotator")
+    label = vote_column(label, "label")
     same_length(item=item, annotator=annotator, label=label)
-    people, decided = size_of(annotator, None, "annotator"), label < 2
-    item, annotator, label = item[decided], annotator[decided], label[decided]
+    people = size_of(annotator, None, "annotator")
+    decided = label < 2
+    item = item[decided]
+    annotator = annotator[decided]
+    label = label[decided]
     enough = _in_common(item, annotator, people)
     if not (enough >= common).any():
         return EstimatedAccuracy(np.full(people, np.nan), enough)
     weight = 1
     if symmetric:  # add every answer again with the classes exchanged
-        item, annotator, label = (
-            np.append(item, item + item.max() + 1),
-            np.tile(annotator, 2),
-            np.append(label, 1 - label),
-        )
+        item = np.append(item, item + item.max() + 1)
+        annotator = np.tile(annotator, 2)
+        label = np.append(label, 1 - label)
         weight = 2
     skill = one_coin(item, annotator, label, 2, annotators=people, pseudo_count=weight * PSEUDO_COUNT).skill
     assert skill is not None
@@ -82,13 +81,12 @@ def likely_yes(
     >>> likely_yes(np.repeat(range(20), 3), [0, 1, 2] * 20, ([0, 0, 1] + [1, 1, 1]) * 10).round(2)[:2]
     array([0.01, 0.99])
     """
-    item, annotator, label = (
-        vote_column(item, "item"),
-        vote_column(annotator, "annotator"),
-        vote_column(label, "label"),
-    )
+    item = vote_column(item, "item")
+    annotator = vote_column(annotator, "annotator")
+    label = vote_column(label, "label")
     same_length(item=item, annotator=annotator, label=label)
-    people, decided = size_of(annotator, None, "annotator"), label < 2
+    people = size_of(annotator, None, "annotator")
+    decided = label < 2
     if not (_in_common(item[decided], annotator[decided], people) >= common).any():
         return np.full(size_of(item, None, "item"), np.nan)
     return dawid_skene(item, annotator, np.minimum(label, 2), 2, answers=3).posterior[:, 1]

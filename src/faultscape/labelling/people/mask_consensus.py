@@ -66,7 +66,8 @@ def consensus(
     stack = _stack(maps, classes)
     if tie not in TIES:
         raise OptionError(f"tie {tie!r} is not known; use {' or '.join(TIES)}.{closest(str(tie), TIES)}")
-    weight, order = _numbers(weights, len(stack), "weights"), _numbers(skill, len(stack), "skill")
+    weight = _numbers(weights, len(stack), "weights")
+    order = _numbers(skill, len(stack), "skill")
     if (weight <= 0).any():
         raise OptionError(f"weights: expected numbers above 0; got {weight.min():g}")
     out = stack[0].copy()

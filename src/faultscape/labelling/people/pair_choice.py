@@ -90,7 +90,9 @@ def next_pairs(wins: ArrayLike, number: int, pseudo_count: float = PSEUDO_COUNT)
     if number < 1:
         raise OptionError(f"expected a number of pairs, 1 or more; got {number}")
     posterior = score_posterior(wins, pseudo_count)
-    covariance, spread, out = posterior.covariance, _spread(posterior.scores), np.empty((number, 2), np.int64)
+    covariance = posterior.covariance
+    spread = _spread(posterior.scores)
+    out = np.empty((number, 2), np.int64)
     upper = np.triu(np.ones(covariance.shape, bool), 1)
     for row in out:
         gain = np.where(upper, _priorities(posterior.scores, covariance).round(12), -1.0)

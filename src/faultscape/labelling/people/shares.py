@@ -34,14 +34,14 @@ def share_of(count: ArrayLike, of: ArrayLike, level: float = LEVEL) -> Share:
     >>> share.value.tolist(), share.interval.round(3).tolist()
     ([nan, 0.8], [[nan, nan], [0.49, 0.943]])
     """
-    count, of = np.asarray(count, float), np.asarray(of, float)
-    square, known = float(ndtri((1 + level) / 2)) ** 2, np.where(of > 0, of, np.nan)
+    count = np.asarray(count, float)
+    of = np.asarray(of, float)
+    square = float(ndtri((1 + level) / 2)) ** 2
+    known = np.where(of > 0, of, np.nan)
     value = count / known
     middle = (count + square / 2) / (known + square)
     half = np.sqrt(square * (value * (1 - value) * known + square / 4)) / (known + square)
     # for a share of 0 or 1 the end is exact, which rounding would miss
-    low, high = (
-        np.where(count == 0, middle * 0, middle - half),
-        np.where(count == of, middle * 0 + 1, middle + half),
-    )
+    low = np.where(count == 0, middle * 0, middle - half)
+    high = np.where(count == of, middle * 0 + 1, middle + half)
     return Share(count, of, value, np.stack([low, high], -1))

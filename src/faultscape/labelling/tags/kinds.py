@@ -69,7 +69,8 @@ def kinds_of(own: Mapping[str, str], place: str = "study.toml") -> tuple[Kind, .
         return KINDS
     if len(own) > MOST:
         raise LabellingError(f"{place}: tags: {len(own)} kinds of failure; at most {MOST} are allowed")
-    says, taken = {kind.name: kind.says for kind in KINDS}, dict[str, str]()
+    says = {kind.name: kind.says for kind in KINDS}
+    taken = dict[str, str]()
     for name, key in own.items():
         if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > 100:
             raise LabellingError(

@@ -99,7 +99,8 @@ def thresholds(
         if not 0 <= share <= 0.5:
             raise OptionError(f"{name} must be a share of the pool from 0 to 0.5; got {share}")
     found = list(pool)
-    light, sharpness = np.array([one.light for one in found]), np.array([one.sharpness for one in found])
+    light = np.array([one.light for one in found])
+    sharpness = np.array([one.sharpness for one in found])
     return Thresholds(_quantile(light, dark), _quantile(light, 1 - bright), _quantile(sharpness, blurred))
 
 
@@ -134,7 +135,8 @@ def propose_scale(
     count = np.bincount(np.minimum(label_map, len(classes)).ravel(), minlength=len(classes) + 1)
     out = {}
     for place in _looked_at(classes, of):
-        name, share = classes.names[place], float(count[place] / label_map.size)
+        name = classes.names[place]
+        share = float(count[place] / label_map.size)
         if name in scale.names and share:
             low, high = (ends[scale.names.index(name)] for ends in (scale.t_min, scale.t_max))
             if share < low or share > high:  # never true without quartiles from masks
@@ -160,7 +162,8 @@ def propose_cut(
     >>> propose_cut(np.array([[0, 0, 0, 0], [1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0]]), few)["car"].measure
     1.0
     """
-    place_of, out = np.minimum(label_map, len(classes)).astype(np.int32), {}
+    place_of = np.minimum(label_map, len(classes)).astype(np.int32)
+    out = {}
     numbers, labels, areas = regions.number(place_of, none=len(classes))
     edge = (
         np.concatenate([numbers[0], numbers[-1], numbers[1:-1, 0], numbers[1:-1, -1]])
@@ -194,7 +197,8 @@ def often_cut(label_maps: Iterable[np.ndarray], classes: Classes) -> frozenset[s
     ... )
     frozenset({'sky'})
     """
-    held, cut = Counter[str](), Counter[str]()
+    held = Counter[str]()
+    cut = Counter[str]()
     for label_map in label_maps:
         held.update(classes.names[place] for place in np.unique(label_map).tolist() if place < len(classes))
         cut.update(propose_cut(label_map, classes, classes.names).keys())

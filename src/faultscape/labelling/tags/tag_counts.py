@@ -87,7 +87,8 @@ def tagged(given: Iterable[Given], images: Sequence[str], models: Sequence[str])
     >>> held.names, held.of_models.astype(int).tolist(), held.of_images.astype(int).tolist()
     (('blurred', 'dark'), [[[0, 0], [0, 1]], [[1, 0], [1, 0]]], [[0, 1], [1, 0]])
     """
-    place, row = {image: k for k, image in enumerate(images)}, {model: j for j, model in enumerate(models)}
+    place = {image: k for k, image in enumerate(images)}
+    row = {model: j for j, model in enumerate(models)}
     mine = [one for one in given if one.image in place and (not one.model or one.model in row)]
     names = tuple(sorted({one.tag for one in mine}))
     at = {name: t for t, name in enumerate(names)}
@@ -111,7 +112,8 @@ def tag_counts(held: Tagged, failed: np.ndarray) -> TagCounts:
     _check(held, failed)
     failures = np.asarray(failed) == 1
     number = np.broadcast_to(failures.sum(1), (len(held.names), len(failures)))
-    shares, looked = share_of((held.of_models & failures).sum(2), number), np.asarray(held.of_models.any(2))
+    shares = share_of((held.of_models & failures).sum(2), number)
+    looked = np.asarray(held.of_models.any(2))
     known = replace(
         shares,
         value=np.where(looked, shares.value, math.nan),
@@ -146,7 +148,8 @@ def explain(
     difference, low, high, p_value = (np.full(shape, math.nan) for _ in range(4))
     images = np.zeros(shape, int)
     for t, j in np.ndindex(shape):
-        known, mine = ~np.isnan(losses[j]), held.of_models[t, j]
+        known = ~np.isnan(losses[j])
+        mine = held.of_models[t, j]
         images[t, j] = int((mine & known).sum())
         if min(images[t, j], int((~mine & known).sum())) < FEW:
             continue
@@ -186,7 +189,8 @@ def _of_shares(with_: np.ndarray, without: np.ndarray, level: float) -> tuple[tu
     """
     from scipy.stats import fisher_exact
 
-    counts, numbers = np.array([with_.sum(), without.sum()]), np.array([len(with_), len(without)])
+    counts = np.array([with_.sum(), without.sum()])
+    numbers = np.array([len(with_), len(without)])
     shares = share_of(counts, numbers, level)
     below, above = (np.abs(end - shares.value) for end in shares.interval.T)
     gap = float(shares.value[0] - shares.value[1])

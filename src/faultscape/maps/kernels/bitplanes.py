@@ -30,7 +30,8 @@ def _equal(typingctx, address, label):
     64.
     """
     del typingctx
-    byte, word = ir.IntType(8), ir.IntType(64)
+    byte = ir.IntType(8)
+    word = ir.IntType(64)
     vector = ir.VectorType(byte, 64)
 
     def code(context, builder, signature, arguments):
@@ -97,7 +98,8 @@ def count_planes(addresses, n_words, across, rows, n, pairs, both, totals):
                     elif sizes[j, y] == height * 64:
                         both[p, y] += sizes[i, y]
                     else:
-                        a, b = planes[i, y], planes[j, y]
+                        a = planes[i, y]
+                        b = planes[j, y]
                         number = np.uint64(0)
                         for r in range(height):
                             number += set_bits(a[r] & b[r])

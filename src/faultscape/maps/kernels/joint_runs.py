@@ -79,7 +79,8 @@ def _changed(typingctx, addresses, left, start, above, like):
     """
     del typingctx
     label = ir.IntType(like.dtype.bitwidth)
-    vector, word = ir.VectorType(label, 64), ir.IntType(64)
+    vector = ir.VectorType(label, 64)
+    word = ir.IntType(64)
     size = ir.Constant(word, like.dtype.bitwidth // 8)
 
     def code(context, builder, signature, arguments):
@@ -127,7 +128,8 @@ def _changed(typingctx, addresses, left, start, above, like):
 @jit
 def sample_runs(addresses, like, pixels, every):
     """Return an estimate of the number of joint runs, from one word of 64 pixels in ``every``."""
-    runs, seen = 0, 0
+    runs = 0
+    seen = 0
     for w in range(1, pixels // 64, every):
         left, _, _ = _changed(addresses, 1, np.int64(w) * 64, 0, like)
         runs += np.int64(set_bits(left))
@@ -139,7 +141,8 @@ def sample_runs(addresses, like, pixels, every):
 def _grown(table):
     """Return a table of twice as many slots with the same entries."""
     bigger = np.zeros(len(table) * 2, np.uint64)
-    mask, shift = np.uint64(len(bigger) - 1), np.uint64(65) - set_bits(np.uint64(2 * len(bigger) - 1))
+    mask = np.uint64(len(bigger) - 1)
+    shift = np.uint64(65) - set_bits(np.uint64(2 * len(bigger) - 1))
     for entry in table:
         if entry != 0:
             slot = entry >> shift
@@ -154,7 +157,8 @@ def _longer(keys, counts, room):
     """Return keys and counts with room for more tuples."""
     if room <= len(counts):
         return keys, counts
-    more_keys, more_counts = np.empty((room, keys.shape[1]), np.uint64), np.empty(room, np.int64)
+    more_keys = np.empty((room, keys.shape[1]), np.uint64)
+    more_counts = np.empty(room, np.int64)
     more_keys[: len(keys)] = keys
     more_counts[: len(counts)] = counts
     return more_keys, more_counts
@@ -172,27 +176,37 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
     (upper half of the hash, place + 1), and compared in full. Table, keys and counts grow as needed; the
     table is returned empty.
     """
-    n_maps, n_words = len(addresses), keys.shape[1]
+    n_maps = len(addresses)
+    n_words = keys.shape[1]
     per_word = 64 // bits
-    mask, shift = np.uint64(len(table) - 1), np.uint64(65) - set_bits(np.uint64(2 * len(table) - 1))
+    mask = np.uint64(len(table) - 1)
+    shift = np.uint64(65) - set_bits(np.uint64(2 * len(table) - 1))
     stretch = min(32, max(1, width // 64))  # words; the pixels above are then in an earlier stretch
     room = 64
     while room < width + 64 * stretch + 130:
         # runs of the last row and of this stretch: no older one is needed
         room *= 2
-    ids, turn = np.zeros(room, np.int32), np.uint64(room - 1)
+    ids = np.zeros(room, np.int32)
+    turn = np.uint64(room - 1)
     at = np.empty(64 * stretch + 9, np.int64)
-    same, other = np.empty(64 * stretch + 1, np.uint32), np.empty(64 * stretch + 1, np.uint32)
+    same = np.empty(64 * stretch + 1, np.uint32)
+    other = np.empty(64 * stretch + 1, np.uint32)
     look = np.empty(64 * stretch, np.uint64)
-    words, hashes = np.empty((n_words, 64 * stretch), np.uint64), np.empty(64 * stretch, np.uint64)
+    words = np.empty((n_words, 64 * stretch), np.uint64)
+    hashes = np.empty(64 * stretch, np.uint64)
     moved = np.empty(stretch, np.uint64)
-    distinct, run, last, since = 0, 0, np.uint64(0), np.int64(0)
-    highest, limit = np.uint64(0), min(len(table) // 3, len(counts))
+    distinct = 0
+    run = 0
+    last = np.uint64(0)
+    since = np.int64(0)
+    highest = np.uint64(0)
+    limit = min(len(table) // 3, len(counts))
     for first in range(0, (pixels + 63) // 64, stretch):
         n = 0
         for w in range(first, min(first + stretch, (pixels + 63) // 64)):
             start = np.int64(w) * 64
-            left, above = np.uint64(0), _ALL
+            left = np.uint64(0)
+            above = _ALL
             if start == 0 or start + 64 > pixels:
                 # the first and last word lack 64 pixels, or a left neighbour, to load at once
                 for j in range(n_maps):
@@ -215,7 +229,8 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
                     at[base + k] = start + np.int64(_first_bit(left))
                     left &= left - _ONE
             n += size
-        n_same, n_other = 0, 0
+        n_same = 0
+        n_other = 0
         for k in range(n):
             x = np.uint64(at[k] - first * 64)
             changed = np.int64((moved[x >> np.uint64(6)] >> (x & np.uint64(63))) & _ONE)
@@ -231,7 +246,8 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
         if distinct + n_other > limit:  # grows only between stretches
             while 3 * (distinct + n_other) > len(table):
                 table = _grown(table)
-            mask, shift = np.uint64(len(table) - 1), np.uint64(65) - set_bits(np.uint64(2 * len(table) - 1))
+            mask = np.uint64(len(table) - 1)
+            shift = np.uint64(65) - set_bits(np.uint64(2 * len(table) - 1))
             keys, counts = _longer(keys, counts, len(table) // 3)
             limit = min(len(table) // 3, len(counts))
         for k in range(n_other):
@@ -285,7 +301,9 @@ def unpack_tuples(keys, distinct, bits, columns):
     per_word = 64 // bits
     low = (_ONE << np.uint64(bits)) - _ONE
     for j in range(len(columns)):
-        column, shift, k = columns[j], np.uint64(bits * (j % per_word)), j // per_word
+        column = columns[j]
+        shift = np.uint64(bits * (j % per_word))
+        k = j // per_word
         for c in range(distinct):
             column[c] = np.uint16((keys[c, k] >> shift) & low)
 
@@ -297,7 +315,8 @@ def cells_of_tuples(columns, pixels, distinct, n, pairs, out):
     Three pairs with the same first map are filled together, since additions to one cell wait for each other.
     """
     base = np.empty(distinct, np.uint64)
-    last, p = -1, 0
+    last = -1
+    p = 0
     while p < len(pairs):
         i = pairs[p, 0]
         if i != last:
@@ -306,9 +325,11 @@ def cells_of_tuples(columns, pixels, distinct, n, pairs, out):
             last = i
         first = columns[pairs[p, 1]]
         if p + 2 < len(pairs) and pairs[p + 1, 0] == i and pairs[p + 2, 0] == i:
-            second, third = columns[pairs[p + 1, 1]], columns[pairs[p + 2, 1]]
+            second = columns[pairs[p + 1, 1]]
+            third = columns[pairs[p + 2, 1]]
             for c in range(distinct):
-                row, more = base[c], pixels[c]
+                row = base[c]
+                more = pixels[c]
                 out[p, row + first[c]] += more
                 out[p + 1, row + second[c]] += more
                 out[p + 2, row + third[c]] += more
@@ -323,14 +344,16 @@ def cells_of_tuples(columns, pixels, distinct, n, pairs, out):
 def both_of_tuples(columns, pixels, distinct, pairs, both, totals):
     """Add each tuple's pixels to the intersections of every pair and the histogram of every map."""
     for j in range(len(columns)):
-        column, row = columns[j], totals[j]
+        column = columns[j]
+        row = totals[j]
         for c in range(distinct):
             row[column[c]] += pixels[c]
     # neighbours add to different rows, so that no addition waits for the previous one
     rows = np.empty((4, both.shape[1] + 1), np.int64)
     nowhere = both.shape[1]
     for p in range(len(pairs)):
-        first, second = columns[pairs[p, 0]], columns[pairs[p, 1]]
+        first = columns[pairs[p, 0]]
+        second = columns[pairs[p, 1]]
         rows[:] = 0
         for c in range(distinct):
             label = np.int64(first[c])
@@ -360,7 +383,10 @@ def cells_of_block(addresses, like, pixels, n, block, small, hist):
             labels = carray(_pointer(addresses[block[k]], like), (pixels,))[start : start + length]
             for x in range(length):
                 at[x] = np.uint32(at[x]) * np.uint32(n) + np.uint32(labels[x])
-        h0, h1, h2, h3 = hist[0], hist[1], hist[2], hist[3]
+        h0 = hist[0]
+        h1 = hist[1]
+        h2 = hist[2]
+        h3 = hist[3]
         for x in range(0, length - length % 4, 4):
             h0[at[x]] += np.uint32(1)
             h1[at[x + 1]] += np.uint32(1)

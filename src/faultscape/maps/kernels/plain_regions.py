@@ -16,7 +16,9 @@ def number_regions(labels: np.ndarray, none: int, reach: int) -> tuple[np.ndarra
     from scipy import ndimage
 
     structure: Any = np.ones((3, 3), int) if reach else None
-    numbers, names, count = np.full(labels.shape, -1, np.int64), [], 0
+    numbers = np.full(labels.shape, -1, np.int64)
+    names = []
+    count = 0
     label_of: Any = ndimage.label
     for label in np.unique(labels):
         if label != none:

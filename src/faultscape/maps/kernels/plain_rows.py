@@ -19,9 +19,14 @@ from __future__ import annotations
 
 import numpy as np
 
-SAME, MOVED, EDITED, PIXELS = 0, 1, 2, 3
+SAME = 0
+MOVED = 1
+EDITED = 2
+PIXELS = 3
 MATCH, DROP, CUT, NEW = 250, 250, 251, 252  # below MATCH: the run above, its end moved
-GOOD, DAMAGED, STRANGE = 0, 1, 2
+GOOD = 0
+DAMAGED = 1
+STRANGE = 2
 SLACK = 128
 
 
@@ -39,8 +44,13 @@ def tell_rows(label_map, counts, ends, values, ways, ops, labels, lengths):
     used and the runs of the widest EDITED row.
     """
     height, width = label_map.shape
-    n_ops, n_labels, n_lengths, widest = 0, 0, 0, 1
-    above, n_above, here = 0, 0, 0
+    n_ops = 0
+    n_labels = 0
+    n_lengths = 0
+    widest = 1
+    above = 0
+    n_above = 0
+    here = 0
     for y in range(height):
         n = np.int64(counts[y])
         same = n == n_above
@@ -84,7 +94,8 @@ def tell_rows(label_map, counts, ends, values, ways, ops, labels, lengths):
                     if values[above + candidate] == value and -125 <= step < 125:
                         cost = 6 * (candidate - p) + min(abs(step), 12)
                         if cost < best_cost:
-                            best, best_cost = candidate, cost
+                            best = candidate
+                            best_cost = cost
                 if (
                     best >= 0
                     and q + 2 < n
@@ -137,12 +148,18 @@ def draw_rows(bytes_, itemsize, height, width, widest, n_ops, n_labels, n_length
     Every position is checked before it is read or written: forged streams end in DAMAGED, a label that is not
     in the table in (STRANGE, label).
     """
-    op, label_at, length_at = height, height + n_ops, height + n_ops + itemsize * n_labels
-    op_end, used_labels, used_lengths = height + n_ops, 0, 0
+    op = height
+    label_at = height + n_ops
+    length_at = height + n_ops + itemsize * n_labels
+    op_end = height + n_ops
+    used_labels = 0
+    used_lengths = 0
     # of the row above from place ``old`` on, of an EDITED row from place ``new`` on
     ends = np.zeros(2 * widest + 2, np.int64)
     values = np.zeros(2 * widest + 2, table.dtype)
-    old, new, n_above = 0, widest + 1, 0
+    old = 0
+    new = widest + 1
+    n_above = 0
     for y in range(height):
         way = bytes_[y]
         base = y * width

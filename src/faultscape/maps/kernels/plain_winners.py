@@ -46,7 +46,8 @@ def stretch(
     out: np.ndarray,
 ) -> None:
     """Fill ``out`` with the interpolated scores."""
-    one, down = np.float32(1), share_y[:, None]
+    one = np.float32(1)
+    down = share_y[:, None]
     lines = (one - down) * scores[:, first_y] + down * scores[:, second_y]
     out[...] = (one - share_x) * lines[..., first_x] + share_x * lines[..., second_x]
 

@@ -49,7 +49,8 @@ def find_runs(address, labels):
     starts = np.empty(np.int64(number) + 5, np.int32)
     n = np.uint64(0)
     for w in range(words):
-        left, base = bits[w], np.uint64(w * 64)
+        left = bits[w]
+        base = np.uint64(w * 64)
         end = n + set_bits(left)
         at = n
         while at < end:  # four at a time: fewer branches to predict
@@ -60,7 +61,8 @@ def find_runs(address, labels):
         n = end
     starts[n] = pixels
     first = np.empty(height + 1, np.int32)
-    row, due = np.uint64(0), np.int64(0)
+    row = np.uint64(0)
+    due = np.int64(0)
     for k in range(np.int64(n)):
         first[row] = k  # overwritten until the row's first run is found
         hit = starts[k] == due
@@ -88,30 +90,37 @@ def join_runs(labels, starts, first, none, reach):
     height, width = labels.shape
     line = labels.reshape(-1)
     n = len(starts) - 1
-    parent, value = np.empty(n, np.uint32), np.empty(n, np.int32)
+    parent = np.empty(n, np.uint32)
+    value = np.empty(n, np.int32)
     for k in range(n):
         parent[k] = k
         value[k] = line[np.uint32(starts[k])]
-    before, behind = np.int32(width + reach), np.int32(reach - width)
+    before = np.int32(width + reach)
+    behind = np.int32(reach - width)
     for y in range(1, height):
-        above, last, end = np.uint64(first[y - 1]), np.uint64(first[y]), np.uint64(first[y + 1])
+        above = np.uint64(first[y - 1])
+        last = np.uint64(first[y])
+        end = np.uint64(first[y + 1])
         k = last
         while k < end:
             mine = value[k]
-            left, right = starts[k] - before, starts[k + _ONE] + behind
+            left = starts[k] - before
+            right = starts[k + _ONE] + behind
             while above < last and starts[above + _ONE] <= left:
                 above += _ONE
             a = above if mine != none else last
             while a < last and starts[a] < right:
                 if value[a] == mine:
-                    one, other = _root(parent, parent[k]), _root(parent, parent[a])
+                    one = _root(parent, parent[k])
+                    other = _root(parent, parent[a])
                     if one < other:
                         parent[other] = one
                     else:
                         parent[one] = other
                 a += _ONE
             k += _ONE
-    regions, names = np.empty(n, np.int32), np.empty(n, np.int32)
+    regions = np.empty(n, np.int32)
+    names = np.empty(n, np.int32)
     count = np.uint64(0)
     for k in range(n):
         if parent[k] != k:
@@ -156,7 +165,8 @@ def sum_runs(starts, regions, outside, values, count):
     for k in range(len(regions)):
         if regions[k] < 0:
             continue
-        x, end = np.int64(starts[k]), np.int64(starts[k + 1])
+        x = np.int64(starts[k])
+        end = np.int64(starts[k + 1])
         while others[o + 1] <= x:
             o += 1
         p = o
@@ -190,9 +200,13 @@ def _overlap_of_few(starts_t, regions_t, starts_p, regions_p, n_t, n_p):
     wide = np.uint64(n_p + 1)
     # the first row and column are for pixels without a region
     cells = np.zeros((n_t + 1) * (n_p + 1), np.int64)
-    i, j, x, pixels = np.uint64(0), np.uint64(0), np.int32(0), starts_t[-1]
+    i = np.uint64(0)
+    j = np.uint64(0)
+    x = np.int32(0)
+    pixels = starts_t[-1]
     while x < pixels:
-        end_t, end_p = starts_t[i + _ONE], starts_p[j + _ONE]
+        end_t = starts_t[i + _ONE]
+        end_p = starts_p[j + _ONE]
         end = min(end_t, end_p)
         cells[np.uint64(regions_t[i] + 1) * wide + np.uint64(regions_p[j] + 1)] += end - x
         x = end
@@ -200,7 +214,9 @@ def _overlap_of_few(starts_t, regions_t, starts_p, regions_p, n_t, n_p):
         j += np.uint64(end_p == end)
     table = cells.reshape(n_t + 1, n_p + 1)
     room = min(n_t * n_p, len(regions_t) + len(regions_p))
-    truth, prediction, counts = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int64)
+    truth = np.empty(room, np.int32)
+    prediction = np.empty(room, np.int32)
+    counts = np.empty(room, np.int64)
     k = np.uint64(0)
     for t in range(n_t):
         for p in range(n_p):
@@ -215,13 +231,22 @@ def _overlap_of_few(starts_t, regions_t, starts_p, regions_p, n_t, n_p):
 def _overlap_of_many(starts_t, regions_t, starts_p, regions_p, n_t, n_p):
     """As `overlap`, by pieces sorted by their true region."""
     room = len(regions_t) + len(regions_p)
-    a, b, n = np.empty(room, np.uint32), np.empty(room, np.uint32), np.empty(room, np.uint32)
-    outside, size = np.zeros(n_p, np.int64), np.zeros(n_t + 2, np.uint32)
-    m, i, j, x, pixels = np.uint64(0), np.uint64(0), np.uint64(0), np.int32(0), starts_t[-1]
+    a = np.empty(room, np.uint32)
+    b = np.empty(room, np.uint32)
+    n = np.empty(room, np.uint32)
+    outside = np.zeros(n_p, np.int64)
+    size = np.zeros(n_t + 2, np.uint32)
+    m = np.uint64(0)
+    i = np.uint64(0)
+    j = np.uint64(0)
+    x = np.int32(0)
+    pixels = starts_t[-1]
     while x < pixels:
-        end_t, end_p = starts_t[i + _ONE], starts_p[j + _ONE]
+        end_t = starts_t[i + _ONE]
+        end_p = starts_p[j + _ONE]
         end = min(end_t, end_p)
-        t, p = regions_t[i], regions_p[j]
+        t = regions_t[i]
+        p = regions_p[j]
         if p >= 0:
             if t >= 0:
                 a[m], b[m], n[m] = t, p, end - x
@@ -234,14 +259,18 @@ def _overlap_of_many(starts_t, regions_t, starts_p, regions_p, n_t, n_p):
         j += np.uint64(end_p == end)
     for t in range(n_t):
         size[t + 2] += size[t + 1]
-    order_p, order_n = np.empty(m, np.uint32), np.empty(m, np.uint32)
+    order_p = np.empty(m, np.uint32)
+    order_n = np.empty(m, np.uint32)
     for k in range(m):
         # sorted by true region: size[t + 1] is where t's next piece goes, and finally where t + 1 begins
         at = size[a[k] + np.uint32(1)]
         order_p[at], order_n[at] = b[k], n[k]
         size[a[k] + np.uint32(1)] += np.uint32(1)
-    shared, seen = np.zeros(n_p, np.int64), np.empty(n_p, np.uint32)
-    truth, prediction, counts = np.empty(m, np.int32), np.empty(m, np.int32), np.empty(m, np.int64)
+    shared = np.zeros(n_p, np.int64)
+    seen = np.empty(n_p, np.uint32)
+    truth = np.empty(m, np.int32)
+    prediction = np.empty(m, np.int32)
+    counts = np.empty(m, np.int64)
     k = np.uint64(0)
     for t in range(n_t):
         met = np.uint64(0)

@@ -28,7 +28,8 @@ def largest(scores, best, top):
             good &= scores[0, y, x] == scores[0, y, x]
         for c in range(1, classes):
             for x in range(width):
-                value, held = scores[c, y, x], top[y, x]
+                value = scores[c, y, x]
+                held = top[y, x]
                 good &= value == value
                 best[y, x] = c if value > held else best[y, x]
                 top[y, x] = value if value > held else held
@@ -50,13 +51,15 @@ def draw(scores, best, first_y, second_y, share_y, first_x, second_x, share_x, o
     one = np.float32(1)
     y = 0
     while y < height:
-        y0, y1 = first_y[y], second_y[y]
+        y0 = first_y[y]
+        y1 = second_y[y]
         y_end = y + 1
         while y_end < height and first_y[y_end] == y0:
             y_end += 1
         x = 0
         while x < width:
-            x0, x1 = first_x[x], second_x[x]
+            x0 = first_x[x]
+            x1 = second_x[x]
             x_end = x + 1
             while x_end < width and first_x[x_end] == x0:
                 x_end += 1
@@ -76,7 +79,10 @@ def draw(scores, best, first_y, second_y, share_y, first_x, second_x, share_x, o
                 floor = max(floor, low)
             count = 0
             for c in range(classes):
-                q, r, s, t = scores[c, y0, x0], scores[c, y0, x1], scores[c, y1, x0], scores[c, y1, x1]
+                q = scores[c, y0, x0]
+                r = scores[c, y0, x1]
+                s = scores[c, y1, x0]
+                t = scores[c, y1, x1]
                 if max(max(q, r), max(s, t)) >= floor:
                     known[count] = c
                     corners[count, 0], corners[count, 1], corners[count, 2], corners[count, 3] = q, r, s, t
@@ -85,13 +91,15 @@ def draw(scores, best, first_y, second_y, share_y, first_x, second_x, share_x, o
                 down = share_y[i]
                 for j in range(x, x_end):
                     right = share_x[j]
-                    winner, most = known[0], np.float32(-np.inf)
+                    winner = known[0]
+                    most = np.float32(-np.inf)
                     for k in range(count):
                         left_side = (one - down) * corners[k, 0] + down * corners[k, 2]
                         right_side = (one - down) * corners[k, 1] + down * corners[k, 3]
                         value = (one - right) * left_side + right * right_side
                         if value > most:
-                            winner, most = known[k], value
+                            winner = known[k]
+                            most = value
                     out[i, j] = winner
             x = x_end
         y = y_end
@@ -105,7 +113,9 @@ def stretch(scores, first_y, second_y, share_y, first_x, second_x, share_x, out)
     line = np.empty(scores.shape[2], np.float32)
     for c in range(classes):
         for y in range(height):
-            y0, y1, down = first_y[y], second_y[y], share_y[y]
+            y0 = first_y[y]
+            y1 = second_y[y]
+            down = share_y[y]
             for x in range(scores.shape[2]):
                 line[x] = (one - down) * scores[c, y0, x] + down * scores[c, y1, x]
             for x in range(width):
@@ -121,7 +131,8 @@ def rank(scores, values, classes):
     for y in range(scores.shape[1]):
         for c in range(len(scores)):
             for x in range(scores.shape[2]):
-                value, held = scores[c, y, x], min(c, few)
+                value = scores[c, y, x]
+                held = min(c, few)
                 if held == few and value <= values[few - 1, y, x]:
                     continue
                 place = held if held < few else few - 1

@@ -61,8 +61,11 @@ def measure_maps(
     >>> [round(number, 2) for number in found["miou"]]
     [0.82, 0.8, 0.85]
     """
-    known, choices, entries = resolve(classes), Definitions(), named()
-    truth, prediction = checked_arrays.images(truth, "truth"), checked_arrays.images(prediction, "prediction")
+    known = resolve(classes)
+    choices = Definitions()
+    entries = named()
+    truth = checked_arrays.images(truth, "truth")
+    prediction = checked_arrays.images(prediction, "prediction")
     if not len(truth) or len(truth) != len(prediction):
         raise LabelMapError(
             f"there are {len(truth)} true maps and {len(prediction)} predicted ones; give one for one"

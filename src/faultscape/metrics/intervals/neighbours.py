@@ -22,7 +22,8 @@ def neighbour_correlation(values: np.ndarray) -> float:
     """
     away = values - np.nanmean(values) if not np.isnan(values).all() else values
     pairs = away[1:] * away[:-1]
-    known, variance = ~np.isnan(pairs), np.nanmean(away**2) if not np.isnan(away).all() else 0.0
+    known = ~np.isnan(pairs)
+    variance = np.nanmean(away**2) if not np.isnan(away).all() else 0.0
     return float(pairs[known].mean() / variance) if known.any() and variance > 0 else float("nan")
 
 
@@ -39,5 +40,6 @@ def alike(values: np.ndarray) -> float | None:
     """Return the correlation of neighbours if it is above .3 and more than two standard errors from zero,
     else None.
     """
-    found, images = neighbour_correlation(values), int((~np.isnan(values)).sum())
+    found = neighbour_correlation(values)
+    images = int((~np.isnan(values)).sum())
     return found if not np.isnan(found) and max(ALIKE, 2 / np.sqrt(max(images, 1))) < found < 1 else None

@@ -49,7 +49,8 @@ def image_miou(cells: np.ndarray, withheld: np.ndarray | None = None) -> float:
     0.5833
     """
     of = without(cells, withheld)
-    both, union = np.diag(of)[:-1], of.sum(1)[:-1] + of.sum(0)[:-1] - np.diag(of)[:-1]
+    both = np.diag(of)[:-1]
+    union = of.sum(1)[:-1] + of.sum(0)[:-1] - np.diag(of)[:-1]
     return float((both[union > 0] / union[union > 0]).mean()) if (union > 0).any() else float("nan")
 
 
@@ -72,7 +73,9 @@ def miou_of_cells(cells: np.ndarray, of: np.ndarray, units: int, *, over: Over =
     }
 
     def made(sums: Mapping[str, np.ndarray]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        both, truth, predicted = sums["both"], sums["truth"], sums["predicted"]
+        both = sums["both"]
+        truth = sums["truth"]
+        predicted = sums["predicted"]
         classes = pixel.classes_counted(pixel.iou_of_classes(both, truth, predicted), truth, over)
         return {"miou": (pixel.miou(both, truth, predicted, over=over), classes)}
 
@@ -135,7 +138,8 @@ def relative_drop(clean: Ratios, corrupted: Ratios) -> Ratios:
     >>> relative_drop(at(0.8), at(0.6)).value
     0.25
     """
-    before, after = clean.value, corrupted.value
+    before = clean.value
+    after = corrupted.value
     if not before:
         return Ratios(Linear(np.array(np.nan), np.full_like(clean.linear.slopes, np.nan)), None)
     lost = (after / before) * np.nan_to_num(clean.linear.slopes) - np.nan_to_num(corrupted.linear.slopes)

@@ -98,7 +98,8 @@ def draw_units(
     >>> draw_units(units_of(["a", "a", ""]), 2, 0, leave_out=True).weights.tolist()
     [[1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 0, 1], [1, 1, 0]]
     """
-    rng, n = np.random.default_rng(seed), units.count
+    rng = np.random.default_rng(seed)
+    n = units.count
     place = np.arange(n)
     if ranks is not None:
         least = np.full(n, len(units.of))

@@ -33,8 +33,10 @@ def thin(around, width, none, deletable):
                     until[at] = 2
                     size += 1
                     break
-    active, later = np.empty(size, np.int32), np.empty(size, np.int32)
-    gone, was = np.empty(size, np.int32), np.empty(size, around.dtype)
+    active = np.empty(size, np.int32)
+    later = np.empty(size, np.int32)
+    gone = np.empty(size, np.int32)
+    was = np.empty(size, around.dtype)
     size = 0
     for at in range(len(around)):
         if until[at] > 0:
@@ -44,12 +46,15 @@ def thin(around, width, none, deletable):
     while size > 0:
         step += 1
         table = deletable[1 - step % 2]
-        leaving, kept = 0, 0
+        leaving = 0
+        kept = 0
         if len(gone) < size:
-            gone, was = np.empty(2 * size, np.int32), np.empty(2 * size, around.dtype)
+            gone = np.empty(2 * size, np.int32)
+            was = np.empty(2 * size, around.dtype)
         for i in range(size):
             at = active[i]
-            label, bits = around[at], 0
+            label = around[at]
+            bits = 0
             for k in range(8):
                 bits |= np.int64(around[at + steps[k]] == label) << k
             if table[bits]:

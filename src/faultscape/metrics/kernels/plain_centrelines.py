@@ -19,11 +19,14 @@ def thin(labels: np.ndarray, none: int, deletable: np.ndarray) -> None:
 
 def _thinned(mine: np.ndarray, deletable: np.ndarray) -> np.ndarray:
     """Return the centreline of one class, (H, W) bools."""
-    mine, idle, step = mine.copy(), 0, 0
+    mine = mine.copy()
+    idle = 0
+    step = 0
     while idle < 2:  # until neither pass of a round deletes a pixel
         gone = mine & deletable[step % 2][neighbourhoods(mine)]
         mine &= ~gone
-        idle, step = (0 if gone.any() else idle + 1), step + 1
+        idle = 0 if gone.any() else idle + 1
+        step = step + 1
     return mine
 
 

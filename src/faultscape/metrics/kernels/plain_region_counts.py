@@ -22,15 +22,21 @@ def count_regions(
     """Add to ``whole`` (C, 10) and ``parts`` (C, 4) what region_counts names; predicted regions that are not
     ``alive`` do not exist.
     """
-    classes, n, m = len(whole), len(truth_label), len(label)
+    classes = len(whole)
+    n = len(truth_label)
+    m = len(label)
     same = (truth_label[truth] == label[prediction]) & alive[prediction]
-    t, p, v = truth[same], prediction[same], pixels[same]
-    touching_t, touching_p = np.bincount(t, minlength=n), np.bincount(p, minlength=m)
+    t = truth[same]
+    p = prediction[same]
+    v = pixels[same]
+    touching_t = np.bincount(t, minlength=n)
+    touching_p = np.bincount(p, minlength=m)
     tearing = np.bincount(p, weights=touching_t[t] > 1, minlength=m) > 0
     merged = np.bincount(t, weights=touching_p[p] > 1, minlength=n) > 0
     most_t, other_t = _largest(t, v, area[p], n)
     most_p, other_p = _largest(p, v, truth_area[t], m)
-    inside_t, inside_p = truth_label < classes, (label < classes) & alive
+    inside_t = truth_label < classes
+    inside_p = (label < classes) & alive
 
     def by_class(labels: np.ndarray, inside: np.ndarray, values: np.ndarray) -> np.ndarray:
         return np.bincount(labels[inside], weights=values[inside], minlength=classes)[:classes]
@@ -131,8 +137,10 @@ def count_quality(
     t, p, v = _same_class(truth_label, label, truth, prediction, pixels, classes)
     either = truth_area[t] + area[p] - v
     found = 2 * v > either
-    t, p = t[found], p[found]
-    missed, invented = truth_label < classes, (label < classes) & (2 * void_area <= area + void_area)
+    t = t[found]
+    p = p[found]
+    missed = truth_label < classes
+    invented = (label < classes) & (2 * void_area <= area + void_area)
     missed[t], invented[p] = False, False
     for row, labels in enumerate((label[p], truth_label[missed], label[invented])):
         quality[row] += np.bincount(labels, minlength=classes)
@@ -158,6 +166,7 @@ def _largest(
     overlaps, the smallest.
     """
     order = np.lexsort((-other, overlap, region))
-    most, with_ = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    most = np.zeros(count, np.int64)
+    with_ = np.zeros(count, np.int64)
     most[region[order]], with_[region[order]] = overlap[order], other[order]  # the last write wins
     return most, with_

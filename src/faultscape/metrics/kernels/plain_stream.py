@@ -34,7 +34,8 @@ def count_between(values: np.ndarray, marks: np.ndarray, up_to: np.ndarray, equa
     beyond the last mark), and how many equal it.
     """
     if len(marks) <= len(values):  # look up the shorter array in the longer
-        first, end = values.searchsorted(marks, "left"), values.searchsorted(marks, "right")
+        first = values.searchsorted(marks, "left")
+        end = values.searchsorted(marks, "right")
         up_to += np.diff(end, prepend=0, append=len(values)).astype(up_to.dtype)
         equal += (end - first).astype(equal.dtype)
     else:

@@ -16,13 +16,20 @@ def count_regions(truth_label, truth_area, label, area, truth, prediction, pixel
     """Add to ``whole`` (C, 10) and ``parts`` (C, 4) what region_counts names; predicted regions that are not
     ``alive`` do not exist.
     """
-    classes, n, m = len(whole), len(truth_label), len(label)
-    touching_t, touching_p = np.zeros(n, np.int64), np.zeros(m, np.int64)
+    classes = len(whole)
+    n = len(truth_label)
+    m = len(label)
+    touching_t = np.zeros(n, np.int64)
+    touching_p = np.zeros(m, np.int64)
     # the largest overlap, and the area of the region it overlaps: among equal overlaps, the smallest
-    most_t, most_p = np.zeros(n, np.int64), np.zeros(m, np.int64)
-    other_t, other_p = np.zeros(n, np.int64), np.zeros(m, np.int64)
+    most_t = np.zeros(n, np.int64)
+    most_p = np.zeros(m, np.int64)
+    other_t = np.zeros(n, np.int64)
+    other_p = np.zeros(m, np.int64)
     for k in range(len(pixels)):
-        t, p, v = truth[k], prediction[k], pixels[k]
+        t = truth[k]
+        p = prediction[k]
+        v = pixels[k]
         if truth_label[t] == label[p] and alive[p]:
             touching_t[t] += 1
             touching_p[p] += 1
@@ -30,9 +37,11 @@ def count_regions(truth_label, truth_area, label, area, truth, prediction, pixel
                 most_t[t], other_t[t] = v, area[p]
             if v > most_p[p] or (v == most_p[p] and truth_area[t] < other_p[p]):
                 most_p[p], other_p[p] = v, truth_area[t]
-    tearing, merged = np.zeros(m, np.bool_), np.zeros(n, np.bool_)
+    tearing = np.zeros(m, np.bool_)
+    merged = np.zeros(n, np.bool_)
     for k in range(len(pixels)):
-        t, p = truth[k], prediction[k]
+        t = truth[k]
+        p = prediction[k]
         if truth_label[t] == label[p] and alive[p]:
             tearing[p] |= touching_t[t] > 1
             merged[t] |= touching_p[p] > 1
@@ -69,20 +78,25 @@ def count_thresholds(
 
     Overlaps within one class are listed once; each threshold then visits only these.
     """
-    classes, n, m = whole.shape[1], len(truth_label), len(label)
+    classes = whole.shape[1]
+    n = len(truth_label)
+    m = len(label)
     mine = np.empty(len(pixels), np.int64)
     count = 0
     for k in range(len(pixels)):
         mine[count] = k
         count += truth_label[truth[k]] == label[prediction[k]] and label[prediction[k]] < classes
-    touching_t, touching_p = np.zeros(n, np.int32), np.zeros(m, np.int32)
-    tearing, merged = np.zeros(m, np.bool_), np.zeros(n, np.bool_)
+    touching_t = np.zeros(n, np.int32)
+    touching_p = np.zeros(m, np.int32)
+    tearing = np.zeros(m, np.bool_)
+    merged = np.zeros(n, np.bool_)
     for i in range(len(thresholds)):
         touching_t[:], touching_p[:], tearing[:], merged[:] = 0, 0, False, False
         kept = 0
         for q in range(count):
             k = mine[q]
-            t, p = truth[k], prediction[k]
+            t = truth[k]
+            p = prediction[k]
             if confidence[p] >= thresholds[i]:
                 touching_t[t] += 1
                 touching_p[p] += 1
@@ -91,7 +105,8 @@ def count_thresholds(
                 kept += 1
         count = kept
         for q in range(count):
-            t, p = truth[mine[q]], prediction[mine[q]]
+            t = truth[mine[q]]
+            p = prediction[mine[q]]
             tearing[p] |= touching_t[t] > 1
             merged[t] |= touching_p[p] > 1
         for t in range(n):
@@ -119,10 +134,13 @@ def count_matches(truth_label, truth_area, label, area, truth, prediction, pixel
     the largest overlap first.
     """
     classes = matched.shape[1]
-    mine, score = np.empty(len(pixels), np.int64), np.empty(len(pixels), np.float64)
+    mine = np.empty(len(pixels), np.int64)
+    score = np.empty(len(pixels), np.float64)
     count = 0
     for k in range(len(pixels)):
-        t, p, v = truth[k], prediction[k], pixels[k]
+        t = truth[k]
+        p = prediction[k]
+        v = pixels[k]
         if truth_label[t] == label[p] and label[p] < classes:
             total = truth_area[t] + area[p]
             above, below = (2 * v, total) if dice else (v, total - v)
@@ -130,10 +148,13 @@ def count_matches(truth_label, truth_area, label, area, truth, prediction, pixel
                 mine[count], score[count] = k, -above / below
                 count += 1
     order = np.argsort(score[:count], kind="mergesort")  # equal overlaps keep the order of their regions
-    used_t, used_p = np.zeros(len(truth_label), np.bool_), np.zeros(len(label), np.bool_)
+    used_t = np.zeros(len(truth_label), np.bool_)
+    used_p = np.zeros(len(label), np.bool_)
     for q in order:
         k = mine[q]
-        t, p, v = truth[k], prediction[k], pixels[k]
+        t = truth[k]
+        p = prediction[k]
+        v = pixels[k]
         if not used_t[t] and not used_p[p]:
             used_t[t], used_p[p] = True, True
             total = truth_area[t] + area[p]
@@ -149,9 +170,12 @@ def count_quality(truth_label, truth_area, label, area, truth, prediction, pixel
     over the matched.
     """
     classes = quality.shape[1]
-    hit_t, hit_p = np.zeros(len(truth_label), np.bool_), np.zeros(len(label), np.bool_)
+    hit_t = np.zeros(len(truth_label), np.bool_)
+    hit_p = np.zeros(len(label), np.bool_)
     for k in range(len(pixels)):
-        t, p, v = truth[k], prediction[k], pixels[k]
+        t = truth[k]
+        p = prediction[k]
+        v = pixels[k]
         c = label[p]
         if truth_label[t] == c and c < classes:
             either = truth_area[t] + area[p] - v

@@ -19,19 +19,30 @@ from faultscape.maps.jit import jit
 
 _LEAST = np.float32(-87.0)  # exp of less is not a normal float32
 _TINY = np.float32(1.2e-38)
-_LOG2E, _LN2_HIGH, _LN2_LOW = (
-    np.float32(1.4426950408889634),
-    np.float32(0.693359375),
-    np.float32(-2.12194440e-4),
-)
-_HALF, _ONE = np.float32(0.5), np.float32(1)
-_P2, _P3, _P4 = np.float32(1 / 2), np.float32(1 / 6), np.float32(1 / 24)
-_P5, _P6, _P7 = np.float32(1 / 120), np.float32(1 / 720), np.float32(1 / 5040)
+_LOG2E = np.float32(1.4426950408889634)
+_LN2_HIGH = np.float32(0.693359375)
+_LN2_LOW = np.float32(-2.12194440e-4)
+_HALF = np.float32(0.5)
+_ONE = np.float32(1)
+_P2 = np.float32(1 / 2)
+_P3 = np.float32(1 / 6)
+_P4 = np.float32(1 / 24)
+_P5 = np.float32(1 / 120)
+_P6 = np.float32(1 / 720)
+_P7 = np.float32(1 / 5040)
 _ROOT_BITS = np.int32(0x3F3504F3)  # of root 1/2
-_L3, _L5, _L7, _L9 = np.float32(1 / 3), np.float32(1 / 5), np.float32(1 / 7), np.float32(1 / 9)
+_L3 = np.float32(1 / 3)
+_L5 = np.float32(1 / 5)
+_L7 = np.float32(1 / 7)
+_L9 = np.float32(1 / 9)
 _NEAR = np.float32(0.1)  # below this, a series loses less precision than a difference
-_D2, _D3, _D4, _D5 = np.float32(1 / 2), np.float32(1 / 6), np.float32(1 / 12), np.float32(1 / 20)
-_D6, _D7, _D8 = np.float32(1 / 30), np.float32(1 / 42), np.float32(1 / 56)
+_D2 = np.float32(1 / 2)
+_D3 = np.float32(1 / 6)
+_D4 = np.float32(1 / 12)
+_D5 = np.float32(1 / 20)
+_D6 = np.float32(1 / 30)
+_D7 = np.float32(1 / 42)
+_D8 = np.float32(1 / 56)
 
 
 @jit
@@ -83,7 +94,8 @@ def winners_row(z, top, second, best):
         top[x], second[x], best[x] = z[0, x], np.float32(-np.inf), 0
     for c in range(1, z.shape[0]):
         for x in range(z.shape[1]):
-            value, held = z[c, x], top[x]
+            value = z[c, x]
+            held = top[x]
             second[x] = max(second[x], min(held, value))
             best[x] = c if value > held else best[x]
             top[x] = max(held, value)
@@ -96,10 +108,15 @@ def softmax_sums(
     """Fill (H, W): ``top`` the largest logit, ``second`` e of the second, ``others`` the sum of e over all
     but the winner, ``spread`` the sum there of e (top - logit).
     """
-    classes, height, width = scores.shape[0], top.shape[0], top.shape[1]
+    classes = scores.shape[0]
+    height = top.shape[0]
+    width = top.shape[1]
     same = scores.shape[2] == width
-    line, z = np.empty(scores.shape[2], np.float32), np.empty((classes, width), np.float32)
-    gap, e, best = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.int32)
+    line = np.empty(scores.shape[2], np.float32)
+    z = np.empty((classes, width), np.float32)
+    gap = np.empty(width, np.float32)
+    e = np.empty(width, np.float32)
+    best = np.empty(width, np.int32)
     bits = np.empty(width, np.int32)
     power = bits.view(np.float32)
     for y in range(height):
@@ -146,8 +163,11 @@ def member_sums(z, marginal, shares, others, entropy):
     the sum of all but its largest and its entropy.
     """
     classes, height, width = z.shape
-    top, second, best = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.int32)
-    gap, bits = np.empty(width, np.float32), np.empty(width, np.int32)
+    top = np.empty(width, np.float32)
+    second = np.empty(width, np.float32)
+    best = np.empty(width, np.int32)
+    gap = np.empty(width, np.float32)
+    bits = np.empty(width, np.int32)
     power = bits.view(np.float32)
     for y in range(height):
         row = z[:, y]
@@ -183,8 +203,11 @@ def mean_sums(shares, label, winner, second, others, entropy, information):
     members, classes, height, width = shares.shape
     part = _ONE / np.float32(members)
     mean = np.empty((classes, width), np.float32)
-    best, bits, whole = np.empty(width, np.int32), np.empty(width, np.int32), np.empty(width, np.int32)
-    held, log = np.empty(width, np.float32), np.empty(width, np.float32)
+    best = np.empty(width, np.int32)
+    bits = np.empty(width, np.int32)
+    whole = np.empty(width, np.int32)
+    held = np.empty(width, np.float32)
+    log = np.empty(width, np.float32)
     for y in range(height):
         for c in range(classes):
             for x in range(width):
@@ -222,7 +245,8 @@ def mean_sums(shares, label, winner, second, others, entropy, information):
 def add_divergence(away, bits, whole, mean, out):
     """Add mean (r log r - r + 1) of r = 1 + ``away`` to ``out``, all (W,)."""
     width = away.shape[0]
-    ratio, log = bits.view(np.float32), np.empty(width, np.float32)
+    ratio = bits.view(np.float32)
+    log = np.empty(width, np.float32)
     for x in range(width):
         ratio[x] = max(away[x] + _ONE, _TINY)
     log_row_of(ratio, bits, whole, log)

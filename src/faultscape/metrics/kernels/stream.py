@@ -11,7 +11,8 @@ def gather(score, anomaly, only_anomalous, void, low, high, out, at):  # noqa: A
     from place ``at``; return the place after the last.
     """
     for i in range(score.size):
-        value, label = score[i], anomaly[i]
+        value = score[i]
+        label = anomaly[i]
         out[at] = value
         at += ((label == 1) | ((not only_anomalous) & (label != void))) & (value >= low) & (value < high)
     return at
@@ -24,7 +25,8 @@ def count_between(values, marks, up_to, equal):  # noqa: ANN001, ANN201
     """
     i = 0
     for k in range(marks.size):
-        mark, start = marks[k], i
+        mark = marks[k]
+        start = i
         while i < values.size and values[i] < mark:
             i += 1
         first = i

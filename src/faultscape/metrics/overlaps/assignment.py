@@ -46,7 +46,8 @@ def _forced(t: np.ndarray, p: np.ndarray, n: np.ndarray) -> tuple[float, np.ndar
     predicted region together can replace those two in any assignment without loss. Taking such pairs creates
     new ones, so this repeats until none is left; it uses up most of the pairs in real label maps.
     """
-    kept, rest = 0.0, np.arange(len(n))
+    kept = 0.0
+    rest = np.arange(len(n))
     while len(rest):
         others = _largest_other(t[rest], n[rest]) + _largest_other(p[rest], n[rest])
         sure = np.flatnonzero(n[rest] >= others)
@@ -55,7 +56,8 @@ def _forced(t: np.ndarray, p: np.ndarray, n: np.ndarray) -> tuple[float, np.ndar
         if not len(sure):
             break
         kept += float(n[sure].sum())
-        taken_t, taken_p = np.zeros(t.max() + 1, bool), np.zeros(p.max() + 1, bool)
+        taken_t = np.zeros(t.max() + 1, bool)
+        taken_p = np.zeros(p.max() + 1, bool)
         taken_t[t[sure]] = taken_p[p[sure]] = True
         rest = rest[~(taken_t[t[rest]] | taken_p[p[rest]])]
     return kept, rest
@@ -64,9 +66,11 @@ def _forced(t: np.ndarray, p: np.ndarray, n: np.ndarray) -> tuple[float, np.ndar
 def _largest_other(region: np.ndarray, n: np.ndarray) -> np.ndarray:
     """Return for each pair the pixels of the largest other pair of its region, 0 where it is the only one."""
     order = np.lexsort((-n, region))
-    sizes, first = n[order], np.r_[True, np.diff(region[order]) > 0]
+    sizes = n[order]
+    first = np.r_[True, np.diff(region[order]) > 0]
     starts = np.flatnonzero(first)[np.cumsum(first) - 1]
-    largest, place = sizes[starts], starts + 1
+    largest = sizes[starts]
+    place = starts + 1
     alone = np.bincount(region)[region[order]] == 1
     second = np.where(alone, 0, sizes[np.minimum(place, len(sizes) - 1)])
     out = np.empty(len(n))
@@ -81,8 +85,10 @@ def _sparse(t: np.ndarray, p: np.ndarray, n: np.ndarray) -> float:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
-    t, p = np.unique(t, return_inverse=True)[1], np.unique(p, return_inverse=True)[1]
-    rows, columns = int(t.max()) + 1, int(p.max()) + 1
+    t = np.unique(t, return_inverse=True)[1]
+    p = np.unique(p, return_inverse=True)[1]
+    rows = int(t.max()) + 1
+    columns = int(p.max()) + 1
     # every true region may stay unpaired: it gets its own column. Every edge gets one extra pixel, since the
     # solver allows no edge of weight 0; each row pays it once.
     own = np.arange(rows)

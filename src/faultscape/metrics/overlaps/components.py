@@ -30,7 +30,8 @@ Counts = dict[str, np.ndarray | np.generic]
 # of predicted and of true components, in pixels
 LIMITS = {None: (0, 0), "anomaly": (500, 100), "obstacle": (50, 10)}
 THRESHOLDS = np.linspace(0.25, 0.75, 11)  # .6 is .6000000000000001 here, as in their code
-_ANOMALY, _VOID = 1, 2
+_ANOMALY = 1
+_VOID = 2
 
 
 def component_counts(
@@ -63,7 +64,8 @@ def component_counts(
         for given, limit in zip((min_predicted, min_truth), LIMITS[track], strict=True)
     ]
     flat(score, anomaly, where)  # refuses masked arrays and shapes that differ
-    score, anomaly = np.asarray(score), np.asarray(anomaly)
+    score = np.asarray(score)
+    anomaly = np.asarray(anomaly)
     if score.ndim != 2:
         raise MetricError(
             f"{where + ': ' if where else ''}components need scores H x W; got shape {score.shape}"
@@ -97,7 +99,9 @@ def _counts(table: Overlaps, least_predicted: int, least_true: int, *, elsewhere
     )
     predicted = (table.prediction_label == _ANOMALY) & (table.prediction_area >= least_predicted) & (area > 0)
     both = true[table.truth] & predicted[table.prediction]
-    t, p, pixels = table.truth[both], table.prediction[both], table.pixels[both]
+    t = table.truth[both]
+    p = table.prediction[both]
+    pixels = table.pixels[both]
     # pixels of each prediction in any true component
     inside = np.bincount(p, weights=pixels, minlength=len(predicted))
     shared = np.bincount(t, weights=pixels, minlength=len(true))[true]

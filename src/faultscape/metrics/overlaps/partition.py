@@ -153,7 +153,8 @@ def binary_cells(cells: np.ndarray) -> np.ndarray:
             " every class"
         )
     both = np.diagonal(cells, axis1=-2, axis2=-1)[..., :classes]
-    missed, false = cells.sum(-1) - both, cells.sum(-2)[..., :classes] - both
+    missed = cells.sum(-1) - both
+    false = cells.sum(-2)[..., :classes] - both
     rest = cells.sum((-2, -1))[..., None] - both - missed - false
     return np.stack([np.stack([rest, false], -1), np.stack([missed, both], -1)], -2)
 
@@ -243,7 +244,9 @@ def adapted_rand_parts(
 
 
 def _table(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> _Table:
-    truth, prediction, pixels = np.asarray(truth), np.asarray(prediction), np.asarray(pixels)
+    truth = np.asarray(truth)
+    prediction = np.asarray(prediction)
+    pixels = np.asarray(pixels)
     if not truth.shape == prediction.shape == pixels.shape or truth.ndim != 1:
         raise MetricError(
             f"a table of overlaps is three arrays of one length; got {truth.shape}, {prediction.shape},"
@@ -257,8 +260,11 @@ def _table(truth: np.ndarray, prediction: np.ndarray, pixels: np.ndarray) -> _Ta
     if len(pixels) and pixels.min() < 1:
         if pixels.min() < 0:
             raise MetricError(f"a table of overlaps holds {pixels.min()} pixels; counts are never negative")
-        truth, prediction, pixels = truth[pixels > 0], prediction[pixels > 0], pixels[pixels > 0]
-    t, p = _places(truth), _places(prediction)
+        truth = truth[pixels > 0]
+        prediction = prediction[pixels > 0]
+        pixels = pixels[pixels > 0]
+    t = _places(truth)
+    p = _places(prediction)
     pairs = np.sort(t * (int(p.max(initial=0)) + 1) + p)
     if (pairs[1:] == pairs[:-1]).any():
         raise MetricError(
@@ -295,7 +301,8 @@ def _refinement_errors(table: _Table) -> tuple[np.ndarray, np.ndarray]:
 
 def _refinement_errors_of_cells(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     n = np.asarray(cells, np.float64)
-    n_t, n_p = n.sum(-1, keepdims=True), n.sum(-2, keepdims=True)
+    n_t = n.sum(-1, keepdims=True)
+    n_p = n.sum(-2, keepdims=True)
     # S1 eq. 1; an empty row has no cell to divide
     return n * (n_t - n) / np.maximum(n_t, 1), n * (n_p - n) / np.maximum(n_p, 1)
 
@@ -307,7 +314,8 @@ def _share(above: np.ndarray, cells: np.ndarray) -> np.ndarray:
 
 def _conditional_entropies(table: _Table) -> tuple[float, float]:
     """Return H(P|T) and H(T|P) in bits."""
-    n, total = table.n, table.n.sum()
+    n = table.n
+    total = table.n.sum()
     if not len(n):
         return np.nan, np.nan
     return float((n * np.log2(table.n_t / n)).sum() / total), float(

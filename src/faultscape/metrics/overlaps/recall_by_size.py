@@ -66,7 +66,8 @@ def object_size_counts(
     [[1, 1], [1, 1]]
     """
     flat(score, anomaly, where)  # refuses masked arrays and shapes that differ
-    score, anomaly = np.asarray(score), np.asarray(anomaly)
+    score = np.asarray(score)
+    anomaly = np.asarray(anomaly)
     check_mask(anomaly.ravel(), void, where)
     if np.isnan(threshold):
         return np.zeros((OCTAVES, 2), np.int64)
@@ -89,7 +90,8 @@ def recall_of_quarter(sizes: np.ndarray, quarter: int) -> np.ndarray:
     sizes = checked_arrays.columns(sizes, "sizes", MetricError, 2)
     if sizes.ndim < 2 or not sizes.shape[-2]:
         raise MetricError(f"sizes: expected counts, ... x 32 x 2; got shape {sizes.shape}")
-    there, found = sizes[..., 0].astype(np.float64), sizes[..., 1].astype(np.float64)
+    there = sizes[..., 0].astype(np.float64)
+    found = sizes[..., 1].astype(np.float64)
     upper = np.cumsum(there, -1)
     quarter_of = upper[..., -1:] / QUARTERS
     inside = np.minimum(upper, (quarter + 1) * quarter_of) - np.maximum(upper - there, quarter * quarter_of)

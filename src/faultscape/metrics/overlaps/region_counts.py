@@ -56,7 +56,8 @@ def count_regions(table: Overlaps, classes: int, *, alive: np.ndarray | None = N
     >>> [int(counts[name][0]) for name in ("torn_truth", "tearing_predictions", "extra_pieces")]
     [1, 2, 1]
     """
-    whole, parts = np.zeros((classes, len(WHOLE)), np.int64), np.zeros((classes, len(PARTS)))
+    whole = np.zeros((classes, len(WHOLE)), np.int64)
+    parts = np.zeros((classes, len(PARTS)))
     alive = np.ones(len(table.prediction_label), bool) if alive is None else alive
     _kernels().count_regions(*_columns(table), alive, whole, parts)
     counts: Counts = dict(zip(WHOLE, whole.T, strict=True))
@@ -84,7 +85,8 @@ def count_quality(table: Overlaps, classes: int) -> Counts:
     does not count against the model; pixels that the prediction calls void are missed. ``table`` must be of
     regions as the model gave them (``void="bridge"``).
     """
-    quality, iou = np.zeros((len(QUALITY), classes), np.int64), np.zeros(classes)
+    quality = np.zeros((len(QUALITY), classes), np.int64)
+    iou = np.zeros(classes)
     _kernels().count_quality(*_columns(table), table.void_area, quality, iou)
     return dict(zip(QUALITY, quality, strict=True)) | {"pq_iou_sum": iou}
 
@@ -98,10 +100,8 @@ def count_above(
     ``table`` holds the regions' mean confidence; ``thresholds`` (T,) rise. Zhang et al. 2021, section III-B.
     """
     assert table.confidence is not None
-    whole, pixel = (
-        np.zeros((len(thresholds), classes, len(WHOLE)), np.int64),
-        np.zeros((len(thresholds), classes, 2), np.int64),
-    )
+    whole = np.zeros((len(thresholds), classes, len(WHOLE)), np.int64)
+    pixel = np.zeros((len(thresholds), classes, 2), np.int64)
     t_label, t_area, label, area, truth, prediction, pixels = _columns(table)
     _kernels().count_thresholds(
         t_label,

@@ -195,7 +195,8 @@ def given(
     ``meanings`` give, for truth and prediction, the class of each number, where it is not the class list's
     id.
     """
-    numbered, labels = [], []
+    numbered = []
+    labels = []
     for label_map, what, names in ((truth, "truth", meanings[0]), (prediction, "prediction", meanings[1])):
         places = table(classes, names)
         label_map = np.asarray(label_map) if not np.ma.isMaskedArray(label_map) else label_map  # noqa: PLW2901 - masked arrays are refused below

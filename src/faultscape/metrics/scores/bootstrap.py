@@ -203,8 +203,10 @@ def areas_of(
     """
     if not own.shape[1]:  # every pixel is void
         return np.full((len(own), 3), np.nan)
-    tp, fp = np.cumsum(own, 1), np.cumsum(other, 1)
-    positives, negatives = tp[:, -1:], fp[:, -1:]
+    tp = np.cumsum(own, 1)
+    fp = np.cumsum(other, 1)
+    positives = tp[:, -1:]
+    negatives = fp[:, -1:]
     with np.errstate(invalid="ignore", divide="ignore"):
         precision = np.where(own > 0, own * tp / (tp + fp), 0.0).sum(1) / positives[:, 0]
         auroc = (other * (tp - own / 2)).sum(1) / (positives * negatives)[:, 0]

@@ -145,10 +145,19 @@ def summarise(
     check_rule(fpr_rule, recall)
     for name, value in (("fpr_limit", fpr_limit), ("alarm", alarm)):
         check_limit(name, value)
-    before, lost, last_reach, found = 0, 0, 0, False
-    found_above, wrong_below, overlap, shares = _Sum(), _Sum(), _Sum(), _Sum()
+    before = 0
+    lost = 0
+    last_reach = 0
+    found = False
+    found_above = _Sum()
+    wrong_below = _Sum()
+    overlap = _Sum()
+    shares = _Sum()
     alarm_threshold = math.inf if negatives else math.nan
-    fpr, nearest, f1, f1_threshold = math.nan, math.inf, math.nan, math.nan
+    fpr = math.nan
+    nearest = math.inf
+    f1 = math.nan
+    f1_threshold = math.nan
     kept: list[Rows] = []
     for rows in (part for block in blocks for part in _cut(block)):
         hits = before + np.cumsum(rows.own)
@@ -163,13 +172,16 @@ def summarise(
             away[(hits == rows.own) & (rows.above == 0)] = math.inf
             k = len(away) - 1 - int(away[::-1].argmin())
             if away[k] <= nearest:
-                nearest, fpr = float(away[k]), _ratio(int(rows.above[k]), negatives)
+                nearest = float(away[k])
+                fpr = _ratio(int(rows.above[k]), negatives)
         elif not found and hits[-1] / positives >= recall:
-            found, fpr = True, _ratio(int(rows.reach[np.argmax(hits / positives >= recall)]), negatives)
+            found = True
+            fpr = _ratio(int(rows.reach[np.argmax(hits / positives >= recall)]), negatives)
         scores_f1 = 2 * hits / (hits + rows.reach + positives)
         k = int(scores_f1.argmax())
         if not scores_f1[k] <= f1:  # keeps the first of equals; any value beats NaN
-            f1, f1_threshold = float(scores_f1[k]), float(rows.scores[k])
+            f1 = float(scores_f1[k])
+            f1_threshold = float(rows.scores[k])
         if negatives and (quiet := np.count_nonzero(rows.reach / negatives <= alarm)):
             # they come first, as reach never falls
             alarm_threshold = float(rows.scores[quiet - 1])
@@ -178,7 +190,8 @@ def summarise(
             overlap.add(rows.share * area_beyond(rows.above, rows.reach, fpr_limit * negatives))
         keep = _corners(hits, rows, positives, negatives, last_reach) if thin else slice(None)
         kept.append(Rows(rows.scores[keep], hits[keep], rows.reach[keep], rows.above[keep]))
-        before, last_reach = int(hits[-1]), int(rows.reach[-1])
+        before = int(hits[-1])
+        last_reach = int(rows.reach[-1])
     if fpr_rule == "closest" and kept and abs(1 - recall) <= nearest:
         fpr = _ratio(last_reach, negatives)
     columns = (
@@ -253,7 +266,8 @@ def precision_recall(detection: Detection, points: int = 500) -> Curve:
     [1.0, 0.5]
     """
     chosen = _few(detection, points)
-    hits, reach = detection.true_positives[chosen], detection.false_positives[chosen]
+    hits = detection.true_positives[chosen]
+    reach = detection.false_positives[chosen]
     return Curve(
         hits / max(detection.positives, 1), hits / np.maximum(hits + reach, 1), detection.scores[chosen]
     )
@@ -272,16 +286,17 @@ def roc(detection: Detection, points: int = 500) -> Curve:
     ([0.0, 0.0, 0.0, 0.33, 0.67, 1.0], [0.0, 0.0, 0.5, 0.5, 1.0, 1.0])
     """
     chosen = _few(detection, points)
-    hits, reach, scores = (
-        detection.true_positives,
-        detection.false_positives[chosen],
-        detection.scores[chosen],
-    )
-    x, y, thresholds = reach, hits[chosen], scores
+    hits = detection.true_positives
+    reach = detection.false_positives[chosen]
+    scores = detection.scores[chosen]
+    x = reach
+    y = hits[chosen]
+    thresholds = scores
     if not detection.thinned:
         # the corner before each point: first the negatives between two positives, then the ties
         corner = np.concatenate([[0], hits[:-1]])[chosen]
-        x, y = np.stack([detection.above[chosen], x], 1).ravel(), np.stack([corner, y], 1).ravel()
+        x = np.stack([detection.above[chosen], x], 1).ravel()
+        y = np.stack([corner, y], 1).ravel()
         thresholds = scores.repeat(2)
     with np.errstate(invalid="ignore", divide="ignore"):
         x = np.concatenate([[0], x, [detection.negatives]]) / np.float64(detection.negatives)

@@ -83,7 +83,8 @@ def misclassification(
     """
     options = {"fpr_rule": fpr_rule, "recall": recall, "where": where}
     wrong = detection(doubt, incorrect, void=void, **options)
-    values, truth = np.asarray(doubt), np.asarray(incorrect)
+    values = np.asarray(doubt)
+    truth = np.asarray(incorrect)
     right = np.where(truth == void, VOID, truth == 0).astype(np.uint8) if truth.dtype != bool else ~truth
     return Misclassification(
         wrong, detection(-values if values.dtype.kind == "f" else -values.astype(np.int64), right, **options)

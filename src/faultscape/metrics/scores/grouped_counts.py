@@ -26,9 +26,15 @@ from faultscape.maps.regions import number
 from faultscape.metrics.scores.bootstrap import SparseHistogram
 from faultscape.metrics.scores.histogram import KEYS, SIZE
 
-RIGHT, WRONG, KNOWN, VOID, OBJECTS, NO_GROUP = 0, 1, 2, 3, 4, 65535
+RIGHT = 0
+WRONG = 1
+KNOWN = 2
+VOID = 3
+OBJECTS = 4
+NO_GROUP = 65535
 # an object is found if at least this share of its pixels is flagged, where this share of the known ones is
-FOUND, FALSE = 0.5, 0.05
+FOUND = 0.5
+FALSE = 0.05
 _COARSE = 16
 _FINITE = slice(0x0400, 0xFC00)  # places of finite values
 _HEAD = struct.Struct("<2sHH")  # magic, rows, objects
@@ -148,7 +154,8 @@ def count_groups(
             f"{at}the score is {score.shape[1]} x {score.shape[0]} and its labels {groups.shape[1]} x"
             f" {groups.shape[0]}; expected one size"
         )
-    bits, of = np.ascontiguousarray(score).view(np.uint16).ravel(), np.ascontiguousarray(groups).ravel()
+    bits = np.ascontiguousarray(score).view(np.uint16).ravel()
+    of = np.ascontiguousarray(groups).ravel()
     dense = np.zeros((OBJECTS, SIZE), np.uint32)
     if (kernels := _kernels()) is not None:
         kernels.count_in_groups(bits, of, dense)
@@ -283,7 +290,8 @@ def decode_counts(code: bytes) -> GroupedCounts:
             raise ValueError  # noqa: TRY301 - said below, as all damage is
         body = zstandard.ZstdDecompressor().decompress(code[_HEAD.size :])
         lengths = np.frombuffer(body, "<u4", many).astype(np.int64)
-        total, at = int(lengths.sum()), 4 * many
+        total = int(lengths.sum())
+        at = 4 * many
         gaps = _joined(body, at, total, 2)
         numbers = _joined(body, at + 2 * total, total, 4)
         objects = np.frombuffer(body, "<f8", 4 * few, at + 6 * total).reshape(4, few)

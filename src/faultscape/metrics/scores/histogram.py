@@ -61,7 +61,8 @@ def histogram16(score: np.ndarray, anomaly: np.ndarray, *, void: int = VOID, whe
         raise MetricError(
             f"{where + ': ' if where else ''}the score holds {score.dtype}; expected float16 (see logit16)"
         )
-    bits, kernels = np.ascontiguousarray(score).view(np.uint16), _kernels()
+    bits = np.ascontiguousarray(score).view(np.uint16)
+    kernels = _kernels()
     by_bits = np.zeros((2, SIZE), np.int64)
     if kernels is None or anomaly.dtype != np.uint8:
         for label in (0, 1):
@@ -117,7 +118,8 @@ def detection_from_histogram(
         reach[places],
         reach[places] - histogram.known[places],
     )
-    positives, negatives = int(histogram.anomalous.sum()), int(histogram.known.sum())
+    positives = int(histogram.anomalous.sum())
+    negatives = int(histogram.known.sum())
     return summarise([rows], positives, negatives, span=span, fpr_rule=fpr_rule, recall=recall, alarm=alarm)
 
 

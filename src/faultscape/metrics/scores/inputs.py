@@ -33,7 +33,8 @@ def flat(
                 f"{at}the {what} is a masked array, whose mask most libraries silently drop; give a"
                 " plain array, with 255 in the mask where a pixel is void"
             )
-    score, anomaly = np.asarray(score), np.asarray(anomaly)
+    score = np.asarray(score)
+    anomaly = np.asarray(anomaly)
     if score.shape != anomaly.shape:
         raise MetricError(
             f"{at}the {name} has shape {score.shape}, the mask {anomaly.shape}; expected one shape"
@@ -103,7 +104,8 @@ def split(
     """
     score, anomaly = flat(score, anomaly, where)
     positive = anomaly == 1
-    positives, judged = score[positive], np.count_nonzero(anomaly == 0) + np.count_nonzero(positive)
+    positives = score[positive]
+    judged = np.count_nonzero(anomaly == 0) + np.count_nonzero(positive)
     if judged == score.size:
         everything = score.copy()
     else:
@@ -138,7 +140,8 @@ def check_finite(ascending: np.ndarray, where: str = "", name: str = "scores") -
     """
     if not ascending.size or (np.isfinite(ascending[0]) and np.isfinite(ascending[-1])):
         return  # NaN sorts to the end
-    at, bad = f"{where}: " if where else "", int(np.count_nonzero(~np.isfinite(ascending)))
+    at = f"{where}: " if where else ""
+    bad = int(np.count_nonzero(~np.isfinite(ascending)))
     raise MetricError(
         f"{at}{bad} of {ascending.size} {name} are NaN or infinite; expected finite numbers in all pixels"
         " that are not void"

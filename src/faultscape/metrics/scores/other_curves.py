@@ -39,7 +39,8 @@ def trapezoid_precision(detection: Detection) -> float:
     """
     if not detection.positives:
         return float("nan")
-    hits, before = detection.true_positives, np.concatenate([[0], detection.true_positives[:-1]])
+    hits = detection.true_positives
+    before = np.concatenate([[0], detection.true_positives[:-1]])
     # two points a step: the end of the negatives above it, then the step itself
     recall = np.stack([before, hits], 1).ravel() / detection.positives
     reached = np.stack([before + detection.above, hits + detection.false_positives], 1).ravel()
@@ -61,7 +62,8 @@ def threshold_counts(
     """
     edges = np.arange(thresholds) / (thresholds - 1)
     edges[0], edges[-1] = -1e-7, 1 + 1e-7
-    score, anomaly = np.asarray(score).ravel(), np.asarray(anomaly).ravel()
+    score = np.asarray(score).ravel()
+    anomaly = np.asarray(anomaly).ravel()
     if score.size and not (score.min() >= 0 and score.max() <= 1):
         raise MetricError(
             f"keras200 has its thresholds on 0..1 and the scores span {score.min():.6g}..{score.max():.6g}; "

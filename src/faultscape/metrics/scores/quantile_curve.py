@@ -80,7 +80,8 @@ def quantile_curve(frames: Iterable[FrameBins]) -> QuantileCurve:
     1.0
     """
     thresholds, anomalous, known = (np.concatenate(column) for column in zip(*frames, strict=True))
-    positives, negatives = int(anomalous.sum()), int(known.sum())
+    positives = int(anomalous.sum())
+    negatives = int(known.sum())
     if not positives:
         return QuantileCurve(*(math.nan,) * 5)
     order = np.argsort(thresholds, kind="stable")[::-1]
@@ -89,8 +90,11 @@ def quantile_curve(frames: Iterable[FrameBins]) -> QuantileCurve:
     tp, fp = (np.cumsum(counts[order])[last] for counts in (anomalous, known))
     at = thresholds[last]
     if tp[0] or fp[0]:
-        tp, fp, at = np.concatenate([[0], tp]), np.concatenate([[0], fp]), np.concatenate([[np.inf], at])
-    recall, reached = tp / positives, tp + fp
+        tp = np.concatenate([[0], tp])
+        fp = np.concatenate([[0], fp])
+        at = np.concatenate([[np.inf], at])
+    recall = tp / positives
+    reached = tp + fp
     precision = np.divide(tp, reached, out=np.ones(len(tp)), where=reached > 0)
     best = int(np.argmax(2 * tp / (reached + positives)))
     found = QuantileCurve(

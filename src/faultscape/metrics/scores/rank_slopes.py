@@ -86,8 +86,10 @@ def rank_images(
     for image in images:
         n[image.places] += image.known
         p[image.places] += image.anomalous
-    negatives, positives = float(n.sum()), float(p.sum())
-    nothing, values = np.zeros(0), int(np.count_nonzero(n + p))
+    negatives = float(n.sum())
+    positives = float(p.sum())
+    nothing = np.zeros(0)
+    values = int(np.count_nonzero(n + p))
     if not negatives or not positives:
         nowhere = Linear(np.array(np.nan), nothing)
         return Ranked(
@@ -100,7 +102,8 @@ def rank_images(
             SIZE,
         )
     ((ap, auroc, fpr),) = areas_of(p[None, ::-1], n[None, ::-1], recall=recall).tolist()
-    slopes, drawn = np.zeros((0, 2)), Drawn(fpr, nothing, nothing, nothing, "stepped")
+    slopes = np.zeros((0, 2))
+    drawn = Drawn(fpr, nothing, nothing, nothing, "stepped")
     if draws is not None:
         known, anomalous = _by_unit(
             images, np.arange(len(images)) if of is None else of, draws.weights.shape[1], n, p
@@ -127,10 +130,12 @@ def _by_unit(
     most = int(np.clip(_NUMBERS // max(units, 1), _FEWEST, _STEPS))
     there = (n + p) > 0
     if there.sum() <= most:
-        steps, many = np.cumsum(there) - there, int(there.sum())
+        steps = np.cumsum(there) - there
+        many = int(there.sum())
     else:
         passed = (np.cumsum(n) - n) / n.sum() + (np.cumsum(p) - p) / p.sum()  # 0..2
-        steps, many = np.minimum((passed / 2 * most).astype(np.int64), most - 1), most
+        steps = np.minimum((passed / 2 * most).astype(np.int64), most - 1)
+        many = most
     steps = many - 1 - steps
     known, anomalous = np.zeros((2, units, many))
     for image, unit in zip(images, of.tolist(), strict=True):
@@ -144,12 +149,15 @@ def _slopes_and_draws(
     known: np.ndarray, anomalous: np.ndarray, draws: Draws, fpr: float, recall: float
 ) -> tuple[np.ndarray, Drawn]:
     """Return (U, 2) slopes of AP and AUROC, NaN for units without pixels, and the FPR with its draws."""
-    of_known, of_anomalous = known.sum(1), anomalous.sum(1)
+    of_known = known.sum(1)
+    of_anomalous = anomalous.sum(1)
     there = of_known + of_anomalous > 0
     slopes = np.full((len(known), 2), np.nan)
     if min((of_known > 0).sum(), (of_anomalous > 0).sum()) < LEAST:
         return slopes, Drawn(fpr, np.zeros(0), np.zeros(0), there, "stepped")
-    n, p, units = known.sum(0), anomalous.sum(0), np.flatnonzero(there)
+    n = known.sum(0)
+    p = anomalous.sum(0)
+    units = np.flatnonzero(there)
     chunks = [units[low : low + _TOGETHER] for low in range(0, len(units), _TOGETHER)]
     left_out = np.concatenate(
         [areas_of(p - anomalous[some], n - known[some], recall=recall) for some in chunks]
@@ -173,7 +181,8 @@ def average_precision_of(known: np.ndarray, anomalous: np.ndarray) -> float:
     at = np.flatnonzero(anomalous)[::-1]
     if not len(at):
         return float("nan")
-    tp, fp = np.cumsum(anomalous[at]), np.cumsum(known[::-1])[::-1][at]
+    tp = np.cumsum(anomalous[at])
+    fp = np.cumsum(known[::-1])[::-1][at]
     return float((anomalous[at] * tp / (tp + fp)).sum() / tp[-1])
 
 
@@ -188,7 +197,8 @@ def best_place(images: Sequence[SparseHistogram]) -> int:
     for image in images:
         known[image.places] += image.known
         anomalous[image.places] += image.anomalous
-    tp, fp = np.cumsum(anomalous[::-1]), np.cumsum(known[::-1])
+    tp = np.cumsum(anomalous[::-1])
+    fp = np.cumsum(known[::-1])
     return SIZE - 1 - int(np.argmax(2 * tp / np.maximum(tp + fp + tp[-1], 1)))
 
 
@@ -210,7 +220,8 @@ def average_precision_alone(image: SparseHistogram) -> float:
     ... )
     0.8333333333333333
     """
-    tp, fp = np.cumsum(image.anomalous[::-1]), np.cumsum(image.known[::-1])
+    tp = np.cumsum(image.anomalous[::-1])
+    fp = np.cumsum(image.known[::-1])
     if not len(tp) or not tp[-1] or not fp[-1]:
         return float("nan")
     return float((image.anomalous[::-1] * tp / np.maximum(tp + fp, 1)).sum() / tp[-1])

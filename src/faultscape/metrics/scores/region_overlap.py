@@ -55,8 +55,11 @@ def aupro(
     0.625
     """
     check_limit("limit", limit)
-    known, found, shares = [], [], []
-    scores, masks = _images(score, "score"), _images(anomaly, "anomaly")
+    known = []
+    found = []
+    shares = []
+    scores = _images(score, "score")
+    masks = _images(anomaly, "anomaly")
     if len(scores) != len(masks) or not len(scores):
         raise MetricError(
             f"there are {len(scores)} scores and {len(masks)} masks; give one for one, and at least one"
@@ -69,7 +72,9 @@ def aupro(
             into.append(values[labels == kind])
             check_finite(np.sort(into[-1]), where)
         shares.append(region_shares(np.asarray(mask) == 1, connectivity))
-    others, mine, share = np.sort(np.concatenate(known)), np.concatenate(found), np.concatenate(shares)
+    others = np.sort(np.concatenate(known))
+    mine = np.concatenate(found)
+    share = np.concatenate(shares)
     above, reach = (len(others) - others.searchsorted(mine, side) for side in ("right", "left"))
     return float(mean_over_regions(share, area_beyond(above, reach, limit * len(others))))
 

@@ -69,11 +69,14 @@ def stream(
             " call"
         )
     found = _Highest(limit, void)
-    span, judged, positives = (np.inf, -np.inf), 0, 0
+    span = (np.inf, -np.inf)
+    judged = 0
+    positives = 0
     for score, anomaly, where, _ in _flat(chunks, void):
         ends, known, anomalous = _first_look(score, anomaly, void, where)
         span = (min(span[0], ends[0]), max(span[1], ends[1]))
-        judged, positives = judged + known + anomalous, positives + anomalous
+        judged = judged + known + anomalous
+        positives = positives + anomalous
         found.add(score, anomaly)
     found.settle()
     span = span if judged else (np.nan, np.nan)
@@ -107,7 +110,8 @@ class _Buffer:
             anomalous = anomaly == 1
             few = 20 * np.count_nonzero(anomalous) < len(score)
             if few:  # faster to select first
-                score, anomaly = score[anomalous], anomaly if whole else anomaly[anomalous]
+                score = score[anomalous]
+                anomaly = anomaly if whole else anomaly[anomalous]
             whole &= few
         else:
             whole &= not np.count_nonzero(anomaly == self.void)
@@ -138,7 +142,8 @@ class _Buffer:
 
     def empty(self) -> np.ndarray:
         """Return the buffered scores, in ascending order."""
-        values, self.waiting = self.values[: self.waiting], 0
+        values = self.values[: self.waiting]
+        self.waiting = 0
         values.sort()
         return values
 
@@ -151,7 +156,10 @@ class _Highest:
     """
 
     def __init__(self, limit: int, void: int, top: float = np.inf, kind: np.dtype = _NARROW) -> None:
-        self.limit, self.top, self.cut, self.kind = max(int(limit), 1), top, False, kind
+        self.limit = max(int(limit), 1)
+        self.top = top
+        self.cut = False
+        self.kind = kind
         self.values, self.spare = np.empty(0, kind), np.empty(0, kind)
         self.buffer = _Buffer(
             only_anomalous=True, void=void, low=-np.inf, high=top, size=_BUFFER // 4, kind=kind
@@ -189,7 +197,8 @@ class _Highest:
         self.spare = self.values.base if self.values.base is not None else self.values
         self.values = out[max(0, n - self.limit) : n]
         if n > self.limit or self.cut:
-            self.cut, self.buffer.low = True, self.values[0]
+            self.cut = True
+            self.buffer.low = self.values[0]
 
 
 def _ranges(
@@ -217,7 +226,8 @@ def _ranges(
                 above - (through - mine),
                 share,
             )
-            hits, higher = int(through[-1]), int(above[-1])
+            hits = int(through[-1])
+            higher = int(above[-1])
         higher += int(up_to[0])
         if following is None:
             return
@@ -231,18 +241,22 @@ class _Shares:
     """
 
     def __init__(self, found: _Highest, connectivity: Connectivity) -> None:
-        self.marks, self.top = found.values, found.top
+        self.marks = found.values
+        self.top = found.top
         self.connectivity: Connectivity = connectivity
         self.sums = np.zeros(len(found.values))
 
     def add(self, score: np.ndarray, anomaly: np.ndarray, shape: tuple[int, ...]) -> None:
         """Add an image, flat as its scores are compared."""
         anomalous = anomaly == 1
-        share, values = region_shares(anomalous.reshape(shape), self.connectivity), score[anomalous]
+        share = region_shares(anomalous.reshape(shape), self.connectivity)
+        values = score[anomalous]
         order = np.argsort(values, kind="stable")
-        values, share = values[order], share[order]
+        values = values[order]
+        share = share[order]
         part = slice(*values.searchsorted(np.array([self.marks[0], self.top], values.dtype)))
-        values, share = values[part], share[part]
+        values = values[part]
+        share = share[part]
         starts = (
             np.flatnonzero(np.r_[True, values[1:] != values[:-1]]) if len(values) else np.zeros(0, np.int64)
         )
@@ -261,9 +275,12 @@ def _count(
     """Return, for each score of ``found``, the anomalous pixels with it, all pixels above the previous score
     and up to it, and all pixels with it; fill ``following`` and ``shares``.
     """
-    marks, low = found.values, found.values[0] if found.cut else -np.inf
+    marks = found.values
+    low = found.values[0] if found.cut else -np.inf
     kind = np.uint32 if judged < 1 << 32 else np.int64
-    own, up_to, equal = np.zeros(len(marks), kind), np.zeros(len(marks) + 1, kind), np.zeros(len(marks), kind)
+    own = np.zeros(len(marks), kind)
+    up_to = np.zeros(len(marks) + 1, kind)
+    equal = np.zeros(len(marks), kind)
     # gather many values per mark, because a mark costs more than a value
     size = min(max(16 * len(marks), _BUFFER // 64), _BUFFER, judged)
     everything = _Buffer(only_anomalous=False, void=void, low=low, high=found.top, size=size, kind=found.kind)
@@ -311,7 +328,8 @@ def _first_look(
     """Return the (smallest, largest) score and how many pixels are known and anomalous; MetricError for
     invalid input.
     """
-    known, anomalous = int(np.count_nonzero(anomaly == 0)), int(np.count_nonzero(anomaly == 1))
+    known = int(np.count_nonzero(anomaly == 0))
+    anomalous = int(np.count_nonzero(anomaly == 1))
     if known + anomalous < len(score):
         check_mask(anomaly, void, where)
         score = score[anomaly != void]

@@ -70,7 +70,8 @@ def _by_logit(score: np.ndarray) -> np.ndarray:
     inside = np.clip(score.astype(np.float64), 0, 1)
     with np.errstate(divide="ignore"):
         logit = np.clip(np.log(inside) - np.log1p(-inside), -LOGIT_END, LOGIT_END).astype(np.float16)
-    below, above = score < 0, score > 1
+    below = score < 0
+    above = score > 1
     if not (below.any() or above.any()):
         return logit
     end = int(np.array(LOGIT_END, np.float16).view(np.uint16))

@@ -134,7 +134,8 @@ def with_values(
             )
         call, module = network.call, network.module  # type: ignore[attr-defined]
         # a gradient takes memory
-        moves, parts = cast("MovesInput", method), [block[k : k + 1] for k in range(len(block))]
+        moves = cast("MovesInput", method)
+        parts = [block[k : k + 1] for k in range(len(block))]
         if network.fixed_batch:  # type: ignore[attr-defined]
             parts = [padded_to(block, network.fixed_batch)]  # type: ignore[attr-defined]
         moved = [

@@ -195,7 +195,8 @@ def _tree(text: str, field: str) -> Iterator[str]:
     try:
         version, tree = json.loads(text)
     except (ValueError, TypeError):
-        version, tree = None, None
+        version = None
+        tree = None
     if version != 1 or not isinstance(tree, dict):
         yield f"the field {field} holds {text[:80]!r}, but a structure of arguments was expected"
         return
@@ -213,7 +214,9 @@ def _odd_nodes(node: Any, may_be_key: Callable[[str], object]) -> Iterator[str]:
     if not isinstance(node, dict) or node.keys() != {"type", "context", "children_spec"}:
         yield str(node)
         return
-    kind, context, children = node["type"], node["context"], node["children_spec"]
+    kind = node["type"]
+    context = node["context"]
+    children = node["children_spec"]
     if not isinstance(children, list):
         yield str(children)
     elif kind is None and context is None and not children:

@@ -21,7 +21,8 @@ from faultscape.prediction.stamps import digest_of_files
 from faultscape.study.settings import ModelOptions
 
 # limits of an ONNX file: protocol buffers hold no more bytes; the largest networks have some 100,000 fields
-MOST_BYTES, MOST_FIELDS = 1 << 31, 5_000_000
+MOST_BYTES = 1 << 31
+MOST_FIELDS = 5_000_000
 Field = tuple[int, int, int]  # field number; begin and end of its bytes, or its value twice
 
 WITHIN = {
@@ -48,7 +49,9 @@ ONCE = {
     "SparseTensorProto": (1, 2),
 }
 # fields of a tensor: where its data is stored; whether that is external, and the value for external
-PLACES, WHERE, ELSEWHERE = 13, 14, 1
+PLACES = 13
+WHERE = 14
+ELSEWHERE = 1
 _BITS = (1 << 32) - 1  # what readers keep of the number of a key or of a choice
 
 
@@ -110,7 +113,8 @@ def _weights(data: mmap.mmap, path: str) -> Iterator[tuple[str, int]]:
     """Yield the files of external tensor data, and where the data ends there; IndexError or ValueError if the
     ONNX file is truncated or something else.
     """
-    todo, left = [("ModelProto", 0, len(data))], MOST_FIELDS
+    todo = [("ModelProto", 0, len(data))]
+    left = MOST_FIELDS
     while todo:
         kind, first, last = todo.pop()
         fields = list(itertools.islice(_fields(data, first, last), left + 1))
@@ -125,7 +129,8 @@ def _weights(data: mmap.mmap, path: str) -> Iterator[tuple[str, int]]:
                 (WITHIN[kind][number], start, end) for number, start, end in fields if number in WITHIN[kind]
             ]
         elif any(number == WHERE and value & _BITS == ELSEWHERE for number, value, _ in fields):
-            places, said = [], {}
+            places = []
+            said = {}
             for number, start, end in fields:
                 if number == PLACES:
                     entry = {n: _text(data[a:b]) for n, a, b in _fields(data, start, end)}
@@ -206,7 +211,9 @@ def _number(data: mmap.mmap, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         byte = data[at]
-        value, shift, at = value | (byte & 127) << shift, shift + 7, at + 1
+        value = value | (byte & 127) << shift
+        shift = shift + 7
+        at = at + 1
         if byte < 128:
             return value, at
         if shift > 63:

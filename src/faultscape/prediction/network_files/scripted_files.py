@@ -92,7 +92,8 @@ def problems(code: bytes) -> Iterator[str]:
     count = len(words)
     words += [""] * 7  # padding, so that the words after any word can be read
     for place, word in enumerate(words[:count]):
-        before, after = words[place - 1], words[place + 1]
+        before = words[place - 1]
+        after = words[place + 1]
         if word in EFFECTS and before == ".":
             yield f"calls {word!r}"
         elif word == "getattr":

@@ -25,7 +25,9 @@ def digest(network: Any) -> tuple[str, bool]:
     """
     import torch
 
-    hashed, any_found, all_read = hashlib.sha256(), False, True
+    hashed = hashlib.sha256()
+    any_found = False
+    all_read = True
     seen: dict[int, Any] = {}  # kept alive, so that no two objects share an address
     todo = [network]
     while todo:
@@ -35,9 +37,11 @@ def digest(network: Any) -> tuple[str, bool]:
         seen[id(thing)] = thing
         if isinstance(thing, torch.nn.Module):
             for name, value in [*thing.state_dict().items(), *_packed(thing)]:
-                any_found, all_read = True, _add(hashed, name, value) and all_read
+                any_found = True
+                all_read = _add(hashed, name, value) and all_read
         elif isinstance(thing, torch.Tensor | np.ndarray):
-            any_found, all_read = True, _add(hashed, "", thing) and all_read
+            any_found = True
+            all_read = _add(hashed, "", thing) and all_read
         else:
             todo += reversed([*_within(thing)])
     return hashed.hexdigest() if any_found else "", all_read

@@ -154,7 +154,8 @@ class Ensemble(Inference):
 
     def run(self, prepared: Sequence[Prepared]) -> list[Answer | str]:
         """Return the members' scores of each image, or its problem as text."""
-        start, answers = time.perf_counter(), []
+        start = time.perf_counter()
+        answers = []
         for item in prepared:
             assert isinstance(item, PreparedForAll)
             answers.append(

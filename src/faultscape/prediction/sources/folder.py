@@ -161,7 +161,8 @@ class OpenFolder(OpenModel):
         if path is None:
             return Row(image.id, None, problem="" if image.parent else NO_MAP)
         try:
-            code, sure = self._model.read(path, image.width, image.height), beside(self._folder, path)
+            code = self._model.read(path, image.width, image.height)
+            sure = beside(self._folder, path)
             kept = (
                 {"confidence": (array_codes.encode(read_confidence(sure, runs.shape(code))),)} if sure else {}
             )
@@ -175,7 +176,8 @@ def _files(maps: Path, shards: Shards, pattern: str | None, say: Say) -> dict[st
     never take their parents' maps.
     """
     found = find([maps], endings=MAP_ENDINGS, pattern=pattern, strip=False, say=say)
-    collected, made = list[str](), set[str]()
+    collected = list[str]()
+    made = set[str]()
     for _, images in shards():
         collected += [image.id for image in images if not image.parent]
         made.update(image.id for image in images if image.parent)
@@ -204,7 +206,9 @@ def _reading(source: Source, request: Request, files: Sequence[str]) -> tuple[di
 
 def origin(source: Source, request: Request) -> Origin:
     """Return what the maps of a folder depend on: its files, identified by their sizes and times."""
-    place, settings, notes = request.source, request.settings, list[str]()
+    place = request.source
+    settings = request.settings
+    notes = list[str]()
     given = label_names.of_file(request.labels, settings.class_list, None) if request.labels else {}
     given = given or (request.held if "labels" in request.options else {})
     maps = Path(place, "labels") if Path(place, "labels").is_dir() else Path(place)
@@ -222,7 +226,10 @@ def origin(source: Source, request: Request) -> Origin:
     colours = settings.classes.model_dump(include={"names", "ids", "colours", "void"}) if coloured else None
     about = key_of(request.options.get("resize_maps", False), colours)
     rules = key_of(labels, settings.size, settings.classes.ids, settings.classes.void)
-    stamps, by_shard, number, with_sure = {}, {}, len(files), 0
+    stamps = {}
+    by_shard = {}
+    number = len(files)
+    with_sure = 0
     for shard, images in request.shards():
         mine = [files.get(image.id, "") for image in images]
         sure = [there for path in mine if path and (there := beside(place, path))]

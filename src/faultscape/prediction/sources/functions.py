@@ -98,13 +98,17 @@ def of_function(source: str, options: ModelOptions, device: str = "cpu") -> Netw
 class PredictorNetwork:
     """A function that predicts one image at a time."""
 
-    batch, device, marginal = 1, "cpu", False
+    batch = 1
+    device = "cpu"
+    marginal = False
     channels: int | None = None
     notes: tuple[str, ...] = ()
     weights = ""
 
     def __init__(self, function: Callable[[np.ndarray], Any], name: str, *, classifies: bool = False) -> None:
-        self._function, self.name, self._classifies = function, name, classifies
+        self._function = function
+        self.name = name
+        self._classifies = classifies
         self.class_names = [str(word) for word in getattr(function, "classes", [])]
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:

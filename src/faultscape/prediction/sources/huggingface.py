@@ -108,7 +108,8 @@ class TransformersNetwork:
         """
         if not getattr(self._processor, "do_split_image", False):
             return []
-        side, longer = _edge(self._processor.size, "shortest_edge"), max(height, width)
+        side = _edge(self._processor.size, "shortest_edge")
+        longer = max(height, width)
         number = math.ceil(longer / side)
         overlap = (number * side - longer) / (number - 1) if number > 1 else 0
         starts = [int(k * (side - overlap)) for k in range(number)]

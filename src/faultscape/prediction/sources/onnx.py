@@ -26,7 +26,8 @@ from faultscape.prediction.network_files.unchanged_files import unchanged
 from faultscape.prediction.sources.network import DOUBT, OUTLIER, Answer, Size
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
-BATCH, THREADS = 8, 1
+BATCH = 8
+THREADS = 1
 _WORDS = ("mean", "std", "classes", "multiple", "dirichlet")  # metadata that is JSON
 
 
@@ -84,11 +85,13 @@ class OnnxNetwork:
             raise ModelError(f"{path}: onnxruntime cannot load it: {library_text(error)}") from None
         said = {**self._metadata(), **given}
         self.device = device if "CUDAExecutionProvider" in self._session.get_providers() else "cpu"
-        inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
+        inputs = self._session.get_inputs()
+        outputs = self._session.get_outputs()
         if len(inputs) != 1 or len(inputs[0].shape) != 4:
             takes = " and ".join(f"{i.name} of {len(i.shape)} axes" for i in inputs) or "nothing"
             raise ModelError(f"{path}: it takes {takes}; expected one image input with 4 axes, N x 3 x H x W")
-        self._input, shape = inputs[0], inputs[0].shape
+        self._input = inputs[0]
+        shape = inputs[0].shape
         self.layout = said.get("layout") or ("nhwc" if shape[3] == 3 and shape[1] != 3 else "nchw")
         if self.layout not in ("nchw", "nhwc"):
             raise ModelError(f"{path}: layout {self.layout!r} is not known; use nchw or nhwc")

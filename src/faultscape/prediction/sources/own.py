@@ -128,7 +128,8 @@ class OwnModel(OpenModel):
             )
         with _own_errors(self._source):
             self._model = kind.open(replace(opening, source=place), settings)
-        self.device, self.threads = self._model.device, self._model.threads
+        self.device = self._model.device
+        self.threads = self._model.threads
         self._places = table(settings.class_list, opening.labels)
         self._allowed = allowed(settings.class_list, opening.labels)
 
@@ -193,7 +194,8 @@ class OwnModel(OpenModel):
                 values = values[values != class_answers.NONE]
                 _refuse_no_ids(f"the answer for {image.id}", values, self._allowed)
             else:
-                values, shape = runs.labels(row.runs), runs.shape(row.runs)
+                values = runs.labels(row.runs)
+                shape = runs.shape(row.runs)
                 check_size(
                     f"the map of {image.id}",
                     np.empty(shape, np.bool_),

@@ -113,7 +113,9 @@ def _run_over(model: FolderModel, images: Sequence[Image], command: str) -> Batc
     that has changed since it was collected is a failure.
     """
     with held_folder() as folder:
-        start, inward, outward = time.perf_counter(), Path(folder, "input"), Path(folder, "output")
+        start = time.perf_counter()
+        inward = Path(folder, "input")
+        outward = Path(folder, "output")
         inward.mkdir()
         outward.mkdir()
         problems: dict[int, str] = {}

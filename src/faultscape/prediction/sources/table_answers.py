@@ -112,14 +112,17 @@ def origin(source: Source, request: Request) -> Origin:
     """Return what the answers of a table follow from, and the rows of the study's images; ModelError where
     not one answer can be used.
     """
-    name, place, settings = request.name, request.source, request.settings
+    name = request.name
+    place = request.source
+    settings = request.settings
     held = request.options.get("labels", {})
     mapping = of_words(request.labels, settings) or (held if isinstance(held, dict) else {})
     _refuse_lost_classes(name, mapping, settings)
     options: ModelOptions = {"labels": mapping} if mapping else {}
     sha = source.digest(place, {})
     opened = AnswerTable(Opening(source.name, place, options, digest=sha), settings, name)
-    shards, notes = list(request.shards()), list(opened.said.notes)
+    shards = list(request.shards())
+    notes = list(opened.said.notes)
     images = [image for _, rows in shards for image in rows]
     collected = [image for image in images if not image.parent]  # rows without names are of these
     named = collected if opened.said.images is None else images
@@ -176,7 +179,9 @@ def _numbers(said: tables.Said, opening: Opening, settings: Settings, name: str)
     """Return (I, K) the class id of each of a table's words, -1 for void and tables.UNKNOWN for what is not a
     class; ModelError where none is one.
     """
-    classes, held, source = settings.class_list, opening.options.get("labels", {}), opening.source
+    classes = settings.class_list
+    held = opening.options.get("labels", {})
+    source = opening.source
     mapping = held if isinstance(held, dict) else {}
     if said.columns and not mapping and said.columns != len(classes):
         raise ModelError(

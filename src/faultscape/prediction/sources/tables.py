@@ -38,10 +38,8 @@ from faultscape.maps.class_answers import MOST
 
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq", ".npz")
 TOP = 5  # of all probabilities, those that are kept
-_LABELS, _SURE = (
-    ("label", "prediction", "predicted_label", "predicted_class", "predicted", "pred", "class"),
-    ("probability", "confidence", "prob", "score"),
-)
+_LABELS = ("label", "prediction", "predicted_label", "predicted_class", "predicted", "pred", "class")
+_SURE = ("probability", "confidence", "prob", "score")
 # what is taken without a word
 _PLAIN = frozenset(("image", "id", "label", "prediction", "probability", "confidence"))
 UNKNOWN = -2  # instead of the id of a class that the study does not have
@@ -187,12 +185,14 @@ def _of_columns(path: str, picked: str) -> Said:
     beside = _beside(names, label) if picked else []
     # a column that its probabilities are called after
     own = "" if len(beside) == 1 and _belongs(names, image, label, beside[0]) else picked
-    labels, sure = [label], [_sure(names, label, "", own)]
+    labels = [label]
+    sure = [_sure(names, label, "", own)]
     while (more := f"{label}_{len(labels) + 1}") in names and len(labels) < MOST:
         likely = _sure(names, label, f"_{len(labels) + 1}", own)
         if picked and not likely:
             break  # the column of another model
-        labels, sure = [*labels, more], [*sure, likely]
+        labels = [*labels, more]
+        sure = [*sure, likely]
     if any(sure) and not all(sure):
         raise ModelError(
             f"{path}: {labels[sure.index('')]!r} has no column of probabilities but others do; give all of"
@@ -295,10 +295,8 @@ def _of_arrays(path: str, picked: tuple[str, ...]) -> Said:
             f"{path}: name an array (and a column, for labels of several models), as {path}:KEY or"
             f" {path}:KEY:INDEX; it has {about}"
         )
-    array, names = (
-        arrays[key],
-        next((arrays[k] for k in ("images", "image", "ids", "id") if k in arrays), None),
-    )
+    array = arrays[key]
+    names = next((arrays[k] for k in ("images", "image", "ids", "id") if k in arrays), None)
     if index and (array.ndim != 2 or int(index[0]) >= array.shape[1]):
         raise ModelError(f"{path}:{key}: has no column {index[0]}; its shape is {array.shape}")
     array = array[:, int(index[0])] if index else array
@@ -407,7 +405,8 @@ def _cure(values: np.ndarray, *, whole: bool) -> str:
     >>> _cure(np.array([[70.0, 30.0]]), whole=True), _cure(np.array([[7.0, 1.0]]), whole=True)
     ('; divide percentages by 100', '; apply softmax to logits')
     """
-    least, most = np.nanmin(values), np.nanmax(values)
+    least = np.nanmin(values)
+    most = np.nanmax(values)
     if not np.isfinite([least, most]).all():
         return ""
     if least < 0 or most > 100 or (whole and (np.abs(values.sum(1) - 100) > 1).any()):

@@ -62,7 +62,9 @@ class TorchNetwork:
     ) -> None:
         given = {key: value for key, value in options.items() if value not in (None, "", [])}
         said = {**said, **given}
-        self.name, self.device, self.module = name, device, module
+        self.name = name
+        self.device = device
+        self.module = module
         self.fixed_batch = fixed[0] or 0
         self.batch = self.fixed_batch or int(said.get("batch", BATCH))
         self.fixed = (fixed[3], fixed[2]) if fixed[2] and fixed[3] else None

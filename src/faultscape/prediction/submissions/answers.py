@@ -20,7 +20,8 @@ from faultscape.errors import ModelError, RefusedError, counted
 from faultscape.formats.npy import read_npy
 from faultscape.nouns import UNKNOWN
 
-ANOMALY, SEGMENTATION = "_anomaly.npy", "_segmentation.npy"
+ANOMALY = "_anomaly.npy"
+SEGMENTATION = "_segmentation.npy"
 _WHOLE = 1 << 16
 
 
@@ -51,7 +52,9 @@ class Answers:
     """
 
     def __init__(self, folder: Path, shown: Sequence[Shown], places: np.ndarray, allowed: str) -> None:
-        self._folder, self._places, self._allowed = folder, places, allowed
+        self._folder = folder
+        self._places = places
+        self._allowed = allowed
         found = _names(folder)
         names = {f"{one.number}{ending}": one for one in shown for ending in (ANOMALY, SEGMENTATION)}
         faults = [f"{name} is not a valid answer file name" for name in sorted(found - names.keys())]
@@ -106,7 +109,8 @@ class Answers:
         given = read_npy(
             self._folder / f"{one.number}{SEGMENTATION}", ModelError, shape=one.shape, kinds="iu"
         )
-        low, high = int(given.min()), int(given.max())
+        low = int(given.min())
+        high = int(given.max())
         if low < 0 or high >= _WHOLE:
             raise ModelError(f"holds the value {low if low < 0 else high}; allowed are {self._allowed}")
         labels = given.astype(np.uint8 if high < 256 else np.uint16)

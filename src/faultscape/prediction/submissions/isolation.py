@@ -19,7 +19,9 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-NETWORK, PROCESSES, FILES = "the network", "other processes", "the study and its images"
+NETWORK = "the network"
+PROCESSES = "other processes"
+FILES = "the study and its images"
 REST = "other files of this machine"  # never hidden, because any of them may be needed by the program
 _WAYS = ((NETWORK, PROCESSES, FILES), (NETWORK, FILES), (NETWORK,), (FILES,))  # tried in this order
 _KEPT = (
@@ -107,7 +109,8 @@ def become(plan: str, *words: str) -> None:
         call("mount", kind, os.fsencode(place), kind, ctypes.c_ulong(flags), options)
 
     try:
-        user, group = os.getuid(), os.getgid()
+        user = os.getuid()
+        group = os.getgid()
         call("unshare", _USER | _MOUNT | _IPC | _NET * (NETWORK in hidden) | _PID * (PROCESSES in hidden))
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"{user or _NOBODY} {user} 1")

@@ -57,9 +57,11 @@ class OpenSubmission(OpenModel):
     """A program that is run once over all images of a shard."""
 
     def __init__(self, opening: Opening, settings: Settings) -> None:
-        self._opening, self._settings = opening, settings
+        self._opening = opening
+        self._settings = settings
         self._places = table(settings.class_list, opening.labels)
-        count, void = len(settings.class_list), settings.class_list.void
+        count = len(settings.class_list)
+        void = settings.class_list.void
         self._allowed = allowed(settings.class_list, opening.labels)
         if opening.labels == _by_place(settings) and count not in void:
             self._allowed += f", {count} (void)"
@@ -153,7 +155,8 @@ class OpenSubmission(OpenModel):
         """Run the program on what it is shown; RefusedError if it exits with an error or wrote unusable
         files.
         """
-        source, options = self._opening.source, self._opening.options
+        source = self._opening.source
+        options = self._opening.options
         self._refuse_changes()
         inward, outward, home = (Path(folder, name) for name in ("input", "output", "home"))
         outward.mkdir()
@@ -245,7 +248,8 @@ def origin(source: Source, request: Request) -> Origin:
     """Return what the answers of a submission depend on; a new program is run on one image to see which
     scores it gives.
     """
-    place, settings = kept_as(request.source), request.settings
+    place = kept_as(request.source)
+    settings = request.settings
     given = label_names.of_file(request.labels, settings.class_list, None) if request.labels else {}
     labels = given or (request.held if "labels" in request.options else _by_place(settings))
     found = digest(place, {})
@@ -264,7 +268,8 @@ def origin(source: Source, request: Request) -> Origin:
         "ModelOptions", {"seed": 0, **request.options, "hidden": ways, "open": [*reach, isolation.REST]}
     )
     opening = Opening(source.name, place, options, labels, request.device, found, folders)
-    model, tried = OpenSubmission(opening, settings), None
+    model = OpenSubmission(opening, settings)
+    tried = None
     if options.get("program") != found[:16]:
         model = tried = OpenSubmission(opening, settings)
         options = cast(

@@ -95,7 +95,8 @@ def domain(
     seen = np.where(inside, seen, 0.0)
     j = len(values)
     joint = _ratio(np.concatenate([values, seen]), weights, probability, pool, inside, size, span).covariance
-    both, spread = np.trace(joint[:j, j:]), np.trace(joint[j:, j:])
+    both = np.trace(joint[:j, j:])
+    spread = np.trace(joint[j:, j:])
     coefficient = (
         float(both / spread * number / (number + TRUST))
         if spread > 1e-24 * max(float((seen**2).sum()), 1.0)

@@ -165,7 +165,8 @@ def prediction_powered(
     probability = checked_arrays.numbers(probability, "probability", RankingError, "M")
     proxy = np.atleast_2d(checked_arrays.numbers(proxy, "proxy", RankingError).astype(float, copy=False))
     drawn = checked_arrays.whole_numbers(drawn, "drawn", RankingError, "M").astype(np.intp, copy=False)
-    j, number = len(proxy), len(probability)
+    j = len(proxy)
+    number = len(probability)
     if proxy.ndim > 2 or (drawn.size and not 0 <= drawn.min() <= drawn.max() < proxy.shape[1]):
         raise RankingError(
             f"drawn holds places of the proxy's images (J, N); got shape {proxy.shape} and the places"
@@ -194,11 +195,13 @@ def _prediction_powered(
     drawn: np.ndarray,
     span: tuple[float, float],
 ) -> Estimates:
-    j, number = len(values), len(drawn)
+    j = len(values)
+    number = len(drawn)
     seen = proxy[:, drawn]
     joint = _lure(np.concatenate([values, seen]), probability, proxy.shape[1], span).covariance
     alone = _lure(values, probability, proxy.shape[1], span)
-    both, spread = np.trace(joint[:j, j:]), np.trace(joint[j:, j:])
+    both = np.trace(joint[:j, j:])
+    spread = np.trace(joint[j:, j:])
     tiny = 1e-24 * (seen * seen).sum()  # rounding error of a variance of zero
     coefficient = float(both / spread * number / (number + TRUST)) if spread > tiny else 0.0
     left = _lure(values - coefficient * seen, probability, proxy.shape[1], span)

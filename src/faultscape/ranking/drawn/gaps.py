@@ -39,7 +39,8 @@ def gaps(
     wanted = [(order[0], other) for other in order[1:]] + list(pairwise(order[1:]))
     out = []
     for model, other in wanted:
-        a, b = place[model], place[other]
+        a = place[model]
+        b = place[other]
         difference = float(scores[a] - scores[b])
         # of losses, the other's minus the model's
         low, high = bounds[b, a].tolist()

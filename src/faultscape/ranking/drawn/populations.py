@@ -46,7 +46,8 @@ def to_come(
     """
     losses = np.asarray(losses, dtype=float)
     drawn = np.asarray(drawn, dtype=np.intp)
-    pool, number = len(group), len(drawn)
+    pool = len(group)
+    number = len(drawn)
     weights = estimates.lure_weights(probability, pool)
     off = losses - (weights * losses).sum(1, keepdims=True) / weights.sum()
     alone = (weights * off) @ off.T / weights.sum() * number / (number - 1) / pool
@@ -56,13 +57,15 @@ def to_come(
         worth = int(pool / widen**2)
         freedom = min(freedom, worth - 1)
         if worth < LEAST:
-            covariance, freedom = np.full_like(covariance, np.nan), 0
+            covariance = np.full_like(covariance, np.nan)
+            freedom = 0
     unit = float((weights**2).mean() / number)
     _, code = np.unique(group, return_inverse=True)
     if code.max() + 1 < pool:
         labelled = len(np.unique(code[drawn]))
         if labelled < LEAST:
-            covariance, freedom = np.full_like(covariance, np.nan), 0
+            covariance = np.full_like(covariance, np.nan)
+            freedom = 0
         else:
             each = np.zeros((len(losses), pool))  # how far each image moves the estimates
             if proxy is not None:

@@ -214,7 +214,8 @@ class Draws:
 
     def _estimates(self, panel: Panel) -> tuple[Steps, Found]:
         """Return the draws that count, and the estimates that they allow."""
-        images, scores = panel.images, panel.scores
+        images = panel.images
+        scores = panel.scores
         counted = steps(
             self.rows, images, scores, lost=self.lost, elsewhere=self.elsewhere, learns=self.learns
         )
@@ -267,7 +268,8 @@ class Draws:
         at = self.expected.places(names)
         if not names or (at < 0).any():
             return ""
-        own, first = np.asarray(self.expected.named)[:, at], np.asarray(self.expected.losses)[:, at]
+        own = np.asarray(self.expected.named)[:, at]
+        first = np.asarray(self.expected.losses)[:, at]
         weights = lure_weights(counted.probability, counted.pool)
         weights *= [self._covers(name) for name in names]
         moved = int((own != first).any(0).sum())

@@ -24,7 +24,9 @@ from faultscape.ranking.drawn.steps import Steps
 from faultscape.ranking.panel import Panel, group_numbers
 from faultscape.ranking.replicates import MANY
 
-MARGINS, REUSED, CORPUS = "margins", "reuse_margins", "corpus"
+MARGINS = "margins"
+REUSED = "reuse_margins"
+CORPUS = "corpus"
 WORTH = 10  # how many equally weighted labels the drawn ones must be worth for an estimate to be used
 
 NO_CORPUS = (
@@ -126,7 +128,8 @@ def unbiased(
     if expected is not None and (left := expected.behind(counted, names)) is not None:
         everywhere = left.images
         drawn = left.places(names)
-        own, said = estimates.margins(losses), estimates.margins(left.losses)
+        own = estimates.margins(losses)
+        said = estimates.margins(left.losses)
         controls[MARGINS] = own, said, (-most, most)
         controls["prediction_powered"] = losses, left.losses, estimates.SHARES
         if not even:
@@ -212,7 +215,8 @@ def reused_margins(panel: Panel, weights: np.ndarray, expected: Expected) -> np.
     kept = np.flatnonzero((at >= 0) & ~np.isnan(panel.scores).any(0))
     if len(kept) < 2:
         return None
-    own, said = estimates.margins(1 - panel.scores[:, kept]), estimates.margins(np.asarray(expected.losses))
+    own = estimates.margins(1 - panel.scores[:, kept])
+    said = estimates.margins(np.asarray(expected.losses))
     even = estimates.uniform_steps(len(kept), len(expected.images))
     c = estimates.prediction_powered(own, even, said, at[kept]).coefficient
     drawn = weights[:, kept].sum(1, keepdims=True)

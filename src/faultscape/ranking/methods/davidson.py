@@ -17,7 +17,8 @@ from faultscape.maps import checked_arrays
 from faultscape.ranking.methods.bradley_terry import smoothed
 from faultscape.ranking.methods.likelihood import connected
 
-_STEPS, _HALVINGS = 100, 40
+_STEPS = 100
+_HALVINGS = 40
 
 
 def bradley_terry_ties(
@@ -56,7 +57,8 @@ def bradley_terry_ties(
     wins = with_ties - ties
     ranked = connected(wins)
     both = ranked[..., :, None] & ranked[..., None, :] & off
-    wins, ties = np.where(both, wins, 0.0), np.where(both, ties, 0.0)
+    wins = np.where(both, wins, 0.0)
+    ties = np.where(both, ties, 0.0)
     s, nu = _newton(wins.reshape(-1, j, j), ties.reshape(-1, j, j), ranked.reshape(-1, j))
     return s.reshape(wins.shape[:-1]), nu.reshape(wins.shape[:-2])[()]
 
@@ -79,7 +81,9 @@ def _newton(wins: np.ndarray, ties: np.ndarray, ranked: np.ndarray) -> tuple[np.
     games = wins + np.swapaxes(wins, 1, 2) + ties
     weight = np.maximum(games.sum((1, 2)), np.finfo(float).tiny)[:, None, None]
     # twice the likelihood of the games, so that sums run over ordered pairs
-    wins, ties, games = wins / weight, ties / weight, games / weight
+    wins = wins / weight
+    ties = ties / weight
+    games = games / weight
     net = wins.sum(2) - wins.sum(1)
     tied = ties.sum((1, 2))
     free = tied > 0  # without ties nu is 0 and only the strengths are fitted

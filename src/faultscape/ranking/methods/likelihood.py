@@ -26,7 +26,8 @@ PSEUDO_COUNT = (
 _FLOOR = np.finfo(float).tiny
 _TINY = 1e-12  # a weight below this share of the largest is lost in floating point
 _CHUNK = 2_000_000  # numbers in one temporary array
-_STEPS, _HALVINGS = 100, 40
+_STEPS = 100
+_HALVINGS = 40
 
 Log = Callable[[np.ndarray], np.ndarray]
 Slopes = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -97,10 +98,12 @@ def _newton(weights: np.ndarray, log: Log, slopes: Slopes) -> np.ndarray:
     for _ in range(_STEPS):
         if not len(active):
             break
-        w, ranked = weights[active], mask[active]
+        w = weights[active]
+        ranked = mask[active]
         s = np.where(ranked, scores[active], 0.0)
         slope, bend = slopes(s[:, :, None] - s[:, None, :])
-        pull, bend = w * slope, w * bend
+        pull = w * slope
+        bend = w * bend
         gradient = pull.sum(2) - pull.sum(1)
         step = potentials(bend + np.swapaxes(bend, 1, 2), gradient, ranked)
         s += _damped(w, s, step, (gradient * step).sum(1), log) * step
@@ -109,7 +112,8 @@ def _newton(weights: np.ndarray, log: Log, slopes: Slopes) -> np.ndarray:
         # Newton's error after a step of 1e-9 is its square; small steps that no longer shrink are rounding
         size = np.abs(step).max(1)
         going = (size > 1e-9) & ((size > 1e-3) | (size < last))
-        active, last = active[going], size[going]
+        active = active[going]
+        last = size[going]
     scores[active] = np.nan
     return scores
 

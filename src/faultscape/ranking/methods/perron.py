@@ -131,7 +131,8 @@ def _principal(ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     # a nonnegative irreducible matrix has one positive eigenvector, that of the largest eigenvalue, and its
     # eigenvalue is simple
     values, vectors = np.linalg.eig(level)
-    values, vectors = np.real(values), np.real(vectors)
+    values = np.real(values)
+    vectors = np.real(vectors)
     place = values.argmax(-1)[..., None]
     vector = np.abs(np.take_along_axis(vectors, place[..., None, :], -1)[..., 0])
     with np.errstate(divide="ignore"):

@@ -59,7 +59,10 @@ def sandwich(games: Games, strengths: np.ndarray, nu: float = 0.0, pseudo_count:
         raise RankingError(f"games must be four columns of one length, of models 0 to {j - 1}")
     ranked = ~np.isnan(strengths)
     keep = ranked[first] & ranked[second]
-    first, second, image, points = first[keep], second[keep], image[keep], points[keep]
+    first = first[keep]
+    second = second[keep]
+    image = image[keep]
+    points = points[keep]
     images, place = np.unique(image, return_inverse=True)
     out = np.full((j, j), np.nan)
     if len(images) < 2 or np.isnan(nu):

@@ -24,7 +24,8 @@ from faultscape.ranking.drawn.estimates import Estimates
 from faultscape.ranking.planning.label_variances import Curve, variance
 from faultscape.ties import EQUAL
 
-WORLDS, POWER = 400, 0.8
+WORLDS = 400
+POWER = 0.8
 # of worlds; such ranges covered what was really needed in four fifths of cases, docs/benchmarks/plan.md
 RANGE = (0.05, 0.95)
 # fitted, like ALONE, to groups of models of five real sets, docs/benchmarks/plan.md
@@ -79,7 +80,8 @@ def updated(
     >>> updated(before, np.array([0.3, 0.5]), np.zeros(1)).round(6).tolist()
     [[-0.1, 0.1], [-0.1, 0.1], [-0.1, 0.1]]
     """
-    before, loss = np.asarray(before, dtype=float), np.asarray(loss, dtype=float)
+    before = np.asarray(before, dtype=float)
+    loss = np.asarray(loss, dtype=float)
     j = before.shape[1]
     if loss.shape != (j,) or np.shape(pair_variance) != (j * (j - 1) // 2,):
         raise RankingError(
@@ -143,7 +145,8 @@ def learnt(
 
 def _believed(measured: np.ndarray, expected: np.ndarray, labels: int) -> np.ndarray:
     """Return the ratio of measured to expected, shrunk towards 1 by ten labels."""
-    measured, expected = np.asarray(measured, dtype=float), np.asarray(expected, dtype=float)
+    measured = np.asarray(measured, dtype=float)
+    expected = np.asarray(expected, dtype=float)
     ratio = np.divide(
         measured, expected, out=np.ones(np.shape(measured)), where=(expected > 0) & np.isfinite(measured)
     )
@@ -240,11 +243,13 @@ def _smallest(answered: Callable[[np.ndarray], np.ndarray], count: int, most: in
     """Return (W,) the smallest whole numbers from 2 to ``most`` that answer, by bisection; labelling the
     whole pool always does.
     """
-    low, high = np.full(count, min(1, most)), np.full(count, most)
+    low = np.full(count, min(1, most))
+    high = np.full(count, most)
     while (high - low > 1).any():
         middle = (low + high) // 2
         yes = answered(middle)
-        high, low = np.where(yes, middle, high), np.where(yes, low, middle)
+        high = np.where(yes, middle, high)
+        low = np.where(yes, low, middle)
     return high.astype(float)
 
 

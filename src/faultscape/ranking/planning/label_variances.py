@@ -87,7 +87,8 @@ def moments(agreement: np.ndarray, outside: float = 0.0) -> Moments:
         apart_square[judging] += gap**2
     if j == 2:
         apart_square[0] = ((loss[0, 1] ** 2 + loss[1, 0] ** 2) / 2) / 4
-    judges, others = max(j - 2, 1) + outside, j - 1 + outside
+    judges = max(j - 2, 1) + outside
+    others = j - 1 + outside
     return Moments(
         apart / judges, apart_square / judges, (own + outside) / others, (square + outside) / others
     )
@@ -105,7 +106,8 @@ def inclusion(weights: np.ndarray, number: float) -> np.ndarray:
     if number >= inside.sum():
         return inside.astype(float)
     own = weights[inside] / weights[inside].mean()
-    low, high = 0.0, 1.0
+    low = 0.0
+    high = 1.0
     while -np.expm1(-high * own).sum() < number:
         high *= 2
     for _ in range(60):

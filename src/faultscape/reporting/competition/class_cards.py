@@ -113,7 +113,8 @@ def class_cards(
                 card.draw = row
             else:
                 # a slot holds the answers at drawing time; marks belong to the current answers
-                a, b = of[row.model_a], of[row.model_b]
+                a = of[row.model_a]
+                b = of[row.model_b]
                 card.met.append(Met(row, a, b, case(a.mark, b.mark), way(row.label_a, row.label_b)))
         card.met.sort(key=lambda met: (-met.slot.distance, met.slot.step))
         cards.append(card)
@@ -123,7 +124,8 @@ def class_cards(
 def _answers(said: Predictions, k: int, correct: np.ndarray | None) -> list[Answer]:
     out = []
     for j, model in enumerate(said.models):
-        place, sure = int(said.labels[j, k]), float(said.probabilities[j, k])
+        place = int(said.labels[j, k])
+        sure = float(said.probabilities[j, k])
         label = said.classes.names[place] if place >= 0 else ""
         right = (
             mark(float(correct[j]) if correct is not None else math.nan, correct is not None) if label else ""

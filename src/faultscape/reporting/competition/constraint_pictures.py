@@ -132,5 +132,6 @@ def _bounds(name: str, scale: Scale | None) -> str:
     if scale is None or name not in scale.names:
         return ""
     k = scale.names.index(name)
-    low, high = 100 * scale.t_min[k], 100 * scale.t_max[k]
+    low = 100 * scale.t_min[k]
+    high = 100 * scale.t_max[k]
     return f"{low:.2g} to {high:.2g} %" if np.isfinite(low) and np.isfinite(high) else ""

@@ -109,7 +109,8 @@ def _histogram(name: str, slots: Slots, own: bool, classes: Classes, share: dict
     place = {c: k for k, c in enumerate(classes.names)}
     model = {m: j for j, m in enumerate(slots.models)}
     groups = list(classes.groups)
-    by_class, by_size = np.zeros(len(classes), int), np.zeros(len(SIZES) + 1, int)
+    by_class = np.zeros(len(classes), int)
+    by_size = np.zeros(len(SIZES) + 1, int)
     seen = set()
     for row in slots.duels:
         if row.image not in share:

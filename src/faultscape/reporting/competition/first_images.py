@@ -71,7 +71,8 @@ def _speaks_most(cards: Sequence[Card], slots: Slots, order: Sequence[str]) -> _
     leader, other = ranked
     ahead = {}
     for k, card in enumerate(cards):
-        mine, theirs = card.values.get(leader), card.values.get(other)
+        mine = card.values.get(leader)
+        theirs = card.values.get(other)
         if mine is not None and theirs is not None:
             ahead[k] = mine - theirs
     if not ahead or max(ahead.values()) <= 0:

@@ -82,7 +82,8 @@ def fit(width: int, height: int, longest: int) -> tuple[int, int]:
 def photo_uri(rgb: np.ndarray, size: tuple[int, int], quality: int = 72) -> str:
     """Return an (H, W, 3) image as a WebP data URI of (width, height); JPEG if Pillow cannot write WebP."""
     picture = Image.fromarray(np.ascontiguousarray(rgb)).resize(size, Image.Resampling.LANCZOS)
-    out, kind = io.BytesIO(), "webp" if features.check("webp") else "jpeg"
+    out = io.BytesIO()
+    kind = "webp" if features.check("webp") else "jpeg"
     picture.save(out, format=kind.upper(), quality=quality)
     return f"data:image/{kind};base64,{base64.b64encode(out.getvalue()).decode()}"
 
@@ -94,7 +95,8 @@ def distinct(colours: np.ndarray) -> np.ndarray:
     >>> distinct(np.array([[9, 9, 255], [9, 9, 255], [0, 0, 0]], np.uint8)).tolist()
     [[9, 9, 255], [9, 9, 254], [0, 0, 0]]
     """
-    out, taken = colours.astype(int), {tuple(colours[-1].tolist())}
+    out = colours.astype(int)
+    taken = {tuple(colours[-1].tolist())}
     for k, row in enumerate(out[:-1].tolist()):
         code = (row[0] << 16) + (row[1] << 8) + row[2]
         near = (code + sign * step for step in range(1 << 24) for sign in (-1, 1))

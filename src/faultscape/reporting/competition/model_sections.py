@@ -166,7 +166,8 @@ class Tally:
 
     def __init__(self, models: Sequence[str], classes: Classes) -> None:
         n = len(classes)
-        self.models, self.classes = tuple(models), classes
+        self.models = tuple(models)
+        self.classes = classes
         self.cells = np.zeros((len(models), n, n + 1), np.int64)  # the last column is void
         self.images = np.zeros((len(models), n), np.int64)  # images on which a class is true
         self.wrong = np.zeros((len(models), n, n), np.int64)  # images with some of a confusion
@@ -203,7 +204,8 @@ class Tally:
     def confusion(self, model: int, pair: tuple[int, int], example: Shot) -> Confusion:
         """Return the numbers of a confusion."""
         t, p = pair
-        names, amount = self.classes.names, int(self.cells[model, t, p])
+        names = self.classes.names
+        amount = int(self.cells[model, t, p])
         of = int(self.cells[model, t].sum())
         return Confusion(names[t], names[p], amount, of, int(self.wrong[model, t, p]), example)
 
@@ -293,15 +295,15 @@ def class_confusions(
 
     The example is the image with the model's highest confidence; ``ranks`` (I,) break ties.
     """
-    names, place = said.classes.names, {name: k for k, name in enumerate(said.classes.names)}
+    names = said.classes.names
+    place = {name: k for k, name in enumerate(said.classes.names)}
     n = len(names)
-    between, totals, mine = (
-        np.zeros((n, n), np.int64),
-        np.zeros(n, np.int64),
-        dict[tuple[int, int], list[int]](),
-    )
+    between = np.zeros((n, n), np.int64)
+    totals = np.zeros(n, np.int64)
+    mine = dict[tuple[int, int], list[int]]()
     for k, image in enumerate(said.images):
-        t, p = place.get(truths.get(image, ""), -1), int(said.labels[model, k])
+        t = place.get(truths.get(image, ""), -1)
+        p = int(said.labels[model, k])
         if t < 0 or p < 0:
             continue
         totals[t] += 1

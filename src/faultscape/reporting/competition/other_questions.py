@@ -31,7 +31,9 @@ from faultscape.reporting.competition.standing_tables import (
 from faultscape.selection.definitions import draws_evenly, may_duel
 from faultscape.standings import Stability, Standings, rank_words
 
-MOVES, SETTLED, MANY = 2, 0.9, 3
+MOVES = 2
+SETTLED = 0.9
+MANY = 3
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ def questions(
     out = []
     for name, table in standings.items():
         for ranking in _shown(table):
-            said, words = table.rankings[ranking], words_of(ranking, table.definitions)
+            said = table.rankings[ranking]
+            words = words_of(ranking, table.definitions)
             scores = {m: known(x) for m, x in said.scores.items()}
             at_once = said.simultaneous_rank_interval
             order = tuple(m for m in said.order if scores.get(m) is not None)

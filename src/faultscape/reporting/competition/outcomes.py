@@ -154,7 +154,8 @@ def slot_values(
     models: Sequence[str], chosen: Sequence[Slot], images: Sequence[str], accuracy: np.ndarray
 ) -> np.ndarray:
     """Return (S, 2), the values of defender and attacker in every chosen slot, NaN without a label."""
-    row, column = {m: j for j, m in enumerate(models)}, {image: i for i, image in enumerate(images)}
+    row = {m: j for j, m in enumerate(models)}
+    column = {image: i for i, image in enumerate(images)}
     out = np.full((len(chosen), 2), np.nan)
     for s, slot in enumerate(chosen):
         if slot.image in column:
@@ -185,7 +186,8 @@ def transfer(
     """
     failing = (accuracy < fail).astype(int)  # NaN is not below anything
     known = ~np.isnan(accuracy)
-    row, column = {m: j for j, m in enumerate(models)}, {image: i for i, image in enumerate(images)}
+    row = {m: j for j, m in enumerate(models)}
+    column = {image: i for i, image in enumerate(images)}
     others = [0] * max(len(models) - 1, 1)
     for slot in chosen:
         if slot.image in column and len(models) > 2:

@@ -170,7 +170,9 @@ def _context(facts: Facts) -> dict[str, Any]:
     """Return what every page shows: standings, their stability, and rankings of the same models on other
     images.
     """
-    standings, models, bands = facts.standings, facts.slots.models, facts.bands
+    standings = facts.standings
+    models = facts.slots.models
+    bands = facts.bands
     tables = (
         [
             standing_tables.ranking_rows(n, r, models, standings.definitions)
@@ -295,7 +297,9 @@ def _agreement_cells(found: Agreement) -> list[list[tuple[float, float]]]:
 
 
 def _of_duels(facts: DuelFacts) -> dict[str, Any]:
-    standings, models, fail = facts.standings, facts.slots.models, facts.bands[0]
+    standings = facts.standings
+    models = facts.slots.models
+    fail = facts.bands[0]
     groups = (
         [""]
         if facts.slots.definition["constraints"] == "none"
@@ -328,7 +332,8 @@ def _of_duels(facts: DuelFacts) -> dict[str, Any]:
 
 
 def _of_pairs(facts: PairFacts) -> dict[str, Any]:
-    standings, models = facts.standings, facts.slots.models
+    standings = facts.standings
+    models = facts.slots.models
     ends = (
         pair_outcomes.pair_cases(models, facts.slots.pairs, facts.labelled, facts.values)
         if facts.labelled

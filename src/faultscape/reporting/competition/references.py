@@ -53,7 +53,8 @@ def find(folder: str, classes: Classes, each: int = EACH) -> dict[str, list[Path
 def _by_masks(root: Path, classes: Classes, each: int) -> dict[str, list[Path]]:
     photos = find_files([root / "images"], say=lambda _: None)
     masks = match(root / "labels", [photo.id for photo in photos], say=lambda _: None)
-    places, n = table(classes), len(classes)
+    places = table(classes)
+    n = len(classes)
     share = {}
     for photo in photos:
         if photo.id in masks:

@@ -141,12 +141,15 @@ def verdict(standings: Standings) -> tuple[str, str]:
     """Return a headline, the recommended ranking in one sentence, and what it rests on; neither claims more
     than the intervals allow.
     """
-    counted, above = claiming(standings), caveat(standings)
+    counted = claiming(standings)
+    above = caveat(standings)
     name = recommended(standings)
     if not name or not counted[name].tied_for_best:
         return _without_intervals(standings)
-    tied, best = counted[name].tied_for_best, could_be_best(counted[name])
-    rest, unknown = [m for m in best if m not in tied], _may_be_better(standings, [name])
+    tied = counted[name].tied_for_best
+    best = could_be_best(counted[name])
+    rest = [m for m in best if m not in tied]
+    unknown = _may_be_better(standings, [name])
     where = " on the chosen images" if above else ""
     if len(tied) > 1:
         head = f"{_any_of(best, standings)} could be best{where}"
@@ -251,7 +254,8 @@ def best_at_once(standings: Standings) -> str:
     'Corrected for multiple comparisons (95 %), a or b could be best by Perron rank; only a by Mean over all
     labels.'
     """
-    said, counted = [], claiming(standings)
+    said = []
+    counted = claiming(standings)
     for name in firsts(standings).values():
         ranking = counted.get(name, ModelRanking())
         best = ranking.best_set
@@ -297,8 +301,10 @@ def ranking_rows(
     """
     about = words_of(name, definitions)
     order = [*ranking.order, *(m for m in models if m not in ranking.order and m in ranking.scores)]
-    at_once, could = ranking.simultaneous_rank_interval, could_be_best(ranking)
-    rows, span = [], []
+    at_once = ranking.simultaneous_rank_interval
+    could = could_be_best(ranking)
+    rows = []
+    span = []
     for place, model in enumerate(order, 1):
         score = known(ranking.scores.get(model))
         low, high = (known(x) for x in ranking.score_interval.get(model) or (None, None))
@@ -384,7 +390,8 @@ def contradictions(standings: Standings) -> list[str]:
     >>> contradictions(Standings(("a", "b"), {}, {}, {"hodge": ModelRanking(shares=shares)}, {}))[0][:75]
     '25 % of the differences between models run in circles (a beats b, b beats c'
     """
-    said, rankings = [], standings.rankings
+    said = []
+    rankings = standings.rankings
     gradient = known((rankings["hodge"].shares or {}).get("gradient")) if "hodge" in rankings else None
     ratio = known(rankings["perron"].consistency_ratio) if "perron" in rankings else None
     if gradient is not None:

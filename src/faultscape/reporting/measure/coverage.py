@@ -8,7 +8,8 @@ Source: benchmarks/interval_coverage.py.
 
 from __future__ import annotations
 
-IMAGES, GROUPS = "images", "groups"
+IMAGES = "images"
+GROUPS = "groups"
 SIZES = (10, 30, 100)
 HELD = {  # {(metric, unit): (coverage of its intervals, of differences)}
     ("rom", IMAGES): ((0.91, 0.932, 0.936), (0.938, 0.949, 0.942)),

@@ -213,7 +213,8 @@ def gaps(
     for name in (name for name in known if name != best):
         rows = []
         for kind, metric in KINDS.items():
-            mine, theirs = summaries[name][metric].evidence, summaries[best][metric].evidence
+            mine = summaries[name][metric].evidence
+            theirs = summaries[best][metric].evidence
             if not isinstance(mine, Means) or not isinstance(theirs, Means):
                 continue
             gap = mine.common(theirs).by_class

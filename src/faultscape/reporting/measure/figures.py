@@ -83,7 +83,8 @@ def scatter(
     if front is not None:
         parts.append(_steps([d for d in shown if d.name in front], on_x, on_y, height))
     for d in shown:
-        x, y = _x(on_x, d.x), _y(on_y, d.y, height)
+        x = _x(on_x, d.x)
+        y = _y(on_y, d.y, height)
         kind = f"cross {_ink_of(d, front)}"
         if d.across:
             parts.append(_line(kind, _x(on_x, d.across[0]), y, _x(on_x, d.across[1]), y))
@@ -120,8 +121,10 @@ def _steps(front: Sequence[Dot], on_x: Axis, on_y: Axis, height: int) -> Markup:
     parts = []
     rows = sorted(front, key=lambda d: d.x)
     for one, other in itertools.pairwise(rows):
-        x1, y1 = _x(on_x, one.x), _y(on_y, one.y, height)
-        x2, y2 = _x(on_x, other.x), _y(on_y, other.y, height)
+        x1 = _x(on_x, one.x)
+        y1 = _y(on_y, one.y, height)
+        x2 = _x(on_x, other.x)
+        y2 = _y(on_y, other.y, height)
         parts += [_line("front", x1, y1, x2, y1), _line("front", x2, y1, x2, y2)]
     return Markup("").join(parts)
 
@@ -162,7 +165,8 @@ def curves(
     precision between two recalls: equal scores have none in between. ``shares`` are bars behind the first
     curve's points; 1 is a quarter of the height.
     """
-    on_x, on_y = on_x or UNIT, on_y or UNIT
+    on_x = on_x or UNIT
+    on_y = on_y or UNIT
     parts = [_frame(on_x, on_y, across, up, height)]
     inner = height - _TOP - _BOTTOM
     parts.append(
@@ -209,7 +213,8 @@ def grouped(values: Sequence[float | None], names: Sequence[str], on: Axis, *, t
     for k, (value, name) in enumerate(zip(values, names, strict=True)):
         if value is None:
             continue
-        start, end = 2.0, 2 + 96 * _part(on, value)
+        start = 2.0
+        end = 2 + 96 * _part(on, value)
         says = f"{title}, {name}: {value:.3f}"
         box = f'x="{start}%" width="{max(end - start, 0.3):.2f}%" y="{2 + k * (thick + 1)}" height="{thick}"'
         parts.append(
@@ -242,7 +247,8 @@ def log_axis(values: Sequence[float]) -> LogAxis:
     >>> [log_axis([3.0, 70.0]).text(t) for t in log_axis([3.0, 70.0]).ticks]
     ['2', '5', '10', '20', '50', '100']
     """
-    low, high = min(values), max(values)
+    low = min(values)
+    high = max(values)
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
     round_ones = [m * 10.0**k for k in powers for m in (1, 2, 5)]
     first = max(v for v in round_ones if v <= low * 1.0001)
@@ -266,7 +272,8 @@ def from_zero(values: Sequence[float], *, at_most: int = 5) -> Axis:
     >>> from_zero([0.2, 0.9]).low, from_zero([0.91, 0.99]).low, from_zero([-1.5, 2.0]).low
     (0.0, 0.9, -2.0)
     """
-    low, high = min(values, default=0.0), max(values, default=1.0)
+    low = min(values, default=0.0)
+    high = max(values, default=1.0)
     if low >= 0 and high < 1e-9:
         return axis([0.0, 1.0], at_most=at_most)
     if low < 0:
@@ -310,7 +317,8 @@ def _apart(
 
 def _frame(on_x: Axis, on_y: Axis, across: str, up: str, height: int) -> Markup:
     """Return the grid with its numbers and the names of both axes."""
-    bottom, parts = height - _BOTTOM, []
+    bottom = height - _BOTTOM
+    parts = []
     for t in on_x.ticks:
         x = _x(on_x, t)
         parts.append(f'<line class="grid" x1="{x:.2f}%" x2="{x:.2f}%" y1="{_TOP}" y2="{bottom}"/>')

@@ -112,13 +112,15 @@ def contradictions(document: Document, metric: str) -> list[tuple[str, str, str]
     """Return (leader by the two numbers, other model, how) for pairs where the comparison over what both have
     differs: ``turned``, ``unsure`` or ``sure``.
     """
-    here, whole = error_gaps(document, metric), error_gaps(document, metric, "_all")
+    here = error_gaps(document, metric)
+    whole = error_gaps(document, metric, "_all")
     out = []
     for (one, other), (gap, low, high) in whole.items():
         if gap > 0 or (gap == 0 and (other, one) in whole and one > other) or (one, other) not in here:
             continue
         common = here[one, other]
-        was, now = _sure(low, high), _sure(common[1], common[2])
+        was = _sure(low, high)
+        now = _sure(common[1], common[2])
         if common[0] * gap < 0:
             out.append((one, other, "turned"))
         elif was != now and None not in (low, common[1]):

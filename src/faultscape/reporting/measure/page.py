@@ -132,7 +132,8 @@ def headline(document: Mapping[str, Any]) -> str:
     for metric, title in HEADLINES.items():
         found = standings(one, metric)
         if found:
-            leaders, found_errors = list(found), errors(one, metric)
+            leaders = list(found)
+            found_errors = errors(one, metric)
             entry = one["models"][leaders[0]][metric]
             where = (
                 ""
@@ -199,14 +200,16 @@ def _with_interval(entry: Mapping[str, Any]) -> str:
     >>> _with_interval({"value": 0.448, "low": 0.4191, "high": 0.47})
     '0.448 (0.419 to 0.470)'
     """
-    low, high = entry.get("low"), entry.get("high")
+    low = entry.get("low")
+    high = entry.get("high")
     ends = "" if low is None or high is None else f" ({number(low)} to {number(high)})"
     return f"{number(entry['value'])}{ends}"
 
 
 def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the page shows for one data set."""
-    models, dots = list(one.get("models", {})), views.dots(one)
+    models = list(one.get("models", {}))
+    dots = views.dots(one)
     return {
         "name": name,
         "models": models,

@@ -44,7 +44,8 @@ def picture(
     >>> picture(np.zeros((1, 1), np.uint8), np.zeros((1, 1), np.int32), {0}, one, (1, 1)).tolist()
     [[[0, 0, 255]]]
     """
-    small, where = nearest(label_map, size), nearest(numbers, size)
+    small = nearest(label_map, size)
+    where = nearest(numbers, size)
     strong = np.isin(where, list(marked))
     tints = colour(small, classes) if classes is not None else own_colours(where)
     painted = np.where(strong[..., None], tints, tints * (1 - PALE) + _PAPER * PALE)
@@ -90,7 +91,8 @@ def connected(
     """Return the regions of two maps of places, as they are measured: pixels void in the truth are removed
     before (``cut``) or after (``bridge``) regions are made.
     """
-    n, hole = len(classes), truth == len(classes)
+    n = len(classes)
+    hole = truth == len(classes)
     wide = prediction.astype(np.int32)
     if void == "cut":
         wide = np.where(hole, n + 1, wide).astype(np.int32)
@@ -145,11 +147,15 @@ def marked_regions(truth: Regions, prediction: Regions, metric: str) -> tuple[se
     """
     both = (truth.numbers >= 0) & (prediction.numbers >= 0)
     pairs = np.unique(truth.numbers[both].astype(np.int64) * len(prediction.label) + prediction.numbers[both])
-    t, p = pairs // max(len(prediction.label), 1), pairs % max(len(prediction.label), 1)
+    t = pairs // max(len(prediction.label), 1)
+    p = pairs % max(len(prediction.label), 1)
     same = (truth.label[t] == prediction.label[p]) & (truth.label[t] >= 0)
-    t, p = t[same], p[same]
-    upon, under = np.bincount(t, minlength=len(truth.label)), np.bincount(p, minlength=len(prediction.label))
-    there, seen = _there(truth), _there(prediction)
+    t = t[same]
+    p = p[same]
+    upon = np.bincount(t, minlength=len(truth.label))
+    under = np.bincount(p, minlength=len(prediction.label))
+    there = _there(truth)
+    seen = _there(prediction)
     if metric == "missed":
         return set(np.flatnonzero((upon == 0) & there).tolist()), set()
     if metric == "invented":
@@ -163,7 +169,8 @@ def marked_regions(truth: Regions, prediction: Regions, metric: str) -> tuple[se
 def told(truth: Regions, prediction: Regions, marked: tuple[set[int], set[int]], metric: str) -> str:
     """Return a text on what is marked, with the number of regions on each side."""
     t, p = (len(side) for side in marked)
-    true, seen = int(_there(truth).sum()), int(_there(prediction).sum())
+    true = int(_there(truth).sum())
+    seen = int(_there(prediction).sum())
     return {
         "rom": f"{t} of {true} true regions are torn apart; {p} predicted regions lie on them.",
         "rum": f"{t} of {true} true regions are run together by {p} predicted ones.",

@@ -114,7 +114,8 @@ def values_table(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None
     """Return the table of the values that the terminal shows, as they are: ``columns`` [(name, better)] and
     ``rows`` [(set, model, [Cell])]; None where there is none.
     """
-    shown, rows = headline_metrics(sets), list[dict[str, Any]]()
+    shown = headline_metrics(sets)
+    rows = list[dict[str, Any]]()
     better = {
         m: of[m]["better"] for one in sets.values() for of in one.get("models", {}).values() for m in of
     }
@@ -206,7 +207,8 @@ def cell(entry: Mapping[str, Any] | None, standing: str = "") -> Cell:
     """
     if entry is None:
         return Cell(None, None, None, 0)
-    low, high = entry.get("low"), entry.get("high")
+    low = entry.get("low")
+    high = entry.get("high")
     if entry["better"] == "high":
         low, high = (None if high is None else 1 - high), (None if low is None else 1 - low)
     return Cell(error(entry), low, high, int(entry.get("undefined") or 0), standing)

@@ -33,7 +33,8 @@ def dots(one: Document) -> list[Dot]:
     for place, (model, of) in enumerate(one.get("models", {}).items()):
         if "rom" not in of or "rum" not in of:
             continue
-        x, y = cell(of["rom"]), cell(of["rum"])
+        x = cell(of["rom"])
+        y = cell(of["rum"])
         if x.value is not None and y.value is not None:
             across, up = (None if c.low is None or c.high is None else (c.low, c.high) for c in (x, y))
             out.append(Dot(model, x.value, y.value, across, up, place))
@@ -204,8 +205,10 @@ def disagreements(one: Document, metric: str) -> list[str]:
     >>> disagreements({"models": {"a": of, "b": of}, "paired": [row]}, "ap")
     ['AP error: b leads a by 0.0100 over all that each has, and a leads b by 0.0200 where both have a value.']
     """
-    title, out = TITLES.get(metric, (metric,))[0], []
-    here, whole = error_gaps(one, metric), error_gaps(one, metric, "_all")
+    title = TITLES.get(metric, (metric,))[0]
+    out = []
+    here = error_gaps(one, metric)
+    whole = error_gaps(one, metric, "_all")
     for leader, other, how in contradictions(one, metric):
         size = abs(here[leader, other][0])
         said = {

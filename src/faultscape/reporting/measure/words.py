@@ -31,7 +31,9 @@ def summary(path: str, document: Document) -> str:
     """Return one line per model of every data set that this call measured, its notes, and where to find the
     rest.
     """
-    lines, low, starred = list[str](), list[str](), False
+    lines = list[str]()
+    low = list[str]()
+    starred = False
     for name, one in _sets(document).items():
         lines += [f"{name}:"] if name else []
         shown = _shown(one)
@@ -97,7 +99,9 @@ def _interval(entry: MetricEntry) -> str:
     >>> _interval({"value": 0.448, "better": "high", "low": 0.4191, "high": 0.47})
     '.448 [.42, .47]'
     """
-    value, low, high = entry["value"], entry.get("low"), entry.get("high")
+    value = entry["value"]
+    low = entry.get("low")
+    high = entry.get("high")
     if value is None:
         return "-"
     of = "" if low is None or high is None else f" [{_short(low, 2)}, {_short(high, 2)}]"
@@ -119,7 +123,8 @@ def _short(value: float, digits: int) -> str:
 
 def told(path: str, document: Document) -> str:
     """Return the table of every data set that this call measured, its notes, and what was written."""
-    lines, sets = list[str](), _sets(document)
+    lines = list[str]()
+    sets = _sets(document)
     for name, one in sets.items():
         if name:
             lines.append(f"{name}:")

@@ -75,7 +75,8 @@ def curve_chart(curves: Sequence[Curve], on: Axis, title: str, *, height: int = 
     >>> "<path" in curve_chart([Curve("a", ((1, 0.9), (8, 0.4)), 0)], Axis(0.0, 1.0, (0.0, 1.0)), "loss")
     True
     """
-    bottom, last = height - _FOOT, max(step for curve in curves for step, _ in curve.points)
+    bottom = height - _FOOT
+    last = max(step for curve in curves for step, _ in curve.points)
     across = figures.axis([0.0, last], at_most=4)
     ticks = [tick for tick in across.ticks if 0 <= tick <= last]
     inner = (

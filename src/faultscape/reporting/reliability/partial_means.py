@@ -56,7 +56,8 @@ class PartialMeans:
             mine = mine & self._sets.get((*about, self._reference, ""), set())
         whole = self._of.get(about, set())
         if names is not None:
-            mine, whole = mine.intersection(names), whole.intersection(names)
+            mine = mine.intersection(names)
+            whole = whole.intersection(names)
         return (len(mine), len(whole)) if 0 < len(mine) < len(whole) else None
 
 

@@ -92,7 +92,8 @@ class Standing:
         """The models that none is ahead of, but whose difference to the leader has no interval, so that
         nothing is claimed about them.
         """
-        leader, behind = self.leader, self.behind
+        leader = self.leader
+        behind = self.behind
         there = [n for n in self.cells if n != leader and n not in behind]
         return [n for n in there if self.gaps.get((leader, n), (0.0, None, None))[1] is None]
 
@@ -113,7 +114,8 @@ class CardIndex:
     """Looks up the cells and differences of a card."""
 
     def __init__(self, card: Card) -> None:
-        self.card, self.models = card, [one["name"] for one in card["models"]]
+        self.card = card
+        self.models = [one["name"] for one in card["models"]]
         self._scorers = {name: main_scorer(card, name) for name in self.models}
         self._cells = {
             (c["model"], c["condition"], c["metric"], c.get("scorer", ""), c.get("holdout", "")): c
@@ -121,13 +123,14 @@ class CardIndex:
         }
         self._gaps: dict[tuple[str, str, str, str, str, str, str], Gap] = {}
         for row in card.get("paired", []):
-            difference, low, high = row["difference"], row.get("low"), row.get("high")
+            difference = row["difference"]
+            low = row.get("low")
+            high = row.get("high")
             if difference is not None:
-                about, scorer = (
-                    (row["metric"], row["condition"], row.get("holdout", "")),
-                    row.get("scorer", ""),
-                )
-                first, second = (row["first"], scorer), (row["second"], row.get("second_scorer", scorer))
+                about = (row["metric"], row["condition"], row.get("holdout", ""))
+                scorer = row.get("scorer", "")
+                first = (row["first"], scorer)
+                second = (row["second"], row.get("second_scorer", scorer))
                 self._gaps[*about, *first, *second] = difference, low, high
                 self._gaps[*about, *second, *first] = -difference, _minus(high), _minus(low)
 
@@ -154,7 +157,8 @@ class CardIndex:
             if name not in question.left_out
             and (cell := self.cell(name, question.condition, question.metric, holdout=question.holdout))
         }
-        sign, gaps = (1 if TITLES[question.metric].better == "high" else -1), dict[tuple[str, str], Gap]()
+        sign = 1 if TITLES[question.metric].better == "high" else -1
+        gaps = dict[tuple[str, str], Gap]()
         under = (
             {name: self._corrupted(name, question) for name in cells}
             if question.condition == CORRUPTED
@@ -170,7 +174,8 @@ class CardIndex:
                 about = question.metric, question.condition, question.holdout
                 gap = self._gaps.get((*about, *first, *second))
                 if gap is not None:
-                    low, high = gap[1], gap[2]
+                    low = gap[1]
+                    high = gap[2]
                     gaps[one, other] = gap if sign > 0 else (-gap[0], _minus(high), _minus(low))
         return Standing(question, cells, gaps)
 
@@ -304,7 +309,9 @@ def trained_on(card: Card, withheld: Sequence[str]) -> dict[str, Any]:
     """Return {"with": {model: the withheld classes that it was trained with}, "without": models trained by
     `train` without them, "unknown": models of unknown training}.
     """
-    learnt, without, unknown = dict[str, list[str]](), list[str](), list[str]()
+    learnt = dict[str, list[str]]()
+    without = list[str]()
+    unknown = list[str]()
     for model in card["models"]:
         if "training" not in model:
             unknown.append(model["name"])
@@ -333,7 +340,8 @@ def _of_one(index: CardIndex, model: str) -> str:
     drop = index.cell(model, CORRUPTED, "relative_drop", holdout=first_holdout(index.card))
     if drop is None:
         return f"{model}, evaluated"
-    low, lost = drop.get("low"), _value(drop)
+    low = drop.get("low")
+    lost = _value(drop)
     if low is None or low <= 0:
         return f"{model} does not conclusively lose accuracy under corruption"
     return f"{model} loses {100 * lost:.0f} % of its mIoU under corruption"
@@ -354,7 +362,8 @@ def verdict(standing: Standing) -> str:
 
 
 def _verdict(standing: Standing) -> str:
-    cells, leader = standing.cells, standing.leader
+    cells = standing.cells
+    leader = standing.leader
     text = lambda name: f"{_value(cells[name]):.3f}{_range(cells[name])}".replace("-", "−")  # noqa: E731
     if len(cells) == 1:
         done = "compared" if standing.question.left_out else "evaluated"
@@ -367,7 +376,9 @@ def _verdict(standing: Standing) -> str:
         if standing.gaps or standing.question.condition != CORRUPTED:
             return f"Undecided, since differences have no intervals. Best value: {leader} {text(leader)}."
         return "Not comparable: no two models were run on the same corrupted sets."
-    unbeaten, behind, apart = standing.unbeaten, standing.behind, standing.apart
+    unbeaten = standing.unbeaten
+    behind = standing.behind
+    apart = standing.apart
     said = [f"Undecided between {_named(unbeaten, len(cells))}."] if len(unbeaten) > 1 else []
     said.append(f"Best value: {leader} {text(leader)}.")
     said += [f"Conclusively worse: {_named(behind, len(cells))}."] if behind else []
@@ -417,7 +428,8 @@ def _named(names: Sequence[str], of: int) -> str:
 
 
 def _range(cell: CardCell) -> str:
-    low, high = cell.get("low"), cell.get("high")
+    low = cell.get("low")
+    high = cell.get("high")
     return "" if low is None or high is None else f" ({low:.3f} to {high:.3f})".replace("-", "−")
 
 

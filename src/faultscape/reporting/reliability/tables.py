@@ -271,7 +271,8 @@ def _corruptions(card: Card) -> View | None:
 
 def _table_of_s3(card: Card) -> View | None:
     """Return the table with the columns of Buchanan et al. 2022, Tables 2 and 3."""
-    rows, clean = tuple((one["name"], "") for one in card["models"]), _clean(card)
+    rows = tuple((one["name"], "") for one in card["models"])
+    clean = _clean(card)
     of_maps = [
         (
             _of_maps(card, f"{clean}{said} mIoU", clean, "miou", holdout),
@@ -318,7 +319,8 @@ def _table_of_s4(card: Card) -> View | None:
     """Return the table of Blum et al. 2021, Table 1: AP, FPR95 and AUROC per set, then the mIoU that the
     method leaves.
     """
-    rows, columns = ((RANDOM, RANDOM), *_score_rows(card)), list[Column]()
+    rows = ((RANDOM, RANDOM), *_score_rows(card))
+    columns = list[Column]()
     for name in conditions_of(card, "anomaly"):
         columns += [
             _of_score(card, f"{name} {TITLES[m].title}", name, m)
@@ -350,7 +352,8 @@ def _table_of_s4(card: Card) -> View | None:
 
 def _errors(card: Card) -> View | None:
     """Return the table of misclassification detection, Blum et al. 2021, appendix A."""
-    rows, columns = _score_rows(card), list[Column]()
+    rows = _score_rows(card)
+    columns = list[Column]()
     for name in [*conditions_of(card, "clean", "misclassified", "natural"), CORRUPTED]:
         columns += [
             _of_score(card, f"{name}{pixels_words(card, of)} {TITLES[m].title}", name, m, of)

@@ -76,7 +76,8 @@ def mark(cell: CardCell | None, standing: str = "", share: Share | None = None) 
     """
     if cell is None or cell["value"] is None:
         return Mark(None)
-    low, high = cell.get("low"), cell.get("high")
+    low = cell.get("low")
+    high = cell.get("high")
     if cell["metric"] not in _UNBOUNDED:
         low, high = (None if end is None else min(max(end, 0.0), 1.0) for end in (low, high))
     return Mark(cell["value"], low, high, standing, share)
@@ -141,7 +142,8 @@ def severities(card: Card, index: CardIndex) -> dict[str, Any] | None:
     """Return mIoU against severity, in distribution if the card has a holdout: one chart per corruption with
     one line per model, and for each model the grid of corruptions and severities.
     """
-    clean, holdout = next(iter(conditions_of(card, "clean")), ""), first_holdout(card)
+    clean = next(iter(conditions_of(card, "clean")), "")
+    holdout = first_holdout(card)
     held = _by_corruption(card)
     if not held:
         return None
@@ -178,7 +180,8 @@ def _by_corruption(card: Card) -> dict[str, list[CardCondition]]:
     bases = {set_ for c in card["conditions"] if c["kind"] == "clean" for set_ in c.get("sets", [])}
     out: dict[str, list[CardCondition]] = {}
     for condition in card["conditions"]:
-        of, name = condition.get("of", ""), condition.get("corruption")
+        of = condition.get("of", "")
+        name = condition.get("corruption")
         if condition["kind"] == "corrupted" and name and (not bases or not of or of in bases):
             out.setdefault(name, []).append(condition)
     return out
@@ -212,7 +215,8 @@ def _grid(
     base = index.cell(model, clean, "miou", holdout=holdout)
     whole = None if base is None else base["value"]
     columns = sorted({c["severity"] for conditions in held.values() for c in conditions})
-    rows, worst = [], None
+    rows = []
+    worst = None
     for name, conditions in held.items():
         of = {c["severity"]: index.cell(model, c["name"], "miou", holdout=holdout) for c in conditions}
         values = [None if (cell := of.get(s)) is None else cell["value"] for s in columns]
@@ -284,7 +288,8 @@ def _with_values(
 def _score_rows(
     card: Card, index: CardIndex, condition: str, metrics: Sequence[str], holdout: str = ""
 ) -> list[dict[str, Any]]:
-    rows, means = [], PartialMeans(card)
+    rows = []
+    means = PartialMeans(card)
     for place, one in enumerate(card["models"]):
         for scorer in one.get("scorers", []):
             cells = [index.cell(one["name"], condition, m, scorer, holdout) for m in metrics]
@@ -393,13 +398,15 @@ def calibration(card: Card, index: CardIndex) -> dict[str, Any] | None:
     severity, for severities that have all of the model's corruptions; in distribution if the card has a
     holdout.
     """
-    clean, holdout = next(iter(conditions_of(card, "clean")), ""), first_holdout(card)
+    clean = next(iter(conditions_of(card, "clean")), "")
+    holdout = first_holdout(card)
     rows = [
         {"model": m, "place": k, "mark": mark(cell)}
         for k, m in enumerate(index.models)
         if (cell := index.cell(m, clean, "ece", holdout=holdout))
     ]
-    held, lines = _by_corruption(card), []
+    held = _by_corruption(card)
+    lines = []
     for place, model in enumerate(index.models):
         found: dict[int, list[float]] = {}
         for conditions in held.values():
@@ -433,7 +440,8 @@ def without_labels(card: Card, index: CardIndex) -> dict[str, Any] | None:
     if not order:
         return None
     clean = next(iter(conditions_of(card, "clean")), "")
-    means, holdout = PartialMeans(card), first_holdout(card)
+    means = PartialMeans(card)
+    holdout = first_holdout(card)
     asked = ((CORRUPTED, "consistency", ""), (CORRUPTED, "miou", holdout), (clean, "miou", holdout))
     rows = [
         {
@@ -470,7 +478,9 @@ def differences(card: Card, index: CardIndex, standings: Sequence[Standing]) -> 
     """Return for each question the leader against every other model, and in a collapsed part the other pairs;
     also how many more the card holds.
     """
-    panels, rest, shown = [], [], 0
+    panels = []
+    rest = []
+    shown = 0
     for standing in standings:
         pairs = [
             (one, other)
@@ -560,7 +570,8 @@ def definitions(card: Card) -> dict[str, Any]:
     intervals where it is below their level.
     """
     units = card.get("units") or {}
-    grouped, fewest = units.get("drawn") == "groups", dict[str, int]()
+    grouped = units.get("drawn") == "groups"
+    fewest = dict[str, int]()
     for cell in card["cells"]:
         count = int(units.get("count", 0)) if grouped else cell.get("images", 0)  # type: ignore[arg-type]
         if cell.get("low") is not None:

@@ -163,7 +163,8 @@ def submission_lines(model: CardModel) -> list[str]:
     """Return what is known about a submission: what was hidden from it and what was open, what it declares,
     and whether its claims were accepted.
     """
-    hidden, open_ = ", ".join(model.get("hidden", [])), ", ".join(model.get("open", []))
+    hidden = ", ".join(model.get("hidden", []))
+    open_ = ", ".join(model.get("open", []))
     declared = model.get("declared", "")
     said = {"": "nothing about unknown objects in training", "none": "no unknown objects in training"}.get(
         declared.lower(), f"unknown objects in training: {declared}"

@@ -16,7 +16,8 @@ def offer(keys, ranks, families, images, pools, new_keys, member, new_images, ne
     last = depth - 1
     for d in range(models):
         for i in range(member.shape[1]):
-            rank, family = new_ranks[i], new_families[i]
+            rank = new_ranks[i]
+            family = new_families[i]
             for g in range(groups):
                 if not member[d, i, g]:
                     continue
@@ -35,7 +36,8 @@ def offer(keys, ranks, families, images, pools, new_keys, member, new_images, ne
                             end = k
                             break
                     if images[d, a, g, end] >= 0 and families[d, a, g, end] == family:
-                        held, held_rank = keys[d, a, g, end], ranks[d, a, g, end]
+                        held = keys[d, a, g, end]
+                        held_rank = ranks[d, a, g, end]
                         if key > held or (key == held and rank >= held_rank):
                             continue
                     k = end

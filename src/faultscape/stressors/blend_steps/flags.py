@@ -18,7 +18,8 @@ import cv2
 import numpy as np
 
 DIFFERENCE = 16
-LEAST_SEEN, LEAST_WHOLE = 0.25, 0.9
+LEAST_SEEN = 0.25
+LEAST_WHOLE = 0.9
 
 
 @dataclass(frozen=True)

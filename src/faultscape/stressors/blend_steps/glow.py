@@ -37,7 +37,8 @@ def add_glow(layer: Layer, sigma: float, strength: float) -> tuple[Layer, float]
     np.True_
     """
     height, width = layer.alpha.shape
-    rows, columns = -(-height // _COARSE), -(-width // _COARSE)
+    rows = -(-height // _COARSE)
+    columns = -(-width // _COARSE)
     coarse = np.empty((rows, columns, 6), np.int32)
     if not blend_kernels().overexposed(layer.colour, layer.alpha, layer.window, BRIGHT, _COARSE, coarse):
         return layer, 0.0
@@ -45,7 +46,8 @@ def add_glow(layer: Layer, sigma: float, strength: float) -> tuple[Layer, float]
         :height, :width
     ]
     spread = spread * round(strength * GREY) // GREY
-    onto, light = spread[..., :3], spread[..., 3:]
+    onto = spread[..., :3]
+    light = spread[..., 3:]
     colour = np.minimum(layer.colour + onto, WHITE)
     most = max(int(onto[layer.alpha > 0].max(initial=0)), int(light[layer.alpha < WHOLE].max(initial=0)))
     return replace(layer, colour=colour, light=np.ascontiguousarray(light)), round(most / GREY, 6)

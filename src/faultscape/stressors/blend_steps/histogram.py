@@ -39,7 +39,8 @@ def match_histogram(layer: Layer, strength: float, counts: np.ndarray | None = N
     if counts is None:
         counts = channel_counts(layer.window)
     colour = layer.colour.copy()
-    share, inside = round(strength * WHOLE), layer.alpha > 0
+    share = round(strength * WHOLE)
+    inside = layer.alpha > 0
     weight = layer.alpha[inside]
     moved = 0
     for c in range(3):
@@ -48,7 +49,8 @@ def match_histogram(layer: Layer, strength: float, counts: np.ndarray | None = N
             np.bincount((values + GREY // 2) >> 8, weights=weight, minlength=256).astype(np.int64)
         )
         table = np.append(_table(own, counts[c]), WHITE)
-        place, part = values >> 8, values & 255
+        place = values >> 8
+        part = values & 255
         target = table[place] + ((table[place + 1] - table[place]) * part >> 8)
         change = (target - values) * share // WHOLE
         colour[inside, c] = np.clip(values + change, 0, WHITE)

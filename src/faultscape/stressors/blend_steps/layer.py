@@ -52,9 +52,11 @@ def layer_of(
     ones when the object is enlarged.
     """
     x, y, width, height = box
-    pixels, alpha = cutout.pixels, cutout.alpha
+    pixels = cutout.pixels
+    alpha = cutout.alpha
     if flip:
-        pixels, alpha = pixels[:, ::-1], alpha[:, ::-1]
+        pixels = pixels[:, ::-1]
+        alpha = alpha[:, ::-1]
     weight = (alpha.astype(np.int32) * WHOLE + 127) // 255
     planes = np.empty((*alpha.shape, 4), np.int32)
     planes[..., :3] = pixels.astype(np.int32) * GREY * weight[..., None]
@@ -79,7 +81,8 @@ def window_of(base: np.ndarray, box: tuple[int, int, int, int]) -> np.ndarray:
 
 def widened(layer: Layer, image: np.ndarray, margin: int) -> Layer:
     """Return the layer with a wider transparent margin, over a frame (H, W, 3)."""
-    x, y = layer.corner[0] - margin, layer.corner[1] - margin
+    x = layer.corner[0] - margin
+    y = layer.corner[1] - margin
     height, width = (side + 2 * margin for side in layer.alpha.shape)
     colour = np.pad(layer.colour, ((margin, margin), (margin, margin), (0, 0)))
     return replace(
@@ -107,7 +110,8 @@ def with_planes(layer: Layer, planes: np.ndarray) -> Layer:
 
 def _straightened(planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return colour and alpha from planes: the colour is divided by alpha."""
-    colour, alpha = np.empty((*planes.shape[:2], 3), np.int32), np.empty(planes.shape[:2], np.int32)
+    colour = np.empty((*planes.shape[:2], 3), np.int32)
+    alpha = np.empty(planes.shape[:2], np.int32)
     blend_kernels().straighten(planes, colour, alpha)
     return colour, alpha
 
@@ -118,7 +122,8 @@ def blurred(planes: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """
     if len(weights) == 1:
         return planes
-    lines, out = np.empty_like(planes), np.empty_like(planes)
+    lines = np.empty_like(planes)
+    out = np.empty_like(planes)
     blend_kernels().blur(planes, weights, lines, out)
     return out
 

@@ -35,12 +35,16 @@ def blur_motion(layer: Layer, focus: tuple[int, int], share: float) -> tuple[Lay
     [[1349, 1365, 1349]]
     """
     height, width = layer.alpha.shape
-    centre_y, centre_x = focus[1] - layer.corner[1], focus[0] - layer.corner[0]
-    reach_y, reach_x = max(abs(centre_y), abs(height - centre_y)), max(abs(centre_x), abs(width - centre_x))
+    centre_y = focus[1] - layer.corner[1]
+    centre_x = focus[0] - layer.corner[0]
+    reach_y = max(abs(centre_y), abs(height - centre_y))
+    reach_x = max(abs(centre_x), abs(width - centre_x))
     longest = share * float(np.sqrt(reach_y * reach_y + reach_x * reach_x))
-    taps, reach = min(_MOST, int(longest) + 1), round(share * 2**20)
+    taps = min(_MOST, int(longest) + 1)
+    reach = round(share * 2**20)
     if longest < 1:
-        taps, reach = 2, reach // 2
+        taps = 2
+        reach = reach // 2
     planes = planes_of(layer)
     out = np.empty_like(planes)
     blend_kernels().move(planes, centre_y, centre_x, reach, taps, out)

@@ -59,7 +59,8 @@ def noise_levels(colour: np.ndarray, inside: np.ndarray) -> np.ndarray:
     >>> noise_levels(np.zeros((20, 20, 3), np.int32), np.ones((20, 20), bool)).tolist()
     [0.0, 0.0, 0.0]
     """
-    height, width = (inside.shape[0] - 2) // _BLOCK, (inside.shape[1] - 2) // _BLOCK
+    height = (inside.shape[0] - 2) // _BLOCK
+    width = (inside.shape[1] - 2) // _BLOCK
     if height < 1 or width < 1:
         return np.zeros(3)
     part = colour[: height * _BLOCK + 2, : width * _BLOCK + 2].astype(np.int32)

@@ -40,7 +40,8 @@ def defocus_blur(pixels: np.ndarray, parameters: Parameters, start: int) -> np.n
     high, wide, channels = pixels.shape
     radius = kernel.shape[0] // 2
     out = np.empty((high, wide * channels), pixels.dtype)
-    up, across = beyond(high, radius, "about"), beyond(wide, radius, "about")
+    up = beyond(high, radius, "about")
+    across = beyond(wide, radius, "about")
     filter_loops().disc(
         pixels.reshape(high, -1), channels, up, across, kernel, bits, int(np.iinfo(pixels.dtype).max), out
     )
@@ -63,7 +64,8 @@ def disc_kernel(radius: int, alias: float, bits: int) -> np.ndarray:
     side = [value / (side[0] + 2.0 * sum(side[1:])) for value in side]
     places = beyond(len(line), rim, "about")
     for _ in range(2):  # rows, then, after transposing, columns
-        padded, total = disc[places], side[0] * disc
+        padded = disc[places]
+        total = side[0] * disc
         for d in range(1, rim + 1):
             total = total + side[d] * (
                 padded[rim - d : rim - d + len(line)] + padded[rim + d : rim + d + len(line)]
@@ -102,7 +104,9 @@ def glass_blur(pixels: np.ndarray, parameters: Parameters, start: int) -> np.nda
     >>> int(glass_blur(image, (0.7, 1, 2), 0).sum()) > 150
     True
     """
-    sigma, reach, rounds = float(parameters[0]), int(parameters[1]), int(parameters[2])
+    sigma = float(parameters[0])
+    reach = int(parameters[1])
+    rounds = int(parameters[2])
     high, wide, channels = pixels.shape
     order = geometry_loops().scatter(high, wide, reach, rounds, np.uint64(start))
     moved = geometry_loops().gather(gaussian_pixels(pixels, sigma).reshape(-1, channels), order)
@@ -275,8 +279,10 @@ def enlarged_places(part: int, size: int, count: int, first: int = 0) -> tuple[n
     """Return the first ``count`` places of ``part`` pixels from ``first`` on, enlarged to ``size`` corner to
     corner, and their weights.
     """
-    steps, last = np.arange(count) * max(part - 1, 0), max(size - 1, 1)
-    places, rest = steps // last, steps % last
+    steps = np.arange(count) * max(part - 1, 0)
+    last = max(size - 1, 1)
+    places = steps // last
+    rest = steps % last
     return first + places, (2 * rest * 16384 + last) // (2 * last)
 
 

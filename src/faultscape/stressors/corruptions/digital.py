@@ -30,8 +30,10 @@ def contrast(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarr
     array([ 60, 100, 140], dtype=uint8)
     """
     del start
-    colours, share = pixels.reshape(-1, pixels.shape[2]), Fraction(str(parameters[0]))
-    count, levels = len(colours), np.arange(int(np.iinfo(pixels.dtype).max) + 1, dtype=np.int64)
+    colours = pixels.reshape(-1, pixels.shape[2])
+    share = Fraction(str(parameters[0]))
+    count = len(colours)
+    levels = np.arange(int(np.iinfo(pixels.dtype).max) + 1, dtype=np.int64)
     sums = colour_loops().channel_sums(colours).tolist()
     tables = [
         ((levels * count - total) * share.numerator + total * share.denominator)
@@ -90,7 +92,8 @@ def move_by_elastic_transform(
 
 def displacements(high: int, wide: int, amount: float, start: int) -> tuple[np.ndarray, np.ndarray]:
     """Return (H, W) int32 each: how far down and to the right each pixel comes from, in steps of 2^-11."""
-    sigmas, reach = (0.01 * high, 0.01 * wide), round(amount * 0.005 * high * 2048)
+    sigmas = (0.01 * high, 0.01 * wide)
+    reach = round(amount * 0.005 * high * 2048)
     fields = []
     for axis in ("down", "right"):
         drawn = noise_loops().uniforms(np.uint64(stream_start(start, axis)), high * wide).reshape(high, wide)

@@ -16,8 +16,10 @@ from faultscape.stressors.corruptions.smooth import gaussian_field
 from faultscape.stressors.streams import Stream, stream_start
 
 TEXTURES = 6
-_HIGH, _WIDE = 480, 720
-_DARK, _LIGHT = np.array([52, 68, 90]), np.array([240, 248, 255])
+_HIGH = 480
+_WIDE = 720
+_DARK = np.array([52, 68, 90])
+_LIGHT = np.array([240, 248, 255])
 _FERNS = (80, 150, 36, 220, 24, 70)  # in each texture
 _LENGTHS = ((90, 260), (50, 160), (160, 380), (40, 110), (200, 420), (70, 300))
 _FILM = (8000, 5000, 12000, 4000, 14000, 9000)  # the brightness of glass without ferns
@@ -57,7 +59,9 @@ def _grow(lines: np.ndarray, stream: Stream, number: int) -> None:
     place, inward = _root(stream, _CLEAR[number])
     shortest, longest = _LENGTHS[number]
     length = shortest + stream.integer(longest - shortest)
-    bend, spacing, spread = stream.uniform(-0.004, 0.004), 4 + stream.integer(4), stream.uniform(0.2, 0.45)
+    bend = stream.uniform(-0.004, 0.004)
+    spacing = 4 + stream.integer(4)
+    spread = stream.uniform(0.2, 0.45)
     angles = [inward + bend * k for k in range(length)]
     steps = np.array([_direction(angle) for angle in angles])
     stem = np.array(place) * 16384 + np.cumsum(steps, axis=0)
@@ -83,7 +87,8 @@ def _root(stream: Stream, clear: float) -> tuple[tuple[int, int], float]:
     middle.
     """
     while True:
-        y, x = stream.integer(_HIGH), stream.integer(_WIDE)
+        y = stream.integer(_HIGH)
+        x = stream.integer(_WIDE)
         away = max(abs(2 * y - _HIGH) / _HIGH, abs(2 * x - _WIDE) / _WIDE)
         if away >= clear + stream.uniform(0.0, 0.5):
             break

@@ -82,7 +82,8 @@ def count_limits(rate: int, top: int) -> tuple[np.ndarray, np.ndarray, int, np.n
     chance = np.ones(top + 1)
     for bit in range(top.bit_length()):  # e^(-rate level / top), by the bits of the level
         chance *= np.where(levels >> bit & 1, exact_exp(-rate * 2.0**bit / top), 1.0)
-    total, mean = chance.copy(), levels * (rate / top)
+    total = chance.copy()
+    mean = levels * (rate / top)
     limits = np.empty((top + 1, rate), np.uint32)
     for n in range(rate):
         limits[:, n] = np.minimum(np.rint(total * 2.0**32), 2.0**32 - 1).astype(np.uint32)

@@ -84,7 +84,8 @@ def gaussian_pixels(pixels: np.ndarray, sigma: float) -> np.ndarray:
     weights = np.array(half_kernel(sigma, 4.0, 14 if small else 22), np.int32 if small else np.int64)
     radius = len(weights) - 1
     out = np.empty((high, wide * channels), pixels.dtype)
-    up, across = beyond(high, radius, "nearest"), beyond(wide, radius, "nearest")
+    up = beyond(high, radius, "nearest")
+    across = beyond(wide, radius, "nearest")
     filter_loops().separable(
         pixels.reshape(high, -1),
         channels,
@@ -110,7 +111,8 @@ def gaussian_field(
     """
     high, wide = field.shape
     down, along = (np.array(half_kernel(sigma, truncate, 14), np.int32) for sigma in sigmas)
-    up, across = beyond(high, len(down) - 1, border), beyond(wide, len(along) - 1, border)
+    up = beyond(high, len(down) - 1, border)
+    across = beyond(wide, len(along) - 1, border)
     out = np.empty(field.shape, np.int32)
     filter_loops().separable(field, 1, up, across, down, along, 13, 0, out)
     return out

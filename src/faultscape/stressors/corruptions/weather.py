@@ -52,7 +52,8 @@ def snow(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
 def snow_layer(high: int, wide: int, parameters: Parameters, start: int) -> np.ndarray:
     """Return (H, W) uint8: the flakes, 255 white."""
     mean, deviation, zoom, threshold, radius, sigma = parameters[:6]
-    tall, broad = math.ceil(high / zoom), math.ceil(wide / zoom)
+    tall = math.ceil(high / zoom)
+    broad = math.ceil(wide / zoom)
     table, tail = normal_table(deviation * _SNOW_ONE)
     drawn = noise_loops().normals(np.uint64(start), tall * broad, table, tail).reshape(
         tall, broad
@@ -119,7 +120,8 @@ def frost(
     tall, broad = texture.shape[:2]
     scale = 1.1 * max(high / tall, wide / broad, 1.0)
     size = (math.ceil(tall * scale), math.ceil(broad * scale))
-    top, left = stream.integer(size[0] - high), stream.integer(size[1] - wide)
+    top = stream.integer(size[0] - high)
+    left = stream.integer(size[1] - wide)
     y0, fy = _between(tall, size[0], top, high)
     x0, fx = _between(broad, size[1], left, wide)
     ice = np.empty((high, wide * texture.shape[2]), np.uint8)
@@ -145,7 +147,8 @@ def _between(part: int, size: int, first: int, count: int) -> tuple[np.ndarray, 
     centres, and weights in steps of 2^-14.
     """
     steps = np.clip((2 * np.arange(first, first + count) + 1) * part - size, 0, 2 * size * (part - 1))
-    places, rest = steps // (2 * size), steps % (2 * size)
+    places = steps // (2 * size)
+    rest = steps % (2 * size)
     return places, (rest * 16384 + size) // (2 * size)
 
 
@@ -205,9 +208,11 @@ def fog(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     >>> int(foggy.min()), int(foggy.max())
     (68, 199)
     """
-    amount, decay = float(parameters[0]), float(parameters[1])
+    amount = float(parameters[0])
+    decay = float(parameters[1])
     high, wide, channels = pixels.shape
-    top, most = int(np.iinfo(pixels.dtype).max), int(pixels.max())
+    top = int(np.iinfo(pixels.dtype).max)
+    most = int(pixels.max())
     heights = plasma_map(max(high, wide), decay, start)
     low = int(heights.min())
     span = max(int(heights.max()) - low, 1)
@@ -226,7 +231,8 @@ def plasma_map(side: int, decay: float, start: int) -> np.ndarray:
     (8, 8)
     """
     size = 1 << (side - 1).bit_length()
-    reaches, reach = [], 10000.0
+    reaches = []
+    reach = 10000.0
     for _ in range(size.bit_length()):
         reaches.append(round(reach * _STEPS))
         reach = reach / decay / decay
@@ -290,7 +296,8 @@ BRIGHTNESS = Corruption(
 
 
 _LIQUID = 8192  # the value 1 of the liquid before blurring, 2^28 after
-_TURQUOISE, _MUD = (175, 238, 238), (63, 42, 20)
+_TURQUOISE = (175, 238, 238)
+_MUD = (63, 42, 20)
 _GREY = (0.2989, 0.5870, 0.1140)
 _EMBOSS = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]], np.int32)
 _MEAN = np.ones((3, 3), np.int32)
@@ -329,10 +336,8 @@ def spatter(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarra
         drops = np.where(cover < 52429, 0, cover)  # 0.8
         keep = 65536 - drops
     else:
-        drops, keep = (
-            water(np.where(wet, ((liquid >> 8) * 255) >> 20, 0), amount),
-            np.full((high, wide), 65536, np.int32),
-        )
+        drops = water(np.where(wet, ((liquid >> 8) * 255) >> 20, 0), amount)
+        keep = np.full((high, wide), 65536, np.int32)
     colour = np.array(_MUD if mud else _TURQUOISE, np.int64)
     if channels == 1:
         colour = np.array([round(sum(w * c for w, c in zip(_GREY, colour.tolist(), strict=True)))])

@@ -17,7 +17,9 @@ def brighten(pixels: np.ndarray, ratios: np.ndarray, black: int) -> np.ndarray:
     """Return colours times ratios[v], in steps of 2^-16, truncated; black pixels become ``black``."""
     out = np.empty_like(pixels)
     for k in range(pixels.shape[0]):
-        r, g, b = np.int64(pixels[k, 0]), np.int64(pixels[k, 1]), np.int64(pixels[k, 2])
+        r = np.int64(pixels[k, 0])
+        g = np.int64(pixels[k, 1])
+        b = np.int64(pixels[k, 2])
         v = max(r, g, b)
         ratio = ratios[v]
         add = black if v == 0 else 0
@@ -34,7 +36,9 @@ def saturate_hsv(pixels: np.ndarray, inverses: np.ndarray, scale: int, shift: in
     """
     out = np.empty_like(pixels)
     for k in range(pixels.shape[0]):
-        r, g, b = np.int64(pixels[k, 0]), np.int64(pixels[k, 1]), np.int64(pixels[k, 2])
+        r = np.int64(pixels[k, 0])
+        g = np.int64(pixels[k, 1])
+        b = np.int64(pixels[k, 2])
         v = max(r, g, b)
         d = v - min(r, g, b)
         if d == 0:
@@ -56,7 +60,9 @@ def channel_sums(pixels: np.ndarray) -> np.ndarray:
     """Return (C,) int64: the sums of (N, C) values."""
     out = np.zeros(pixels.shape[1], np.int64)
     if pixels.shape[1] == 3:
-        r, g, b = np.int64(0), np.int64(0), np.int64(0)
+        r = np.int64(0)
+        g = np.int64(0)
+        b = np.int64(0)
         for k in range(pixels.shape[0]):
             r += pixels[k, 0]
             g += pixels[k, 1]

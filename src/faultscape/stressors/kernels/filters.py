@@ -31,25 +31,32 @@ def separable(
     sums are shifted by ``middle`` bits with rounding, then by ``end`` bits without.
     """
     high, wide = rows.shape
-    tall, far = down.size - 1, along.size - 1
+    tall = down.size - 1
+    far = along.size - 1
     acc = np.empty(wide, down.dtype)
     line = np.empty(wide + 2 * far * channels, down.dtype)
     inner = line[far * channels : far * channels + wide]
     half = (1 << middle) >> 1
     for y in range(high):
-        weight, row = down[0], rows[y]
+        weight = down[0]
+        row = rows[y]
         for x in range(wide):
             acc[x] = weight * row[x]
         d = 1
         while d + 1 <= tall:  # two distances at once: fewer passes over acc
-            w0, w1 = down[d], down[d + 1]
-            a0, b0 = rows[up[y + tall - d]], rows[up[y + tall + d]]
-            a1, b1 = rows[up[y + tall - d - 1]], rows[up[y + tall + d + 1]]
+            w0 = down[d]
+            w1 = down[d + 1]
+            a0 = rows[up[y + tall - d]]
+            b0 = rows[up[y + tall + d]]
+            a1 = rows[up[y + tall - d - 1]]
+            b1 = rows[up[y + tall + d + 1]]
             for x in range(wide):
                 acc[x] += w0 * (np.int32(a0[x]) + np.int32(b0[x])) + w1 * (np.int32(a1[x]) + np.int32(b1[x]))
             d += 2
         if d <= tall:
-            w0, a0, b0 = down[d], rows[up[y + tall - d]], rows[up[y + tall + d]]
+            w0 = down[d]
+            a0 = rows[up[y + tall - d]]
+            b0 = rows[up[y + tall + d]]
             for x in range(wide):
                 acc[x] += w0 * (np.int32(a0[x]) + np.int32(b0[x]))
         for x in range(wide):
@@ -65,14 +72,19 @@ def separable(
             acc[x] = weight * inner[x]
         d = 1
         while d + 1 <= far:
-            w0, w1 = along[d], along[d + 1]
-            a0, b0 = line[(far - d) * channels :], line[(far + d) * channels :]
-            a1, b1 = line[(far - d - 1) * channels :], line[(far + d + 1) * channels :]
+            w0 = along[d]
+            w1 = along[d + 1]
+            a0 = line[(far - d) * channels :]
+            b0 = line[(far + d) * channels :]
+            a1 = line[(far - d - 1) * channels :]
+            b1 = line[(far + d + 1) * channels :]
             for x in range(wide):
                 acc[x] += w0 * (a0[x] + b0[x]) + w1 * (a1[x] + b1[x])
             d += 2
         if d <= far:
-            w0, a0, b0 = along[d], line[(far - d) * channels :], line[(far + d) * channels :]
+            w0 = along[d]
+            a0 = line[(far - d) * channels :]
+            b0 = line[(far + d) * channels :]
             for x in range(wide):
                 acc[x] += w0 * (a0[x] + b0[x])
         target = out[y]
@@ -109,7 +121,8 @@ def disc(
         first[:] = 0
         for dy in range(radius + 1):
             weights = kernel[radius + dy]
-            a, b = rows[up[y + radius - dy]], rows[up[y + radius + dy]]
+            a = rows[up[y + radius - dy]]
+            b = rows[up[y + radius + dy]]
             if dy:
                 for x in range(wide):
                     inner[x] = np.int32(a[x]) + np.int32(b[x])
@@ -128,7 +141,8 @@ def disc(
             for j in range(radius + 1):
                 step = weights[radius + j] - (weights[radius + j + 1] if j < radius else 0)
                 if step:
-                    right, left = line[pad + j * channels :], line[pad - (j + 1) * channels :]
+                    right = line[pad + j * channels :]
+                    left = line[pad - (j + 1) * channels :]
                     for x in range(wide):
                         acc[x] += step * (right[x] - left[x])
         target = out[y]
@@ -170,7 +184,10 @@ def shifts(
     for y in range(high):
         acc[:] = half
         for k in range(0, weights.size, 4):
-            w0, w1, w2, w3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+            w0 = weights[k]
+            w1 = weights[k + 1]
+            w2 = weights[k + 2]
+            w3 = weights[k + 3]
             r0 = padded[min(max(y - down[k], 0), high - 1)][pad - right[k] * channels :]
             r1 = padded[min(max(y - down[k + 1], 0), high - 1)][pad - right[k + 1] * channels :]
             r2 = padded[min(max(y - down[k + 2], 0), high - 1)][pad - right[k + 2] * channels :]

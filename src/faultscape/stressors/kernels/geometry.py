@@ -31,22 +31,26 @@ def zoom_layers(
     acc = np.empty(wide, np.int64)
     line = np.zeros(wide + channels, np.int32)
     for y in range(high):
-        row, target = rows[y], out[y]
+        row = rows[y]
+        target = out[y]
         for x in range(wide):
             acc[x] = (still << 22) * np.int64(row[x])
         for layer in range(y0.shape[0]):
             _row_between(rows, y0[layer, y], fy[layer, y], 6, line)
-            places, weights = x0[layer], fx[layer]
+            places = x0[layer]
+            weights = fx[layer]
             if channels == 3:
                 for x in range(places.size):
-                    k, f = 3 * places[x], np.int64(weights[x])
+                    k = 3 * places[x]
+                    f = np.int64(weights[x])
                     g = 16384 - f
                     acc[3 * x] += line[k] * g + line[k + 3] * f
                     acc[3 * x + 1] += line[k + 1] * g + line[k + 4] * f
                     acc[3 * x + 2] += line[k + 2] * g + line[k + 5] * f
             else:
                 for x in range(places.size):
-                    k, f = places[x], np.int64(weights[x])
+                    k = places[x]
+                    f = np.int64(weights[x])
                     acc[x] += line[k] * (16384 - f) + line[k + 1] * f
         for x in range(wide):
             target[x] = ((acc[x] >> 8) * factor) >> 46
@@ -56,7 +60,8 @@ def zoom_layers(
 def _row_between(rows: np.ndarray, y: int, f: int, shift: int, line: np.ndarray) -> None:
     """Write to ``line`` the row at y + f / 2^14, times 2^(14 - shift)."""
     high, wide = rows.shape
-    above, below = rows[y], rows[min(y + 1, high - 1)]
+    above = rows[y]
+    below = rows[min(y + 1, high - 1)]
     after = np.int32(f)
     before = np.int32(16384) - after
     for x in range(wide):
@@ -81,7 +86,8 @@ def enlarge(
         _row_between(rows, y0[y], fy[y], 0, line)
         target = out[y]
         for x in range(x0.size):
-            k, f = x0[x] * channels, np.int64(fx[x])
+            k = x0[x] * channels
+            f = np.int64(fx[x])
             for c in range(channels):
                 target[x * channels + c] = (
                     line[k + c] * (16384 - f) + line[k + channels + c] * f + (1 << 27)
@@ -97,11 +103,18 @@ def elastic(rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray
     for y in range(high):
         target = out[y]
         for x in range(wide):
-            py, px = (y << 11) + np.int64(down[y, x]), (x << 11) + np.int64(right[y, x])
-            fy, fx = py & 2047, px & 2047
-            above, below = rows[_mirror(py >> 11, high)], rows[_mirror((py >> 11) + 1, high)]
-            a, b = _mirror(px >> 11, wide) * channels, _mirror((px >> 11) + 1, wide) * channels
-            w00, w01, w10, w11 = (2048 - fy) * (2048 - fx), (2048 - fy) * fx, fy * (2048 - fx), fy * fx
+            py = (y << 11) + np.int64(down[y, x])
+            px = (x << 11) + np.int64(right[y, x])
+            fy = py & 2047
+            fx = px & 2047
+            above = rows[_mirror(py >> 11, high)]
+            below = rows[_mirror((py >> 11) + 1, high)]
+            a = _mirror(px >> 11, wide) * channels
+            b = _mirror((px >> 11) + 1, wide) * channels
+            w00 = (2048 - fy) * (2048 - fx)
+            w01 = (2048 - fy) * fx
+            w10 = fy * (2048 - fx)
+            w11 = fy * fx
             for c in range(channels):
                 total = above[a + c] * w00 + above[b + c] * w01 + below[a + c] * w10 + below[b + c] * w11
                 target[x * channels + c] = total >> 22
@@ -122,8 +135,10 @@ def scatter(high: int, wide: int, reach: int, rounds: int, start: np.uint64) -> 
     before it or ``reach`` - 1 after it, row by row from the end.
     """
     order = np.arange(high * wide).astype(np.int32)
-    n, choices = 0, np.uint64(2 * reach)
-    low, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
+    n = 0
+    choices = np.uint64(2 * reach)
+    low = np.uint64(0xFFFFFFFF)
+    shift = np.uint64(32)
     for _ in range(rounds):
         for y in range(high - reach, reach, -1):
             for x in range(wide - reach, reach, -1):
@@ -162,7 +177,8 @@ def blocks(
     """
     high, wide = rows.shape
     across_blocks = right.shape[1]
-    sums, line = np.empty(across_blocks * channels, np.int64), np.empty(wide, rows.dtype)
+    sums = np.empty(across_blocks * channels, np.int64)
+    line = np.empty(wide, rows.dtype)
     block = -1
     for y in range(high):
         if up[y] != block:
@@ -172,8 +188,11 @@ def blocks(
                 row = rows[k]
                 if channels == 3:
                     for b in range(across_blocks):
-                        size, inverse = right[1, b] - right[0, b], right[2, b]
-                        red, green, blue = np.int64(0), np.int64(0), np.int64(0)
+                        size = right[1, b] - right[0, b]
+                        inverse = right[2, b]
+                        red = np.int64(0)
+                        green = np.int64(0)
+                        blue = np.int64(0)
                         for i in range(3 * right[0, b], 3 * right[1, b], 3):
                             red += row[i]
                             green += row[i + 1]
@@ -187,7 +206,8 @@ def blocks(
                         for i in range(right[0, b], right[1, b]):
                             total += row[i]
                         sums[b] += ((2 * total + right[1, b] - right[0, b]) * right[2, b]) >> 34
-            size, inverse = down[1, block] - down[0, block], down[2, block]
+            size = down[1, block] - down[0, block]
+            inverse = down[2, block]
             for i in range(sums.size):
                 sums[i] = ((2 * sums[i] + size) * inverse) >> 34
             if channels == 3:

@@ -20,7 +20,8 @@ def separable(
     middle outwards.
     """
     high, wide = rows.shape
-    tall, far = down.size - 1, along.size - 1
+    tall = down.size - 1
+    far = along.size - 1
     padded = rows.astype(down.dtype)[up]
     acc = down[0] * padded[tall : tall + high]
     for d in range(1, tall + 1):
@@ -46,7 +47,8 @@ def disc(
 ) -> None:
     """Write to ``out`` the image under a kernel (2 R + 1, 2 R + 1)."""
     high, wide = rows.shape
-    pixels, size = wide // channels, kernel.shape[0]
+    pixels = wide // channels
+    size = kernel.shape[0]
     padded = rows.astype(kernel.dtype).reshape(high, pixels, channels)[up][:, across]
     acc = np.zeros((high, pixels, channels), kernel.dtype)
     for y in range(size):
@@ -73,9 +75,7 @@ def shifts(
     image = rows.astype(weights.dtype).reshape(high, -1, channels)
     acc = np.full(image.shape, half, weights.dtype)
     for dy, dx, weight in zip(down, right, weights, strict=True):
-        y, x = (
-            np.clip(np.arange(high) - dy, 0, high - 1),
-            np.clip(np.arange(image.shape[1]) - dx, 0, image.shape[1] - 1),
-        )
+        y = np.clip(np.arange(high) - dy, 0, high - 1)
+        x = np.clip(np.arange(image.shape[1]) - dx, 0, image.shape[1] - 1)
         acc += weight * image[y][:, x]
     out[...] = (acc >> bits).reshape(high, wide)

@@ -40,7 +40,8 @@ def _read(
 ) -> np.ndarray:
     """Return the rows at y0 + fy, shifted, read at x0 + fx: times 2^(28 - shift)."""
     high = len(rows)
-    wider, f = rows.astype(np.int64), fy.astype(np.int64)[:, None]
+    wider = rows.astype(np.int64)
+    f = fy.astype(np.int64)[:, None]
     line = (wider[y0] * (16384 - f) + wider[np.minimum(y0 + 1, high - 1)] * f) >> shift
     image = np.concatenate([line, np.zeros((len(y0), channels), np.int64)], axis=1).reshape(
         len(y0), -1, channels
@@ -68,13 +69,12 @@ def elastic(rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray
     image = rows.reshape(high, wide, channels).astype(np.int64)
     py = (np.arange(high, dtype=np.int64)[:, None] << 11) + down
     px = (np.arange(wide, dtype=np.int64) << 11) + right
-    fy, fx = (py & 2047)[..., None], (px & 2047)[..., None]
-    y0, y1, x0, x1 = (
-        _mirror(py >> 11, high),
-        _mirror((py >> 11) + 1, high),
-        _mirror(px >> 11, wide),
-        _mirror((px >> 11) + 1, wide),
-    )
+    fy = (py & 2047)[..., None]
+    fx = (px & 2047)[..., None]
+    y0 = _mirror(py >> 11, high)
+    y1 = _mirror((py >> 11) + 1, high)
+    x0 = _mirror(px >> 11, wide)
+    x1 = _mirror((px >> 11) + 1, wide)
     total = image[y0, x0] * ((2048 - fy) * (2048 - fx)) + image[y0, x1] * ((2048 - fy) * fx)
     total += image[y1, x0] * (fy * (2048 - fx)) + image[y1, x1] * (fy * fx)
     out[...] = (total >> 22).reshape(high, -1)
@@ -93,7 +93,8 @@ def scatter(high: int, wide: int, reach: int, rounds: int, start: int) -> np.nda
     places = [y * wide + x for y in range(high - reach, reach, -1) for x in range(wide - reach, reach, -1)]
     for k in range(rounds):
         words = words_at(int(start), len(places), k * len(places))
-        choices, shift = np.uint64(2 * reach), np.uint64(32)
+        choices = np.uint64(2 * reach)
+        shift = np.uint64(32)
         dy = (((words & np.uint64(0xFFFFFFFF)) * choices) >> shift).astype(np.int64) - reach
         dx = (((words >> shift) * choices) >> shift).astype(np.int64) - reach
         for a, move in zip(places, (dy * wide + dx).tolist(), strict=True):

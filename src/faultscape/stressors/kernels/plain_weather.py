@@ -21,7 +21,9 @@ _STEPS = (
 def plasma(size: int, reaches: np.ndarray, start: int) -> np.ndarray:
     """Return (size, size) int32: a height map by the diamond-square algorithm that wraps around."""
     heights = np.zeros((size, size), np.int64)
-    step, level, n = size, 0, 0
+    step = size
+    level = 0
+    n = 0
 
     def filled(total: np.ndarray) -> np.ndarray:
         nonlocal n
@@ -45,7 +47,8 @@ def plasma(size: int, reaches: np.ndarray, start: int) -> np.ndarray:
         heights[half::step, ::step] = filled(
             centre + np.roll(centre, 1, axis=1) + corner + np.roll(corner, -1, axis=0)
         )
-        step, level = half, level + 1
+        step = half
+        level = level + 1
     return heights.astype(np.int32)
 
 
@@ -97,7 +100,8 @@ def edges(image: np.ndarray, low: int, high: int) -> np.ndarray:
     def beside(y: int, x: int) -> np.ndarray:
         return size[1 + y : 1 + y + tall, 1 + x : 1 + x + wide]
 
-    steep, flat = np.abs(dy).astype(np.int64) << 15, np.abs(dx).astype(np.int64) * 13573
+    steep = np.abs(dy).astype(np.int64) << 15
+    flat = np.abs(dx).astype(np.int64) * 13573
     level = (here > beside(0, -1)) & (here >= beside(0, 1))
     upright = (here > beside(-1, 0)) & (here >= beside(1, 0))
     falling = (here > beside(-1, -1)) & (here > beside(1, 1))
@@ -133,7 +137,8 @@ def distances(marked: np.ndarray, limit: int) -> np.ndarray:
 def sums3(image: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return (H, W) int32: the sum under 3 x 3 weights, the image mirrored at its border pixels."""
     high, wide = image.shape
-    up, across = _about(high), _about(wide)
+    up = _about(high)
+    across = _about(wide)
     p = image.astype(np.int32)[up][:, across]
     out = np.zeros((high, wide), np.int32)
     for y in range(3):

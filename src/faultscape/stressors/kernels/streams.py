@@ -8,12 +8,13 @@ import numpy as np
 
 from faultscape.maps.jit import jit
 
-_STEP, _FIRST, _SECOND = (
-    np.uint64(0x9E3779B97F4A7C15),
-    np.uint64(0xBF58476D1CE4E5B9),
-    np.uint64(0x94D049BB133111EB),
-)
-_ONE, _27, _30, _31 = np.uint64(1), np.uint64(27), np.uint64(30), np.uint64(31)
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_ONE = np.uint64(1)
+_27 = np.uint64(27)
+_30 = np.uint64(30)
+_31 = np.uint64(31)
 
 
 @jit

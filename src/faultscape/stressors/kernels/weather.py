@@ -16,9 +16,12 @@ def plasma(size: int, reaches: np.ndarray, start: np.uint64) -> np.ndarray:
     number from (-reach, reach) added at every step.
     """
     heights = np.zeros((size, size), np.int32)
-    step, level, n = size, 0, 0
+    step = size
+    level = 0
+    n = 0
     while step >= 2:
-        half, reach = step // 2, reaches[level]
+        half = step // 2
+        reach = reaches[level]
         for y in range(0, size, step):
             below = (y + step) % size
             for x in range(0, size, step):
@@ -50,7 +53,8 @@ def plasma(size: int, reaches: np.ndarray, start: np.uint64) -> np.ndarray:
                 )
                 heights[y + half, x] = (total >> 2) + _wobble(start, n, reach)
                 n += 1
-        step, level = half, level + 1
+        step = half
+        level = level + 1
     return heights
 
 
@@ -91,7 +95,8 @@ def whiten(
     """
     high, wide = layer.shape
     for y in range(high):
-        row, target = rows[y], out[y]
+        row = rows[y]
+        target = out[y]
         for x in range(wide):
             k = x * channels
             if channels == 3:
@@ -113,21 +118,28 @@ def edges(image: np.ndarray, low: int, high: int) -> np.ndarray:
     out = np.zeros((tall, wide), np.uint8)  # 2: candidate
     stack = np.empty(tall * wide, np.int64)
     count = 0
-    padded, dx, dy = (
-        np.empty((3, wide + 2), np.int32),
-        np.empty((3, wide), np.int32),
-        np.empty((3, wide), np.int32),
-    )
+    padded = np.empty((3, wide + 2), np.int32)
+    dx = np.empty((3, wide), np.int32)
+    dy = np.empty((3, wide), np.int32)
     size = np.zeros((3, wide + 2), np.int32)  # of three rows at a time: row y in place y % 3
     for y in range(tall + 1):
         if y < tall:
             for k in range(3):
-                row, target = image[min(max(y + k - 1, 0), tall - 1)], padded[k]
+                row = image[min(max(y + k - 1, 0), tall - 1)]
+                target = padded[k]
                 target[1 : wide + 1] = row
                 target[0], target[wide + 1] = row[0], row[wide - 1]
-            a, b, c = padded[0], padded[1], padded[2]
-            a1, c1, a2, b2, c2 = a[1:], c[1:], a[2:], b[2:], c[2:]
-            across, down, sizes = dx[y % 3], dy[y % 3], size[y % 3][1:]
+            a = padded[0]
+            b = padded[1]
+            c = padded[2]
+            a1 = a[1:]
+            c1 = c[1:]
+            a2 = a[2:]
+            b2 = b[2:]
+            c2 = c[2:]
+            across = dx[y % 3]
+            down = dy[y % 3]
+            sizes = size[y % 3][1:]
             for x in range(wide):
                 g = (a2[x] - a[x]) + 2 * (b2[x] - b[x]) + (c2[x] - c[x])
                 h = (c[x] - a[x]) + 2 * (c1[x] - a1[x]) + (c2[x] - a2[x])
@@ -137,8 +149,11 @@ def edges(image: np.ndarray, low: int, high: int) -> np.ndarray:
             size[y % 3] = 0
         if y == 0:
             continue
-        above, level, below = size[(y - 2) % 3], size[(y - 1) % 3], size[y % 3]
-        across, down = dx[(y - 1) % 3], dy[(y - 1) % 3]
+        above = size[(y - 2) % 3]
+        level = size[(y - 1) % 3]
+        below = size[y % 3]
+        across = dx[(y - 1) % 3]
+        down = dy[(y - 1) % 3]
         _mark_crests(above, level, below, across, down, low, high, out[y - 1])
         for x in range(wide):
             if out[y - 1, x] == 1:
@@ -146,7 +161,8 @@ def edges(image: np.ndarray, low: int, high: int) -> np.ndarray:
                 count += 1
     while count:
         count -= 1
-        y, x = stack[count] // wide, stack[count] % wide
+        y = stack[count] // wide
+        x = stack[count] % wide
         for v in range(max(y - 1, 0), min(y + 2, tall)):
             for u in range(max(x - 1, 0), min(x + 2, wide)):
                 if out[v, u] == 2:
@@ -174,11 +190,16 @@ def _mark_crests(
     """Write to ``row`` 2, or 1 beyond ``high``, where the gradient's size is largest along its direction and
     beyond ``low``, else 0; without branches, which would be slow on noise.
     """
-    up, here, down = above[1:], level[1:], below[1:]
-    up_right, right, down_right = above[2:], level[2:], below[2:]
+    up = above[1:]
+    here = level[1:]
+    down = below[1:]
+    up_right = above[2:]
+    right = level[2:]
+    down_right = below[2:]
     for x in range(dx.size):
         size = here[x]
-        steep, run = abs(dy[x]) << 15, abs(dx[x])
+        steep = abs(dy[x]) << 15
+        run = abs(dx[x])
         flat = run * 13573  # tan 22.5 degrees in steps of 2^-15
         along = np.int32(size > level[x]) & np.int32(size >= right[x])
         across = np.int32(size > up[x]) & np.int32(size >= down[x])
@@ -222,15 +243,20 @@ def sums3(image: np.ndarray, weights: np.ndarray) -> np.ndarray:
     padded = np.empty((3, wide + 2), np.int32)
     for y in range(high):
         for k in range(3):
-            row, target = image[_about(y + k - 1, high)], padded[k]
+            row = image[_about(y + k - 1, high)]
+            target = padded[k]
             for x in range(wide):
                 target[x + 1] = row[x]
             target[0], target[wide + 1] = row[_about(-1, wide)], row[_about(wide, wide)]
         line = out[y]
         line[:] = 0
         for k in range(3):
-            a, b, c = padded[k], padded[k][1:], padded[k][2:]
-            left, middle, right = weights[k, 0], weights[k, 1], weights[k, 2]
+            a = padded[k]
+            b = padded[k][1:]
+            c = padded[k][2:]
+            left = weights[k, 0]
+            middle = weights[k, 1]
+            right = weights[k, 2]
             for x in range(wide):
                 line[x] += left * a[x] + middle * b[x] + right * c[x]
     return out
@@ -259,7 +285,8 @@ def splash(
     high, wide = amount.shape
     for y in range(high):
         for x in range(wide):
-            much, left = np.int64(amount[y, x]), np.int64(keep[y, x])
+            much = np.int64(amount[y, x])
+            left = np.int64(keep[y, x])
             for c in range(channels):
                 k = x * channels + c
                 out[y, k] = min((left * rows[y, k] + ((much * colour[c]) >> 16)) >> 16, top)

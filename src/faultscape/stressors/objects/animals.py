@@ -79,7 +79,8 @@ def sheep(ink: Ink, stream: Stream) -> None:
     legs(ink, (0.31, 0.26, 0.58, 0.63), 0.62, 0.86, 0.02, skin)
     ink.body((0.45, 0.48), (0.27, 0.18), wool, rough=0.5, grain=0.03)
     for _ in range(34):
-        x, y = stream.uniform(-1, 1), stream.uniform(-1, 1)
+        x = stream.uniform(-1, 1)
+        y = stream.uniform(-1, 1)
         if x * x + y * y < 1:
             ink.body((0.45 + 0.25 * x, 0.47 + 0.165 * y), (0.05, 0.045), wool, rough=0.4, grain=0.02)
     ink.limb(((0.7, 0.36), (0.81, 0.44)), (0.06, 0.042), skin)

@@ -52,7 +52,8 @@ class Cutout:
     border: int = 0  # its pixels on the border of that image
 
     def __post_init__(self) -> None:
-        pixels, alpha = np.asarray(self.pixels), np.asarray(self.alpha)
+        pixels = np.asarray(self.pixels)
+        alpha = np.asarray(self.alpha)
         if (
             pixels.dtype != np.uint8
             or alpha.dtype != np.uint8
@@ -109,16 +110,15 @@ def cutout_of_mask(
     >>> cutout.alpha.shape, cutout.corner, cutout.border
     ((2, 4), (2, 1), 2)
     """
-    image, mask = (
-        np.asarray(image),
-        checked_arrays.numbers(mask, f"{name}: its mask", ImageError, "H x W") > 0,
-    )
+    image = np.asarray(image)
+    mask = checked_arrays.numbers(mask, f"{name}: its mask", ImageError, "H x W") > 0
     if mask.shape != image.shape[:2]:
         raise ImageError(
             f"{name}: its mask has shape {mask.shape}, its image {image.shape[:2]}; they must have the same"
             " size"
         )
-    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    rows = np.flatnonzero(mask.any(1))
+    columns = np.flatnonzero(mask.any(0))
     if not len(rows):
         raise ImageError(f"{name}: its mask is empty; leave it out, or give the mask of an object")
     box = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)

@@ -26,10 +26,12 @@ class Ink:
     """
 
     def __init__(self, stream: Stream, size: int = 320) -> None:
-        self.size, self._stream = size, stream
+        self.size = size
+        self._stream = stream
         self._colour, self._cover = np.zeros((size, size, 3)), np.zeros((size, size))
         at = (np.arange(size) + 0.5) / size
-        self._x, self._y = at[None, :], at[:, None]
+        self._x = at[None, :]
+        self._y = at[:, None]
 
     def body(
         self,
@@ -45,13 +47,17 @@ class Ink:
         its scale.
         """
         rows, columns = self._window(centre, max(radii))
-        cosine, sine = round(math.cos(math.radians(turn)), 6), round(math.sin(math.radians(turn)), 6)
-        dx, dy = self._x[:, columns] - centre[0], self._y[rows] - centre[1]
-        u, v = (dx * cosine + dy * sine) / radii[0], (dy * cosine - dx * sine) / radii[1]
+        cosine = round(math.cos(math.radians(turn)), 6)
+        sine = round(math.sin(math.radians(turn)), 6)
+        dx = self._x[:, columns] - centre[0]
+        dy = self._y[rows] - centre[1]
+        u = (dx * cosine + dy * sine) / radii[0]
+        v = (dy * cosine - dx * sine) / radii[1]
         square = u * u + v * v
         cover = np.clip((1.0 - np.sqrt(square)) * min(radii) * self.size + 0.5, 0.0, 1.0)
         facing = np.sqrt(np.maximum(0.0, 1.0 - square))
-        across, down = u * cosine - v * sine, u * sine + v * cosine
+        across = u * cosine - v * sine
+        down = u * sine + v * cosine
         light = 0.5 + 0.6 * np.maximum(0.0, across * _LIGHT[0] + down * _LIGHT[1] + facing * _LIGHT[2])
         self._lay(rows, columns, cover, colour, light * self._texture(rows, columns, rough, grain))
 
@@ -60,14 +66,20 @@ class Ink:
     ) -> None:
         """Draw a rounded, tapered limb from one point to another; widths are radii."""
         (x0, y0), (x1, y1) = ends
-        middle, reach = ((x0 + x1) / 2, (y0 + y1) / 2), (abs(x1 - x0) + abs(y1 - y0)) / 2 + max(widths)
+        middle = ((x0 + x1) / 2, (y0 + y1) / 2)
+        reach = (abs(x1 - x0) + abs(y1 - y0)) / 2 + max(widths)
         rows, columns = self._window(middle, reach)
-        dx, dy, square = x1 - x0, y1 - y0, max((x1 - x0) * (x1 - x0) + (y1 - y0) * (y1 - y0), 1e-12)
-        px, py = self._x[:, columns] - x0, self._y[rows] - y0
+        dx = x1 - x0
+        dy = y1 - y0
+        square = max((x1 - x0) * (x1 - x0) + (y1 - y0) * (y1 - y0), 1e-12)
+        px = self._x[:, columns] - x0
+        py = self._y[rows] - y0
         along = np.clip((px * dx + py * dy) / square, 0.0, 1.0)
-        ox, oy = px - along * dx, py - along * dy
+        ox = px - along * dx
+        oy = py - along * dy
         radius = widths[0] + along * (widths[1] - widths[0])
-        u, v = ox / radius, oy / radius
+        u = ox / radius
+        v = oy / radius
         flat = u * u + v * v
         cover = np.clip((1.0 - np.sqrt(flat)) * radius * self.size + 0.5, 0.0, 1.0)
         facing = np.sqrt(np.maximum(0.0, 1.0 - flat))
@@ -86,7 +98,8 @@ class Ink:
         """Draw a flat convex face, corners clockwise, with light that fades from its upper to its lower
         border.
         """
-        xs, ys = [x for x, _ in corners], [y for _, y in corners]
+        xs = [x for x, _ in corners]
+        ys = [y for _, y in corners]
         rows, columns = self._window(
             ((min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2), max(max(xs) - min(xs), max(ys) - min(ys)) / 2
         )
@@ -135,7 +148,8 @@ class Ink:
 
     def _texture(self, rows: slice, columns: slice, rough: float, grain: float) -> np.ndarray:
         """Return light that varies by ``rough`` around 1: coarse and fine noise."""
-        coarse, fine = self._noise(rows, columns, grain), self._noise(rows, columns, grain / 4)
+        coarse = self._noise(rows, columns, grain)
+        fine = self._noise(rows, columns, grain / 4)
         return 1.0 + rough * ((coarse - 0.5) + (fine - 0.5))
 
     def _noise(self, rows: slice, columns: slice, grain: float) -> np.ndarray:
@@ -144,10 +158,14 @@ class Ink:
         drawn = (words_at(self._stream.bits(), cells * cells) >> np.uint64(40)).reshape(
             cells, cells
         ) * 2.0**-24
-        y, x = self._y[rows] / grain, self._x[:, columns] / grain
-        row, column = y.astype(np.int64), x.astype(np.int64)
-        v, u = y - row, x - column
-        v, u = v * v * (3.0 - 2.0 * v), u * u * (3.0 - 2.0 * u)
+        y = self._y[rows] / grain
+        x = self._x[:, columns] / grain
+        row = y.astype(np.int64)
+        column = x.astype(np.int64)
+        v = y - row
+        u = x - column
+        v = v * v * (3.0 - 2.0 * v)
+        u = u * u * (3.0 - 2.0 * u)
         upper = drawn[row, column] * (1.0 - u) + drawn[row, column + 1] * u
         lower = drawn[row + 1, column] * (1.0 - u) + drawn[row + 1, column + 1] * u
         return upper * (1.0 - v) + lower * v

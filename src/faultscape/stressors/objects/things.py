@@ -49,9 +49,11 @@ def block(
 def box(ink: Ink, stream: Stream) -> None:
     """Draw a cardboard box with tape."""
     colour: Colour = ((178, 136, 90), (160, 118, 76), (200, 190, 176))[stream.integer(3)]
-    wide, tall = stream.uniform(0.4, 0.55), stream.uniform(0.35, 0.5)
+    wide = stream.uniform(0.4, 0.55)
+    tall = stream.uniform(0.35, 0.5)
     block(ink, (0.12, 0.88 - tall, 0.12 + wide, 0.88), (0.2, 0.14), colour)
-    middle, top = 0.12 + wide / 2, 0.88 - tall
+    middle = 0.12 + wide / 2
+    top = 0.88 - tall
     tape = [value * 1.25 for value in colour]
     ink.face(
         (
@@ -153,7 +155,8 @@ def bottle(ink: Ink, stream: Stream) -> None:
 
 def boat(ink: Ink, stream: Stream) -> None:
     """Draw a small sailing boat."""
-    hull, stripe = PAINTS[stream.integer(len(PAINTS))], PAINTS[stream.integer(len(PAINTS))]
+    hull = PAINTS[stream.integer(len(PAINTS))]
+    stripe = PAINTS[stream.integer(len(PAINTS))]
     ink.limb(((0.47, 0.06), (0.47, 0.74)), (0.01, 0.014), WOODS[0])
     ink.face(((0.45, 0.1), (0.45, 0.66), (0.12, 0.66)), (222, 218, 206), shade=(1.1, 0.9))
     ink.face(((0.5, 0.14), (0.8, 0.66), (0.5, 0.66)), (206, 202, 192), shade=(1.1, 0.85))
@@ -185,7 +188,8 @@ def aeroplane(ink: Ink, stream: Stream) -> None:
 
 def balloon(ink: Ink, stream: Stream) -> None:
     """Draw a hot-air balloon."""
-    first, second = PAINTS[stream.integer(len(PAINTS))], PAINTS[stream.integer(len(PAINTS))]
+    first = PAINTS[stream.integer(len(PAINTS))]
+    second = PAINTS[stream.integer(len(PAINTS))]
     ink.limb(((0.5, 0.36), (0.5, 0.62)), (0.33, 0.12), first, rough=0.04)
     for place in (-0.62, 0.0, 0.62):
         ink.body(
@@ -239,7 +243,8 @@ def barrel(ink: Ink, stream: Stream) -> None:
 
 def ball(ink: Ink, stream: Stream) -> None:
     """Draw a beach ball."""
-    first, second = PAINTS[stream.integer(len(PAINTS))], PAINTS[stream.integer(len(PAINTS))]
+    first = PAINTS[stream.integer(len(PAINTS))]
+    second = PAINTS[stream.integer(len(PAINTS))]
     ink.body((0.5, 0.5), (0.4, 0.4), (226, 224, 218), rough=0.03)
     for turn, colour in ((20, first), (80, second), (140, first)):
         ink.body((0.5, 0.5), (0.4, 0.09), colour, turn=turn, rough=0.03)

@@ -20,8 +20,10 @@ from faultscape.errors import LabellingError, closest
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.schema import ANNOTATORS, HANDED, tables
 
-ANNOTATOR, ORGANISER = "annotator", "organiser"
-_COLUMNS, _LINK = ("pseudonym", "name", "role", "since", "token"), 16
+ANNOTATOR = "annotator"
+ORGANISER = "organiser"
+_COLUMNS = ("pseudonym", "name", "role", "since", "token")
+_LINK = 16
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,8 @@ class Annotators:
         """Return a new token for an annotator, who gets this ``role`` if one is given; the previous token
         becomes invalid.
         """
-        token, table = secrets.token_urlsafe(24), tables()[ANNOTATORS]
+        token = secrets.token_urlsafe(24)
+        table = tables()[ANNOTATORS]
         self._held.create_tables()
         with self._held.connection("write") as connection:
             new = {"token": digest(token), **({"role": role} if role else {})}

@@ -15,7 +15,9 @@ from pathlib import Path
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.schema import CHECKS
 
-OPEN, RESOLVED, COMMENT = "open", "resolved", "comment"
+OPEN = "open"
+RESOLVED = "resolved"
+COMMENT = "comment"
 STATES = (OPEN, RESOLVED, COMMENT)
 KINDS = (
     "wrong class",

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 FILE = "answers.sqlite"
 _BUSY = 30  # seconds that a writer waits for another writer
 _REACHED = 10  # seconds that a server has to answer
-_SERVERS, _DRIVER = ("postgresql", "postgres"), "postgresql+psycopg"
+_SERVERS = ("postgresql", "postgres")
+_DRIVER = "postgresql+psycopg"
 _SECRET = ("password", "sslpassword")  # keys that the query of an address may hold
 _ROWS = 500  # per statement: databases limit the number of parameters
 _ONE_AT_A_TIME = 0x666C7363  # the number of the lock under which tables are created
@@ -44,7 +45,9 @@ class Database:
     def __init__(
         self, root: Path, *, stay_open: bool = False, settings: AnswerSettings | None = None
     ) -> None:
-        self.root, self._path, self._open = root, root / FILE, stay_open
+        self.root = root
+        self._path = root / FILE
+        self._open = stay_open
         self._given = settings
         self._created = False
 

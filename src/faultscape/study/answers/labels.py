@@ -178,7 +178,8 @@ class Answers:
         held = {row[:3]: row[3] for row in self.answers(truth)}
         last = {row[:3]: row[3] for row in answers}
         new = [(*key, said) for key, said in last.items() if held.get(key) != said]
-        names, more = ("image", "class", "annotator", "answer"), {"source": source, "truth": truth}
+        names = ("image", "class", "annotator", "answer")
+        more = {"source": source, "truth": truth}
         self._held.add(ANSWERS, [{**dict(zip(names, row, strict=True)), **more} for row in new])
         return len(new)
 
@@ -236,10 +237,8 @@ class Answers:
         """
         held = {row[:3] for row in self.answers(truth)}
         mine = [key for key in dict.fromkeys(answers) if key in held]
-        names, more = (
-            ("image", "class", "annotator"),
-            {"answer": _TAKEN_BACK, "source": source, "truth": truth},
-        )
+        names = ("image", "class", "annotator")
+        more = {"answer": _TAKEN_BACK, "source": source, "truth": truth}
         self._held.add(ANSWERS, [{**dict(zip(names, key, strict=True)), **more} for key in mine])
         return len(mine)
 
@@ -260,7 +259,8 @@ class Answers:
         """
         if not (rows := self._held.read(ANSWERS, "number", "class")):
             return
-        called, known = chains(self._held.read(RENAMED, "until", "was", "now", kind="class")), self._classes()
+        called = chains(self._held.read(RENAMED, "until", "was", "now", kind="class"))
+        known = self._classes()
         names_of = dict.fromkeys(called(word, number) for number, word in rows)
         settled = {names[-1]: now for names in names_of if (now := latest_name(names, known)) != names[-1]}
         about = {"until": rows[-1][0], "kind": "class"}
@@ -275,7 +275,8 @@ class Answers:
         columns = ("number", "image", "class", "annotator", "answer", "truth", *more)
         if not (rows := self._held.read(ANSWERS, *columns, after=after)):
             return []
-        called, known = chains(self._held.read(RENAMED, "until", "was", "now", kind="class")), self._classes()
+        called = chains(self._held.read(RENAMED, "until", "was", "now", kind="class"))
+        known = self._classes()
         return [
             (image, latest_name(called(word, number), known), *rest) for number, image, word, *rest in rows
         ]

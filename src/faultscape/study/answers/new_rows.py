@@ -43,7 +43,10 @@ def new_rows(
     ... )
     (2, 0)
     """
-    keys, there, last, rows = set[str](), Counter[tuple[object, ...]](), dict[Hashable, object](), list(rows)
+    keys = set[str]()
+    there = Counter[tuple[object, ...]]()
+    last = dict[Hashable, object]()
+    rows = list(rows)
     for one in held:
         if one.key is None:
             there[_whole(one)] += 1

@@ -19,7 +19,9 @@ from faultscape.study.answers.tags import Tags
 
 def take_back_all(root: Path, annotator: str, source: str, database: Database | None = None) -> int:
     """Withdraw everything that an annotator said; returns how many answers counted."""
-    choices, answers, tags = Choices(root, database), Answers(root, database), Tags(root, database)
+    choices = Choices(root, database)
+    answers = Answers(root, database)
+    tags = Tags(root, database)
     chosen = [
         one
         for truth in (*choices.truths(), TRAINING)

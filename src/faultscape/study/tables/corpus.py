@@ -40,7 +40,8 @@ _TYPES = {
 _LEAST = {"width": 0, "height": 0, "shard": 0}  # an id without an image has no size
 _RECIPE, _HERE = "stress:", "//study//"  # prefix of a recipe, and its placeholder for the study's folder
 _DEEPEST, _MARK = 4, re.compile(rf'(\\*)"{_HERE}')  # depth of recipes within recipes
-_DUPLICATES, _EARLIER = "near_duplicate_of", "group"
+_DUPLICATES = "near_duplicate_of"
+_EARLIER = "group"
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,8 @@ def outdated(
         if len(made_by) > 1 or made_by & _without_temperature(root, name):
             old.append(name)
     for shard, images in shards if networks else ():
-        key, part = digests_key(settings.size, images), part_name(shard)
+        key = digests_key(settings.size, images)
+        part = part_name(shard)
         old += [name for name, made in networks.items() if part in made and made[part].key != key]
     return [name for name in settings.models if name in old]
 
@@ -248,7 +249,8 @@ def keep_taken_back(folder: Path, maps: Mapping[int, Sequence[StoredMap]], key: 
     of a person is deleted.
     """
     kept = folder / TAKEN_BACK
-    parts, new = read_manifest(kept) if any(maps.values()) else {}, {}
+    parts = read_manifest(kept) if any(maps.values()) else {}
+    new = {}
     for shard, rows in maps.items():
         earlier = read_stored(kept, shard, parts) if rows else []
         whole = list(dict.fromkeys([*earlier, *rows]))

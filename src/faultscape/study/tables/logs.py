@@ -187,7 +187,8 @@ class Timings:
     """
 
     def __init__(self, root: Path) -> None:
-        self._root, self._there = root, 0
+        self._root = root
+        self._there = 0
         self._waiting: list[Timing] = []
 
     def add(self, rows: list[Timing]) -> None:
@@ -208,7 +209,8 @@ class Timings:
 
 def add_timings(root: Path, rows: list[Timing]) -> int:
     """Append these rows to timings.parquet, and return how many it holds."""
-    path, new = root / "timings.parquet", _timings(rows)
+    path = root / "timings.parquet"
+    new = _timings(rows)
     try:
         old = [pq.read_table(path, schema=new.schema)] if path.exists() else []
     except (OSError, ValueError):  # times are for information: they never stop a run
@@ -218,7 +220,8 @@ def add_timings(root: Path, rows: list[Timing]) -> int:
 
 def _timings(rows: list[Timing]) -> pa.Table:
     """Return rows of timings.parquet as a table."""
-    words, numbers = ("stage", "name", "device"), ("seconds", "load", "model", "score", "write")
+    words = ("stage", "name", "device")
+    numbers = ("seconds", "load", "model", "score", "write")
     kinds = {
         **dict.fromkeys(words, pa.string()),
         "shard": pa.int32(),
@@ -232,7 +235,8 @@ def _timings(rows: list[Timing]) -> pa.Table:
 
 
 def _put_timings(path: Path, tables: list[pa.Table]) -> int:
-    sink, whole = pa.BufferOutputStream(), pa.concat_tables(tables)
+    sink = pa.BufferOutputStream()
+    whole = pa.concat_tables(tables)
     pq.write_table(whole, sink)
     put(path, sink.getvalue().to_pybytes())
     return whole.num_rows

@@ -44,7 +44,8 @@ def put_statistics(
 def table_of(ids: Sequence[str], rows: Sequence[Mapping[str, np.ndarray]]) -> pa.Table:
     """Return the table of one part; a statistic that some images lack is 0 (counts) or NaN there."""
     names = sorted({name for row in rows for name in row})
-    arrays, columns = [pa.array(list(ids), pa.string())], [pa.field("id", pa.string())]
+    arrays = [pa.array(list(ids), pa.string())]
+    columns = [pa.field("id", pa.string())]
     for name in names:
         like = np.asarray(next(row[name] for row in rows if name in row))
         kind = np.float64 if like.dtype.kind == "f" else np.int64

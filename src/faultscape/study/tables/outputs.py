@@ -39,7 +39,8 @@ class Chunks:
     """Writes one kind of output of one shard, part by part, as rows come in corpus order."""
 
     def __init__(self, folder: Path, shard: int) -> None:
-        self._folder, self._shard = folder, shard
+        self._folder = folder
+        self._shard = shard
         self._rows: list[tuple[str, tuple[bytes, ...]]] = []
         self._held = 0
         self.parts: list[KeptPart] = []
@@ -65,14 +66,16 @@ class Chunks:
         name = f"{part_name(self._shard)}.{len(self.parts):03d}"
         sha = put_part(self._folder, name, pa.table(columns), group=8)
         self.parts.append(KeptPart(name, sha, len(self._rows)))
-        self._rows, self._held = [], 0
+        self._rows = []
+        self._held = 0
 
 
 def complete(folder: Path) -> dict[str, str]:
     """Return {name of a shard: checksum of the label part that its parts were made with} for one kind, for
     shards with no missing part.
     """
-    named, held = read_manifest(folder), there(folder)
+    named = read_manifest(folder)
+    held = there(folder)
     lost = {name.partition(".")[0] for name in named if name not in held}
     return {shard: part.key for name, part in held.items() if (shard := name.partition(".")[0]) not in lost}
 
@@ -130,7 +133,8 @@ def read_some(
     """Return {image id: array_codes} for some images of a shard, as `read_kept`, reading only parts that hold
     one of them and decoding no other images.
     """
-    folder, out = predictions(root, name) / kind, dict[str, tuple[np.ndarray, ...]]()
+    folder = predictions(root, name) / kind
+    out = dict[str, tuple[np.ndarray, ...]]()
     for part, entry in parts_by_shard(root, name, kind).get(shard, []):
         here = read_small(folder, part, entry, ["id"])["id"].to_pylist()
         wanted = [(k, id_) for k, id_ in enumerate(here) if id_ in images]
@@ -145,7 +149,8 @@ def read_some(
 
 def parts_by_shard(root: Path, name: str, kind: str) -> dict[int, list[tuple[str, Part]]]:
     """Return {shard: its parts of a kind that belong to the model's current labels, in order}."""
-    labels, out = read_manifest(predictions(root, name)), {}
+    labels = read_manifest(predictions(root, name))
+    out = {}
     for part, entry in sorted(read_manifest(predictions(root, name) / kind).items()):
         number = part.partition(".")[0]
         if number in labels and entry.key == labels[number].sha256:

@@ -33,7 +33,8 @@ def put_per_image(
     path: Path, models: Iterable[ModelRows], metrics: Sequence[str], counts: Sequence[str]
 ) -> None:
     """Write the table with one column for each of ``metrics`` and ``counts``."""
-    sink, writer = pa.BufferOutputStream(), None
+    sink = pa.BufferOutputStream()
+    writer = None
     for rows in models:
         n = len(rows.ids)
         columns: dict[str, pa.Array] = {

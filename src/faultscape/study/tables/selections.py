@@ -65,7 +65,8 @@ def read_selection(root: Path, name: str = MAIN, *, seen: bool = False) -> tuple
     DamagedSelectionError if its files are damaged, StudyChangedError if another faultscape process replaced
     it meanwhile, or removed one that was ``seen``.
     """
-    table, about = path(root, name), path(root, name, "json")
+    table = path(root, name)
+    about = path(root, name, "json")
     before = file_version(about)
     if (data := _bytes_of(about)) is None:
         if seen:
@@ -81,7 +82,9 @@ def read_selection(root: Path, name: str = MAIN, *, seen: bool = False) -> tuple
         )
     try:
         said = cast("dict[str, Any]", read_object(data))
-        models, definition, drawn_from = said["models"], said["definition"], said["drawn_from"]
+        models = said["models"]
+        definition = said["definition"]
+        drawn_from = said["drawn_from"]
         if (
             not isinstance(models, list)
             or not isinstance(definition, dict)
@@ -108,10 +111,8 @@ def read_selection(root: Path, name: str = MAIN, *, seen: bool = False) -> tuple
         if file_version(about) != before:
             raise StudyChangedError(_CHANGED.format(name)) from None
         why = f"there is no {table.name}" if isinstance(error, FileNotFoundError) else str(error)
-        away, again = (
-            f"`faultscape select {root} --remove {name}`",
-            f"`faultscape select {root}{'' if name == MAIN else f' --as {name}'}`",
-        )
+        away = f"`faultscape select {root} --remove {name}`"
+        again = f"`faultscape select {root}{'' if name == MAIN else f' --as {name}'}`"
         raise DamagedSelectionError(
             f"{table} or {about} is damaged: {why}; restore them from a copy, or remove both with {away}"
             f" and select again with {again} (labels are kept)"

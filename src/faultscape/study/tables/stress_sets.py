@@ -78,7 +78,8 @@ def add_sets(root: Path, sets: Mapping[str, StressSet]) -> None:
 
 def drop_sets(root: Path, names: Iterable[str]) -> None:
     """Remove the entries of sets without images."""
-    held, gone = read_stress(root), set(names)
+    held = read_stress(root)
+    gone = set(names)
     if gone & held.sets.keys():
         _put(
             root,

@@ -16,7 +16,8 @@ from faultscape.choices import FastStart
 from faultscape.uncertainty.heads.channels import Channels, Head, Start
 from faultscape.uncertainty.heads.linear import linear_parameters
 
-MEMBERS, SPREAD = 3, 0.5
+MEMBERS = 3
+SPREAD = 0.5
 
 
 def fast_weights(
@@ -54,7 +55,9 @@ class BatchEnsembleHead(Head):
         spread: float = SPREAD,
     ) -> None:
         super().__init__()
-        self.dimensions, self.classes, self.members = dimensions, classes, members
+        self.dimensions = dimensions
+        self.classes = classes
+        self.members = members
         self.weight, bias = linear_parameters(dimensions, classes, start, seed)
         generator = torch.Generator().manual_seed(seed + 1)
         self.alpha = fast_weights(members, dimensions, fast_start, spread, generator)
@@ -103,7 +106,8 @@ class BatchEnsembleLinear(nn.Module):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        self.members, self.weight = members, layer.weight
+        self.members = members
+        self.weight = layer.weight
         generator = torch.Generator().manual_seed(seed)
         self.alpha = fast_weights(members, layer.in_features, fast_start, spread, generator)
         self.gamma = fast_weights(members, layer.out_features, fast_start, spread, generator)

@@ -162,7 +162,8 @@ def split(values: Tensor, channels: Channels, name: str = "the network") -> Doub
             f"{name}: returned shape {tuple(values.shape)}, but the head produces {channels.total} channels:"
             " the replaced layer is not the one that produces the output; name that one with layer="
         )
-    count, parts = channels.classes, iter(values.split(_widths(channels), dim=1))
+    count = channels.classes
+    parts = iter(values.split(_widths(channels), dim=1))
     own = next(parts) if channels.logits else None
     members = next(parts).unflatten(1, (channels.members, count)) if channels.members else None
     return Doubt(own, members, next(parts)[:, 0] if channels.variance else None)

@@ -30,7 +30,9 @@ from faultscape.uncertainty.heads.batch_ensemble import SPREAD, fast_weights
 from faultscape.uncertainty.heads.channels import Channels, Head, Start, is_exporting, whole_precision
 from faultscape.uncertainty.heads.linear import linear_parameters
 
-FEATURES, RIDGE, MEAN_FIELD = 1024, 1.0, 1.0
+FEATURES = 1024
+RIDGE = 1.0
+MEAN_FIELD = 1.0
 _ROWS = 1 << 14  # pixels whose random features are held at once
 
 
@@ -71,9 +73,14 @@ class GaussianProcessHead(Head):
     ) -> None:
         super().__init__()
         del start  # weights on features do not carry over to random features
-        self.dimensions, self.classes, self.members = dimensions, classes, members
-        self.ridge, self.mean_field, self.momentum = ridge, mean_field, momentum
-        self.normalised, self.seed = normalised, seed
+        self.dimensions = dimensions
+        self.classes = classes
+        self.members = members
+        self.ridge = ridge
+        self.mean_field = mean_field
+        self.momentum = momentum
+        self.normalised = normalised
+        self.seed = seed
         self.size = (2 / features) ** 0.5 if scaled else 1.0
         generator = torch.Generator().manual_seed(seed)
         self.register_buffer(
@@ -154,7 +161,9 @@ class GaussianProcessHead(Head):
         return made.reshape(*features.shape[:-1], -1)
 
     def _block(self, features: Tensor) -> Tensor:
-        logits, variances, drawn = [], [], []
+        logits = []
+        variances = []
+        drawn = []
         for member in range(max(1, self.members)):
             phi = self.random_features(features, member)
             weight = self.gamma[member][:, None] * self.beta if self.members else self.beta
@@ -173,7 +182,8 @@ class GaussianProcessHead(Head):
 
     def _drawn_weights(self) -> Tensor:
         """Return the weights (T x C, F) of the drawn members."""
-        count, features = self.draws * self.classes, self.weight.shape[1]
+        count = self.draws * self.classes
+        features = self.weight.shape[1]
         if len(self.noise) != count:
             generator = torch.Generator().manual_seed(self.seed + 2)
             self.noise = torch.randn(count, features, generator=generator).to(self.weight.device)
@@ -204,14 +214,16 @@ class GaussianProcessHead(Head):
         """Delay the update of the covariance until all parts of a batch were seen; discard a previous
         attempt.
         """
-        self._waiting, self._cells = torch.zeros_like(self.precision), 0.0
+        self._waiting = torch.zeros_like(self.precision)
+        self._cells = 0.0
 
     @torch.no_grad()
     def end_batch(self) -> None:
         """Update the covariance with the batch whose parts were seen."""
         if self._waiting is not None:
             self._follow(self._waiting, self._cells)
-        self._waiting, self._cells = None, 0.0
+        self._waiting = None
+        self._cells = 0.0
 
     def _follow(self, total: Tensor, cells: float) -> None:
         if cells:  # skip a batch without labelled pixels

@@ -20,7 +20,10 @@ from torch.utils.checkpoint import checkpoint
 from faultscape.uncertainty.heads.channels import Channels, Head, Start, is_exporting, whole_precision
 from faultscape.uncertainty.heads.linear import linear_parameters
 
-FACTORS, SAMPLES, TEMPERATURE, FLOOR = 5, 1000, 1.0, 1e-7
+FACTORS = 5
+SAMPLES = 1000
+TEMPERATURE = 1.0
+FLOOR = 1e-7
 _LEAST_SCALE = 1e-3
 # logits of all draws held at once on a CPU: more than its cache holds is slower
 _AT_ONCE = 1 << 17
@@ -89,8 +92,10 @@ class HeteroscedasticHead(Head):
         wide_start: bool = False,
     ) -> None:
         super().__init__()
-        self.dimensions, self.classes = dimensions, classes
-        self.factors, self.temperature = factors, temperature
+        self.dimensions = dimensions
+        self.classes = classes
+        self.factors = factors
+        self.temperature = temperature
         self.location, self.location_bias = linear_parameters(
             dimensions, classes, start, seed, wide=wide_start
         )

@@ -22,7 +22,8 @@ class LinearHead(Head):
 
     def __init__(self, dimensions: int, classes: int, start: Start | None = None, seed: int = 0) -> None:
         super().__init__()
-        self.dimensions, self.classes = dimensions, classes
+        self.dimensions = dimensions
+        self.classes = classes
         self.weight, self.bias = linear_parameters(dimensions, classes, start, seed)
 
     def folded(self) -> Start:

@@ -18,7 +18,8 @@ from torch.nn.functional import linear
 
 from faultscape.uncertainty.methods.flow import LIMIT, RealNVP
 
-_ROWS, _ROWS_OF_GPU = 512, 1 << 16
+_ROWS = 512
+_ROWS_OF_GPU = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +51,14 @@ class FixedFlow:
     @torch.no_grad()
     def of(cls, flow: RealNVP, device: torch.device | str = "cpu") -> FixedFlow:
         """Return the current state of a flow, on a device."""
-        blocks, constant = [], -float(flow.spread.double().log().sum())
+        blocks = []
+        constant = -float(flow.spread.double().log().sum())
         for coupling, norm, order in flow.parts:
             factor = norm.log_scale - 0.5 * (norm.variance + norm.epsilon).log()
             gain = factor.exp()
-            shift, first, half = (
-                norm.shift - norm.mean * gain,
-                coupling.first,
-                flow.dimensions - coupling.first,
-            )
+            shift = norm.shift - norm.mean * gain
+            first = coupling.first
+            half = flow.dimensions - coupling.first
             *inner, (weight, bias) = [(layer.weight, layer.bias) for layer in coupling.linear_layers]
             weight = torch.cat([weight[:half] / LIMIT, weight[half:] * gain[first:, None]])
             bias = torch.cat([bias[:half] / LIMIT, bias[half:] * gain[first:] + shift[first:]])
@@ -81,13 +81,12 @@ class FixedFlow:
         return torch.cat([self._nll(part) for part in features.split(rows)])
 
     def _nll(self, features: Tensor) -> Tensor:
-        values, total = (
-            (features - self.centre) / self.spread,
-            features.new_full((len(features),), self.constant),
-        )
+        values = (features - self.centre) / self.spread
+        total = features.new_full((len(features),), self.constant)
         for block in self.blocks:
             first = len(block.gain)
-            kept, other = values[:, :first], values[:, first:]
+            kept = values[:, :first]
+            other = values[:, first:]
             hidden = kept
             for weight, bias in block.layers[:-1]:
                 hidden = linear(hidden, weight, bias).relu()

@@ -33,7 +33,8 @@ class Coupling(nn.Module):
 
     def __init__(self, dimensions: int, width: int, depth: int) -> None:
         super().__init__()
-        self.first, second = dimensions // 2, dimensions - dimensions // 2
+        self.first = dimensions // 2
+        second = dimensions - dimensions // 2
         layers: list[nn.Module] = [nn.Linear(self.first, width), nn.ReLU()]
         for _ in range(depth - 1):
             layers += [nn.Linear(width, width), nn.ReLU()]
@@ -53,13 +54,15 @@ class Coupling(nn.Module):
 
     def forward(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Return the values and log |det|."""
-        kept, other = values[:, : self.first], values[:, self.first :]
+        kept = values[:, : self.first]
+        other = values[:, self.first :]
         scale, shift = self._scale_and_shift(kept)
         return torch.cat([kept, other * scale.exp() + shift], dim=1), scale.sum(1)
 
     def inverse(self, values: Tensor) -> Tensor:
         """Return the input that gives these values."""
-        kept, other = values[:, : self.first], values[:, self.first :]
+        kept = values[:, : self.first]
+        other = values[:, self.first :]
         scale, shift = self._scale_and_shift(kept)
         return torch.cat([kept, (other - shift) * (-scale).exp()], dim=1)
 
@@ -74,7 +77,8 @@ class FlowNorm(nn.Module):
 
     def __init__(self, dimensions: int, momentum: float = 0.1, epsilon: float = 1e-5) -> None:
         super().__init__()
-        self.momentum, self.epsilon = momentum, epsilon
+        self.momentum = momentum
+        self.epsilon = epsilon
         self.log_scale, self.shift = (
             nn.Parameter(torch.zeros(dimensions)),
             nn.Parameter(torch.zeros(dimensions)),
@@ -84,9 +88,11 @@ class FlowNorm(nn.Module):
 
     def forward(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Return the values and log |det|, which is the same for every row."""
-        mean, variance = self.mean, self.variance
+        mean = self.mean
+        variance = self.variance
         if self.training:
-            mean, variance = values.mean(0), values.var(0, correction=0)
+            mean = values.mean(0)
+            variance = values.var(0, correction=0)
             with torch.no_grad():
                 self.mean.lerp_(mean, self.momentum)
                 self.variance.lerp_(variance, self.momentum)
@@ -145,7 +151,8 @@ class RealNVP(nn.Module):
         for coupling, norm, order in self.parts:
             values, more = coupling(values)
             values, of_norm = norm(values)
-            values, total = values[:, order], total + more + of_norm
+            values = values[:, order]
+            total = total + more + of_norm
         return values, total
 
     def inverse(self, latent: Tensor) -> Tensor:

@@ -100,12 +100,11 @@ def train_flow(
             f"{len(channels)} of {values.shape[1]} channels vary; a flow needs 2 or more: choose another"
             " layer"
         )
-    given, values = values, values[:, channels]
-    choosing, testing, learning = (
-        values[order[:held]],
-        values[order[held : 2 * held]],
-        values[order[2 * held :]],
-    )
+    given = values
+    values = values[:, channels]
+    choosing = values[order[:held]]
+    testing = values[order[held : 2 * held]]
+    learning = values[order[2 * held :]]
     flow = RealNVP(len(channels), plan.blocks, plan.width, plan.depth, plan.seed)
     flow.centre.copy_(learning.mean(0))
     flow.spread.copy_(learning.std(0).clamp_min(1e-12))
@@ -120,7 +119,8 @@ def train_flow(
             of_best := checkpoints.read(folder / "best", key, kept, torch.optim.SGD(kept.parameters(), 1.0))
         )["step"]
     ):
-        best, best_step = float(of_best["nll"]), int(of_best["step"])
+        best = float(of_best["nll"])
+        best_step = int(of_best["step"])
     if best_step < about.get("best", 0):  # that flow is damaged: only a fit from the start finds it again
         assert folder is not None
         for place in (folder / "best", folder):
@@ -145,7 +145,8 @@ def train_flow(
         if (step + 1) % every == 0 or step + 1 == plan.steps:
             found = _mean_nll(flow, choosing, device)
             if found < best:
-                best, best_step = found, step + 1
+                best = found
+                best_step = step + 1
                 kept.load_state_dict(flow.state_dict())
         if folder and (step + 1) % every == 0 and step + 1 < plan.steps:
             if best_step == step + 1:  # before the checkpoint, which is valid only with this one

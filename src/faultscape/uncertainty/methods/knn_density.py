@@ -24,7 +24,8 @@ from faultscape.uncertainty.methods.neighbours import Neighbours, class_score, d
 class KnnDensity:
     """Training features of one layer, of length 1."""
 
-    epsilon, by_class = 0.0, False
+    epsilon = 0.0
+    by_class = False
 
     def __init__(
         self,
@@ -105,7 +106,8 @@ def share_neighbours(methods: Iterable[object]) -> None:
         method.neighbours.most = 0
     for number, method in enumerate(found):
         for other in found[:number]:
-            mine, theirs = method.neighbours, other.neighbours
+            mine = method.neighbours
+            theirs = other.neighbours
             if method.layers == other.layers and (mine is theirs or torch.equal(mine.keys, theirs.keys)):
                 method.neighbours, theirs.most = theirs, max(theirs.most, other.k, method.k)
                 break

@@ -72,7 +72,8 @@ def grid_layers(
     """
     head, last = last_layer(net)
     seen: dict[str, tuple[torch.Size, bytes]] = {}  # the shape and a digest of each layer's output
-    done, hooks = list[bool](), []
+    done = list[bool]()
+    hooks = []
 
     def note(name: str, value: object) -> None:
         value = value[0] if isinstance(value, tuple | list) and value else value

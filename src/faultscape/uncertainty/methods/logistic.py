@@ -13,7 +13,8 @@ import numpy as np
 
 from faultscape.errors import MetricError
 
-_ROUNDS, _PENALTY = 50, 1e-4
+_ROUNDS = 50
+_PENALTY = 1e-4
 
 
 def logistic_weights(scores: np.ndarray, anomalous: np.ndarray) -> np.ndarray:
@@ -29,7 +30,8 @@ def logistic_weights(scores: np.ndarray, anomalous: np.ndarray) -> np.ndarray:
     """
     if anomalous.all() or not anomalous.any():
         raise MetricError("a logistic regression needs anomalous pixels and others")
-    centre, spread = scores.mean(0), np.maximum(scores.std(0), 1e-12)
+    centre = scores.mean(0)
+    spread = np.maximum(scores.std(0), 1e-12)
     rows = np.column_stack([(scores - centre) / spread, np.ones(len(scores))])
     penalty = np.diag([_PENALTY] * scores.shape[1] + [0.0]) * len(scores)
     weights = np.zeros(rows.shape[1])

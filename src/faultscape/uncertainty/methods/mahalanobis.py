@@ -38,10 +38,8 @@ def class_gaussians(features: Tensor, classes: Tensor, shrink: float = SHRINK) -
     >>> means.tolist()
     [[0.0, 0.0], [4.0, 0.0]]
     """
-    features, classes = (
-        tensors.floats(features, "features", "(n, D)"),
-        tensors.places(classes, "classes", "(n)"),
-    )
+    features = tensors.floats(features, "features", "(n, D)")
+    classes = tensors.places(classes, "classes", "(n)")
     if len(features) != len(classes) or not features.shape[1]:
         raise MetricError(
             f"features are (n, D) and classes (n,), one per feature; got {tuple(features.shape)} and"
@@ -53,7 +51,8 @@ def class_gaussians(features: Tensor, classes: Tensor, shrink: float = SHRINK) -
             "no training embedding lies in a patch of a single class; use larger images, or a layer with a"
             " finer grid"
         )
-    values, own = features[known].double(), classes[known]
+    values = features[known].double()
+    own = classes[known]
     if not torch.isfinite(values).all():
         raise MetricError("features hold NaN or infinity; expected finite numbers")
     there, place = own.unique(return_inverse=True)
@@ -106,7 +105,9 @@ class ClassDistance:
         self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]
     ) -> None:
         del options
-        self.layers, self.means, self.whiten = tuple(layers), tensors["means"], tensors["whiten"]
+        self.layers = tuple(layers)
+        self.means = tensors["means"]
+        self.whiten = tensors["whiten"]
 
     @classmethod
     def fit(

@@ -25,7 +25,8 @@ from faultscape.uncertainty import tensors
 
 # queries and keys compared at once: 8 MB of cosines, near a CPU's cache size, and a few times that during
 # selection; on a GPU, which waits for each block to be counted, 1 GB
-_BLOCK, _BLOCK_ON_GPU = (512, 4096), (16_384, 16_384)
+_BLOCK = (512, 4096)
+_BLOCK_ON_GPU = (16_384, 16_384)
 
 
 class Neighbours:
@@ -34,7 +35,8 @@ class Neighbours:
     """
 
     def __init__(self, keys: Tensor) -> None:
-        self.keys, self.most = keys, 0
+        self.keys = keys
+        self.most = 0
         self._there: tuple[str, Tensor] = ("", keys)
         self._last: tuple[Tensor, Tensor, Tensor] | None = None
 
@@ -109,7 +111,8 @@ def _nearest(queries: Tensor, keys: Tensor, k: int, block: int) -> tuple[Tensor,
         least = cosines[:, -1:] if cosines.shape[1] == k else _below_largest(values, k)
         some, there = _above(values, least, k)
         cosines, order = torch.cat([cosines, some], dim=1).sort(dim=1, descending=True, stable=True)
-        cosines, order = cosines[:, :k], order[:, :k]
+        cosines = cosines[:, :k]
+        order = order[:, :k]
         places = torch.cat([places, there + first], dim=1).gather(1, order)
     return cosines, places
 

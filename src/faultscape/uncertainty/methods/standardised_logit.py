@@ -32,7 +32,8 @@ class StandardisedMaxLogit:
     ) -> None:
         del layers, options
         self.layers: tuple[str, ...] = ()
-        self.mean, self.deviation = tensors["mean"], tensors["deviation"]
+        self.mean = tensors["mean"]
+        self.deviation = tensors["deviation"]
 
     @classmethod
     def fit(
@@ -46,7 +47,8 @@ class StandardisedMaxLogit:
         del channels
         top, place = samples[0].values.double().max(1)
         count = samples[0].values.shape[1]
-        mean, deviation = top.mean().repeat(count), top.std(correction=0).repeat(count)
+        mean = top.mean().repeat(count)
+        deviation = top.std(correction=0).repeat(count)
         for channel in range(count):
             own = top[place == channel]
             if len(own) >= _ENOUGH and own.std(correction=0) > 0:
@@ -60,7 +62,8 @@ class StandardisedMaxLogit:
 
     def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
         """Return the score at a size."""
-        mean, deviation = self.mean.numpy(), self.deviation.numpy()
+        mean = self.mean.numpy()
+        deviation = self.deviation.numpy()
         out = np.empty((size[1], size[0]), np.float32)
         for first in range(0, size[1], _ROWS):
             rows = slice(first, min(first + _ROWS, size[1]))

@@ -72,10 +72,8 @@ def _spread(pattern: str, blocks: int) -> tuple[str, ...]:
 
 
 def _segmenter(size: str, parameters: float) -> Backbone:
-    title, source = (
-        f"Segmenter, ViT-{size} with patches of 16",
-        "Buchanan et al. 2022, section 2; Strudel et al. 2021",
-    )
+    title = f"Segmenter, ViT-{size} with patches of 16"
+    source = "Buchanan et al. 2022, section 2; Strudel et al. 2021"
     return Backbone(
         f"segmenter-{size}/16",
         title,

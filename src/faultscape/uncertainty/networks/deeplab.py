@@ -21,7 +21,8 @@ SIZES = {
 }
 STAGES = ("stage1", "stage4")  # at strides 4 and 16
 RATES = (6, 12, 18)  # of the dilated convolutions, at output stride 16
-WIDTH, LOW = 256, 48
+WIDTH = 256
+LOW = 48
 
 
 class DeepLab(nn.Module):

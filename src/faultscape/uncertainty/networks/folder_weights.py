@@ -42,7 +42,9 @@ def load(auto: Any, folder: str, name: str, **told: Any) -> tuple[Any, Fit]:
     except Exception as error:  # noqa: BLE001 - a damaged folder fails anywhere in the library
         raise ModelError(f"{name}: transformers cannot load it: {library_text(error)}") from None
     if wrong := sorted(info["mismatched_keys"]):
-        key, held, needed = wrong[0][0], tuple(wrong[0][1]), tuple(wrong[0][2])
+        key = wrong[0][0]
+        held = tuple(wrong[0][1])
+        needed = tuple(wrong[0][2])
         raise ModelError(
             f"{name}: its config.json describes other shapes of {counted(len(wrong), 'tensor')} than its"
             f" weights have, such as {key}: {needed}, and the weights {held}; put config.json"

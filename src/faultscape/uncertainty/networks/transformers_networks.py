@@ -57,9 +57,11 @@ def of_folder(folder: str, classes: int) -> tuple[nn.Module, tuple[str, ...]]:
     told: dict[str, Any] = {}
     match config.model_type:
         case "vit":
-            auto, told = transformers.ViTModel, {"add_pooling_layer": False}
+            auto = transformers.ViTModel
+            told = {"add_pooling_layer": False}
         case "resnet":
-            auto, told = transformers.ResNetBackbone, {"out_features": list(deeplab.STAGES)}
+            auto = transformers.ResNetBackbone
+            told = {"out_features": list(deeplab.STAGES)}
         case _:
             auto = transformers.AutoModelForSemanticSegmentation
     safe = any(Path(folder).glob("*.safetensors"))

@@ -71,7 +71,9 @@ def read(
     from safetensors import SafetensorError, safe_open
 
     for path in reversed(found(folder, key)):
-        fault, about, tensors = "", dict[str, Any](), dict[str, torch.Tensor]()
+        fault = ""
+        about = dict[str, Any]()
+        tensors = dict[str, torch.Tensor]()
         try:
             with path.open("rb") as stream:
                 fault = sealed_files.fault(stream)

@@ -37,12 +37,14 @@ def crop(
         _part(length, window, at)
         for length, window, at in ((photo.shape[0], tall, top), (photo.shape[1], wide, left))
     )
-    seen, said = np.zeros((tall, wide, 3), np.uint8), np.full((tall, wide), IGNORED, np.int16)
+    seen = np.zeros((tall, wide, 3), np.uint8)
+    said = np.full((tall, wide), IGNORED, np.int16)
     part = photo[rows, columns]
     seen[: part.shape[0], : part.shape[1]] = part
     said[: part.shape[0], : part.shape[1]] = labels[rows, columns]
     if plan.flip and mirrored < 0.5:
-        seen, said = seen[:, ::-1], said[:, ::-1]
+        seen = seen[:, ::-1]
+        said = said[:, ::-1]
     return seen, said
 
 

@@ -2,4 +2,5 @@
 pixels were void from the start, and losses that need pixels of no class use them.
 """
 
-IGNORED, OUTSIDE = -100, -1
+IGNORED = -100
+OUTSIDE = -1

@@ -102,7 +102,8 @@ def train(
     net = net.to(accelerator.device).train()
     own = _optimiser(net, plan)
     about = checkpoints.read(folder, key, net, own, say)
-    done, total = int(about["step"]), plan.all_steps(task.images)
+    done = int(about["step"])
+    total = plan.all_steps(task.images)
     prepared, optimiser = accelerator.prepare(net, own)
     weights = torch.tensor(task.weights, device=accelerator.device) if task.weights else None
     shares = Shares(int(about.get("at_once", plan.batch)), processes_of(net))
@@ -112,7 +113,8 @@ def train(
         accelerator.scaler.load_state_dict(about["scaler"])
     skipped = 0
     for step, (images, labels, names) in zip(range(done, total), batches, strict=True):
-        begun, rate = time.perf_counter(), plan.rate_at(step, task.images)
+        begun = time.perf_counter()
+        rate = plan.rate_at(step, task.images)
         for group in optimiser.param_groups:
             group["lr"] = rate * group["factor"]
         batch = images.to(accelerator.device), labels.to(accelerator.device).long()

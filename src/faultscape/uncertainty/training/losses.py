@@ -154,7 +154,9 @@ def _one(
         even = -torch.log_softmax(logits, dim=1).mean(1)
         made = made + outside_weight * (even * (labels == OUTSIDE)).sum() / of.outside.clamp_min(1)
     if name == DIRICHLET:
-        alpha, seen, outside = concentrations(logits), known != IGNORED, labels == OUTSIDE
+        alpha = concentrations(logits)
+        seen = known != IGNORED
+        outside = labels == OUTSIDE
         to_sharp = divergence_of(sharp(known.clamp_min(0), logits.shape[1], smoothing), alpha)
         to_flat = divergence_of(torch.ones_like(alpha), alpha)
         made = made + WEIGHT * (to_sharp * seen).sum() / of.seen.clamp_min(1)

@@ -46,7 +46,8 @@ class Shares:
     """
 
     def __init__(self, most: int, processes: Sequence[GaussianProcessHead] = ()) -> None:
-        self.most, self._processes = most, processes
+        self.most = most
+        self._processes = processes
 
     def gradients(
         self,

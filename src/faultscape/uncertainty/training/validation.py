@@ -123,7 +123,9 @@ def validate(
     """
     was = net.training
     net.eval()
-    surprise, seen, counts = 0.0, 0, np.zeros((0, 0), np.int64)
+    surprise = 0.0
+    seen = 0
+    counts = np.zeros((0, 0), np.int64)
     for image, labels in _shown(images, device, most):
         with in_memory(image):
             shares = probabilities(net(image), (labels.shape[1], labels.shape[0]))[0].float().cpu().numpy()
@@ -139,7 +141,8 @@ def validate(
             truth * len(shares) + shares[:, known].argmax(0), minlength=counts.size
         ).reshape(counts.shape)
     net.train(was)
-    shared, union = np.diag(counts), counts.sum(0) + counts.sum(1) - np.diag(counts)
+    shared = np.diag(counts)
+    union = counts.sum(0) + counts.sum(1) - np.diag(counts)
     there = (union > 0) & (np.arange(len(union)) < (len(union) if classes is None else classes))
     return {
         "miou": float((shared[there] / union[there]).mean()) if there.any() else float("nan"),

@@ -48,15 +48,19 @@ class Downloads:
     """
 
     def __init__(self, root: Path, web: Web, wanted: Wanted, corpus: Iterable[Image] = ()) -> None:
-        self._root, self._web, self._wanted = root, web, wanted
+        self._root = root
+        self._web = web
+        self._wanted = wanted
         self.pictures = read_pictures(root)
         self.counts = Counts()
         self.failures: list[Failure] = []
         self.tried: set[str] = set()
-        self._lock, self._ended = threading.Lock(), False
+        self._lock = threading.Lock()
+        self._ended = False
         self._ids = {picture.id: url for url, picture in self.pictures.items()}
         self._digests: dict[str, str] = {}
-        self._groups, self._names = Groups(), []
+        self._groups = Groups()
+        self._names = []
         kept = (p for p in self.pictures.values() if not p.left_out)
         for name, digest, dhash in [
             *((f"{i.id} of the study", i.digest, i.dhash) for i in corpus),

@@ -30,7 +30,8 @@ def group_images(images: list[Image], ids: Collection[str], asked: Grouping) -> 
     """
     if not asked.asked:
         return images
-    group, block = asked.group, asked.block
+    group = asked.group
+    block = asked.block
     mine = [image.id for image in images if image.id in ids]
     held = {image.id: image.group for image in images if image.id in ids and image.group}
     if group is None and (group := join_blocks(held) or None):
@@ -70,7 +71,8 @@ def _changes_text(changes: list[tuple[str, str]]) -> str:
     >>> _changes_text([("", "a"), ("", "a"), ("a", "b")])[:55]
     '2 images have a group now, 1 image belongs to another g'
     """
-    first, none = sum(not old for old, _ in changes), sum(not new for _, new in changes)
+    first = sum(not old for old, _ in changes)
+    none = sum(not new for _, new in changes)
     parts = [
         counted(first, "image has a group now", "images have a group now"),
         counted(

@@ -66,7 +66,8 @@ def _collect_images(
     if root.exists() and not root.is_dir():
         raise StudyError(f"{root} is a file; give a folder for the study")
     _refuse_swapped(root, options.images)
-    is_new, data = not (root / "study.toml").exists(), find_known(options, part)
+    is_new = not (root / "study.toml").exists()
+    data = find_known(options, part)
     if data is not None and is_new and options.classes is None and data.layout.classes:
         options = replace(options, classes=data.layout.classes)
     task = settings.task_of(root, options.task, options.size, options.only_classes)
@@ -238,7 +239,8 @@ def _collect(
         note_removed(root, [held[id_] for id_ in sorted(dropped & held.keys())])
     write_corpus(root, images)
     settings.enter_settings(root, wanted)
-    usable, failed = {image.source for image in images}, {f.image for f in gathered.failures}
+    usable = {image.source for image in images}
+    failed = {f.image for f in gathered.failures}
     still = [f for (_, path), f in old.items() if absolute(path) not in usable and path not in failed]
     replace_failures(root, "collect", set_name, gathered.failures + still)
     pictures.forget_notes(root)

@@ -68,7 +68,8 @@ def probe(
 
     def one(f: Found) -> tuple[Found, Picture | ImageError, str]:
         try:
-            source, decode = opened(f.path), whole_of(f.path, whole)
+            source = opened(f.path)
+            decode = whole_of(f.path, whole)
             picture = known.get(f"{f.path}\0{source.state}")
             if picture is None or (decode and picture.dhash is None):
                 picture = look(f.path, source, whole=decode)
@@ -76,7 +77,8 @@ def probe(
             return f, error, ""
         return f, picture, source.state
 
-    good, bad = [], []
+    good = []
+    bad = []
     try:
         with (
             progress("collect", len(found)) as tick,
@@ -179,7 +181,8 @@ class Banned:
     """The images of the --not-in folders, whose near-duplicates are excluded."""
 
     def __init__(self, folders: Sequence[str]) -> None:
-        self._groups, self._paths = Groups(), []
+        self._groups = Groups()
+        self._paths = []
         unread: dict[str, str] = {}
         for f in find(folders) if folders else []:
             try:

@@ -134,7 +134,8 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
         )
     if not (settings.models or labelled or selections.names(root) or Answers(root).there):
         # nothing depends on the list yet
-        settings.classes, settings.only = new, [word for word in settings.only if word in new.names]
+        settings.classes = new
+        settings.only = [word for word in settings.only if word in new.names]
         return
     before = dict(zip(old.names, old.ids, strict=True))
     now_is = dict(zip(new.names, new.ids, strict=True))

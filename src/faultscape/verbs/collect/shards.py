@@ -39,7 +39,9 @@ def grouped(images: list[Image], held: Mapping[str, Image] | None = None) -> lis
         images[k]
         for k in tie_order([image.key for image in images], 0, [image.id for image in images]).tolist()
     ]
-    groups, first, of = Groups(), [], dict(kept)
+    groups = Groups()
+    first = []
+    of = dict(kept)
     began = [image for image in order if kept.get(image.id) == image.id]
     for image in [*began, *(image for image in order if image.id not in kept)]:
         hit = None if image.dhash is None or image.id in kept else groups.nearest(image.dhash)

@@ -21,7 +21,9 @@ class UnreadImages:
 
     def __init__(self, what: str, total: int) -> None:
         self.reasons: dict[str, str] = {}
-        self._what, self._total, self._told = what, total, 0
+        self._what = what
+        self._total = total
+        self._told = 0
 
     def read(self, image: Image) -> np.ndarray | None:
         """Return the pixels (H, W, 3) uint8 of an image; None, and note it, if it cannot be read."""

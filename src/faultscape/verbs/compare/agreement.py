@@ -61,13 +61,15 @@ def tell_warnings(study: Study) -> None:
 
 def _found(study: Study) -> Agreement | None:
     """Compute the agreement from the answers, or the counts, of the pool."""
-    models, drawn = study.models, read_pool(study.corpus)
+    models = study.models
+    drawn = read_pool(study.corpus)
     if not len(drawn.ids):
         return None
     seen = np.ones(len(study.classes), bool)
     if study.classifies:
         said = read_predictions(study, models, drawn.ids, top=False)
-        found, misplaced = mean_agreement(said), agreement_sample.misplaced_classifiers(said)
+        found = mean_agreement(said)
+        misplaced = agreement_sample.misplaced_classifiers(said)
     else:
         rows = (pool(images) for _, images in study.corpus.each_shard())
         seen = np.zeros(len(study.classes), bool)

@@ -24,8 +24,11 @@ from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.pool import Pool
 
 GRID = (56, 42)  # width, height
-_MAPS, _RUN, _FAR = 128, 32, 1024
-_ANSWERS, _LONG_RUN = 1 << 14, 1 << 10
+_MAPS = 128
+_RUN = 32
+_FAR = 1024
+_ANSWERS = 1 << 14
+_LONG_RUN = 1 << 10
 _MODELS = 8  # models that a misplaced one is compared with in a longer sample
 
 
@@ -79,13 +82,15 @@ def _read(
     study: Study, models: Sequence[str], pool: Pool, places: list[np.ndarray]
 ) -> tuple[np.ndarray, list[int], list[str]]:
     """Return the maps of some models of some images, where runs start, and the images' ids."""
-    classes, wanted = study.classes, np.concatenate(places).tolist()
+    classes = study.classes
+    wanted = np.concatenate(places).tolist()
     ids = pool.names(wanted)
     answers = np.full((len(models), len(wanted), GRID[1], GRID[0]), NONE, np.uint16)
     for shard, rows in groupby(enumerate(wanted), key=lambda row: int(pool.shards[row[1]])):
         held = list(rows)
         for j, name in enumerate(models):
-            labels, folder = study.settings.models[name].labels, label_maps.predictions(study.root, name)
+            labels = study.settings.models[name].labels
+            folder = label_maps.predictions(study.root, name)
             part = study.manifest(folder).get(part_name(shard))
             known = part.sha256 if part else ""
             maps = StoredMaps(folder, shard, table(classes, labels), allowed(classes, labels), known)

@@ -46,7 +46,8 @@ def _made_from_now(study: Study, _name: str) -> dict[str, str]:
 
 
 def _describe(study: Study, _name: str) -> str:
-    held, now = _made_from(study, ""), _made_from_now(study, "")
+    held = _made_from(study, "")
+    now = _made_from_now(study, "")
     return f"{sum(held.get(part) == key for part, key in now.items())} of {len(now)} parts"
 
 

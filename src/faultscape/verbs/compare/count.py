@@ -130,8 +130,10 @@ def shard(job: CountJob, tick: Callable[[int], None], attempt: int = 0) -> Count
     """Count the missing parts of one shard in one pass over its images; StudyError names an image on which
     workers crash.
     """
-    start, root = time.perf_counter(), Path(job.study)
-    settings, images = read_settings(root), whole_shard(root, job.number)
+    start = time.perf_counter()
+    root = Path(job.study)
+    settings = read_settings(root)
+    images = whole_shard(root, job.number)
     watch = Watch(root, f"compare-{part_name(job.number)}", attempt)
 
     def begin(image: str) -> None:
@@ -150,7 +152,8 @@ def shard(job: CountJob, tick: Callable[[int], None], attempt: int = 0) -> Count
 
 def _check(study: Study, shards: Sequence[int]) -> None:
     """Refuse models without maps, or with outdated maps, and report how many shards lack maps."""
-    root, settings = study.root, study.settings
+    root = study.root
+    settings = study.settings
     if empty := [name for name in settings.models if not study.manifest(predictions(root, name))]:
         out = " ".join(f"--remove {name}" for name in empty)
         raise ModelError(

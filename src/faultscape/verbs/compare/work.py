@@ -22,7 +22,8 @@ def compare_study(options: CompareOptions) -> Compared:
 
     Errors: ModelError for fewer than two models, StudyError if maps are outdated.
     """
-    study, mine = opened(options.study), share(options.shard)
+    study = opened(options.study)
+    mine = share(options.shard)
     with study.writing(array="compare" if options.shard else ""):
         j = len(study.models)
         if j < 2:

@@ -76,7 +76,9 @@ class Clock:
 
 def play(options: DemoOptions) -> Demonstrated:
     """Play both acts in a study, and the third if it is asked for."""
-    study, scenes, engine = options.study, options.scenes, options.engine
+    study = options.study
+    scenes = options.scenes
+    engine = options.engine
     root = Path(study)
     refuse_other_folders(root, scenes)
     clock = Clock()
@@ -85,7 +87,8 @@ def play(options: DemoOptions) -> Demonstrated:
     shown = None
     if options.card:
         shown = _card(root, min(CARD_SCENES, max(2, scenes // 4)), engine)
-        models, conditions = len(shown.document["models"]), len(shown.document["conditions"])
+        models = len(shown.document["models"])
+        conditions = len(shown.document["conditions"])
         clock.stage("reliability", f"the card of {models} models under {conditions} conditions")
         sheet = draw_stress(root / "demo", root / "stress.html", root.resolve().name)
         clock.stage("stress", f"{sheet} images that `faultscape stress` made from these scenes")
@@ -146,7 +149,8 @@ def _first_acts(
 
 def _label(root: Path, slots: Any, name: str, clock: Clock) -> None:
     """Simulate an annotator who labels only the images of a selection, from their truth."""
-    study, answers = str(root), root / "demo" / "answers" / name / "labels"
+    study = str(root)
+    answers = root / "demo" / "answers" / name / "labels"
     export(study, str(root / "demo" / f"to-label-{name}"), selection=name)
     answers.mkdir(parents=True, exist_ok=True)
     for image in slots.images:
@@ -160,7 +164,8 @@ def _card(root: Path, scenes: int, engine: str) -> Reliability:
     """Make the card of the networks and an ensemble of three on separate scenes: clean, corrupted and with
     unknown objects.
     """
-    folder, study = root / "demo" / CARD_FOLDER, str(root / "demo" / CARD_FOLDER / "study")
+    folder = root / "demo" / CARD_FOLDER
+    study = str(root / "demo" / CARD_FOLDER / "study")
     draw_scenes(folder, scenes, 0, engine, begin=10_000)
     collect(study, str(folder / "images"), classes=replace(scene_classes(), void=(255,)))
     import_(study, str(folder / "truth"))

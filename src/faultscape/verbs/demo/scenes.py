@@ -71,7 +71,8 @@ def draw_scenes(folder: Path, number: int, training: int, engine: str, *, begin:
 @task(DrawJob)
 def draw(job: DrawJob, tick: Tick) -> None:
     """Draw the missing scenes of a job."""
-    folder, training = Path(job.folder), job.training
+    folder = Path(job.folder)
+    training = job.training
     for index in range(job.first, job.last):
         name = f"scene-{index:04d}.png"
         target = folder / ("training" if training else "images") / name
@@ -117,9 +118,9 @@ def draw_stress(folder: Path, page: Path, study: str) -> int:
     for preset in get_args(BlendPreset)[:2]:
         cells = []
         for file in files[1:]:
-            base, void = (
-                read_rgb(file),
-                ~np.isin(read_map(str(folder / "truth" / file.name)), [id_ for id_, _, _ in drawing.CLASSES]),
+            base = read_rgb(file)
+            void = ~np.isin(
+                read_map(str(folder / "truth" / file.name)), [id_ for id_, _, _ in drawing.CLASSES]
             )
             plan = plan_blend((base.shape[0], base.shape[1]), cutouts, preset, seed=0, key=file.stem)
             made = blend(base, plan.placed(cutouts), plan, void)

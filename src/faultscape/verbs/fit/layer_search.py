@@ -70,10 +70,8 @@ class AnomalousImages:
         """Return how well each candidate of a method detects the anomalies, the best first, without
         candidates that give NaN or infinity.
         """
-        inference, scorer = (
-            Inference(model.inference.network, model.inference.way, methods=candidates),
-            scorer_named(method),
-        )
+        inference = Inference(model.inference.network, model.inference.way, methods=candidates)
+        scorer = scorer_named(method)
         channels = model.inference.network.channels or len(self._settings.class_list)
         found: dict[str, tuple[float, Histogram16]] = {}
         lost: set[str] = set()
@@ -122,7 +120,8 @@ class AnomalousImages:
         spread evenly, and (n,), which are anomalous.
         """
         inference = Inference(model.inference.network, model.inference.way, methods=methods)
-        rows, anomalous = [], []
+        rows = []
+        anomalous = []
         for image in self.images:
             scores = self._scores(inference, image)
             if not scores:

@@ -52,7 +52,8 @@ def open_model(
     """Open a model of the study, a network that was trained under this name, or one from a ``given`` source;
     ``layers`` are those to tap in an ONNX file. ModelError if there is none, or it is not a network.
     """
-    held, source = settings.models.get(name), known_source(root, settings, name, given)
+    held = settings.models.get(name)
+    source = known_source(root, settings, name, given)
     kind = catalogue.source_of(name, source) if held is None else catalogue.kind_named(held.kind)
     if kind.load is None:
         instead = "; fit them to its members" if kind.name == "ensemble" else ""

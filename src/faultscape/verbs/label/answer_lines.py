@@ -50,7 +50,8 @@ _Kind = TypeVar("_Kind", Choice, Answer, Discard, Tag)
 
 def write_answers(options: LabelAnswersOptions) -> AnswersWritten:
     """Write everything people answered to a file; LabellingError unless its name ends in .jsonl."""
-    root, out = existing(options.study), options.out
+    root = existing(options.study)
+    out = options.out
     path = local(out, "answers")
     if path.suffix.lower() != ENDING:
         raise LabellingError(
@@ -102,10 +103,13 @@ def read_answers(study: str, source: str) -> AnswersTaken:
     """Import answers from JSON lines; LabellingError for a file without any. A line that cannot be used
     becomes a row of failures.csv; the others are imported.
     """
-    root, path = existing(study), Path(source)
+    root = existing(study)
+    path = Path(source)
     with writing(root):
-        settings, sizes = read_settings(root), _sizes(root)
-        taken, wrong = _Lines(), list[tuple[str, str]]()
+        settings = read_settings(root)
+        sizes = _sizes(root)
+        taken = _Lines()
+        wrong = list[tuple[str, str]]()
         for number, line in enumerate(read_bytes(path, LabellingError, limit=MOST_BYTES).splitlines(), 1):
             if not line.strip():
                 continue
@@ -189,7 +193,8 @@ class _Lines:
             return "", "is not a JSON object"
         if not isinstance(row, dict):
             return "", "is not a JSON object"
-        image, kind = row.get("image", ""), row.get("kind", "")
+        image = row.get("image", "")
+        kind = row.get("kind", "")
         if kind not in _KINDS:
             return (
                 str(image)[:200],
@@ -311,7 +316,9 @@ def _enter_checks(checks: Checks, rows: list[_Check], source: str) -> int:
 
 def _check(row: dict[str, Any], image: str) -> _Check:
     """Return a line's finding; ValueError if it is invalid."""
-    comments, keys, times = row["comments"], row.get("keys") or [], row.get("times") or []
+    comments = row["comments"]
+    keys = row.get("keys") or []
+    times = row.get("times") or []
     if (
         not isinstance(comments, list)
         or not comments

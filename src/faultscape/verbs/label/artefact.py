@@ -28,7 +28,8 @@ def is_short(study: Study, name: str, truth: str = "") -> bool:
     because labels made for another selection reveal little about them. The first draws, labelled in their
     order, are a fair sample however many follow.
     """
-    number, have = len(study.selection(name).now.images), study.label_count(name, truth).labelled
+    number = len(study.selection(name).now.images)
+    have = study.label_count(name, truth).labelled
     few = bool(study.selections[name].slots.draws) and 2 * have < number
     return have == 0 or (few and not _begins_labelled(study, name, truth))
 
@@ -48,8 +49,11 @@ def are_void(study: Study, name: str, truth: str) -> bool:
     """
     if study.settings.classifies:
         return False
-    classes, folder, void = study.settings.class_list, label_maps.truth(study.root, truth), 0
-    places, parts = table(classes), study.manifest(folder)
+    classes = study.settings.class_list
+    folder = label_maps.truth(study.root, truth)
+    void = 0
+    places = table(classes)
+    parts = study.manifest(folder)
     shard_of = study.corpus.shards_of(study.selection(name).now.images)
     for number in sorted(set(shard_of.values())):
         part = parts.get(part_name(number))
@@ -80,7 +84,8 @@ def key(study: Study, truth: str) -> str:
 
 
 def _describe(study: Study, name: str) -> str:
-    count, number = study.label_count(name), len(study.selection(name).now.images)
+    count = study.label_count(name)
+    number = len(study.selection(name).now.images)
     partly = f", {count.partly} partly" if count.partly else ""
     late = count.labelled >= FEW and is_short(study, name)
     order = "; not in the order of the draws, so that they cannot be ranked before half are" if late else ""
@@ -121,7 +126,8 @@ def next_export(study: Study, name: str, truth: str) -> tuple[str, JsonObject]:
     """Return where the next `label export` of a selection under a truth writes, as a command names it, and
     with which options.
     """
-    undecided, classifies = study.label_count(name, truth).undecided, study.settings.classifies
+    undecided = study.label_count(name, truth).undecided
+    classifies = study.settings.classifies
     answers = len(study.answers.answers(truth)) if classifies else 0
     target = export_target(name, classifies=classifies, again=undecided, answers=answers)
     return target, {

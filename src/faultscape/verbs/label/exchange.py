@@ -135,7 +135,8 @@ def _imported(
         _refuse_pattern(options)
         return answer_lines.read_answers(options.study, source)
     settings = read_settings(root)
-    classifies, form = settings.classifies, find_format(options.format, settings.task)
+    classifies = settings.classifies
+    form = find_format(options.format, settings.task)
     file, column = questions.part_of(source) if classifies else (source, "")
     if not Path(file).exists():
         more = (

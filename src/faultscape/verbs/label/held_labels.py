@@ -38,7 +38,8 @@ class HeldMasks(Mapping[str, np.ndarray]):
     """{image id: (H, W) ids} of a truth; each mask is read when it is asked for."""
 
     def __init__(self, root: Path, truth: str) -> None:
-        self._where, self.truth = label_maps.truth(root, truth), truth
+        self._where = label_maps.truth(root, truth)
+        self.truth = truth
         self._parts = read_manifest(self._where)
         held = {
             id_
@@ -68,7 +69,8 @@ class HeldMasks(Mapping[str, np.ndarray]):
 def held_labels(study: str, truth: str | None) -> Mapping[str, np.ndarray] | dict[str, str]:
     """Return the labels of a study by image; StudyError if there are none under this name."""
     root = existing(study)
-    settings, truth = read_settings(root), choose_truth(root, truth)
+    settings = read_settings(root)
+    truth = choose_truth(root, truth)
     return _classes_of(root, settings, truth) if settings.classifies else _masks(root, truth)
 
 
@@ -113,7 +115,8 @@ def export_done(root: Path, options: LabelExportOptions, form: Format) -> MasksW
     }
     if wrong := next((flag for flag, given in about_todo.items() if given), ""):
         raise OptionError(f"{wrong} is about images to label; --done writes every label that is there")
-    settings, folder = read_settings(root), Path(options.out)
+    settings = read_settings(root)
+    folder = Path(options.out)
     held = _masks(root, choose_truth(root, options.truth))
     images = [image for image in read_corpus(root) if image.id in held]
     with progress("export", len(images)) as tick:

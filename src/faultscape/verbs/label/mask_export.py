@@ -196,7 +196,8 @@ class Export:
 
     def differing(self, images: Sequence[Image]) -> tuple[int, int]:
         """Return how many pixels of the written outlines differ from their maps, and of how many."""
-        by_id, classes = {image.id: image for image in images}, self.settings.class_list
+        by_id = {image.id: image for image in images}
+        classes = self.settings.class_list
         if isinstance(self.form, Format):
             read = read_bundles(bundles(self.folder, [self.form]), by_id, classes).readers.get("", {})
         else:

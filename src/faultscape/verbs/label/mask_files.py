@@ -98,7 +98,8 @@ def readers(
     files, empty = _label_files(source, images, pattern, formats)
     listed = [file for file, form in files.values() if form.listed]
     mapping, said = _meaning(source, listed, classes, rules)
-    places, words = table(classes, mapping), allowed(classes, mapping)
+    places = table(classes, mapping)
+    words = allowed(classes, mapping)
     maps = PlacedMaps(classes, mapping, given=said)
     read = {
         id_: partial(
@@ -115,7 +116,8 @@ def _meaning(
     """Return what the values of masks mean, {} for ids of the class list, and whether a person said so."""
     if not files:
         return {}, False
-    before, given = rules.before, dict(rules.given)
+    before = rules.before
+    given = dict(rules.given)
     gone = {value: name for value, name in (before or {}).items() if name not in (*classes.names, "void")}
     if unsaid := [value for value in gone if value not in given]:
         raise LabellingError(
@@ -214,7 +216,9 @@ def _label_files(
     labels = (source if pattern else inner_folder(source)) / "labels"
     masks = labels if labels.is_dir() else source
     files: dict[str, tuple[str, Format]] = {}
-    problems, states, beside = list[tuple[Format, CorpusError]](), {}, set()
+    problems = list[tuple[Format, CorpusError]]()
+    states = {}
+    beside = set()
     for form in sorted(formats, key=lambda form: form.listed):
         say = print if form.listed else lambda _: None
         where = masks if form.listed else source
@@ -293,7 +297,8 @@ def _read_label(
     photo = (image.width, image.height)
     label_map = read_label(form, path, classes, photo, left_out)
     if not form.listed:  # already in the study's own ids
-        mapping, places = {}, table(classes)
+        mapping = {}
+        places = table(classes)
     check_values(path, np.unique(label_map), places, words)
     if mapping:
         ids = np.array([*classes.ids, classes.void[0] if classes.void else 0], np.uint16)

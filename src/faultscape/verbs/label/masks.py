@@ -68,7 +68,8 @@ def import_(
     folder's discard.csv. If a tool records who drew, each person's labels become a truth of their own, unless
     everything is from one ``person``.
     """
-    source, truth = options.source, options.truth
+    source = options.source
+    truth = options.truth
     called = person.called if person else ""
 
     def named(text: str) -> str:
@@ -78,7 +79,8 @@ def import_(
     formats = [form] if form else FORMATS
     with writing(root):
         settings = read_settings(root)
-        classes, images = settings.class_list, read_corpus(root)
+        classes = settings.class_list
+        images = read_corpus(root)
         if truth in settings.models:
             raise OptionError(f"{truth!r} is the name of a model; choose another name with --truth NAME")
         by_id = {image.id: image for image in images}
@@ -96,18 +98,19 @@ def import_(
                 if person
                 else tool.readers
             )
-            labels, empty, titles = (
-                {who: mine for who, mine in by_person.items() if mine},
-                tool.empty,
-                " and ".join(tool.formats),
-            )
+            labels = {who: mine for who, mine in by_person.items() if mine}
+            empty = tool.empty
+            titles = " and ".join(tool.formats)
         elif path.is_dir():
             masks = [entry for entry in formats if entry.kind == "masks" and (form or not entry.same_as)]
             there = readers(
                 Path(source), by_id, options.pattern, masks, classes, _rules(root, settings, options, person)
             )
-            mine, empty, meaning = there.readers, there.empty, there.labels
-            labels, titles = ({"": mine} if mine else {}), form.title if form else ""
+            mine = there.readers
+            empty = there.empty
+            meaning = there.labels
+            labels = {"": mine} if mine else {}
+            titles = form.title if form else ""
         else:
             known = ", ".join(entry.name for entry in FORMATS if entry.kind == "bundle")
             raise LabellingError(
@@ -261,7 +264,8 @@ def _rules(
 
 def _shows_void(root: Path, settings: Settings, truth: str) -> bool:
     """Whether the labels of a truth hold several classes and void."""
-    folder, classes = label_maps.truth(root, truth), settings.class_list
+    folder = label_maps.truth(root, truth)
+    classes = settings.class_list
     held = set[int]()
     for name, part in read_manifest(folder).items():
         for code in label_maps.read_maps(folder, int(name), part).values():
@@ -277,7 +281,8 @@ class Kept:
 
     def __init__(self) -> None:
         self.new = self.replaced = self.unchanged = 0
-        self.left_out, self.left_out_on = Counter[str](), 0
+        self.left_out = Counter[str]()
+        self.left_out_on = 0
         self.failures: list[Failure] = []
 
     @property
@@ -333,7 +338,8 @@ def keep_labels(
     """Store the labels of one truth, image by image, and call ``look`` on each if it is given. Files that
     cannot be read are left out and counted, under the names they are ``named``.
     """
-    where, out = label_maps.truth(root, truth), Kept()
+    where = label_maps.truth(root, truth)
+    out = Kept()
     stored = read_manifest(where)
 
     def enter(made: list[tuple[int, Part, list[StoredMap]]]) -> None:
@@ -346,7 +352,8 @@ def keep_labels(
             if not mine:
                 continue
             held = {m.id: m for m in label_maps.read_stored(where, number, stored)}
-            other, fresh = list[StoredMap](), 0
+            other = list[StoredMap]()
+            fresh = 0
             for image in mine:
                 left_out = Counter[str]()
                 try:
@@ -360,7 +367,8 @@ def keep_labels(
                 tick(1)
                 out.left_out += left_out
                 out.left_out_on += bool(left_out)
-                now, before = StoredMap(image.id, runs.encode(label_map)), held.get(image.id)
+                now = StoredMap(image.id, runs.encode(label_map))
+                before = held.get(image.id)
                 if before is not None:
                     same = before.runs == now.runs or np.array_equal(runs.decode(before.runs), label_map)
                     if same:  # in other bytes too: 8 bits wide and 16

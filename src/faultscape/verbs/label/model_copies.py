@@ -39,9 +39,12 @@ class Copies:
     """
 
     def __init__(self, root: Path, settings: Settings, total: int) -> None:
-        self._root, self._settings, self._total = root, settings, total
+        self._root = root
+        self._settings = settings
+        self._total = total
         self._equal = dict.fromkeys(settings.models, 0)
-        self._looked, self._shard = 0, -1
+        self._looked = 0
+        self._shard = -1
         self._maps: dict[str, dict[str, bytes]] = {}
 
     def look(self, image: Image, ids: np.ndarray) -> None:

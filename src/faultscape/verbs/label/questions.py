@@ -71,14 +71,13 @@ def export(root: Path, options: LabelExportOptions, form: Format) -> Asked:
     With ``options.again`` also questions whose answers leave them undecided. If no question is open, no file
     is written.
     """
-    settings, held, truth, again = (
-        read_settings(root),
-        Answers(root),
-        options.truth or LABELS,
-        options.again,
-    )
+    settings = read_settings(root)
+    held = Answers(root)
+    truth = options.truth or LABELS
+    again = options.again
     slots = current(root, options.selection, held.discarded())
-    wanted, verdicts = questions(Study(root), slots, truth), said.majority(held.answers(truth))
+    wanted = questions(Study(root), slots, truth)
+    verdicts = said.majority(held.answers(truth))
     asked = [question for question, settled in wanted.items() if not settled]
     undecided = [question for question in asked if verdicts.get(question, True) is None]
     todo = [question for question in asked if question not in verdicts or (again and question in undecided)]
@@ -114,7 +113,8 @@ def import_(root: Path, source: str, column: str, truth: str, form: Format) -> A
             " (image, class, annotator, answer)"
         )
     with writing(root):
-        settings, held = read_settings(root), Answers(root)
+        settings = read_settings(root)
+        held = Answers(root)
         if truth in settings.models:
             raise OptionError(f"{truth!r} is the name of a model; choose another name with --truth NAME")
         refuse_twin(truth, evidence.truths(root), "truth")
@@ -125,10 +125,8 @@ def import_(root: Path, source: str, column: str, truth: str, form: Format) -> A
             _read(form, file, column, images, settings, read)
         if unknown := next((image for image, _ in read.discards if image not in images), None):
             raise LabellingError(f"{source}: the discarded {unknown!r} is not an image of the study")
-        touched, again = (
-            {answer[0] for answer in read.answers},
-            tuple(f"{file.name}, line " for file in files),
-        )
+        touched = {answer[0] for answer in read.answers}
+        again = tuple(f"{file.name}, line " for file in files)
         done = read.labels.keys() | touched
         rest = [
             f
@@ -183,7 +181,8 @@ def _read(
     """Add the contents of one file to ``out``; LabellingError for a file without labels, answers or
     discards.
     """
-    lines, where = read_questions(form, file, column), f"{file.name}, line"
+    lines = read_questions(form, file, column)
+    where = f"{file.name}, line"
     for note in lines.notes:
         print(note)
     names = [*(row[0] for _, row in (*lines.answers, *lines.labels)), *(name for name, _ in lines.discards)]
@@ -232,11 +231,15 @@ def _refuse_two_names(file: Path, meant: Mapping[str, str], images: Collection[s
 
 def _store(root: Path, truth: str, labels: dict[str, list[int]], images: dict[str, Any]) -> tuple[int, int]:
     """Store label sets, image by image; return how many are new and how many replace others."""
-    where, new, replaced = label_maps.truth(root, truth), 0, 0
+    where = label_maps.truth(root, truth)
+    new = 0
+    replaced = 0
     codes: dict[int, dict[str, bytes]] = {}
     for id_, ids in labels.items():
         codes.setdefault(images[id_].shard, {})[id_] = class_answers.encode(ids or [class_answers.NONE])
-    stored, parts, others = read_manifest(where), {}, {}
+    stored = read_manifest(where)
+    parts = {}
+    others = {}
     for number, mine in sorted(codes.items()):
         there = {m.id: m for m in label_maps.read_stored(where, number, stored)}
         others[number] = [

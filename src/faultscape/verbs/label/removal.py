@@ -113,7 +113,8 @@ def _taken_back(root: Path, wanted: _Wanted) -> str:
             f"nothing to take back: none of {counted(len(wanted.images), 'image')} has such a label or answer"
             f" in truth {wanted.truth!r}"
         )
-    gone, discarded = set(mine), held.discarded()
+    gone = set(mine)
+    discarded = held.discarded()
     after = said.difficult(row for row in before if row[:3] not in gone)
     again = held.keep(  # before taking answers back: a rerun after a kill needs them to find these
         image
@@ -136,7 +137,9 @@ def _labels_back(root: Path, truth: str, images: Collection[str]) -> int:
     """Move labels from the parts that count to those that are kept, and return how many; at every moment a
     label is in at least one of the two.
     """
-    where, number, wanted = label_maps.truth(root, truth), 0, set(images)
+    where = label_maps.truth(root, truth)
+    number = 0
+    wanted = set(images)
     stay = read_manifest(where)
     before = dict(stay)
 

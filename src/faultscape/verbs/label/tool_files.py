@@ -111,7 +111,8 @@ def _named_by(path: Path, labels: Sequence[ToolLabel], pattern: str) -> list[Too
     counted and reported. CorpusError if none matches.
     """
     matcher = id_pattern(pattern)
-    named, rest = list[ToolLabel](), list[str]()
+    named = list[ToolLabel]()
+    rest = list[str]()
     for label in labels:
         ways = (label.image, label.image.removeprefix(_PHOTOS))
         found = next((m for way in ways if (m := matcher.fullmatch(way))), None)

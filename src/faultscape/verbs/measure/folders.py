@@ -185,7 +185,8 @@ def _without_truth(
     model: str, folder: str, found: list[sources.Found], matched: Mapping[str, str]
 ) -> list[str]:
     """Return a note about a model's files of maps or scores that no truth belongs to, if there are any."""
-    kind, used = matches.one_kind(found, lambda _: None), {*matched.values()}
+    kind = matches.one_kind(found, lambda _: None)
+    used = {*matched.values()}
     names = {f.id for f in kind}
     alone = sorted(names - {f.id for f in kind if f.path in used})
     what = counted(len(alone), "file has", "files have")

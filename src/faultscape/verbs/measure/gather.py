@@ -75,7 +75,8 @@ def gather(
     """
     known = named(metrics)
     units = units_of(data.together or len(data.ids))
-    wanted, few = bool(resamples and scored.found), units.count <= MANY
+    wanted = bool(resamples and scored.found)
+    few = units.count <= MANY
     ranks = ranks_of(data, np.arange(len(data.ids))) if wanted else None
     draws = draw_units(units, resamples if wanted else 0, seed, leave_out=wanted and few, ranks=ranks)
     anew = units if resamples else None
@@ -86,10 +87,8 @@ def gather(
         name: _of_maps(out, data, name, definitions, present, common, list(known.values()))
         for name, present in presents.items()
     }
-    of_maps, of_scores = (
-        {name: of.whole for name, of in maps.items()},
-        {name: scored.summaries(name, draws) for name in maps},
-    )
+    of_maps = {name: of.whole for name, of in maps.items()}
+    of_scores = {name: scored.summaries(name, draws) for name in maps}
     classes = list(data.classes.names) if data.with_classes else ["region"]
     summaries = {name: of_maps[name] | of_scores[name] for name in of_maps}
     document: measure_document.SetDocument = {
@@ -165,7 +164,8 @@ def _of_maps(
     metrics: Sequence[Metric],
 ) -> _OfMaps:
     """Return the summaries of a model's statistics; empty if it has none."""
-    groups, stats = data.classes.groups, measures.Statistics(measures.folder(out, data.name, name), data.ids)
+    groups = data.classes.groups
+    stats = measures.Statistics(measures.folder(out, data.name, name), data.ids)
     if not len(stats):
         return _OfMaps()
     whole = summary.summarise(stats, definitions, groups, present, metrics)

@@ -110,7 +110,8 @@ def _parts_of_study(
     measured.
     """
     named: dict[SetPart, None] = dict.fromkeys((set_, part.holdout or "") for set_ in part.set_ or [""])
-    found, study = [of_study(root, truth, *one) for one in named], Study(root)
+    found = [of_study(root, truth, *one) for one in named]
+    study = Study(root)
     for one in earlier:
         if one not in named:
             try:
@@ -271,7 +272,8 @@ def _of_folders(
 
 def _classes(classes: ClassList, rules: FileRules) -> Classes:
     """Return the classes with the additional void values and background."""
-    ignore, background = tuple(rules.ignore or ()), rules.background
+    ignore = tuple(rules.ignore or ())
+    background = rules.background
     if isinstance(classes, str) and classes.isdecimal():
         classes = int(classes)
     if isinstance(classes, int):

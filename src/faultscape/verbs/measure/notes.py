@@ -93,7 +93,8 @@ def left_out(
     lacks others, with the first of them.
     """
     notes = []
-    of_all, images = of_truth(failures), len(data.ids)
+    of_all = of_truth(failures)
+    images = len(data.ids)
     if of_all:
         notes.append(
             f"{len(of_all)} of {images} images are left out for all models (see failures.csv); the numbers"

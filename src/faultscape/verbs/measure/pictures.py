@@ -146,7 +146,8 @@ def drawer(data: DataSet, found: MeasuredSet, definitions: Definitions, options:
         if not source.has_maps:
             return None
         try:
-            truth, label_map = map_of("", data.truth, k), map_of(f"model {model}", source, k)
+            truth = map_of("", data.truth, k)
+            label_map = map_of(f"model {model}", source, k)
         except FaultscapeError:
             return None
         if truth is None or label_map is None:

@@ -92,12 +92,16 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
         settings = settings.model_copy(update={"classes": class_settings(kept_classes)})
     images = {image.id: image for image in read_corpus(root)}
     places = _places(root, images, set_, truth)
-    parts, gone = read_manifest(places.folder), {} if set_ else Study(root).labels_gone(truth)
+    parts = read_manifest(places.folder)
+    gone = {} if set_ else Study(root).labels_gone(truth)
     of_part: dict[int, set[str]] = {}
     ids: list[str] = []
     spans: dict[int, tuple[int, int]] = {}
     sizes: list[tuple[int, int]] = []
-    pictures, together, tie_keys, labels = {}, [], [], []
+    pictures = {}
+    together = []
+    tie_keys = []
+    labels = []
     keys: dict[tuple[str, int], str] = {}
     sure: dict[str, list[Place | None]] = {name: [] for name in settings.models}
     maps = {name: read_manifest(label_maps.predictions(root, name)) for name in settings.models}
@@ -291,7 +295,8 @@ def shard_jobs(
     common += [[word.rpartition(":")[2], plug.digest(word)] for word in metrics]
     todo = []
     for number, (low, high) in data.shards.items():
-        wanted, keys = {}, {}
+        wanted = {}
+        keys = {}
         for name, source in data.models.items():
             if not source.has_maps:
                 continue

@@ -38,17 +38,21 @@ Read = Callable[[int], np.ndarray | None]
 @task(ShardJob)
 def measure_shard(job: ShardJob, tick: Callable[[int], None], attempt: int = 0) -> dict[str, MeasuredPart]:
     """Measure every model of a shard's job, and return {NAME: its part}."""
-    classes, images, given = classes_of(job.classes), job.images, job.definitions.regions == "given"
+    classes = classes_of(job.classes)
+    images = job.images
+    given = job.definitions.regions == "given"
     truth = reader(job.truth, images, classes, given=given)
     models = {name: reader(source, images, classes, given=given) for name, source in job.models.items()}
     rows: dict[str, list[Any]] = {name: [] for name in models}
     ids: dict[str, list[str]] = {name: [] for name in models}
     failures: dict[str, list[tuple[str, str]]] = {name: [] for name in models}
     totals = {name: np.zeros((len(classes) + 1,) * 2, np.int64) for name in models}
-    metrics, also = own_metrics(job.metrics), statistics_on_request(job.metrics)
+    metrics = own_metrics(job.metrics)
+    also = statistics_on_request(job.metrics)
     watch = Watch(Path(job.out), f"measure-{job.against}-{job.number}", attempt)
     for k, id_ in enumerate(images.ids):
-        wanted, why = None, "the truth has no map of it"
+        wanted = None
+        why = "the truth has no map of it"
         try:
             if watch.begin(id_):
                 wanted = truth(k)
@@ -148,10 +152,12 @@ def reader(source: Source, images: Images, classes: Classes, *, given: bool = Fa
     has none.
     """
     if source.study:
-        labels, places = source.labels or None, images.labels if source.kind == "truth" else ()
+        labels = source.labels or None
+        places = images.labels if source.kind == "truth" else ()
         # region ids stay unchanged
         values = np.arange(UNKNOWN + 1, dtype=np.uint16) if given else table(classes, labels)
-        folder, known = folder_of(source), allowed(classes, labels)
+        folder = folder_of(source)
+        known = allowed(classes, labels)
 
         @lru_cache(maxsize=1)  # images come in corpus order
         def shard(number: int) -> StoredMaps:

@@ -55,7 +55,8 @@ def measure_models(options: MeasureOptions) -> Measured:
 
 def _measured(options: MeasureOptions) -> tuple[str, measure_document.Document]:
     """Return the output folder and the document of measure.json."""
-    definitions, mine = define(options.preset, **definitions_given(options.definitions)), share(options.shard)
+    definitions = define(options.preset, **definitions_given(options.definitions))
+    mine = share(options.shard)
     options = replace(options, metric=tuple(plug.absolute(word) for word in options.metric))
     needs = [metric.needs for _, metric in asked_metrics(options.metric) if not metric.of_scores]
     if definitions.regions == "given" and any("given" not in of for of in needs):
@@ -65,7 +66,8 @@ def _measured(options: MeasureOptions) -> tuple[str, measure_document.Document]:
         )
     if options.part.given and options.output is None and options.source is None:
         raise OptionError("--set and --holdout select a part of a study; give the study")
-    study, array = lists.study_of(options.source), "measure" if options.shard else ""
+    study = lists.study_of(options.source)
+    array = "measure" if options.shard else ""
     with writing(study, array=array) if study else nullcontext():
         # locked before the first read, so that the numbers describe a fixed state
         # separate from the measures of all collected images
@@ -191,10 +193,8 @@ def make_statistics(
         for job in shard_jobs(out, data, definitions, reading, own, done=key_there)
         if mine.has(job.number)
     ]
-    task, items = (
-        "faultscape.verbs.measure.shard:measure_shard",
-        sum(len(job.images.ids) * len(job.models) for job in todo),
-    )
+    task = "faultscape.verbs.measure.shard:measure_shard"
+    items = sum(len(job.images.ids) * len(job.models) for job in todo)
 
     def enter(results: list[tuple[int, dict[str, MeasuredPart]]]) -> None:
         new: dict[str, dict[str, Part]] = {}

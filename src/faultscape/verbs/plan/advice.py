@@ -80,7 +80,8 @@ def advice(questions: Questions, pools: dict[str, int], drawn: Drawn, goal: str)
     """Return what to do next, from the number of labels that each selector needs for the question ``goal``,
     "best" or "order"; None if no number of labels answers it.
     """
-    rows, asked = questions[goal], ASKED[goal]
+    rows = questions[goal]
+    asked = ASKED[goal]
     row = rows.get(drawn.selector)
     if row is None or row["labels"] is None:
         return None

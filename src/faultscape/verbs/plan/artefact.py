@@ -61,7 +61,8 @@ def _of_own_duels(study: Study) -> dict[str, str]:
     """Return what else the duels of a plan of classifiers depend on: which classes are excluded, and the
     positions of classes in WordNet.
     """
-    settings, classes = study.settings, study.settings.classes
+    settings = study.settings
+    classes = study.settings.classes
     if not settings.classifies or (
         MAIN in study.selections and holds_duels(study.selection(MAIN).now, study.models)
     ):
@@ -85,7 +86,8 @@ def _has_pairs(held: JsonObject) -> bool:
 
 
 def _is_pair(row: JsonObject) -> bool:
-    models, numbers = row.get("models"), [row.get(key) for key in ("labels", "low", "high")]
+    models = row.get("models")
+    numbers = [row.get(key) for key in ("labels", "low", "high")]
     return (
         isinstance(models, list)
         and len(models) == 2
@@ -104,11 +106,10 @@ def again(study: Study, _name: str = "") -> Again:
     """Return how to remake the plan: without a selection that is gone, and with the truth that counts if its
     own is gone.
     """
-    given, left_out = dict(arguments(study)), list[str]()
-    name, truth = (
-        given.get("selection"),
-        str(given.pop("truth", "") or (_provenance(study) or {}).get("truth", "")),
-    )
+    given = dict(arguments(study))
+    left_out = list[str]()
+    name = given.get("selection")
+    truth = str(given.pop("truth", "") or (_provenance(study) or {}).get("truth", ""))
     if truth not in study.truths:
         left_out += (
             [f"truth {truth} no longer has labels and is left out"]

@@ -33,10 +33,14 @@ if TYPE_CHECKING:
 def make_plan(options: PlanOptions) -> LabelPlan:
     """Plan a study, write its plan.json, and return its content."""
     study = opened(options.study)
-    asked, goal = options.goal, options.goal or "order"
+    asked = options.goal
+    goal = options.goal or "order"
     check_goal(goal)
-    costs, engine, workers = read_costs(options.cost), options.engine, options.workers
-    within, wage = float(options.within), None if options.wage is None else float(options.wage)
+    costs = read_costs(options.cost)
+    engine = options.engine
+    workers = options.workers
+    within = float(options.within)
+    wage = None if options.wage is None else float(options.wage)
     with study.writing():
         models = study.models
         if len(models) < 2:
@@ -54,10 +58,8 @@ def make_plan(options: PlanOptions) -> LabelPlan:
         try:
             duels = facts.deep(facts.duels(study, models, engine=engine, workers=workers))
         except SelectionError as error:
-            duels, notes = (
-                [],
-                ([*notes, f"there are no duels: {error}"] if (looked.differ > 0).any() else notes),
-            )
+            duels = []
+            notes = [*notes, f"there are no duels: {error}"] if (looked.differ > 0).any() else notes
         drawn = facts.drawn(study, models, used, truth, goal)
         questions, near = label_numbers(models, looked, used, study.settings.task, within / 100, options.seed)
         pairs = pair_numbers(models, looked, used, study.settings.task, drawn.selector, options.seed)

@@ -128,12 +128,10 @@ def look(
         questions = np.sort(seen, axis=0)
         questions = 1 + (questions[1:] != questions[:-1]).sum(0)
     else:
-        mean, differ, agreement, questions = (
-            said.mean(-1, dtype=float),
-            ((said < 1) | (said.swapaxes(0, 1) < 1)).sum(-1),
-            facts[whole][..., some],
-            None,
-        )
+        mean = said.mean(-1, dtype=float)
+        differ = ((said < 1) | (said.swapaxes(0, 1) < 1)).sum(-1)
+        agreement = facts[whole][..., some]
+        questions = None
     pools = {name: int((own[inside] > 0).sum()) for name, own in weights.items()}
     return Looked(
         len(inside),
@@ -158,12 +156,14 @@ def measured(
     """
     if truth not in study.truths:
         return None, []
-    key, discarded = study.drawn_from(models), study.discarded
+    key = study.drawn_from(models)
+    discarded = study.discarded
     found: list[Measured] = []
     others: dict[str, list[str]] = {NOT_BY_CHANCE: [], CHANGED: [], TOO_FEW: []}
     for name in [selection] if selection else selections.names(study.root):
         made = study.selection(name)
-        slots, drawn_from = made.slots, made.drawn_from
+        slots = made.slots
+        drawn_from = made.drawn_from
         chance = catalogue.chosen_by(slots.rows) == catalogue.CHANCE
         if not chance or slots.models != models or drawn_from != key:
             why = CHANGED if chance else NOT_BY_CHANCE
@@ -209,11 +209,9 @@ def drawn(study: Study, models: tuple[str, ...], used: Measured | None, truth: s
     """Return the selection to continue: the one ``used``, else the recommended one for the goal, under the
     first name that is free or has such draws.
     """
-    key, names, wanted = (
-        study.drawn_from(models),
-        selections.names(study.root),
-        Drawn(goal, GOALS[goal], goal=goal),
-    )
+    key = study.drawn_from(models)
+    names = selections.names(study.root)
+    wanted = Drawn(goal, GOALS[goal], goal=goal)
     gone = evidence.undecidable(study, models, truth) | set(study.discarded)
     for name in (
         [used.selection] if used else [wanted.name, *(f"{wanted.name}-{k}" for k in range(2, len(names) + 3))]
@@ -221,7 +219,8 @@ def drawn(study: Study, models: tuple[str, ...], used: Measured | None, truth: s
         if name not in names:
             return replace(wanted, name=name)
         made = study.selection(name)
-        slots, drawn_from = made.slots, made.drawn_from
+        slots = made.slots
+        drawn_from = made.drawn_from
         define = slots.definition
         like = (define["selector"], define.get("goal")) == (wanted.selector, goal)
         if used or (like and slots.models == models and drawn_from == key):
@@ -243,12 +242,14 @@ def labelled_already(
     """Return how many images the recommended draws add to their selection, and how many of these have labels
     of a truth already; (0, 0) if they cannot be drawn.
     """
-    name, number = advice["selection"], advice["round"]
+    name = advice["selection"]
+    number = advice["round"]
     held: tuple[Draw, ...] = ()
     was = None
     if name in selections.names(study.root):
         slots = study.selection(name).slots
-        held, was = slots.draws, slots.definition
+        held = slots.draws
+        was = slots.definition
     if number is None:
         number = (advice["budget"] or 0) - len(held)
     given: dict[str, Any] = {key: advice[key] for key in ("goal", "temperature") if advice[key] is not None}
@@ -346,7 +347,8 @@ def deep(slots: Slots) -> list[DuelRow]:
     """Return, for each number of images per cell, the upper bound J (J - 1) |Y| K (Yan et al.) or J (J - 1) /
     2 k (Wang et al.), and the resulting slots, distinct images and questions, without spares.
     """
-    j, pairs = len(slots.models), slots.pairs
+    j = len(slots.models)
+    pairs = slots.pairs
     cells = j * (j - 1) // 2 if pairs else j * (j - 1) * len(slots.definition["groups"])
     most = max(row.place for row in slots.chosen)
     out = []

@@ -71,7 +71,8 @@ def pair_numbers(
     planned, worlds = _curves_and_worlds(looked, used, task, seed)
     if selector not in planned:
         return []
-    needed, pool = label_needs.pair_needed(worlds, planned[selector]), looked.pools[selector]
+    needed = label_needs.pair_needed(worlds, planned[selector])
+    pool = looked.pools[selector]
     out: list[PairNeeded] = []
     for (a, b), numbers in zip(combinations(kept, 2), needed, strict=True):
         if np.isnan(numbers).any():
@@ -109,7 +110,8 @@ def _curves_and_worlds(
         for name, weights in looked.weights.items()
         if weights.any()
     }
-    planned, later = dict(curves), None
+    planned = dict(curves)
+    later = None
     worlds = label_needs.worlds(looked.mean[some], label_needs.BELIEVED[task], seed=seed)
     if used is not None and used.selector in curves:
         found = Estimates(used.estimates.loss[kept], used.estimates.covariance[some], used.estimates.freedom)

@@ -34,7 +34,8 @@ def more_images(study: Study, name: str, needs: Mapping[tuple[str, str], PairNee
 
     A step at most doubles the images: what few labels predict is rough, and each round makes it more certain.
     """
-    slots, most = study.selections[name].slots, left(study, name)
+    slots = study.selections[name].slots
+    most = left(study, name)
     have = len(slots.rows)
     if slots.definition.get("goal") == "best" and learns(slots.definition):
         return min(ROUND, most)

@@ -79,9 +79,12 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
 
 def command(found: LabelPlan) -> str:
     """Return the complete recommended command, ready to paste."""
-    advice, truth = found.recommended, found.provenance["truth"]
+    advice = found.recommended
+    truth = found.provenance["truth"]
     assert advice is not None
-    place, name, selector = shlex.quote(found.study), advice["selection"], advice["selector"]
+    place = shlex.quote(found.study)
+    name = advice["selection"]
+    selector = advice["selector"]
     other = "" if truth in ("", "labels") else f" --truth {shlex.quote(truth)}"
     if advice["verb"] == "rank":
         return f"faultscape rank {place} --selection {name}{other}"
@@ -129,7 +132,8 @@ def _cost(costs: Costs, *, classes: bool) -> str:
 
 def _question(found: LabelPlan, name: str) -> list[str]:
     """Return the lines of one question: one line per selector, or why it has no number."""
-    rows, proved = found.questions[name], found.questions.get(f"{name}_proved")
+    rows = found.questions[name]
+    proved = found.questions.get(f"{name}_proved")
     title = QUESTIONS[name].format(within=found.provenance["within"])
     whys = list(dict.fromkeys(row["why"] for row in rows.values() if row["labels"] is None))
     if name == "order" and rows == found.questions["best"]:
@@ -185,7 +189,8 @@ def fewer(rows: dict[str, Needed], selector: str | None) -> str:
 
 
 def _range(row: Needed) -> str:
-    low, high = row["low"] or 0, row["high"] or 0
+    low = row["low"] or 0
+    high = row["high"] or 0
     return f"{low:,} to {high:,}" if low < high else f"{low:,}"
 
 
@@ -197,7 +202,8 @@ def _called(selector: str, labels: LabelsUsed) -> str:
 
 def _duels(found: LabelPlan) -> list[str]:
     """Return the lines about the work for duels."""
-    pairs, money = _classifies(found), found.costs["wage"] is not None
+    pairs = _classifies(found)
+    money = found.costs["wage"] is not None
     head = (f"images a {'pair' if pairs else 'cell'}", "at most", "slots", "distinct images", "work")
     head = (*head, *(("money",) if money else ()), *(() if pairs else ("or choices only",)))
     rows = [
@@ -221,7 +227,8 @@ def _next(found: LabelPlan) -> list[str]:
     assert advice is not None
     lines = ["Recommended:", f"  {command(found)}", *wrapped(advice["why"], "  ")]
     if "new" in advice and "labelled" in advice:
-        new, labelled = advice["new"], advice["labelled"]
+        new = advice["new"]
+        labelled = advice["labelled"]
         are = "is" if labelled == 1 else "are"
         lines += wrapped(
             f"{labelled:,} of the {counted(new, 'image')} that it adds {are} labelled already.", "  "

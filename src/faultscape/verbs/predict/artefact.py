@@ -12,7 +12,8 @@ from faultscape.reading.study import Study
 from faultscape.study.tables.corpus import part_name
 from faultscape.verbs.train import artefact as networks
 
-_HELD, _OTHER = "held", "other"
+_HELD = "held"
+_OTHER = "other"
 
 
 def _made_from(study: Study, _name: str) -> dict[str, str] | None:
@@ -45,7 +46,8 @@ def lacking_parts(study: Study) -> dict[str, int]:
 
 
 def _describe(study: Study, _name: str) -> str:
-    models, late = study.models, lacking_parts(study)
+    models = study.models
+    late = lacking_parts(study)
     if late:
         number = sum(late.values())
         why = (

@@ -79,7 +79,8 @@ def withdraw(root: Path, names: Collection[str]) -> None:
 
 def _check(root: Path, settings: Settings, renamed: Mapping[str, str], removed: Collection[str]) -> None:
     """Raise ModelError unless the old names exist and the new ones are free."""
-    known, truths = list(settings.models), {LABELS, *evidence.truths(root)}
+    known = list(settings.models)
+    truths = {LABELS, *evidence.truths(root)}
     words = f"it has {', '.join(known)}" if known else "it has none"
     for name in (*renamed, *removed):
         check_name(name)

@@ -72,7 +72,10 @@ class PixelCounter:
         images = whole_corpus(root)
         judged = find_judged(root, images, counting.truth)
         mine = {id_: image for id_, image in images.items() if image.shard == shard}
-        self._root, self._name, self._shard, self._classes = root, name, shard, settings.class_list
+        self._root = root
+        self._name = name
+        self._shard = shard
+        self._classes = settings.class_list
         self._sizes = {
             id_: settings.working_size or (image.width, image.height) for id_, image in mine.items()
         }
@@ -226,7 +229,8 @@ def _read(code: bytes) -> tuple[MapCounts, list[tuple[str, str, bytes]]]:
         cells = np.zeros(side * side, np.int64)
         cells[at] = numbers
         cells = cells.reshape(side, side)
-    out, at = [], 0
+    out = []
+    at = 0
     for folder, holdout, size in listed:
         out.append((folder, holdout, rest[at : at + size]))
         at += size
@@ -259,7 +263,8 @@ def state_of_maps(part: Part, stamp: str) -> str:
 def counting_of(settings: Settings, name: str, truth: str, words: Sequence[str]) -> Counting:
     """Return what to count for a model by a truth, with some scorers."""
     model = settings.models[name]
-    offsets, channels = model.options.get("offsets", {}), len(model.labels) or len(settings.class_list)
+    offsets = model.options.get("offsets", {})
+    channels = len(model.labels) or len(settings.class_list)
     between = {SUBMITTED.name} if "between" in model.options else set[str]()
 
     def offset(word: str) -> float | None:
@@ -275,7 +280,9 @@ class CountParts:
     """The counts of a study by one truth: finds missing parts of a model, and enters new ones."""
 
     def __init__(self, root: Path, settings: Settings, truth: str) -> None:
-        self._root, self._settings, self._truth = root, settings, truth
+        self._root = root
+        self._settings = settings
+        self._truth = truth
         self._images = whole_corpus(root)
         self.judged = find_judged(root, self._images, truth)
         self._holdouts = read_stress(root).holdouts

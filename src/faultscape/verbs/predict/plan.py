@@ -82,7 +82,8 @@ def asked_of_models(options: PredictOptions, declared: Declared) -> ModelOptions
 
 def refuse_truths(root: Path, names: Iterable[str]) -> None:
     """Raise ModelError for a model named like a truth, or like the default truth."""
-    held, known = read_settings(root).models, {LABELS, *truths(root)}
+    held = read_settings(root).models
+    known = {LABELS, *truths(root)}
     if bad := next((name for name in names if name in known and name not in held), None):
         raise ModelError(
             f"{bad!r} is already the name of a truth (a set of labels); give the model another, for "
@@ -104,7 +105,8 @@ def plan(
     """
     source = catalogue.source_of(name, place, settings.task)
     request = _request(root, settings, name, place, source, options, of_models)
-    origin, before = source.origin(source, request), settings.models.get(name)
+    origin = source.origin(source, request)
+    before = settings.models.get(name)
     if origin.options.get("temperature") and _fitted_to(root, name) not in ("", origin.digest):
         print(
             f"note: {name}: its temperature was fitted to other weights; run"
@@ -113,7 +115,8 @@ def plan(
     kept_at = source.kept_as(place)
     model = ModelSettings(source=kept_at, kind=source.name, labels=origin.labels, options=origin.options)
     settings.models[name] = model
-    where, sizes = label_maps.predictions(root, name), whole_sizes(root)
+    where = label_maps.predictions(root, name)
+    sizes = whole_sizes(root)
     done = there(where)
     here = shard_sizes(root)  # a shard that left the corpus entirely needs nothing
     stale = [s for s in _stale(where, origin, done) if s in here]

@@ -44,8 +44,10 @@ def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
     root = Path(job.study)
     images = whole_shard(root, job.number)
     assert len(images) == job.images
-    settings, opening = read_settings(root), job.opening
-    where, keep = label_maps.predictions(root, job.name), networks.keep_of(opening.options, settings.task)
+    settings = read_settings(root)
+    opening = job.opening
+    where = label_maps.predictions(root, job.name)
+    keep = networks.keep_of(opening.options, settings.task)
     spool = Spool(
         spool_path(where, job.number),
         " ".join([job.stamp, *keep.words, *([job.counts_key] if job.counting else [])]),
@@ -68,10 +70,13 @@ def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
     except BaseException:
         spool.close()
         raise
-    maps, failures, times = [], [], []
+    maps = []
+    failures = []
+    times = []
     told = catalogue.kind_named(opening.kind).own_sizes and not settings.classifies
     sizes = {image.id: (image.width, image.height) for image in images} if told else {}
-    resized, example = 0, ()
+    resized = 0
+    example = ()
     chunks = {
         folder: outputs.Chunks(where / folder, job.number)
         for folder in keep.folders
@@ -92,7 +97,8 @@ def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
             if "labels" not in job.drop:
                 maps.append(label_maps.StoredMap(row.id, row.runs, row.photo))
             if sizes and (size := runs.shape(row.runs)[::-1]) != sizes[row.id]:
-                resized, example = resized + 1, example or (*size, *sizes[row.id])
+                resized = resized + 1
+                example = example or (*size, *sizes[row.id])
             for folder in row.kept.keys() - {*job.drop, COUNTED}:
                 chunks.setdefault(folder, outputs.Chunks(where / folder, job.number)).add(
                     row.id, row.kept[folder]
@@ -141,7 +147,8 @@ def _count(counter: PixelCounter, row: Row) -> None:
 def staying(root: Path, name: str, stamps: dict[int, str]) -> dict[str, parts.Part]:
     """Return the parts of a model's manifest that have the right stamp, or belong to no known shard."""
     where = label_maps.predictions(root, name)
-    held, wanted = label_maps.stamps_of(where), {part_name(number): stamp for number, stamp in stamps.items()}
+    held = label_maps.stamps_of(where)
+    wanted = {part_name(number): stamp for number, stamp in stamps.items()}
     return {
         part: entry
         for part, entry in read_manifest(where).items()
@@ -155,7 +162,8 @@ def forget(root: Path, name: str, stamps: dict[int, str], made: Sequence[tuple[J
     Parts that were ``made`` again with the same bytes stay: they are the same files.
     """
     where = label_maps.predictions(root, name)
-    held, same = read_manifest(where), {part_name(job.number): part.sha256 for job, part in made}
+    held = read_manifest(where)
+    same = {part_name(job.number): part.sha256 for job, part in made}
     stay = staying(root, name, stamps) | {
         part: entry for part, entry in held.items() if same.get(part) == entry.sha256
     }
@@ -172,7 +180,8 @@ def files_of(
     root: Path, job: Job, made: Made, statistics: Statistics | None
 ) -> Iterator[tuple[Path, str, str]]:
     """Yield (folder, part, SHA-256) of everything in a finished shard."""
-    where, part = label_maps.predictions(root, job.name), part_name(job.number)
+    where = label_maps.predictions(root, job.name)
+    part = part_name(job.number)
     yield where, part, made.sha256
     for folder, chunks in made.kept.items():
         yield from ((where / folder, chunk.part, chunk.sha256) for chunk in chunks)
@@ -199,7 +208,8 @@ def enter(
             name,
             [(job.number, part.sha256, part.statistics) for job, part in made if part.statistics is not None],
         )
-    where, numbers = label_maps.predictions(root, name), {part_name(job.number) for job, _ in made}
+    where = label_maps.predictions(root, name)
+    numbers = {part_name(job.number) for job, _ in made}
     before = label_maps.stamps_of(where)
     stamps = {part: stamp for part, stamp in before.items() if part not in numbers}
     if len(stamps) < len(before):  # a stamp must never describe a part of something else
@@ -242,7 +252,9 @@ def enter(
 
 def _timings(job: Job, made: Made) -> Iterator[Timing]:
     """Yield the timings of a shard: its own row and, if batches are timed, one row per batch."""
-    name, number, device = job.name, job.number, made.device
+    name = job.name
+    number = job.number
+    device = made.device
     yield Timing("predict", name, number, job.images, made.seconds, device=device)
     for t in made.times if device else ():
         whole = t.load + t.model + t.score + t.write
@@ -264,7 +276,8 @@ def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
         if image not in gone
     ]
     replace_failures(root, "predict", name, failures)
-    where, idle = label_maps.predictions(root, name), 0
+    where = label_maps.predictions(root, name)
+    idle = 0
     for n in numbers if gone else ():
         if n in removed and (part := manifest.get(part_name(n))):
             idle += len(gone & set(label_maps.read_ids(where, n, part)))

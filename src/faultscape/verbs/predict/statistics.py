@@ -89,7 +89,8 @@ class AtOnce:
         self._where = measures.folder(root / "measures", truth, name)
         self._sizes = {image.id: settings.working_size or (image.width, image.height) for image in images}
         self._order = [image.id for image in images]
-        places, known = table(self._classes), allowed(self._classes)
+        places = table(self._classes)
+        known = allowed(self._classes)
         self._truth = StoredMaps(label_maps.truth(root, truth), self._shard, places, known)
         self._places = narrow(table(self._classes, labels))
         self._rows: dict[str, Any] = {}
@@ -130,7 +131,9 @@ class Statistics:
     """The statistics of a study against a truth: checks which shards have them, and enters new ones."""
 
     def __init__(self, root: Path, settings: Settings, truth: str) -> None:
-        self._root, self._settings, self._truth = root, settings, truth
+        self._root = root
+        self._settings = settings
+        self._truth = truth
         self._truths = read_manifest(label_maps.truth(root, truth))
         self._gone = Study(root).labels_gone(truth)
         self._held: dict[str, dict[str, Part]] = {}
@@ -163,7 +166,8 @@ class Statistics:
             write_manifest(self.folder(name), read_manifest(self.folder(name)) | entries)
 
     def _key(self, name: str, shard: int, maps: str) -> str:
-        settings, truth = self._settings, self._truths[part_name(shard)]
+        settings = self._settings
+        truth = self._truths[part_name(shard)]
         state = state_of_stored(
             settings, truth.sha256, maps, settings.models[name].labels, self._gone.get(shard, ())
         )

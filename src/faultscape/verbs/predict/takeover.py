@@ -30,7 +30,8 @@ class Takeover:
     """
 
     def __init__(self, root: Path, plans: Mapping[str, Plan]) -> None:
-        self._root, self._plans = root, plans
+        self._root = root
+        self._plans = plans
         self.waiting = {name for name, plan in plans.items() if plan.replaces}
         self.refused: dict[str, str] = {}
 

@@ -35,7 +35,8 @@ def about_leader(
     order = standings.rankings[name].order if (name := recommended(standings)) else []
     if not order:
         return {"failing": None, "by_truth": {}}
-    models, define = standings.models, cast("Definition", standings.definitions)
+    models = standings.models
+    define = cast("Definition", standings.definitions)
     chosen = set(images)
     counted = chosen - study.discarded.keys()
     scores = {}

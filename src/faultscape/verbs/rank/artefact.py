@@ -47,7 +47,8 @@ def made_from_now(
     for data to come redraw whole, your own rankings (``ranking``, file.py:name), the file of a closed
     ``benchmark``, and ``all_labels`` if those of other images count too.
     """
-    slots, models = study.selections[name].slots, study.selection(name).now.models
+    slots = study.selections[name].slots
+    models = study.selection(name).now.models
     images = {row.image for row in slots.rows}
     # standings say who leads by each of them
     truths = {other: labels.key(study, other) for other in study.truths if other != truth}
@@ -204,7 +205,8 @@ def again(study: Study, name: str, truth: str = "") -> Again:
 
 def _options_again(study: Study, name: str) -> tuple[JsonObject, tuple[str, ...]]:
     """Return the recorded options that still apply, and a text about the others."""
-    given, left_out = dict(arguments_of(provenance(study, name))), list[str]()
+    given = dict(arguments_of(provenance(study, name)))
+    left_out = list[str]()
     against = [str(other) for other in _listed(given.get("against"))]
     if gone := [other for other in against if not _is_to_be_ranked(study, other)]:
         given["against"] = [other for other in against if other not in gone] or None

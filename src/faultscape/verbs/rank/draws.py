@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 def standings_of_draws(known: Labelled, asked: RankOptions, options: RankingOptions) -> Standings:
     """Return the standings of a selection that draws for all models."""
-    classifies, mine = known.study.settings.classifies, set(known.now.images)
+    classifies = known.study.settings.classifies
+    mine = set(known.now.images)
     losses = 1 - known.panel.scores[:, [image in mine for image in known.panel.images]]
     trust = estimates.vote_weights(losses) if classifies else None
     pool = drawing_pool.drawn_from(
@@ -67,7 +68,9 @@ def _drawn(known: Labelled, asked: RankOptions, pool: drawing_pool.Pool) -> Draw
     """Return the draws of a selection from a pool as evidence, with labels of images on which all models
     agree.
     """
-    study, slots, models = known.study, known.slots, known.now.models
+    study = known.study
+    slots = known.slots
+    models = known.now.models
     lost = evidence.undecidable(study, models, known.truth, known.voices) | set(known.discarded)
     found = Draws(
         slots.draws,  # including discarded ones: they came from the pool
@@ -80,7 +83,8 @@ def _drawn(known: Labelled, asked: RankOptions, pool: drawing_pool.Pool) -> Draw
     fewer = models != slots.models  # on which of the agreed images these differed is not known any more
     if not find_selector(slots.definition["selector"]).chance or not pool.agreed or pool.others or fewer:
         return found
-    agreed, best = set(pool.agreed), np.zeros((len(models), 0))
+    agreed = set(pool.agreed)
+    best = np.zeros((len(models), 0))
     for name, made in study.selections.items():  # random draws that land there sample them evenly
         other = made.slots
         current = other.models == models and made.drawn_from == study.drawn_from(models)

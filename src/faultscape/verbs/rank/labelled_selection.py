@@ -49,7 +49,8 @@ class Labelled:
         """Return the panel of the images that count: those of the selection, or all, within the part that is
         ranked.
         """
-        mine, images = set(self.now.images), enumerate(self.panel.images)
+        mine = set(self.now.images)
+        images = enumerate(self.panel.images)
         there = [k for k, image in images if (image in mine or all_labels) and self.covers(image)]
         return self.panel.only(np.array(there, np.intp))
 
@@ -64,8 +65,10 @@ def labelled_selection(
     """Return a selection and its labels, to rank on all of its images or a part; RankingError if the
     selection is no longer valid.
     """
-    made, discarded = study.selection(selection), study.discarded
-    slots, now = made.slots, made.now
+    made = study.selection(selection)
+    discarded = study.discarded
+    slots = made.slots
+    now = made.now
     if gone := [m for m in now.models if m not in study.models]:
         raise RankingError(
             f"selection {selection!r} was drawn with {gone[0]!r}, which is no longer in the study; "

@@ -60,7 +60,8 @@ class Ranked(Standings):
         return self._headed(standings_text(self, self._score_words))
 
     def _headed(self, standings: str) -> str:
-        where, number = self.definitions.get("where"), self.definitions.get("where_images")
+        where = self.definitions.get("where")
+        number = self.definitions.get("where_images")
         of = [f"Only {where}, {counted(number, 'image')} of the study:"] if isinstance(number, int) else []
         if not self.verdict.lines:
             from faultscape.reporting.competition.standing_tables import verdict

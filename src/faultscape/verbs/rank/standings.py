@@ -48,7 +48,8 @@ def standings_of(
     """
     voices = Voices(frozenset(without), asked.votes.weight_annotators)
     known = labelled_selection(study, asked.selection, truth, domain_of(study, asked.where), voices)
-    now, panel = known.now, known.inside(asked.all_labels)
+    now = known.now
+    panel = known.inside(asked.all_labels)
     if closed is not None and (unknown := [m for m in now.models if m not in closed]):
         raise RankingError(
             f"the benchmark file has no scores for {unknown[0]!r}; it names {', '.join(closed) or 'no model'}"
@@ -135,7 +136,9 @@ def _noted(standings: Standings, known: Labelled, drawn_from: str) -> Standings:
     """Return standings with their notes, the recommended ranking first; ``drawn_from`` is the key of what the
     selection would be drawn from now.
     """
-    slots, now, selection = known.slots, known.now, known.selection
+    slots = known.slots
+    now = known.now
+    selection = known.selection
     # for draws, the first note says it
     lost = "" if slots.draws else discards_text(slots, now, known.discarded)
     # how far scores shift limits what they say: it is no detail of the method

@@ -41,7 +41,8 @@ def rank_selection(options: RankOptions) -> Ranked:
 
 
 def _make_standings(study: Study, options: RankOptions) -> Ranked:
-    classifies, selection = study.classifies, options.selection
+    classifies = study.classifies
+    selection = options.selection
     if (options.epsilon if classifies else options.laplace) is not None:
         raise OptionError(
             f"--{'epsilon' if classifies else 'laplace'} does not apply to"

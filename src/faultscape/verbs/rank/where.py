@@ -26,7 +26,8 @@ def domain_of(study: Study, where: Sequence[str]) -> Domain | None:
     if not asked:
         return None
     names = study.corpus.names
-    ids, held = None, set[str]()
+    ids = None
+    held = set[str]()
     for key, value in asked:
         if key == "tag":
             held = _tagged(study, value)
@@ -55,7 +56,8 @@ def conditions(where: Sequence[str]) -> tuple[tuple[str, str], ...]:
     found = dict[tuple[str, str], None]()
     for text in where:
         key, equals, value = text.partition("=")
-        key, value = key.strip(), value.strip()
+        key = key.strip()
+        value = value.strip()
         if not equals or not key or not value:
             raise OptionError(
                 f"--where {text}: is not a condition; give KEY=VALUE, for example tag=night, with KEY "

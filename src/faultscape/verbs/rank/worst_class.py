@@ -48,7 +48,8 @@ def _of_maps(study: Study, model: str, truth: str, images: Sequence[Image]) -> F
         for rows in shards(list(images)).values():
             maps = ShardMaps(study, [model], truth, rows)
             for image in rows:
-                label, said = maps.truth(image.id), maps.of(model, image.id)
+                label = maps.truth(image.id)
+                said = maps.of(model, image.id)
                 if label is not None and said is not None:
                     each[image.id] = counts.confusions([label, said], n + 1, np.array([(0, 1)]))[0][:n]
                 tick(1)

@@ -49,12 +49,14 @@ def answers_of(
     one that was counted.
     """
     ((folder, (word, offset, channels)),) = counting_of(settings, name, "", [word]).scorers.items()
-    scorer, places = scorer_named(word), narrow(table(settings.class_list, settings.models[name].labels))
+    scorer = scorer_named(word)
+    places = narrow(table(settings.class_list, settings.models[name].labels))
     stored = _stored(root, settings, name, folder, images)
     rest = [image for image in images if image.id not in stored]
     model = _opened(root, settings, name, word, rest) if rest else None
     for image in images:
-        size, photo = settings.working_size or (image.width, image.height), _photo(image)
+        size = settings.working_size or (image.width, image.height)
+        photo = _photo(image)
         if image.id in stored:
             label_map, doubt = stored[image.id]
         else:
@@ -68,7 +70,8 @@ def answers_of(
                 )
             if output.labels is None:
                 raise ModelError(output.problem)
-            label_map, doubt = nearest(places[output.labels], size), output.kept[folder][0]
+            label_map = nearest(places[output.labels], size)
+            doubt = output.kept[folder][0]
         yield image.id, Answer(label_map, places_of(rounded(scorer, doubt, channels, offset)), photo)
 
 
@@ -84,10 +87,8 @@ def _stored(
 ) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
     """Return {image id: (map, doubt)} for the images for which both are stored."""
     out = {}
-    values, words = (
-        table(settings.class_list, settings.models[name].labels),
-        allowed(settings.class_list, settings.models[name].labels),
-    )
+    values = table(settings.class_list, settings.models[name].labels)
+    words = allowed(settings.class_list, settings.models[name].labels)
     for shard in dict.fromkeys(image.shard for image in images):
         mine = {image.id: image for image in images if image.shard == shard}
         held = outputs.read_some(root, name, folder, shard, mine)
@@ -120,7 +121,8 @@ def _opened(root: Path, settings: Settings, name: str, word: str, images: Sequen
         model.labels,
         methods=str(methods_folder(root, name)),
     )
-    origin, held = kind.origin(kind, request), label_maps.stamps_of(label_maps.predictions(root, name))
+    origin = kind.origin(kind, request)
+    held = label_maps.stamps_of(label_maps.predictions(root, name))
     if any(
         stamps.outdated(held.get(part_name(k), ""), stamp, refused=False)
         for k, stamp in origin.stamps.items()

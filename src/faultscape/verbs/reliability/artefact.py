@@ -30,7 +30,8 @@ def made_from_now(study: Study, truth: str) -> dict[str, str]:
     """Return what a card of all models would be made from: their maps and counts, labels, and the sets that
     it evaluates.
     """
-    root, settings = study.root, study.settings
+    root = study.root
+    settings = study.settings
     maps = {
         model: (
             sorted((name, part.sha256) for name, part in parts.items()),

@@ -125,7 +125,8 @@ def _both_corrupted(
     """Return a number of each of two models by corruption and severity, over the conditions and images that
     both have, and these images.
     """
-    out, seen = (Corrupted(), Corrupted()), set[str]()
+    out = (Corrupted(), Corrupted())
+    seen = set[str]()
     for condition in _corrupted(conditions):
         asked = list(zip(models, scorers, strict=True))
         evidence = [
@@ -237,10 +238,8 @@ def cells(
     of anomalous pixels.
     """
     out: list[CardCell] = []
-    numbers, named = (
-        {model.name: model for model in models},
-        {condition.name: condition for condition in conditions},
-    )
+    numbers = {model.name: model for model in models}
+    named = {condition.name: condition for condition in conditions}
     for (model, scorer, condition, metric), evidence in found.evidence.items():
         low, high = (_within(metric, end) for end in interval_of(evidence, units))
         about = _corrupted(conditions) if condition == CORRUPTED else [named[condition]]
@@ -318,7 +317,8 @@ def differences(
     """Return the differences of every pair of models: of maps in mIoU and metrics derived from it; of every
     shared scorer, and of the scorers of their own rows, in AP, AUROC and the calibration AUROC.
     """
-    withheld, out = study.withheld, list[CardDifference]()
+    withheld = study.withheld
+    out = list[CardDifference]()
     by_name = {model.name: model for model in models}
     for first, second in combinations(by_name, 2):
         pair = (by_name[first], by_name[second])

@@ -115,7 +115,8 @@ def f1_of(counts: np.ndarray) -> Linear:
     >>> float(f1_of(np.array([[[1.0], [1.0], [0.0]], [[1.0], [0.0], [1.0]]])).value)
     0.6666666666666666
     """
-    above, below = 2 * counts[:, 0], 2 * counts[:, 0] + counts[:, 1] + counts[:, 2]
+    above = 2 * counts[:, 0]
+    below = 2 * counts[:, 0] + counts[:, 1] + counts[:, 2]
     total = below.sum(0)
     if not len(counts) or not total.all():
         return Linear(np.array(np.nan), np.full(len(counts), np.nan))
@@ -134,12 +135,14 @@ def _jobs(
     track: Track | None,
 ) -> list[ComponentJob]:
     """Return the jobs of a model and condition; [] if the doubt of any image is not stored."""
-    root, settings = study.root, study.settings
+    root = study.root
+    settings = study.settings
     by_shard: dict[int, list[str]] = {}
     for id_ in images:
         by_shard.setdefault(study.images[id_].shard, []).append(id_)
     parts = outputs.parts_by_shard(root, name, folder)
-    counting, jobs = counting_of(settings, name, study.truth, [word]), list[ComponentJob]()
+    counting = counting_of(settings, name, study.truth, [word])
+    jobs = list[ComponentJob]()
     about = [
         {held: list(words) for held, words in study.stress.holdouts.items()},
         settings.classes.counted,
@@ -174,10 +177,13 @@ def _jobs(
 def count_components(job: ComponentJob, tick: Callable[[int], None]) -> Rows:
     """Count the components of the images of one shard."""
     root = Path(job.study)
-    settings, every = read_settings(root), {image.id: image for image in read_corpus(root)}
+    settings = read_settings(root)
+    every = {image.id: image for image in read_corpus(root)}
     judge = Judge(root, settings, find_judged(root, every, job.counting.truth), read_stress(root).holdouts)
     word, offset, channels = job.counting.scorers[job.folder]
-    scorer, wanted, out = scorer_named(word), set(job.images), Rows()
+    scorer = scorer_named(word)
+    wanted = set(job.images)
+    out = Rows()
     for id_, (doubt, *_) in outputs.read_kept(root, job.model, job.folder, job.number):
         if id_ not in wanted:
             continue

@@ -52,8 +52,10 @@ def read_labelled_study(root: Path, settings: Settings, truth: str) -> LabelledS
     """Read what the images of a study are judged by; a holdout of a class that the study no longer has is
     left out.
     """
-    images, stress = {image.id: image for image in read_corpus(root)}, read_stress(root)
-    withheld, notes = dict[str, np.ndarray](), list[str]()
+    images = {image.id: image for image in read_corpus(root)}
+    stress = read_stress(root)
+    withheld = dict[str, np.ndarray]()
+    notes = list[str]()
     for name, words in stress.holdouts.items():
         try:
             withheld[name] = hold_out(settings.class_list, list(words)).is_withheld[:-1]
@@ -104,7 +106,9 @@ def find_conditions(
     """Return the conditions of a study in the order of the card, and notes about sets that are left out;
     StudyError if nothing can be judged.
     """
-    root, judged, stress = study.root, study.judged, study.stress
+    root = study.root
+    judged = study.judged
+    stress = study.stress
     sets: dict[str, list[Image]] = {}
     for image in study.images.values():
         sets.setdefault(image.set, []).append(image)
@@ -220,7 +224,8 @@ def _misclassified(
         called = Path(word).stem
     else:
         _refuse_unknown("--misclassified", word, sets)
-        names, called = [word], word
+        names = [word]
+        called = word
     if bare := next((name for name in names if not labelled[name]), None):
         raise StudyError(
             f"--misclassified {word}: set {bare} has no class labels, so wrong pixels cannot be found"

@@ -93,15 +93,20 @@ def fill_counts(
     study: LabelledStudy, models: Sequence[str], options: ReliabilityOptions
 ) -> dict[str, ModelCounts]:
     """Make the missing or stale counts that stored outputs allow, and return the counts of each model."""
-    root, settings, truth = study.root, study.settings, study.truth
-    counts, jobs, scorers = CountParts(root, settings, truth), list[CountJob](), dict[str, dict[str, str]]()
+    root = study.root
+    settings = study.settings
+    truth = study.truth
+    counts = CountParts(root, settings, truth)
+    jobs = list[CountJob]()
+    scorers = dict[str, dict[str, str]]()
     sizes = shard_sizes(root)
     states: dict[str, dict[int, str]] = {}
     for name in models:
         scorers[name] = scorers_of_model(root, settings, name)
         counting = counting_of(settings, name, truth, list(scorers[name].values()))
         where = label_maps.predictions(root, name)
-        maps, stamps = there(where), label_maps.stamps_of(where)
+        maps = there(where)
+        stamps = label_maps.stamps_of(where)
         states[name] = {int(part): state_of_maps(entry, stamps.get(part, "")) for part, entry in maps.items()}
         stored = {kind: outputs.parts_by_shard(root, name, kind) for kind in scorers[name]}
         for number in sorted(sizes):

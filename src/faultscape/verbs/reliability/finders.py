@@ -43,7 +43,8 @@ def finders(
     """Return the share of each model's failures that each finder has found after few labels, and a note if
     disagreement is unavailable.
     """
-    root, images = study.root, study.images
+    root = study.root
+    images = study.images
     asked = [
         id_
         for c in conditions
@@ -74,7 +75,9 @@ def finders(
         quality = np.array([there[id_] for id_ in known])
         failing = np.zeros(len(known), bool)
         failing[np.argsort(quality, kind="stable")[: max(1, round(_FAILING * len(known)))]] = True
-        of, hits, rows = np.array([units.of[id_] for id_ in known]), list[np.ndarray](), list[CardFinder]()
+        of = np.array([units.of[id_] for id_ in known])
+        hits = list[np.ndarray]()
+        rows = list[CardFinder]()
         for finder, scores in zip(FINDERS, (scored, together.get(model.name, {})), strict=True):
             if all(id_ in scores for id_ in known):
                 values = np.array([scores[id_] for id_ in known])

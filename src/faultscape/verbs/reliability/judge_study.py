@@ -75,7 +75,8 @@ def _check_study(options: ReliabilityOptions) -> None:
     """Raise StudyError, ModelError or OptionError for options that do not fit the study; called before a
     submission runs for hours.
     """
-    root, coming = existing(options.study), [options.submission.name] if options.submission.source else []
+    root = existing(options.study)
+    coming = [options.submission.name] if options.submission.source else []
     settings = _settings(root, options)
     names = (
         _models(settings, [name for name in options.models if name not in coming])
@@ -187,7 +188,8 @@ def _document(
     options: ReliabilityOptions,
 ) -> Card:
     """Return the document of the card; ``kept`` are the numbers in distribution, one per holdout."""
-    settings, names = study.settings, [model.name for model in models]
+    settings = study.settings
+    names = [model.name for model in models]
     others, of_preset = (
         preset_numbers(options.preset, found, models, conditions) if options.preset else ({}, [])
     )
@@ -268,7 +270,8 @@ def _write(out: Path, document: Card, frames: Facts) -> None:
     """Write the document, its tables and its pages; delete the leaderboard of an earlier run if there is none
     now.
     """
-    page, board = card_page(document, frames), leaderboard_page(document)
+    page = card_page(document, frames)
+    board = leaderboard_page(document)
     make_folder(out)
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     put(out / "reliability.json", f"{text}\n".encode("utf-8", "surrogateescape"))
@@ -349,7 +352,8 @@ def _model(
     if (training := training_of(about)) is not None:
         model |= {"training": training, "flags": flags_of(training)}
     if about.kind == "submission":
-        declared, claims = about.options.get("ood_data", ""), read_claims(about.options.get("claims", []))
+        declared = about.options.get("ood_data", "")
+        claims = read_claims(about.options.get("claims", []))
         compared = compare_claims(name, claims, conditions, found)
         model["flags"] = [
             *([f"{TRAINED_WITH_OOD} (declared)"] if declared.lower() not in ("", "none") else []),
@@ -414,7 +418,8 @@ def _unanswered(
 
 def _idle(found: cards.Judgement, options: ReliabilityOptions) -> list[str]:
     """Return notes about options without effect, and why."""
-    out, metrics = [], {(model, metric) for model, _, _, metric in found.evidence}
+    out = []
+    metrics = {(model, metric) for model, _, _, metric in found.evidence}
     if options.track and not any(metric == METRIC for _, metric in metrics):
         out.append(
             f"--track {options.track} has no effect: component F1 needs stored doubt, which `predict "
@@ -482,7 +487,9 @@ def _gaps(
     """Return what each model lacks, with the command that makes it; ``called`` is the study's name in
     commands.
     """
-    settings, images, out = study.settings, study.images, list[CardGap]()
+    settings = study.settings
+    images = study.images
+    out = list[CardGap]()
     made = (
         word for counts in counts_of.values() for word in counts.scorers.values() if word != SUBMITTED.name
     )

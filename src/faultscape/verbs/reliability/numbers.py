@@ -92,7 +92,10 @@ class ModelNumbers:
 
     def __init__(self, root: Path, counts: ModelCounts, classes: int, units: Units, draws: Draws) -> None:
         self.name, self.scorers = counts.name, dict(counts.scorers)
-        self._root, self._counts, self._units, self._draws = root, counts, units, draws
+        self._root = root
+        self._counts = counts
+        self._units = units
+        self._draws = draws
         where = pixel_counts.counts_folder(root, counts.name, MAPS)
         self._maps = pixel_counts.read_map_counts(where, classes, counts.parts.get(MAPS, {}))
         self._codes = lru_cache(maxsize=1)(self._read_codes)
@@ -162,7 +165,8 @@ class ModelNumbers:
 
     def by_unit(self, number: Linear, images: Sequence[str]) -> Linear:
         """Convert a number's slopes by image to slopes by unit."""
-        of, slopes = self._of(images), np.full(self._units.count, np.nan)
+        of = self._of(images)
+        slopes = np.full(self._units.count, np.nan)
         slopes[of] = 0.0
         np.add.at(slopes, of, np.nan_to_num(number.slopes))
         return Linear(number.value, slopes)
@@ -189,7 +193,9 @@ class ModelNumbers:
 
     def frames(self, scorer: str, condition: Condition, images: Sequence[str]) -> FrameNumbers:
         """Return the performance of a scorer in each image that has both anomalous and known pixels."""
-        found, anomalous, total = dict[str, float](), dict[str, float](), np.zeros(SIZE, np.int64)
+        found = dict[str, float]()
+        anomalous = dict[str, float]()
+        total = np.zeros(SIZE, np.int64)
         for id_ in images:
             pixels = of_anomaly(self._decoded(scorer, id_, condition.holdout))
             total[pixels.places] += pixels.known
@@ -216,7 +222,8 @@ class ModelNumbers:
         """Return {image: mean of a scorer over its valid pixels}; a bounded score is given as a share of its
         maximum.
         """
-        codes, ends = self._codes(scorer), scorer_named(self.scorers[scorer]).most is not None
+        codes = self._codes(scorer)
+        ends = scorer_named(self.scorers[scorer]).most is not None
         values = expit(VALUES.astype(np.float64)) if ends else VALUES.astype(np.float64)
         out = {}
         for id_ in images:

@@ -63,7 +63,9 @@ class Frames:
     """Draws the frames of a study's models."""
 
     def __init__(self, study: LabelledStudy) -> None:
-        self._root, self._settings, self._images = study.root, study.settings, study.images
+        self._root = study.root
+        self._settings = study.settings
+        self._images = study.images
         self._judge = Judge(study.root, study.settings, study.judged, study.stress.holdouts)
 
     def facts(
@@ -139,7 +141,8 @@ class Frames:
                 if (before := _with_pictures(card_, kept.find(key))) is not None:
                     drawn[len(chosen)] = before
                 chosen.append(_Chosen(rank, card_, condition.holdout, numbers.shares, key))
-        wanted, problem = dict.fromkeys(one.card.image for k, one in enumerate(chosen) if k not in drawn), ""
+        wanted = dict.fromkeys(one.card.image for k, one in enumerate(chosen) if k not in drawn)
+        problem = ""
         try:
             for id_, said in answers_of(
                 self._root, self._settings, model.name, word, [self._images[i] for i in wanted]

@@ -67,7 +67,8 @@ def _bravo(found: Judgement, model: ModelNumbers, conditions: Sequence[Condition
             if (ece := model.ece(images)) is not None:
                 mine["ece"] = ece.value
             wrong = model.error_histograms(MSP, images)
-            errors, rights = rank_images(wrong), rank_images([_turned(one) for one in wrong])
+            errors = rank_images(wrong)
+            rights = rank_images([_turned(one) for one in wrong])
             if not errors.undefined:
                 mine |= {
                     "auroc": float(errors.auroc.value),

@@ -108,10 +108,8 @@ def uncompared_key(study: Study, name: str, truth: str) -> dict[str, str]:
     """
     if study.settings.classifies or truth not in study.truths:
         return {}
-    models, parts = (
-        study.selections[name].slots.models,
-        wanted(study, sorted(study.shard_sizes), [truth]),
-    )
+    models = study.selections[name].slots.models
+    parts = wanted(study, sorted(study.shard_sizes), [truth])
     return (
         {"compared": "not yet"} if missing(study, [p for p in parts if p.truth and p.name in models]) else {}
     )
@@ -193,7 +191,8 @@ def arguments(study: Study, name: str) -> JsonObject:
 
 def again(study: Study, name: str) -> Again:
     """Return how to remake a page: without options for duels if its selection now has draws."""
-    given, left_out = dict(arguments(study, name)), list[str]()
+    given = dict(arguments(study, name))
+    left_out = list[str]()
     if name in study.selections and study.selections[name].slots.draws and not study.settings.classifies:
         left_out = [
             f"{option} is left out: it needs {what}"

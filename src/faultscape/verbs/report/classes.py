@@ -41,7 +41,9 @@ _CHARACTERS, _AN_ANSWER = 700, 150  # characters per pair and per answer on the 
 
 def class_facts(root: Path, common: Facts, options: ReportOptions, *, pairs: bool) -> PairFacts | DrawFacts:
     """Return the facts of a page about classifiers: of pairs, or of draws."""
-    settings, slots, classes = read_settings(root), common.slots, common.classes
+    settings = read_settings(root)
+    slots = common.slots
+    classes = common.classes
     known = [m for m in slots.models if m in settings.models]
     said = read_predictions(Study(root), known, list(slots.images))
     if len(known) < len(slots.models):
@@ -81,7 +83,8 @@ def _filled(said: Predictions, models: tuple[str, ...]) -> Predictions:
 
 def _truths(root: Path, settings: Settings, truth: str, images: list[str]) -> dict[str, str]:
     """Return a text for the label of each image: its classes, or the answers to the questions about it."""
-    names, out = settings.classes.names, {}
+    names = settings.classes.names
+    out = {}
     words = {True: "yes", False: "no", None: "undecided"}
     asked: dict[str, list[str]] = {}
     for (image, class_), verdict in sorted(majority(Answers(root).answers(truth)).items()):

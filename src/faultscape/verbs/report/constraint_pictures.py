@@ -42,7 +42,8 @@ def pair_pictures(
     """
     if not compared:
         return None
-    define, classes = common.slots.definition, settings.class_list
+    define = common.slots.definition
+    classes = settings.class_list
     pair, why = constraint_pictures.choose_pair(common.standings, common.slots.models)
     scale = from_json({"classes": define["scale"]}, classes, "the selection") if define.get("scale") else None
     shown = sorted({slot.image for one in compared for slot in one.chosen} & by_id.keys())
@@ -65,7 +66,8 @@ def _drawn(
     image = None if one.slot is None else by_id.get(one.slot.image)
     if one.slot is None or image is None:
         return one
-    size, classes = fit(image.width, image.height, longest), settings.class_list
+    size = fit(image.width, image.height, longest)
+    classes = settings.class_list
     maps = [_read_map(root, settings, model, image) for model in pair]
     uris = ["" if m is None else map_uri(m, classes, size) for m in maps]
     try:

@@ -43,8 +43,11 @@ _DRAWN = 100  # images of a draw on one page
 
 def duel_facts(root: Path, drawn: Slots, common: Facts, options: ReportOptions, better: float) -> DuelFacts:
     """Return the facts of a page of duels."""
-    settings, images, slots = read_settings(root), read_corpus(root), common.slots
-    labelled, values = common.labelled, common.values
+    settings = read_settings(root)
+    images = read_corpus(root)
+    slots = common.slots
+    labelled = common.labelled
+    values = common.values
     of_slots = outcomes.slot_values(slots.models, slots.duels, labelled, values)
     which = [outcomes.case(d, a, common.bands[0], better) for d, a in of_slots.tolist()]
     by_id = {image.id: image for image in images}
@@ -81,8 +84,10 @@ def duel_facts(root: Path, drawn: Slots, common: Facts, options: ReportOptions, 
 
 def draw_facts(root: Path, common: Facts, options: ReportOptions) -> DrawFacts:
     """Return the facts of a page of images drawn for all models at once."""
-    settings, slots = read_settings(root), common.slots
-    by_id, by_model = {image.id: image for image in read_corpus(root)}, _by_model(common)
+    settings = read_settings(root)
+    slots = common.slots
+    by_id = {image.id: image for image in read_corpus(root)}
+    by_model = _by_model(common)
     cards = []
     # the image that the verdict names is shown even behind the last that fits
     named = {table.failing.image for table in common.others.values() if table.failing}
@@ -206,7 +211,8 @@ def _constraints(
     discarded: Collection[str],
 ) -> tuple[list[Drawn], str]:
     """Return what each constraint chooses from the stored counts, or nothing and the reason."""
-    define, classes = drawn.definition, settings.class_list
+    define = drawn.definition
+    classes = settings.class_list
     if not may_duel(define):
         return [], f"it was drawn by {define['selector']}, not by a discrepancy competition"
     if any(m not in settings.models for m in drawn.models):

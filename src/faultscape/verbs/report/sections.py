@@ -46,7 +46,10 @@ def sections_of_maps(
     root: Path, settings: Settings, common: Facts, by_id: Mapping[str, Image]
 ) -> ModelSections | None:
     """Return the sections of segmentation models; None if nothing is known about any."""
-    models, images, values, by = common.slots.models, common.labelled, common.values, "labels"
+    models = common.slots.models
+    images = common.labelled
+    values = common.values
+    by = "labels"
     if len(images) < LEAST and (chosen := _by_choices(root, common)) is not None:
         images, values, by = *chosen, "choices"
     metric = common.slots.definition.get("concordance", "miou")
@@ -72,7 +75,8 @@ def sections_of_classifiers(
     truths = true_classes(Study(root), common.truth, common.labelled) if common.labelled else {}
     ranks = _ranks(common, by_id, common.labelled)
     made = model_sections.sections(common.slots.models, common.values, value="accuracy", classifies=True)
-    room, out = Room(_ROOM), []
+    room = Room(_ROOM)
+    out = []
     for j, one in enumerate(made.models):
         if one.too_few:
             out.append(one)
@@ -237,20 +241,25 @@ class _Drawing:
     """The views of one image, each made once."""
 
     def __init__(self, image: Image, maps: ShardMaps, classes: Classes, room: Room) -> None:
-        self._image, self._maps, self._classes, self._room = image, maps, classes, room
+        self._image = image
+        self._maps = maps
+        self._classes = classes
+        self._room = room
         self._size = fit(image.width, image.height, _LONGEST)
         self._photo = _photo(image)
 
     def worst(self, model: str) -> Shot:
         """Return an image with its truth and a model's map."""
         shot = self._whole()
-        truth, seen = self._maps.truth(self._image.id), self._maps.of(model, self._image.id)
+        truth = self._maps.truth(self._image.id)
+        seen = self._maps.of(model, self._image.id)
         return replace(shot, truth=self._map(truth), map=self._map(seen))
 
     def confusion(self, model: str, pair: tuple[int, int]) -> Shot:
         """Return an image with a close-up of a confusion: image, truth and map."""
         shot = self._whole()
-        truth, seen = self._maps.truth(self._image.id), self._maps.of(model, self._image.id)
+        truth = self._maps.truth(self._image.id)
+        seen = self._maps.of(model, self._image.id)
         if truth is None or seen is None:
             return shot
         box = model_sections.confusion_box(truth, seen, pair)
@@ -277,7 +286,8 @@ class _Drawing:
     def _crop(self, box: Box, shape: tuple[int, ...], size: tuple[int, int]) -> str:
         if self._photo is None:
             return ""
-        high, wide = self._photo.shape[0] / shape[0], self._photo.shape[1] / shape[1]
+        high = self._photo.shape[0] / shape[0]
+        wide = self._photo.shape[1] / shape[1]
         rows = slice(int(box[1] * high), max(round(box[3] * high), int(box[1] * high) + 1))
         columns = slice(int(box[0] * wide), max(round(box[2] * wide), int(box[0] * wide) + 1))
         return self._room.take(photo_uri(self._photo[rows, columns], size))

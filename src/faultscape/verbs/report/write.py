@@ -71,7 +71,8 @@ def write_report(options: ReportOptions) -> Reported:
         raise OptionError(f"--output {options.output}: is a folder; name the file to write")
     with writing(root):  # from the first read on: the page must record exactly what it shows
         drawn = selections.read_selection(root, selection)[0]
-        classifies, kind = read_settings(root).classifies, type(drawn.rows[0]) if drawn.rows else None
+        classifies = read_settings(root).classifies
+        kind = type(drawn.rows[0]) if drawn.rows else None
         _refuse_idle(options, classifies=classifies, draws=kind is Draw)
         common = _facts(root, options, drawn, () if classifies else bands)
         if classifies:
@@ -113,18 +114,18 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
     slots = evidence.current(root, selection, discarded)
     settings = read_settings(root)
     study = Study(root)
-    of_standings, standings, remarks = (
-        graph.node(study, STANDINGS, selection),
-        _standings(root, selection),
-        [],
-    )
+    of_standings = graph.node(study, STANDINGS, selection)
+    standings = _standings(root, selection)
+    remarks = []
     if standings is not None and of_standings.state == "stale":
         again = " Run `faultscape rank` again." if of_standings.line else ""
         why = ", ".join(
             reason for reason in of_standings.why if reason != of_standings.in_the_way
         )  # that reason concerns only the person who remakes them
         remarks.append(f"These standings are out of date: {why}.{again}")
-    others, selectors, stale = {}, {}, dict[str, str]()
+    others = {}
+    selectors = {}
+    stale = dict[str, str]()
     for name in selections.names(root):
         table = standings if name == selection else _standings(root, name)
         if table is not None:

@@ -51,7 +51,9 @@ _OF_DUELS = ("scale", "per_class", "top")
 
 def run_stages(options: RunOptions) -> Ran:
     """Run every stage that is not done yet."""
-    study, engine, truth = options.study, options.engine, options.truth
+    study = options.study
+    engine = options.engine
+    truth = options.truth
     root = Path(study)
     if truth is not None and truths(root):
         choose_truth(root, truth)  # otherwise an unknown name would silently rank nothing
@@ -106,7 +108,8 @@ def _collected_and_predicted(
 
 def _stressed_again(study: str, engine: str) -> list[str]:
     """Remake the stale and missing made sets, each once, and sets made from these afterwards."""
-    root, made = Path(study), dict[str, str]()
+    root = Path(study)
+    made = dict[str, str]()
     while todo := next((node.name for node in undone(root, "sets") if node.name not in made), ""):
         about = Study(root).stress.sets[todo]
         made[todo] = repr(call_again(getattr(stress, about.kind), study, about.line, engine=engine))

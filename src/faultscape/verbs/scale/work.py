@@ -29,13 +29,16 @@ def scale_of_masks(options: ScaleOptions) -> Scale:
     """
     resolved = resolve(options.classes)
     found = find(options.masks, endings=MAP_ENDINGS, pattern=options.pattern)
-    files, where = [f.path for f in found], ", ".join(options.masks)
+    files = [f.path for f in found]
+    where = ", ".join(options.masks)
     named = "files named *_labelIds are read as label ids"
     mapping, note = of_label_ids(where, resolved, files, otherwise=named)
     if note:
         print(f"{where}: {note}")
     coded_by_palette(files, resolved, mapping)
-    places, maps, histograms = table(resolved, mapping), PlacedMaps(resolved, mapping), []
+    places = table(resolved, mapping)
+    maps = PlacedMaps(resolved, mapping)
+    histograms = []
     with progress("scale", len(found)) as tick:
         for f in found:
             mask = maps.values(f.path)

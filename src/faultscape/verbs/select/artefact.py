@@ -107,7 +107,8 @@ def is_stale(study: Study, name: str) -> bool:
 
 def is_rankable(study: Study, name: str) -> bool:
     """Whether a selection can be ranked as it is: it is not stale, or it is of draws and only models left."""
-    held, now = _made_from(study, name) or {}, _made_from_now(study, name)
+    held = _made_from(study, name) or {}
+    now = _made_from_now(study, name)
     changed = {key for key in held if held[key] != now.get(key)}
     return not changed or (changed == {"models"} and study.knows(study.selection(name).now.models))
 
@@ -152,7 +153,8 @@ def _own_files(study: Study, slots: Slots, *, now: bool) -> dict[str, str]:
     classes.
     """
     define = slots.definition
-    concordance, selector = define.get("concordance", ""), define["selector"]
+    concordance = define.get("concordance", "")
+    selector = define["selector"]
     held = {"concordance": define.get("concordance_file", ""), "selector": define.get("selector_file", "")}
     if now:
         held = {"concordance": plug.digest(concordance), "selector": plug.digest(selector)}
@@ -189,7 +191,8 @@ def _lacks_models(study: Study, slots: Slots) -> bool:
 def _describe(study: Study, name: str) -> str:
     if name == NONE:
         return "no selection yet"
-    slots, now = study.selections[name].slots, study.selection(name).now
+    slots = study.selections[name].slots
+    now = study.selection(name).now
     heir = slots.definition[REPLACED_BY] if is_replaced(study, name) else successor(study, name)
     place = f"; replaced by {heir}" if is_superseded(study, name) else ""
     lacks = lacks_sizes(study, name)
@@ -213,7 +216,8 @@ def again(study: Study, name: str) -> Again:
     """Return how to remake a selection, and which of your own files that it needs is gone."""
     if name == NONE:
         return Again({})
-    given, define = options_again(study, name), cast("JsonObject", study.selections[name].slots.definition)
+    given = options_again(study, name)
+    define = cast("JsonObject", study.selections[name].slots.definition)
     gone = gone_file(
         define, ("selector", "concordance", "distance", "hierarchy"), "choose again with --replace"
     )
@@ -245,7 +249,8 @@ def line_again(study: Study, name: str) -> str:
 
 def lacks_sizes(study: Study, name: str) -> list[str]:
     """Return the current classes that are missing from the scale of a selection (`--scale`)."""
-    classes, sizes = study.settings.class_list, study.selections[name].slots.definition.get("scale")
+    classes = study.settings.class_list
+    sizes = study.selections[name].slots.definition.get("scale")
     return (
         [classes.names[place] for place in classes.groups if classes.names[place] not in sizes]
         if sizes

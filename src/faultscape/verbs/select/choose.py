@@ -144,7 +144,8 @@ def _selected(study: Study, name: str, slots: Slots) -> Selected:
     labels, standings = (node(study, artefact, name) for artefact in (LABELS_OF_SELECTION, STANDINGS))
     # that other selections answer another question does not count here
     first = labels.line if labels.state != "done" and come_first(study, name) else ""
-    line, labelled = first or next_line([labels, standings]), study.label_count(name).labelled
+    line = first or next_line([labels, standings])
+    labelled = study.label_count(name).labelled
     asks = bool(line) and line == labels.line
     return Selected(
         slots.models,
@@ -182,7 +183,8 @@ def _here(asked: SelectOptions) -> SelectOptions:
 
 def _choose(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
     """Make or extend a selection, report problems with the models, and return (name, selection)."""
-    given, goal = _given(asked), asked.goal
+    given = _given(asked)
+    goal = asked.goal
     _refuse_unsaid_selector(root, asked)
     if "more" in given and asked.as_ is not None and not _says_how(asked):
         selections.read_selection(root, asked.as_)  # there must be one

@@ -27,7 +27,8 @@ from faultscape.verbs.select.too_few_models import too_few_models
 if TYPE_CHECKING:
     from faultscape.verbs.options import SelectOptions
 
-BUDGET, MOST = 100, 1_000_000
+BUDGET = 100
+MOST = 1_000_000
 
 
 def draw(

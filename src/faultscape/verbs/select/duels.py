@@ -36,7 +36,8 @@ PILE = 10  # slots of one image above which a note is printed
 def duels(root: Path, name: str, chosen: dict[str, Any], options: SelectOptions) -> Slots:
     """Draw or extend a selection of a study, as the ``chosen`` options say."""
     asked = {key: chosen.get(key) for key in duel.DEFAULTS}
-    constraints, scale = chosen.get("constraints"), chosen.get("scale")
+    constraints = chosen.get("constraints")
+    scale = chosen.get("scale")
     if "concordance" in chosen:
         plug.find("concordance", chosen["concordance"], CONCORDANCES)
     for option, key, least in (("per-class", "per_class", 1), ("spares", "spares", 0)):
@@ -46,13 +47,15 @@ def duels(root: Path, name: str, chosen: dict[str, Any], options: SelectOptions)
     selections.path(root, name)
     with writing(root):
         settings = read_settings(root)
-        classes, models = resolve(settings.class_list), tuple(settings.models)
+        classes = resolve(settings.class_list)
+        models = tuple(settings.models)
         if len(models) < 2:
             raise SelectionError(too_few_models(root, models))
         quartiles = scale if isinstance(scale, Scale) else read_scale(scale, classes) if scale else None
         if quartiles is not None and constraints not in (None, "class+scale"):
             raise OptionError(f"--scale is for --constraints class+scale; got {constraints}")
-        given, anew = {key: value for key, value in asked.items() if value is not None}, options.replace
+        given = {key: value for key, value in asked.items() if value is not None}
+        anew = options.replace
         old = selections.read_selection(root, name) if not anew and name in selections.names(root) else None
         if (
             anew

@@ -29,7 +29,8 @@ from faultscape.verbs.select import artefact as selection
 if TYPE_CHECKING:
     from faultscape.study.tables.pool import Pool
 
-ASKED, LABELLED = 1, 2
+ASKED = 1
+LABELLED = 2
 
 
 def claims(
@@ -48,7 +49,9 @@ def claims(
     counting = evidence.find_truth(root, truth)
     truths = [counting] if counting else evidence.truths(root) if truth is None else []
     discarded = set(Answers(root).discarded())
-    some, whole, lost = set[str](), set[str](), set[str]()
+    some = set[str]()
+    whole = set[str]()
+    lost = set[str]()
     for one in truths:
         labelled, decided = _labelled(root, settings, models, one, place)
         some |= labelled
@@ -72,8 +75,11 @@ def _labelled(
             {image for image, lacks in zip(images, open_, strict=True) if lacks < len(models)},
             {image for image, lacks in zip(images, open_, strict=True) if not lacks},
         )
-    folder, wanted = label_maps.truth(root, truth), set(among)
-    parts, places, found = read_manifest(folder), table(settings.class_list), set[str]()
+    folder = label_maps.truth(root, truth)
+    wanted = set(among)
+    parts = read_manifest(folder)
+    places = table(settings.class_list)
+    found = set[str]()
     for number in sorted(set(Corpus(root).shards_of(wanted).values())):
         if (part := parts.get(part_name(number))) is None:
             continue

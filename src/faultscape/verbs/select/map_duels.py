@@ -45,15 +45,19 @@ def search(
     """Return the slots that a definition asks for over the whole pool; StudyError if pairs are missing,
     SelectionError if every cell is empty.
     """
-    best, alone = duel.empty(models, define), duel.empty_alone(models, define)
-    root, keep = study.root, define["keep_duplicates"]
+    best = duel.empty(models, define)
+    alone = duel.empty_alone(models, define)
+    root = study.root
+    keep = define["keep_duplicates"]
     drawn = read_pool(study.corpus, keep_duplicates=keep, seed=ties.tie_seed(define))
     jobs = [DuelJob(str(root), number, models, define) for number in sorted(study.shard_sizes)]
-    shards, items = "faultscape.verbs.select.map_duels:shard", len(drawn.ids)
+    shards = "faultscape.verbs.select.map_duels:shard"
+    items = len(drawn.ids)
     for place, data in fill.gather(
         root, shards, jobs, title=title, items=items, engine=engine, workers=workers
     ):
-        start, every = int(np.searchsorted(drawn.shards, jobs[place].number)), np.arange(items)
+        start = int(np.searchsorted(drawn.shards, jobs[place].number))
+        every = np.arange(items)
         size = int.from_bytes(data[:_SIZE], "little")
         for cells, part, families in (
             (best, data[_SIZE : _SIZE + size], drawn.families),
@@ -71,9 +75,13 @@ def shard(job: DuelJob, tick: Tick) -> str:
     """Find the best candidates of one shard, numbered within it, and return the name of a temporary file in
     the study with them.
     """
-    root, models, define = Path(job.study), job.models, job.define
-    settings, rows = read_settings(root), pool(read_corpus(root, job.number))
-    best, alone = duel.empty(models, define), duel.empty_alone(models, define)
+    root = Path(job.study)
+    models = job.models
+    define = job.define
+    settings = read_settings(root)
+    rows = pool(read_corpus(root, job.number))
+    best = duel.empty(models, define)
+    alone = duel.empty_alone(models, define)
     if rows:
         classes = resolve(settings.class_list)
         scale = (
@@ -91,6 +99,7 @@ def shard(job: DuelJob, tick: Tick) -> str:
         of = places if define["keep_duplicates"] else families
         duel.take(best, counts, define, scale, places, ranks, of, alone)
     tick(len(rows))
-    data, beside = best.to_bytes(), b"" if alone is None else alone.to_bytes()
+    data = best.to_bytes()
+    beside = b"" if alone is None else alone.to_bytes()
     whole = len(data).to_bytes(_SIZE, "little") + data + beside
     return fill.leave(root, f"select-{part_name(job.number)}", whole)

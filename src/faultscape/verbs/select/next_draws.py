@@ -123,7 +123,9 @@ def next_draws(
 
     ``truth`` are the labels that were asked for; None for those that count.
     """
-    models, define, held = so_far.models, so_far.definition, so_far.draws
+    models = so_far.models
+    define = so_far.definition
+    held = so_far.draws
     pool = read_drawing_pool(Study(root), define)[0]
     known = _known(root, models, define, truth, len(held), engine)
     kind = find_selector(define["selector"])
@@ -151,7 +153,8 @@ def next_draws(
         are = are if alike == 1 else "images are not drawn, because they nearly equal others"
         notes.append(f"near-duplicates: {alike:,} of {int(found.drawable.sum()):,} {are}")
     images = draws.members(found.images, pool.families, claimed, found.drawable)
-    names, round_ = pool.names(images), max((row.round for row in held), default=0) + 1
+    names = pool.names(images)
+    round_ = max((row.round for row in held), default=0) + 1
     rows = tuple(
         Draw(
             kind.name,

@@ -49,7 +49,8 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
             raise OptionError(f"{key} must be at most {MOST:,}; got {given[key]}")
     with writing(root):
         settings = read_settings(root)
-        classes, models = settings.class_list, tuple(settings.models)
+        classes = settings.class_list
+        models = tuple(settings.models)
         if len(models) < 2:
             raise ModelError(too_few_models(root, models))
         asked = {
@@ -181,13 +182,15 @@ def _tell_cap(
     """Report the pairs that miss images because of the cap, alone or with the confidence constraint;
     ``without`` counts the images of each pair under other rules.
     """
-    cap, top = f"--cap {define['cap']}", define["top"]
+    cap = f"--cap {define['cap']}"
+    top = define["top"]
     freely = without(cap=MOST)
     kept = [cell for cell in short if freely[cell] > held[cell]]
     lacking = [cell for cell in kept if freely[cell] < top]
     surely = without(cap=MOST, confidence=0.0) if lacking and define["confidence"] > 0 else freely
     few = [cell for cell in lacking if surely[cell] < top]
-    full, both = len(kept) - len(lacking), len(lacking) - len(few)
+    full = len(kept) - len(lacking)
+    both = len(lacking) - len(few)
     if full:
         print(
             f"note: {cap} keeps {counted(full, 'pair')} of {len(held)} from --top {top} images; a higher"
@@ -244,12 +247,16 @@ def _tell_bias(classes: Classes, kind: str, define: Definition, slots: Slots) ->
 
 def _tell_unsure(said: Predictions, define: Definition, slots: Slots) -> None:
     """Report how many images the confidence constraint excluded, if pairs have fewer than requested."""
-    j, out, differing, everywhere = len(said.models), 0, 0, "temperatures" in define
+    j = len(said.models)
+    out = 0
+    differing = 0
+    everywhere = "temperatures" in define
     if len(slots.chosen) == j * (j - 1) // 2 * define["top"]:
         return
     for first in range(j):
         for second in range(first + 1, j):
-            labels, sure = said.labels[[first, second]], said.probabilities[[first, second]]
+            labels = said.labels[[first, second]]
+            sure = said.probabilities[[first, second]]
             apart = ((labels[0] != labels[1]) | everywhere) & (labels >= 0).all(0)
             differing += int(apart.sum())
             out += int((apart & (sure < define["confidence"]).any(0)).sum())

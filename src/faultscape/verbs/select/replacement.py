@@ -80,7 +80,8 @@ def remove(root: Path, place: str, name: str, *, dry_run: bool) -> Changed:
 
 def _files(root: Path, name: str) -> list[Path]:
     """Return the paths of all files of a selection, its table last."""
-    table, about = selections.path(root, name), selections.path(root, name, "json")
+    table = selections.path(root, name)
+    about = selections.path(root, name, "json")
     return [page(Study(root), name), selections.path(root, name, "json", stem="standings"), about, table]
 
 

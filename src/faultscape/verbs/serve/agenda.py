@@ -91,9 +91,11 @@ class Asker:
         """Return what is asked, given the study now; once a campaign has ``begun`` it may be empty.
         StudyError if no image is left.
         """
-        root, options = self._root, self._options
+        root = self._root
+        options = self._options
         settings = read_settings(root)
-        stamp, discarded = stamp_of(root, options, settings), Answers(root, self._database).discarded()
+        stamp = stamp_of(root, options, settings)
+        discarded = Answers(root, self._database).discarded()
         slots = evidence.current(root, options.selection, discarded)
         images = {image.id: image for image in read_corpus(root)}
         classifies = settings.classifies
@@ -189,7 +191,10 @@ class History:
     """
 
     def __init__(self, root: Path, database: Database, of: str, truth: str, *, choices: bool) -> None:
-        self._database, self._of, self._truths, self._choices = database, of, (truth, TRAINING), choices
+        self._database = database
+        self._of = of
+        self._truths = (truth, TRAINING)
+        self._choices = choices
         self._people, self._said, self._answers = (
             Annotators(root, database),
             Choices(root, database),

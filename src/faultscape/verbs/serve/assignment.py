@@ -95,8 +95,12 @@ class Assignment:
         secret: str = "",
         most: int = MOST_HELD,
     ) -> None:
-        self._seed, self._overlap, self._session, self._repeats = seed, overlap, session, repeats
-        self._secret, self._most = secret, most
+        self._seed = seed
+        self._overlap = overlap
+        self._session = session
+        self._repeats = repeats
+        self._secret = secret
+        self._most = most
         self._order: list[str] = []
         self._place: dict[str, int] = {}
         self._codes = np.zeros(0, np.uint64)
@@ -108,7 +112,8 @@ class Assignment:
         """Ask these items from now on, and ask everyone those of ``training`` first."""
         codes = np.array([self._code(item) for item in items], np.uint64)
         by_chance = np.argsort(codes, kind="stable")
-        self._order, self._codes = [items[int(k)] for k in by_chance], codes[by_chance]
+        self._order = [items[int(k)] for k in by_chance]
+        self._codes = codes[by_chance]
         self._place = {item: k for k, item in enumerate(self._order)}
         self._training = dict.fromkeys(training)
         self._count = np.zeros(len(self._order), np.int64)
@@ -159,7 +164,9 @@ class Assignment:
 
     def withdraw(self, who: str, handing: Handing) -> None:
         """Take back what a person was given last and does not know of."""
-        person, key, place = self._of(who), (handing.item, handing.repeat), self._place.get(handing.item)
+        person = self._of(who)
+        key = (handing.item, handing.repeat)
+        place = self._place.get(handing.item)
         if person.handed.pop(key, None) is None:
             return
         del person.at[key]
@@ -173,7 +180,9 @@ class Assignment:
 
     def note(self, who: str, item: str, repeat: int, *, answered: bool) -> None:
         """Note that a person answered something, here or elsewhere, or took it back."""
-        person, key, place = self._of(who), (item, repeat), self._place.get(item)
+        person = self._of(who)
+        key = (item, repeat)
+        place = self._place.get(item)
         if answered != (key in person.answered) and place is not None and not repeat:
             self._count[place] += 1 if answered else -1
         if answered:

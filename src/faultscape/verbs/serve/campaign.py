@@ -47,7 +47,9 @@ if TYPE_CHECKING:
 
 _SIDED = ("left", "right")
 _SAID = {CHOICES: (*_SIDED, "both good", "both bad", "not sure", "skip"), QUESTIONS: ("yes", "no", "unsure")}
-_LONGEST_TEXT, _LONGEST_KEY, _LONGEST_SECONDS = 500, 64, 86_400.0
+_LONGEST_TEXT = 500
+_LONGEST_KEY = 64
+_LONGEST_SECONDS = 86_400.0
 _OTHER_SIDE = {"first": "second", "second": "first"}
 _LOOKED = 3.0  # seconds between two checks for other changes
 
@@ -56,7 +58,9 @@ class Campaign:
     """The campaign of one study, over an open database. StudyError if there is nothing to ask."""
 
     def __init__(self, root: Path, options: LabelServeOptions, database: Database) -> None:
-        self.root, self.options, self.database = root, options, database
+        self.root = root
+        self.options = options
+        self.database = database
         self._lock, self._reading = threading.RLock(), threading.RLock()
         self._people, self._choices, self._answers = (
             Annotators(root, database),
@@ -173,7 +177,8 @@ class Campaign:
         self._look()
         if self._trouble:
             raise StudyError(self._trouble)
-        new, out = list[Handing](), list[Given]()
+        new = list[Handing]()
+        out = list[Given]()
         with self._lock:
             meant = self._meant(pseudonym, {id_ for id_, _ in have})
             mine = {(meant[id_], repeat) for id_, repeat in have if id_ in meant}
@@ -225,7 +230,9 @@ class Campaign:
         """Store one answer, discard or undo of a person; return '' once it is stored, or the reason why it
         cannot be.
         """
-        key, id_, repeat = row.get("key"), row.get("id"), row.get("repeat", 0)
+        key = row.get("key")
+        id_ = row.get("id")
+        repeat = row.get("repeat", 0)
         if not (
             isinstance(key, str) and 8 <= len(key) <= _LONGEST_KEY and key.isascii() and key.isprintable()
         ):
@@ -254,7 +261,8 @@ class Campaign:
         if details is None:
             return "shown must be an object with a few texts and numbers"
         if "discard" in row:
-            reason, text = row["discard"], row.get("text") or ""
+            reason = row["discard"]
+            text = row.get("text") or ""
             if not (isinstance(reason, str) and isinstance(text, str) and reason.strip()):
                 return "a discard needs a reason"
             return self._discard(
@@ -379,7 +387,8 @@ class Campaign:
         with self._reading:
             found = self._asker.read(begun=True)
             with self._lock:
-                before, self._asked = self._asked, found
+                before = self._asked
+                self._asked = found
                 if before.stamp == found.stamp:
                     self._ask()
                 else:  # models may be renamed, and maps may differ: items have new ids
@@ -400,7 +409,8 @@ class Campaign:
 
     def _given(self, pseudonym: str, handing: Handing) -> Given:
         """Return an item as a person is shown it."""
-        training, item = self._asked.training.get(handing.item), self._item(handing.item)
+        training = self._asked.training.get(handing.item)
+        item = self._item(handing.item)
         expected = training.expected if training else ""
         if training and isinstance(item, ChoiceItem) and expected in ("first", "second"):
             expected = "left" if expected == handing.side else "right"
@@ -436,9 +446,11 @@ class Campaign:
 
     def _begin(self) -> None:
         """Count everything given out and answered from the database."""
-        about, choices = self.options.campaign, self.task == CHOICES
+        about = self.options.campaign
+        choices = self.task == CHOICES
         self._pairs = PairOrder()
-        repeats, secret = about.repeats if choices else 0, self.secret.word
+        repeats = about.repeats if choices else 0
+        secret = self.secret.word
         self._assignment = Assignment(
             seed=self.options.seed,
             overlap=about.overlap,

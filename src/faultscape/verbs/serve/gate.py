@@ -28,7 +28,8 @@ from faultscape.study.answers.annotators import ORGANISER, Annotator, Annotators
 from faultscape.web.headers import host_name
 from faultscape.web.words import plain_text
 
-COOKIE, HEADER = "faultscape", "x-faultscape"
+COOKIE = "faultscape"
+HEADER = "x-faultscape"
 _KEY = ".serve-key"
 _DAY = 86400
 _MONTH = 30 * _DAY
@@ -82,7 +83,9 @@ class Limits:
     """
 
     def __init__(self, per_second: float, burst: float, most: int = 10_000) -> None:
-        self._rate, self._burst, self._most = per_second, burst, most
+        self._rate = per_second
+        self._burst = burst
+        self._most = most
         self._held, self._lock = OrderedDict[str, tuple[float, float]](), threading.Lock()
 
     def allow(self, who: str, now: float | None = None) -> bool:
@@ -185,7 +188,8 @@ class Gate:
 
     def refuse_elsewhere(self, request: Request) -> None:
         """RefusedError for a form sent by a page of another site."""
-        origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "same-origin")
+        origin = request.headers.get("origin")
+        site = request.headers.get("sec-fetch-site", "same-origin")
         if origin not in (None, self.here(request)) or site not in ("same-origin", "none"):
             raise RefusedError("this request came from another site; only pages of this server may send it")
 

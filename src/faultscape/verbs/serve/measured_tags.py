@@ -62,7 +62,9 @@ class MeasuredTags:
     """Proposes kinds of failure for the images of a study, in corpus order. Safe for several threads."""
 
     def __init__(self, root: Path, settings: Settings, images: Mapping[str, Image]) -> None:
-        self._root, self._settings, self._images = root, settings, images
+        self._root = root
+        self._settings = settings
+        self._images = images
         self._ends: Thresholds | None = None
         self._often: dict[_Maps, frozenset[str]] = {}
         self._lock = threading.Lock()

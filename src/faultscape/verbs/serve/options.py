@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 from faultscape.errors import OptionError
 
-MOST_OVERLAP, MOST_SESSION = 100, 1000
+MOST_OVERLAP = 100
+MOST_SESSION = 1000
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,10 @@ def origin_of(address: str) -> str:
         parts = urlsplit(address)
         port = parts.port
     except ValueError:
-        parts, port = urlsplit(""), None
-    name, usual = parts.hostname or "", {"http": 80, "https": 443}.get(parts.scheme)
+        parts = urlsplit("")
+        port = None
+    name = parts.hostname or ""
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
     if (
         usual is None
         or not name

@@ -127,7 +127,8 @@ def _accuracies(said_: Sequence[_Said], *, symmetric: bool) -> dict[str, str]:
     once = [one for one in said_ if one.first]
     who, person = np.unique([one.annotator for one in once], return_inverse=True)
     numbers = {item: k for k, item in enumerate(dict.fromkeys(one.item for one in once))}
-    items, classes = [numbers[one.item] for one in once], [one.class_ for one in once]
+    items = [numbers[one.item] for one in once]
+    classes = [one.class_ for one in once]
     found = estimated_accuracy(items, person, classes, symmetric=symmetric)
     words = [
         f"{NONE} ({number} of {COMMON} items)" if math.isnan(value) else f"{100 * value:.0f} %"

@@ -96,8 +96,11 @@ def results(
     """Return the results so far, by the answers of ``voices``: verdict, standings, forecasts, agreement, and
     the items on which people differ; ``names`` are {pseudonym: name}.
     """
-    root, options = campaign.root, campaign.options
-    found, why, known = None, "", names or {}
+    root = campaign.root
+    options = campaign.options
+    found = None
+    why = ""
+    known = names or {}
     try:
         found = standings(voices)
     except FaultscapeError as error:
@@ -117,7 +120,8 @@ def results(
         if campaign.task != CHOICES:
             rows = voices.answers(_asked_answers(campaign, slots))
             people = {row[2] for row in rows}
-            agreement, decisions = _question_agreement(rows, known), _decisions(rows)
+            agreement = _question_agreement(rows, known)
+            decisions = _decisions(rows)
             return ResultFacts(
                 len(rows),
                 len(people),
@@ -134,13 +138,12 @@ def results(
     except FaultscapeError as error:
         return ResultFacts(0, 0, said_of(0), rankings, notes, Forecasts(), [], [], why or str(error))
     people = {one.annotator for one in kept}
-    forecasts, agreement = (
-        _forecasts(kept, choice_items(slots), Study(root).groups),
-        _choice_agreement(kept, known),
-    )
+    forecasts = _forecasts(kept, choice_items(slots), Study(root).groups)
+    agreement = _choice_agreement(kept, known)
     masks = tuple(_with_names(name, known) for name in _with_masks(campaign))
     votes = sum(number for _, number in shares(kept).values())
-    again, why = len(kept) - votes, why if kept else ""
+    again = len(kept) - votes
+    why = why if kept else ""
     return ResultFacts(
         votes,
         len(people),

@@ -45,7 +45,8 @@ def serve_labels(options: LabelServeOptions) -> Served:
     """Serve a study to annotators until Ctrl-C, and return its address. StudyError if the study cannot be
     read, OptionError if the address is not available.
     """
-    study, root = options.study, existing(options.study)
+    study = options.study
+    root = existing(options.study)
     options = replace(options, selection=selections.the_name(root, options.selection))
     if options.address is not None:
         options = replace(options, address=origin_of(options.address))
@@ -102,10 +103,8 @@ def routers_of(
     campaign: Campaign, gate: Gate, standings: StandingsNow, take: masks.TakeMasks | None = None
 ) -> list[APIRouter]:
     """Return all routes of a campaign; those for sending masks only if a function imports them."""
-    pictures, with_masks = (
-        Pictures(secret=campaign.secret.word),
-        take is not None and not campaign.settings.classifies,
-    )
+    pictures = Pictures(secret=campaign.secret.word)
+    with_masks = take is not None and not campaign.settings.classifies
 
     def shown(who: Annotator) -> list[tuple[str, Any]]:
         return [one for one in links(who) if one[0] != "/masks" or with_masks]

@@ -74,7 +74,8 @@ def _asked(study: Study, found: Iterable[Node], line: str, drawing: int) -> tupl
         return len(study.selection(one.name).now.images) - study.label_count(one.name).labelled, one.name
     name = next(iter(study.selections), "")
     if one is not None and one.artefact == OPEN_QUESTION.name:
-        drawing, name = more_images(study, one.name, planned_needs(study)), one.name
+        drawing = more_images(study, one.name, planned_needs(study))
+        name = one.name
     if one is not None and one.artefact == selection.SELECTION.name and one.name in study.selections:
         drawing = len(study.selections[one.name].slots.draws)  # drawn again
     if not drawing:

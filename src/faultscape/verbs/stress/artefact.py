@@ -22,7 +22,8 @@ def own_files(parameters: Mapping[str, object]) -> dict[str, str]:
     """Return the current digests of your own files that a set is made with; a file that is gone has none and
     blocks the set.
     """
-    name, textures = str(parameters.get("corruption", "")), str(parameters.get("textures", ""))
+    name = str(parameters.get("corruption", ""))
+    textures = str(parameters.get("textures", ""))
     if ".py:" in name:
         return {"code": code_of(name)} if Path(name.rpartition(":")[0]).is_file() else {}
     if depth := str(parameters.get("depth", "")):

@@ -199,7 +199,8 @@ def _planned(
         else 0.0
     )
     depth = depth_files(root, place_text(options.blending.depth, "depth"), base) if fog else {}
-    preset, folder = cast("BlendPreset", f"fishyscapes-{blending_version(options)}"), root / FOLDER
+    preset = cast("BlendPreset", f"fishyscapes-{blending_version(options)}")
+    folder = root / FOLDER
     order = {image.id: place for place, image in enumerate(labels.images)}
     with progress("plan", len(frames)) as tick:
         for frame in sorted(frames, key=lambda frame: (order[frame.base.id], frame.draw)):
@@ -215,10 +216,12 @@ def _planned(
                 forbidden=labels.forbidden(image),
                 fog_chance=fog,
             )
-            void, step_depth = "", ("", "")
+            void = ""
+            step_depth = ("", "")
             if plan.fog is not None:
                 mask = labels.void(image)
-                void, step_depth = void_digest(mask), depth.get(image.id, ("", ""))
+                void = void_digest(mask)
+                step_depth = depth.get(image.id, ("", ""))
                 if not (path := folder / f"void-{void}.png").is_file():
                     put(path, write_void(mask))
             step = PlanStep(plan.text(), str(folder.absolute()), void, *step_depth)

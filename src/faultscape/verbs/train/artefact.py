@@ -27,20 +27,19 @@ from faultscape.verbs.train.options import MEMBER_BLOCKS
 from faultscape.verbs.train.withheld import find_withheld
 
 METHOD_NUMBER = 3  # raised when the same options give a different training
-MODELS, NETWORK, WEIGHTS, BEGUN, OWN_FILE = (
-    "models",
-    "network.json",
-    "weights.safetensors",
-    "begun.json",
-    "backbone.py",
-)
+MODELS = "models"
+NETWORK = "network.json"
+WEIGHTS = "weights.safetensors"
+BEGUN = "begun.json"
+OWN_FILE = "backbone.py"
 
 
 def inputs_of(study: Study, sets: Sequence[str], truth: str, arguments: JsonObject) -> dict[str, str]:
     """Return what a network depends on, as far as a quick check shows: its sets, all labels of a truth, the
     classes that it learns, and the network that it started from.
     """
-    withhold, init = arguments.get("withhold"), arguments.get("init")
+    withhold = arguments.get("withhold")
+    init = arguments.get("init")
     try:
         withheld = find_withheld(
             study.stress, study.settings.class_list, None if withhold is None else str(withhold)

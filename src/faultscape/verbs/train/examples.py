@@ -26,7 +26,8 @@ class Examples:
     """Labelled images for training or validation; `read` is safe for several threads."""
 
     def __init__(self, images: LabelledImages, withheld: Withheld) -> None:
-        self._images, self._places = images, withheld.places
+        self._images = images
+        self._places = withheld.places
 
     def __len__(self) -> int:
         return len(self._images)

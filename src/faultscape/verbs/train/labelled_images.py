@@ -29,7 +29,8 @@ class LabelledImages:
     def __init__(
         self, root: Path, settings: Settings, rows: Sequence[tuple[Image, Place]], roles: Sequence[str]
     ) -> None:
-        self._root, self._classes = root, settings.class_list
+        self._root = root
+        self._classes = settings.class_list
         self.rows, self.roles = tuple(rows), tuple(roles)
         self._lock = threading.Lock()
         self._manifests = lru_cache(maxsize=8)(lambda folder: read_manifest(root / folder))

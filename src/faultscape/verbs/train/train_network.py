@@ -73,7 +73,8 @@ def train_networks(options: TrainOptions) -> Trained | Swept:
     if not option:
         return train_network(options)
     networks: dict[str, Trained] = {}
-    first, kind = "", head_named(options.head)
+    first = ""
+    kind = head_named(options.head)
     of_head = head_options(options)
     for value in values if option != SEED else ():  # check all before training the first
         told = {**of_head, option: value}
@@ -143,7 +144,8 @@ def _is_whole(folder: Path, wanted: Wanted) -> bool:
     """
     if (folder / BEGUN).exists() or not descriptions.are_whole(folder):
         return False
-    held, own = descriptions.read_description(folder), folder / descriptions.OWN_FILE
+    held = descriptions.read_description(folder)
+    own = folder / descriptions.OWN_FILE
     if (held.backbone, dict(held.config)) != (wanted.description.backbone, dict(wanted.description.config)):
         return False
     return wanted.file is None or (own.is_file() and own.read_bytes() == wanted.file.read_bytes())
@@ -189,11 +191,9 @@ def _provenance(
     key: str,
 ) -> JsonObject:
     """Return how a network was made, as recorded for `status` to detect that it is stale."""
-    sets, truth, given = (
-        sorted(train_on.sets | watch_on.sets),
-        evidence.choose_truth(root, options.data.truth),
-        _arguments(options),
-    )
+    sets = sorted(train_on.sets | watch_on.sets)
+    truth = evidence.choose_truth(root, options.data.truth)
+    given = _arguments(options)
     inputs = inputs_of(Study(root), sets, truth, given)
     flags = flags_of(read_training(root / MODELS / options.init)) if options.init else []
     return {
@@ -227,7 +227,8 @@ def _train(
             " one is done)"
         )
     put(folder / BEGUN, (json.dumps(provenance["arguments"]) + "\n").encode())
-    about, plan = wanted.description, wanted.plan
+    about = wanted.description
+    plan = wanted.plan
     weights = (
         class_weights(train_on, len(about.classes), void=about.void_class)
         if plan.class_weights != "none"
@@ -395,7 +396,8 @@ def _result(
     new: bool,
     seconds: float = 0.0,
 ) -> Trained:
-    about, training = held["network"], held["training"]
+    about = held["network"]
+    training = held["training"]
     exported = (
         export_network(folder, options.export, own_code=wanted.file is not None) if options.export else ""
     )

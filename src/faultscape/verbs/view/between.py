@@ -45,7 +45,10 @@ class MapCounts:
     """Label maps: filled shard by shard by `read_counts`."""
 
     def __init__(self, models: tuple[str, ...], classes: int, images: int) -> None:
-        self.models, self.read, self.total, self.lacking = models, 0, images, 0
+        self.models = models
+        self.read = 0
+        self.total = images
+        self.lacking = 0
         self._at = {pair: p for p, pair in enumerate(combinations(range(len(models)), 2))}
         self._values = np.full((len(self._at), images), np.nan, np.float32)
         self._shown = np.zeros((len(models), images, (classes + 7) // 8), np.uint8)
@@ -86,20 +89,24 @@ class Answers:
     """Classifiers: ``labels`` (J, I) places of classes, -1 for none."""
 
     def __init__(self, models: tuple[str, ...], labels: np.ndarray) -> None:
-        self.models, self.labels = models, labels
+        self.models = models
+        self.labels = labels
         self.read = self.total = labels.shape[1]
         self.lacking = int((labels < 0).all(0).sum())
-        both, same = np.zeros(self.total), np.zeros(self.total)
+        both = np.zeros(self.total)
+        same = np.zeros(self.total)
         for first, second in combinations(labels, 2):
             said = (first >= 0) & (second >= 0)
-            both, same = both + said, same + (said & (first == second))
+            both = both + said
+            same = same + (said & (first == second))
         self.disagreement = (
             1 - np.divide(same, both, out=np.full(self.total, np.nan), where=both > 0)
         ).astype(np.float32)
 
     def agreement(self, first: int, second: int) -> np.ndarray:
         """Return (I,) 1 where two models name the same class, 0 where they do not."""
-        a, b = self.labels[first], self.labels[second]
+        a = self.labels[first]
+        b = self.labels[second]
         return np.where((a >= 0) & (b >= 0), a == b, np.nan).astype(np.float32)
 
     def shows(self, model: int, class_: int) -> np.ndarray:

@@ -86,7 +86,8 @@ def cards(study: Opened, query: ImageQuery, places: Sequence[int], size: int = _
     score = score_of(query, study) if query.model and study.truths else None
     sizes = np.bincount(columns.alike, minlength=len(columns))
     folded = not (query.alike or query.near)
-    sources, out = columns.table["source"], []
+    sources = columns.table["source"]
+    out = []
     for place in places:
         width, height = size_at(study, place, size)
         words = [columns.words[name] for name in ("set", "role", "condition", "group")]
@@ -148,7 +149,8 @@ def layers(study: Opened, query: ImageQuery, place: int, truth: str) -> list[Lay
 
 def choices(study: Opened, query: ImageQuery) -> dict[str, Choice]:
     """Return the fields of the form by name, leaving out those with nothing to choose."""
-    columns, models = study.columns, study.models
+    columns = study.columns
+    models = study.models
     named = {
         "set": ("set", columns.words["set"].words, query.set),
         "role": ("role", columns.words["role"].words, query.role),
@@ -209,7 +211,8 @@ def choices(study: Opened, query: ImageQuery) -> dict[str, Choice]:
         layered = [(str(Layer(TRUTH, t)), f"truth {t}") for t in study.truths] + [
             (str(Layer(MODEL, m)), m) for m in models
         ]
-        first, second = query.a or "a", query.b or "b"
+        first = query.a or "a"
+        second = query.b or "b"
         layered += [(PAIR, f"where {first} and {second} differ")] if len(models) > 1 else []
         out["show"] = Choice("show", "over the images", (("", "nothing"), *layered), query.show, menu=True)
     return out

@@ -74,7 +74,8 @@ def model_rows(study: Opened, place: int, truth: str) -> list[ModelRow]:
             ModelRow(name, found is not None, why=whys.get(f"{MODEL}:{name}", ""))
             for name, found in zip(study.models, stack, strict=False)
         ]
-    pairs, n = np.array([(models, j) for j in range(models)], np.int64).reshape(-1, 2), len(study.classes) + 1
+    pairs = np.array([(models, j) for j in range(models)], np.int64).reshape(-1, 2)
+    n = len(study.classes) + 1
     cells = counts.count_image(stack, n, pairs, models)[0] if models else np.zeros((0, n, n), np.int64)
     cells[:, -1] = 0  # void in the truth
     values = _concordance(cells)
@@ -163,7 +164,8 @@ def _answers(study: Opened, place: int, truth: str) -> list[ModelRow]:
     """Return the predictions of classifiers for an image, and whether they match the truth."""
     said_by = [study.said.labels[j, place] for j in range(len(study.models))]  # type: ignore[union-attr]
     labels = np.array(said_by, np.int32).reshape(-1, 1)
-    id_, names = study.columns.id_at(place), study.classes.names
+    id_ = study.columns.id_at(place)
+    names = study.classes.names
     said = Predictions(study.classes, study.models, (id_,), labels, np.full(labels.shape, np.nan))
     right = np.full(labels.shape, np.nan)
     if truth:
@@ -189,7 +191,8 @@ def _answers(study: Opened, place: int, truth: str) -> list[ModelRow]:
 
 def _label_set(study: Opened, truth: str, place: int) -> frozenset[int] | None:
     """Return the classes that a truth names for an image; None if it has no label."""
-    shard, layer = int(study.columns.shards[place]), Layer(TRUTH, truth)
+    shard = int(study.columns.shards[place])
+    layer = Layer(TRUTH, truth)
     folder, part = part_of(study, layer, place)
     code = label_maps.read_map(folder, shard, part, study.columns.id_at(place)) if part else None
     if code is None:

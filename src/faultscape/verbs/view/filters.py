@@ -124,7 +124,8 @@ def read_query(pairs: Iterable[tuple[str, str]]) -> ImageQuery:
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])
-        value, said = f"{given.get(name)!s:.80}", f"{first['msg'][:1].lower()}{first['msg'][1:]}"
+        value = f"{given.get(name)!s:.80}"
+        said = f"{first['msg'][:1].lower()}{first['msg'][1:]}"
         if first["type"] == "literal_error":
             allowed = str(first.get("ctx", {}).get("expected", "")).replace(" or ", ", ").split(", ")
             words = [word for one in allowed if (word := one.strip("'"))]
@@ -262,7 +263,8 @@ def _shown(said: Between, class_: int, by: str) -> np.ndarray:
     if by in said.models:
         return said.shows(said.models.index(by), class_)
     found = [said.shows(model, class_) for model in range(len(said.models))]
-    some, every = np.logical_or.reduce(found), np.logical_and.reduce(found)
+    some = np.logical_or.reduce(found)
+    every = np.logical_and.reduce(found)
     return {ANY: some, ALL: every, SOME: some & ~every}[by]
 
 

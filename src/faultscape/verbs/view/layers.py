@@ -24,7 +24,8 @@ from faultscape.verbs.view.filters import PAIR, ImageQuery
 from faultscape.verbs.view.library import Opened
 from faultscape.web import overlays
 
-MODEL, TRUTH = "model", "truth"
+MODEL = "model"
+TRUTH = "truth"
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ def read_map(study: Opened, layer: Layer, place: int) -> np.ndarray | None:
 
 def size_at(study: Opened, place: int, longest: int) -> tuple[int, int]:
     """Return the (width, height) at which an image is shown."""
-    width, height = int(study.columns.widths[place]), int(study.columns.heights[place])
+    width = int(study.columns.widths[place])
+    height = int(study.columns.heights[place])
     return fit(max(width, 1), max(height, 1), longest)
 
 

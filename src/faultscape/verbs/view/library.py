@@ -30,7 +30,8 @@ from faultscape.verbs.view.columns import Columns, read_all
 # as the numbers on an image's page
 _DEFINITION: Definition = {"selector": "", "concordance": CONCORDANCE, "over": "union"}
 Stamp = tuple[tuple[str, int, int], ...]
-_SECONDS, _TRIES = 2.0, 3
+_SECONDS = 2.0
+_TRIES = 3
 _AHEAD = "answers.sqlite-wal"  # the latest writes of a server that is still running
 _FILES = ("study.toml", "corpus.parquet", "answers.sqlite", _AHEAD, "selection*.csv", "selection*.json")
 _MANIFESTS = ("predictions/*/manifest.json", "truth/*/manifest.json", "pairs/*/manifest.json")
@@ -85,7 +86,8 @@ class Library:
     def __init__(self, root: Path) -> None:
         self._root, self._lock = root, threading.Lock()
         self._reader: threading.Thread | None = None
-        self._looked, self._other = time.monotonic(), False
+        self._looked = time.monotonic()
+        self._other = False
         self.now = self._open()
 
     def changed(self) -> bool:
@@ -113,7 +115,8 @@ class Library:
         return self._opened()
 
     def _opened(self) -> Opened:
-        stamp, settings = stamp_of(self._root), read_settings(self._root)
+        stamp = stamp_of(self._root)
+        settings = read_settings(self._root)
         columns = read_all(self._root, settings)
         said = between(columns, settings)
         if isinstance(said, MapCounts):

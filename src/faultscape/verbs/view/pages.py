@@ -44,14 +44,16 @@ def _opening(study: Opened) -> ImageQuery:
 
 def router(library: Library) -> APIRouter:
     """Return the routes of a study's pages."""
-    routes, pictures = APIRouter(), Pictures()
+    routes = APIRouter()
+    pictures = Pictures()
     for name in ("base", "parts", "browse", "images", "image", "pair", "walk"):
         # read now, so that the first request does not wait
         template(f"app/{name}.html.jinja")
 
     @routes.get("/", response_class=HTMLResponse)
     def browse(request: Request) -> Response:
-        study, query = library.now, _query(request)
+        study = library.now
+        query = _query(request)
         opening = query == ImageQuery()
         if opening:
             query = _opening(study)
@@ -69,7 +71,8 @@ def router(library: Library) -> APIRouter:
 
     @routes.get("/images", response_class=HTMLResponse)
     def images(request: Request) -> Response:
-        study, query = library.now, _query(request)
+        study = library.now
+        query = _query(request)
         found = find(query, study)
         address = {"hx-push-url": f"/?{query.address()}"}
         return page(
@@ -83,7 +86,8 @@ def router(library: Library) -> APIRouter:
 
     @routes.get("/image/{number}", response_class=HTMLResponse)
     def image(request: Request, number: str) -> Response:
-        study, query = library.now, _query(request)
+        study = library.now
+        query = _query(request)
         place = _place(number, study)
         found = find(query, study)
         truth = truth_for(query, study, place)
@@ -139,7 +143,8 @@ def router(library: Library) -> APIRouter:
     @routes.get("/photo/{number}")
     def photo(request: Request, number: str) -> Response:
         study = library.now
-        place, longest = _place(number, study), _size(request)
+        place = _place(number, study)
+        longest = _size(request)
         row = study.columns.image(place)
         version = version_of(study, place)
         if request.query_params.get("v", version) != version:
@@ -156,7 +161,8 @@ def router(library: Library) -> APIRouter:
 
     @routes.get("/overlay/{number}")
     def overlay(request: Request, number: str) -> Response:
-        study, longest = library.now, _size(request)
+        study = library.now
+        longest = _size(request)
         place = _place(number, study)
         given = [row for row in request.query_params.multi_items() if row[0] != "size"]
         query = read_query(given)
@@ -172,7 +178,8 @@ def router(library: Library) -> APIRouter:
 
     @routes.get("/list.txt", response_class=PlainTextResponse)
     def list_(request: Request) -> Response:
-        study, query = library.now, _query(request)
+        study = library.now
+        query = _query(request)
         ids = study.columns.ids_at(find(query, study))
         return PlainTextResponse(
             "".join(f"{line_of(id_)}\n" for id_ in ids), headers={"cache-control": "no-store"}

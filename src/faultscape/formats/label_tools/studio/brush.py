@@ -149,7 +149,9 @@ def _facts(words: np.ndarray, wide: np.ndarray) -> tuple[np.ndarray, np.ndarray,
 
 def _blocks(data: bytes, wide: np.ndarray) -> np.ndarray:
     """Return the bit at which each block begins, including blocks made by the zeros after the last one."""
-    found, at, end = [], _HEAD, 8 * len(data)
+    found = []
+    at = _HEAD
+    end = 8 * len(data)
     padded = np.frombuffer(data + bytes(4), np.uint8)
     while at < end:
         byte = at // 8
@@ -167,7 +169,8 @@ def _blocks(data: bytes, wide: np.ndarray) -> np.ndarray:
             + np.tile(wide.astype(np.uint32) + 3, 2)[head]
             + _WORD * count
         ).tolist()
-        here, place = [], at - 8 * byte
+        here = []
+        place = at - 8 * byte
         while place < len(after):
             here.append(place)
             place = after[place]

@@ -146,7 +146,8 @@ def _turned(points: Iterable[tuple[float, float]], degrees: float, size: tuple[i
     corners = np.array(tuple(points), np.float64) * size / 100
     if not degrees % 360:
         return corners
-    cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    cosine = math.cos(math.radians(degrees))
+    sine = math.sin(math.radians(degrees))
     return (corners - corners[0]) @ np.array([[cosine, sine], [-sine, cosine]]) + corners[0]
 
 

@@ -102,7 +102,8 @@ def said_of(
         if dropped and not skipped:
             continue
         who = str(row.get("model_version") or "") if predictions else _person(row.get("completed_by"))
-        results, took = row.get("result"), row.get("lead_time")
+        results = row.get("result")
+        took = row.get("lead_time")
         seconds = float(took) if type(took) in (int, float) and 0 <= took < 1e9 else float("nan")
         time = row.get("updated_at") or row.get("created_at")
         rank = (not dropped, time if isinstance(time, str) else "", k)
@@ -197,7 +198,9 @@ def dumped(
     """Yield files of tasks, NAME.json, NAME-2.json and so on, each small enough for one upload to Label
     Studio; at least one.
     """
-    number, size, lines = 1, 0, list[bytes]()
+    number = 1
+    size = 0
+    lines = list[bytes]()
     for task in tasks:
         line = json.dumps(task, separators=(",", ":")).encode()
         if lines and size + len(line) > most:
@@ -205,7 +208,9 @@ def dumped(
                 folder / f"{name}{f'-{number}' if number > 1 else ''}.json",
                 b"[" + b",\n".join(lines) + b"]\n",
             )
-            number, size, lines = number + 1, 0, []
+            number = number + 1
+            size = 0
+            lines = []
         lines.append(line)
         size += len(line)
     yield folder / f"{name}{f'-{number}' if number > 1 else ''}.json", b"[" + b",\n".join(lines) + b"]\n"
@@ -232,7 +237,9 @@ def read_config(path: Path) -> Config:
 
     data = read_bytes(path, LabellingError, limit=_MOST_CONFIG)
     parser = expat.ParserCreate()
-    parser.StartElementHandler, parser.EndElementHandler, parser.StartDoctypeDeclHandler = begin, end, refuse
+    parser.StartElementHandler = begin
+    parser.EndElementHandler = end
+    parser.StartDoctypeDeclHandler = refuse
     try:
         parser.Parse(data, True)
     except (expat.ExpatError, ValueError, LookupError) as error:

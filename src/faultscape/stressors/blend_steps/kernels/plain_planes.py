@@ -9,7 +9,8 @@ import numpy as np
 
 from faultscape.stressors.streams import words_at
 
-_HALF, _SHIFT = 1 << 11, 12
+_HALF = 1 << 11
+_SHIFT = 12
 
 
 def blur(planes: np.ndarray, weights: np.ndarray, lines: np.ndarray, out: np.ndarray) -> None:
@@ -53,15 +54,18 @@ def move(planes: np.ndarray, centre_y: int, centre_x: int, share: int, taps: int
     y, x = np.mgrid[:height, :width]
     total = np.zeros(planes.shape, np.int64)
     for tap in range(taps):
-        place, reach = 2 * tap - (taps - 1), 2 * (taps - 1)
+        place = 2 * tap - (taps - 1)
+        reach = 2 * (taps - 1)
         at_y = y * 256 + ((y - centre_y) * share * place // reach + 2048 >> 12)
         at_x = x * 256 + ((x - centre_x) * share * place // reach + 2048 >> 12)
         point = np.full(planes.shape, 32768, np.int64)
         for i in range(2):
             for j in range(2):
-                row, column = (at_y >> 8) + i, (at_x >> 8) + j
+                row = (at_y >> 8) + i
+                column = (at_x >> 8) + j
                 inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-                part_y, part_x = at_y & 255, at_x & 255
+                part_y = at_y & 255
+                part_x = at_x & 255
                 weight = np.where(
                     inside, (part_y if i else 256 - part_y) * (part_x if j else 256 - part_x), 0
                 )

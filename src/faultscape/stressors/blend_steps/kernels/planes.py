@@ -11,7 +11,8 @@ import numpy as np
 from faultscape.maps.jit import jit
 from faultscape.stressors.kernels.streams import word_at
 
-_HALF, _SHIFT = 1 << 11, 12
+_HALF = 1 << 11
+_SHIFT = 12
 
 
 @jit
@@ -20,13 +21,17 @@ def blur(planes: np.ndarray, weights: np.ndarray, lines: np.ndarray, out: np.nda
     space for the first pass.
     """
     height, width, count = planes.shape
-    radius, row = len(weights) // 2, width * count
-    source, middle, target = planes.reshape(height, row), lines.reshape(height, row), out.reshape(height, row)
+    radius = len(weights) // 2
+    row = width * count
+    source = planes.reshape(height, row)
+    middle = lines.reshape(height, row)
+    target = out.reshape(height, row)
     totals = np.empty(row, np.int64)
     for y in range(height):
         totals[:] = _HALF
         for k in range(len(weights)):
-            step, weight = (k - radius) * count, np.int64(weights[k])
+            step = (k - radius) * count
+            weight = np.int64(weights[k])
             for i in range(max(0, -step), min(row, row - step)):
                 totals[i] += np.int64(source[y, i + step]) * weight
         for i in range(row):
@@ -54,7 +59,8 @@ def resample(
     """Fill ``out`` (H, W, k): pixel (y, x) weighs the planes' rows from first_y[y] and columns from
     first_x[x] on; ``lines`` (h, W, k) is scratch space.
     """
-    height, count = planes.shape[0], planes.shape[2]
+    height = planes.shape[0]
+    count = planes.shape[2]
     for y in range(height):
         for x in range(lines.shape[1]):
             for c in range(count):
@@ -63,7 +69,8 @@ def resample(
                     total += np.int64(planes[y, first_x[x] + k, c]) * weights_x[x, k]
                 lines[y, x, c] = total >> _SHIFT
     row = lines.shape[1] * count
-    middle, target = lines.reshape(height, row), out.reshape(out.shape[0], row)
+    middle = lines.reshape(height, row)
+    target = out.reshape(out.shape[0], row)
     totals = np.empty(row, np.int64)
     for y in range(out.shape[0]):
         totals[:] = _HALF
@@ -90,12 +97,16 @@ def move(planes: np.ndarray, centre_y: int, centre_x: int, share: int, taps: int
                 place = 2 * tap - (taps - 1)
                 at_y = y * 256 + ((y - centre_y) * share * place // reach + 2048 >> 12)
                 at_x = x * 256 + ((x - centre_x) * share * place // reach + 2048 >> 12)
-                low_y, low_x, part_y, part_x = at_y >> 8, at_x >> 8, at_y & 255, at_x & 255
+                low_y = at_y >> 8
+                low_x = at_x >> 8
+                part_y = at_y & 255
+                part_x = at_x & 255
                 for c in range(count):
                     total = np.int64(32768)
                     for i in range(2):
                         for j in range(2):
-                            row, column = low_y + i, low_x + j
+                            row = low_y + i
+                            column = low_x + j
                             if 0 <= row < height and 0 <= column < width:
                                 weight = (part_y if i else 256 - part_y) * (part_x if j else 256 - part_x)
                                 total += np.int64(planes[row, column, c]) * weight
@@ -110,7 +121,8 @@ def add_noise(colour: np.ndarray, start: np.uint64, sigmas: np.ndarray) -> None:
     numbers, which is nearly normal.
     """
     height, width, count = colour.shape
-    mask, sixteen = np.uint64(0xFFFF), np.uint64(16)
+    mask = np.uint64(0xFFFF)
+    sixteen = np.uint64(16)
     for y in range(height):
         for x in range(width):
             for c in range(count):

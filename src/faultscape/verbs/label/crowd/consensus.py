@@ -47,11 +47,9 @@ def join_labels(options: LabelConsensusOptions) -> Consensus:
     """
     root = existing(options.study)
     with writing(root):
-        settings, names, checked = (
-            read_settings(root),
-            tuple(sorted(set(options.of))),
-            second_round(Study(root)),
-        )
+        settings = read_settings(root)
+        names = tuple(sorted(set(options.of)))
+        checked = second_round(Study(root))
         _check(root, settings, names, options, checked)
         images = read_corpus(root)
         votes = _Votes(root, settings, names)

@@ -33,7 +33,8 @@ from faultscape.verbs.label.result import import_line
 if TYPE_CHECKING:
     from faultscape.verbs.options import LabelExportOptions
 
-FILE, TRAINING = "sessions.csv", "training"
+FILE = "sessions.csv"
+TRAINING = "training"
 COLUMNS = ("annotator", "session", "image")
 
 
@@ -41,7 +42,9 @@ def export(root: Path, options: LabelExportOptions, form: Format) -> SessionsExp
     """Write the images of a selection that have no label yet, split among people; OptionError for options
     that do not fit, LabellingError if another split exists already, or there are too few labels for training.
     """
-    settings, folder, rules = read_settings(root), Path(options.out), options.sessions
+    settings = read_settings(root)
+    folder = Path(options.out)
+    rules = options.sessions
     truth = options.truth or LABELS
     refuse_odd(settings, options, form)
     _check_people(rules.people, truth, settings.models)
@@ -119,7 +122,8 @@ def _training(root: Path, truth: str, rules: SessionRules, chosen: set[str]) -> 
     """Return the labelled images that everyone labels first: those outside the selection before others."""
     if not rules.training:
         return []
-    where, discarded = label_maps.truth(root, truth), Answers(root).discarded()
+    where = label_maps.truth(root, truth)
+    discarded = Answers(root).discarded()
     ids = [
         id_
         for name, part in sorted(read_manifest(where).items())

@@ -43,7 +43,8 @@ def import_(root: Path, options: LabelImportOptions, form: Format | None) -> Ses
     """
     folder = Path(options.source)
     listed = _listed(folder / FILE)
-    taken, first = list[Taken](), None
+    taken = list[Taken]()
+    first = None
     for who, names in listed.items():
         truth = f"{options.truth}-{check_name(who, 'annotator')}"
         one = Taken(who, truth, 0, 0, 0, 0, sum(name != TRAINING for name in names))
@@ -114,14 +115,17 @@ def _compared(
     all of them.
     """
     settings = read_settings(root)
-    images, classes = {image.id: image for image in read_corpus(root)}, settings.class_list
+    images = {image.id: image for image in read_corpus(root)}
+    classes = settings.class_list
     places = narrow(table(classes))
     try:
         read = _read(folder, images, options, form, root)
     except FaultscapeError as error:
         print(f"{folder}: skipped: {error}")
         return (), float("nan")
-    each, maps, lost = list[tuple[str, float]](), list[tuple[tuple[int, int], list[np.ndarray]]](), 0
+    each = list[tuple[str, float]]()
+    maps = list[tuple[tuple[int, int], list[np.ndarray]]]()
+    lost = 0
     for id_, reader in sorted(read.items()):
         code = label_maps.read_maps(label_maps.truth(root, options.truth), images[id_].shard).get(id_)
         if code is None:

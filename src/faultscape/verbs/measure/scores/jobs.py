@@ -44,7 +44,9 @@ def jobs_of(
     """Return the jobs of a data set's scores, {NAME: kind}, and notes; ``metrics`` are custom score metrics,
     file.py:NAME.
     """
-    jobs, kinds, notes = [], {}, []
+    jobs = []
+    kinds = {}
+    notes = []
     written = class_settings(data.classes)
     for name, source in data.models.items():
         kind = next((k for k in ("anomaly", *model_scores.KINDS) if k in source.scores), None)
@@ -111,7 +113,8 @@ def make(
     todo = [
         job for number, job in enumerate(jobs) if mine.has(number) and not model_scores.place(job).exists()
     ]
-    task, title = "faultscape.verbs.measure.scores.model_scores:score_model", f"scores {data.name}"
+    task = "faultscape.verbs.measure.scores.model_scores:score_model"
+    title = f"scores {data.name}"
     items = sum((4 if job.kind == "anomaly" else 6) * len(job.images.ids) for job in todo)
     return len(list(fill.do(task, todo, int, title=title, items=items, engine=engine, workers=workers)))
 
@@ -139,8 +142,11 @@ def _notes(job: ScoreJob, found: model_scores.Found) -> list[tuple[str, str]]:
     """Return notes on a model's scores: images without scores or without effect, and why a value is
     undefined.
     """
-    name, kind, images = job.name, job.kind, len(job.images.ids)
-    notes, have = [], len(found["usable"])
+    name = job.name
+    kind = job.kind
+    images = len(job.images.ids)
+    notes = []
+    have = len(found["usable"])
     absent = sum(path is None for path in job.model.scores[kind])
     if kind != "anomaly" and absent:
         notes.append((name, f"{absent} of {images} images have no {kind}; its numbers are for the rest"))

@@ -127,7 +127,8 @@ def read(job: ScoreJob) -> Found:
 
 def _usable(job: ScoreJob) -> tuple[list[tuple[str, str]], list[int]]:
     """Return (image, why) for unusable images, and the indices of the others; every file is opened once."""
-    failures, usable = [], []
+    failures = []
+    usable = []
     load = score_loader(job)
     for k, id_ in enumerate(job.images.ids):
         try:
@@ -183,7 +184,8 @@ def score_loader(job: ScoreJob) -> Callable[[int], tuple[np.ndarray, np.ndarray,
     """
     source = job.model
     if job.kind == "anomaly":
-        rounding, masks = job.definitions.rounding, job.truth.paths
+        rounding = job.definitions.rounding
+        masks = job.truth.paths
         meanings = classes_of(job.classes)
         places = table(meanings, job.truth.labels)
 
@@ -205,13 +207,15 @@ def score_loader(job: ScoreJob) -> Callable[[int], tuple[np.ndarray, np.ndarray,
 
         return anomalies
     classes = classes_of(job.classes)
-    truth_of, map_of = reader(job.truth, job.images, classes), reader(source, job.images, classes)
+    truth_of = reader(job.truth, job.images, classes)
+    map_of = reader(source, job.images, classes)
     n = len(classes)
 
     def mistakes(k: int) -> tuple[np.ndarray, np.ndarray, Any] | None:
         if source.place(job.kind, k) is None:
             return None
-        truth, label_map = truth_of(k), map_of(k)
+        truth = truth_of(k)
+        label_map = map_of(k)
         if truth is None or label_map is None:
             return None
         if truth.shape != label_map.shape and job.resize_maps:
@@ -273,7 +277,8 @@ def _correct(wrong: np.ndarray) -> np.ndarray:
 
 def _exact(exact: counts.Detection, definitions: Definitions, job: ScoreJob, usable: list[int]) -> Found:
     """Return the numbers over all pixels, and points of the curves."""
-    precision, roc = counts.precision_recall(exact, POINTS), counts.roc(exact, POINTS)
+    precision = counts.precision_recall(exact, POINTS)
+    roc = counts.roc(exact, POINTS)
     load = score_loader(job)
     areas, threshold = _areas(
         exact, definitions, lambda: (pair[:2] for k in usable if (pair := load(k)) is not None)
@@ -324,7 +329,10 @@ def _by_image(
     """
     load = score_loader(job)
     how = bootstrap.coarse_of(exact)
-    alone, sparse, shares, rows = [], [], [], []
+    alone = []
+    sparse = []
+    shares = []
+    rows = []
     wanted = unstreamed(job.kind, job.metrics)
     of_pixels: dict[str, list[float]] = {metric.name: [] for metric in wanted}
     fine = np.zeros((3, 65536))
@@ -396,7 +404,8 @@ def _calibration(
     """Return the calibration counts of one image; adds to ``fine`` in place."""
     if more is None:
         return {}
-    valid, right = truth != VOID, truth == 0
+    valid = truth != VOID
+    right = truth == 0
     out: Found = {}
     if isinstance(more, tuple):
         probabilities, label, label_map = more

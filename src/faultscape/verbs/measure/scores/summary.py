@@ -142,7 +142,8 @@ class Scored:
         wanted = [metric for metric in self._reading(name, "score") if metric.streamed in scores.COLUMNS]
         images = scores.sparse_images(found, len(self.data.ids))
         drawn = bootstrap.replicates(images, draws.weights, fpr_rule=self.definitions.fpr_rule)
-        exact, used = found["areas"], self._used(found, draws)
+        exact = found["areas"]
+        used = self._used(found, draws)
         if "correct_ap" in found:
             turned = [
                 bootstrap.SparseHistogram(65535 - i.places[::-1], i.anomalous[::-1], i.known[::-1])
@@ -153,7 +154,8 @@ class Scored:
         out = {}
         for metric in wanted:
             k = scores.COLUMNS.index(metric.streamed)
-            alone, shape = found["alone"][:, k], metric.shape
+            alone = found["alone"][:, k]
+            shape = metric.shape
             if self.definitions.pooling != "pooled":  # over images with both kinds of pixels
                 alone = np.where(np.isnan(found["alone"][:, 1]), np.nan, alone)
                 out[metric.name] = self._mean_of_images(alone, found, draws)
@@ -191,7 +193,8 @@ class Scored:
         """
         wanted = [metric for metric in self._reading(name, "score") if metric.streamed not in scores.COLUMNS]
         drawn = self._of_groups([metric for metric in wanted if metric.of_groups], found, draws)
-        used, out = self._used(found, draws), {}
+        used = self._used(found, draws)
+        out = {}
         for metric in wanted:
             per_image = "pooling" in metric.options and self.definitions.pooling != "pooled"
             if metric.join == "images" or (per_image and not metric.streamed):
@@ -245,7 +248,8 @@ class Scored:
         if "row_bin_count" not in found:
             return {}
         wanted = [metric for metric in self.metrics.values() if metric.reads == "fine"]
-        used, out = self._used(found, draws), {}
+        used = self._used(found, draws)
+        out = {}
         # otherwise the histograms do not describe confidence
         of_confidence = self.kinds[name] != "doubt" and bool(found["logit"])
         drawable = [metric for metric in wanted if metric.of_groups and of_confidence]
@@ -269,17 +273,20 @@ class Scored:
         """Return the metrics of sums over images; those that are not smooth functions of them, such as
         calibration errors, use draws.
         """
-        rows, used = self._rows(found), self._used(found, draws)
+        rows = self._rows(found)
+        used = self._used(found, draws)
         wanted = [metric for metric in self.metrics.values() if metric.reads in rows]
         smooth = [metric for metric in wanted if metric.shape == "smooth"]
 
         def made(sums: Any) -> dict[str, Any]:
             return {metric.name: (metric.compute(sums, self.definitions), None) for metric in smooth}
 
-        pooled, out = of_sums(rows, made, used), {}
+        pooled = of_sums(rows, made, used)
+        out = {}
         for metric in smooth:
             number = pooled[metric.name][0]
-            value, aggregate = float(number.value), _AGGREGATES.get(metric.reads, "pooled over images")
+            value = float(number.value)
+            aggregate = _AGGREGATES.get(metric.reads, "pooled over images")
             out[metric.name] = Summary(value, None, int(np.isnan(value)), aggregate, Ratios(number, None))
         if others := [metric for metric in wanted if metric not in smooth]:
             sums = {key: weighed(draws.weights, values) for key, values in rows.items()}

@@ -89,7 +89,9 @@ def guards_folder(root: Path, name: str) -> Path:
 
 def fill_cheat(study: LabelledStudy, conditions: Sequence[Condition], options: ReliabilityOptions) -> None:
     """Count the cheat on the blended sets where its counts are missing or stale."""
-    root, images, jobs = study.root, study.images, list[CheatJob]()
+    root = study.root
+    images = study.images
+    jobs = list[CheatJob]()
     for condition in conditions:
         by_shard: dict[int, list[str]] = {}
         for id_ in condition.images if _is_blended(condition, images) else ():
@@ -134,9 +136,11 @@ def fill_cheat(study: LabelledStudy, conditions: Sequence[Condition], options: R
 def count_cheat(job: CheatJob, tick: Callable[[int], None]) -> CheatPart:
     """Count |image - base| over the images of one shard; an image that cannot be made now is left out."""
     root = Path(job.study)
-    settings, every = read_settings(root), {image.id: image for image in read_corpus(root)}
+    settings = read_settings(root)
+    every = {image.id: image for image in read_corpus(root)}
     judge = Judge(root, settings, find_judged(root, every, job.truth), read_stress(root).holdouts)
-    rows, whole = [], True
+    rows = []
+    whole = True
     for id_ in job.images:
         tick(1)
         image = every[id_]
@@ -166,7 +170,8 @@ def guards(
     """Return the guards of every blended set: how well each scorer separates pasted known objects from the
     rest, and what the cheat gains, with and without fog.
     """
-    images, out = study.images, list[CardGuard]()
+    images = study.images
+    out = list[CardGuard]()
     for (model, scorer, condition), numbers in found.scores.items():
         if numbers.pasted is not None and not numbers.pasted.undefined:
             low, high = interval_of(Ratios(numbers.pasted.auroc, None), units)

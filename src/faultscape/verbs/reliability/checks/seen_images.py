@@ -30,7 +30,8 @@ def told_beforehand(study: LabelledStudy, names: Sequence[str], conditions: Sequ
     """Return a note for every model that has seen some of the images it is judged on, and for every model
     with a temperature.
     """
-    asked, notes = _asked(study, conditions), list[str]()
+    asked = _asked(study, conditions)
+    notes = list[str]()
     for name in names:
         if seen := len(asked & _trained_on(study, name)):
             notes.append(
@@ -54,7 +55,8 @@ def told_of_methods(study: LabelledStudy, names: Sequence[str], conditions: Sequ
     """Return a note for each model about methods that were fitted to, or searched with, sets whose images it
     is judged on.
     """
-    asked, notes = _asked(study, conditions), list[str]()
+    asked = _asked(study, conditions)
+    notes = list[str]()
     for name in names:
         for how, sets_of in _SEEN.items():
             scorers: dict[tuple[str, ...], list[str]] = {}
@@ -86,8 +88,10 @@ def _trained_on(study: LabelledStudy, name: str) -> set[str]:
     """Return the images that a network, or any network it was initialized from, was trained or
     validated on.
     """
-    about, models = study.settings.models[name], (study.root / "models").resolve()
-    found, seen = set[str](), set[Path]()
+    about = study.settings.models[name]
+    models = (study.root / "models").resolve()
+    found = set[str]()
+    seen = set[Path]()
     folder = folder_of(about.source).resolve() if about.kind == "trained" else None
     while folder and folder.parent == models and folder not in seen:
         seen.add(folder)

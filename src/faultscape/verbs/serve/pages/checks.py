@@ -65,7 +65,8 @@ class Pin:
 
 def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> APIRouter:
     """Return the routes of the second round."""
-    routes, checks = APIRouter(), Checks(campaign.root, campaign.database)
+    routes = APIRouter()
+    checks = Checks(campaign.root, campaign.database)
 
     @routes.get("/checks", response_class=HTMLResponse)
     def listed(request: Request) -> Response:
@@ -100,7 +101,8 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
 
     @routes.get("/check/{number}", response_class=HTMLResponse)
     def one(request: Request, number: str) -> Response:
-        who, image = gate.annotator(request), campaign.image_at(number)
+        who = gate.annotator(request)
+        image = campaign.image_at(number)
         truth = _truth(campaign, who, request.query_params.get("truth", ""))
         pins = _pins(
             [check for check in checks.checks(truth) if check.image == image.id and check.kind != NOTHING]
@@ -135,11 +137,10 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         return await run_in_threadpool(_say, who, number, given)
 
     def _say(who: Annotator, number: str, given: dict[str, str]) -> Response:
-        image, truth = campaign.image_at(number), _truth(campaign, who, given.get("truth", ""))
-        comment, key = (
-            plain_text(given.get("comment", ""))[:_LONGEST_COMMENT],
-            f"{who.pseudonym}:{plain_text(given.get('key', ''))[:64] or secrets.token_hex(8)}",
-        )
+        image = campaign.image_at(number)
+        truth = _truth(campaign, who, given.get("truth", ""))
+        comment = plain_text(given.get("comment", ""))[:_LONGEST_COMMENT]
+        key = f"{who.pseudonym}:{plain_text(given.get('key', ''))[:64] or secrets.token_hex(8)}"
         back = RedirectResponse(f"/check/{number}?truth={quote(truth)}", 303)
         if act := given.get("act", ""):
             found = next(
@@ -192,7 +193,8 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
 
     @routes.get("/mask/{number}/{way}")
     def mask(request: Request, number: str, way: str) -> Response:
-        who, image = gate.annotator(request), campaign.image_at(number)
+        who = gate.annotator(request)
+        image = campaign.image_at(number)
         truth = _truth(campaign, who, request.query_params.get("truth", ""))
         if way not in MAP_WAYS:
             raise NotFoundError("this image does not exist")
@@ -255,7 +257,8 @@ def _rows(campaign: Campaign, checks: Checks, who: Annotator) -> list[MaskRow]:
     found: dict[tuple[str, str], list[Check]] = {}
     for check in checks.checks():
         found.setdefault((check.image, check.truth), []).append(check)
-    rows, truths = [], _truths(campaign, who)
+    rows = []
+    truths = _truths(campaign, who)
     own = [
         key
         for key in found
@@ -299,7 +302,8 @@ def _position(given: dict[str, str], image: Image) -> tuple[float, float] | None
     if not given.get("x") or not given.get("y"):
         return None
     try:
-        x, y = float(given["x"]), float(given["y"])
+        x = float(given["x"])
+        y = float(given["y"])
     except ValueError:
         raise OptionError("a position must be two numbers") from None
     if not (0 <= x <= image.width and 0 <= y <= image.height):

@@ -60,7 +60,9 @@ class TooLargeError(OptionError):
 
 def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRouter:
     """Return the routes that receive masks, which ``take`` imports."""
-    routes, senders, reader = APIRouter(), set[str](), threading.Lock()
+    routes = APIRouter()
+    senders = set[str]()
+    reader = threading.Lock()
 
     @routes.get("/masks", response_class=HTMLResponse)
     def masks(request: Request) -> Response:
@@ -116,7 +118,8 @@ async def _received(
     used.
     """
     async with contextmanager_in_threadpool(held_folder("masks-")) as folder:
-        file, size = Path(folder, "sent"), 0
+        file = Path(folder, "sent")
+        size = 0
         try:
             async with asyncio.timeout(SECONDS):
                 with await run_in_threadpool(file.open, "wb") as out:
@@ -138,7 +141,9 @@ def _read(
     """Import a file, and return what the command line would print about it, and whether some of it cannot be
     used.
     """
-    root, truth, called = campaign.root, f"{campaign.options.truth}-{who}", f"{UPLOADED}{who}"
+    root = campaign.root
+    truth = f"{campaign.options.truth}-{who}"
+    called = f"{UPLOADED}{who}"
 
     def plain(text: str) -> str:
         found = text.replace(f"{file.parent}{os.sep}{_UNPACKED}{os.sep}", "").replace(str(root), "the study")

@@ -134,7 +134,8 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
         return await run_in_threadpool(_change, request, me, given)
 
     def _change(request: Request, me: Annotator, given: dict[str, str]) -> Response:
-        act, pseudonym = given.get("act", ""), given.get("pseudonym", "")
+        act = given.get("act", "")
+        pseudonym = given.get("pseudonym", "")
         if act == "invite":
             name = plain_text(given.get("name", ""))
             if not 0 < len(name) <= 80:

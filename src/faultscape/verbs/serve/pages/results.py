@@ -38,7 +38,8 @@ _KEPT = 8  # views: with and without some people
 
 def router(campaign: Campaign, gate: Gate, links: Any, standings: StandingsNow) -> APIRouter:
     """Return the routes of results."""
-    routes, kept = APIRouter(), _Kept(campaign, standings)
+    routes = APIRouter()
+    kept = _Kept(campaign, standings)
 
     @routes.get("/results", response_class=HTMLResponse)
     def show(request: Request) -> Response:
@@ -110,7 +111,8 @@ class _Kept:
         with self._lock:
             checked, state, facts = self._held.pop(view, (float("-inf"), None, None))
             if facts is None or time.monotonic() - checked > _SECONDS:
-                before, state = state, self._state()
+                before = state
+                state = self._state()
                 if facts is None or state is None or state != before:
                     facts = results(self._campaign, self._standings, voices, names)
                 checked = time.monotonic()
@@ -121,7 +123,8 @@ class _Kept:
 
     def _state(self) -> object:
         """Return what results are made from; None if that cannot be said, so that they are computed again."""
-        root, options = self._campaign.root, self._campaign.options
+        root = self._campaign.root
+        options = self._campaign.options
         try:
             study = Study(root)
             made = made_from_now(study, options.selection, options.truth, all_labels=True)

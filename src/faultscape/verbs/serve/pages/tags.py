@@ -33,7 +33,8 @@ from faultscape.web.words import plain_text
 
 def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> APIRouter:
     """Return the routes of tags."""
-    routes, tags = APIRouter(), Tags(campaign.root, campaign.database)
+    routes = APIRouter()
+    tags = Tags(campaign.root, campaign.database)
 
     @routes.get("/tags")
     def first(request: Request) -> Response:
@@ -45,10 +46,12 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
 
     @routes.get("/tags/{number}", response_class=HTMLResponse)
     def one(request: Request, number: str) -> Response:
-        who, image = gate.organiser(request), campaign.image_at(number)
+        who = gate.organiser(request)
+        image = campaign.image_at(number)
         model = _model(campaign, request.query_params.get("model", ""))
         every = tags.tags()
-        given, tagged = [tag for tag in every if tag.image == image.id], {tag.image for tag in every}
+        given = [tag for tag in every if tag.image == image.id]
+        tagged = {tag.image for tag in every}
         proposals: dict[str, list[str]] = {}
         for name, why in campaign.proposals(image, model):
             proposals.setdefault(name, []).append(why)
@@ -95,11 +98,9 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         return await run_in_threadpool(_press, who, number, given)
 
     def _press(who: Annotator, number: str, given: dict[str, str]) -> Response:
-        image, model, word = (
-            campaign.image_at(number),
-            _model(campaign, given.get("model", "")),
-            given.get("tag", ""),
-        )
+        image = campaign.image_at(number)
+        model = _model(campaign, given.get("model", ""))
+        word = given.get("tag", "")
         if word not in _known(campaign, image):
             raise OptionError(f"unknown kind of failure: {word[:40]!r}; add it to [tags] in study.toml")
         region = _region(given.get("region", ""), image)
@@ -118,7 +119,8 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
     @routes.get("/model/{number}/{way}")
     def model_map(request: Request, number: str, way: str) -> Response:
         gate.organiser(request)
-        image, model = campaign.image_at(number), _model(campaign, request.query_params.get("model", ""))
+        image = campaign.image_at(number)
+        model = _model(campaign, request.query_params.get("model", ""))
         if way not in MAP_WAYS or not model:
             raise NotFoundError("this image does not exist")
         folder = label_maps.predictions(campaign.root, model)

@@ -29,7 +29,8 @@ from faultscape.web.bodies import json_body
 from faultscape.web.overlays import colour_words
 from faultscape.web.photos import Pictures
 
-_MOST_AHEAD, _MOST_ROWS = 10, 100
+_MOST_AHEAD = 10
+_MOST_ROWS = 100
 SETTLE = 250  # milliseconds after an item appeared, or after a press, in which presses are no answers
 REASONS = ("not a natural image", "none of the classes", "unreadable", "something else")
 
@@ -77,7 +78,8 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         given = campaign.items_for(
             who.pseudonym, {(id_, int(r)) for id_, r in have if r in ("0", "1")}, int(number)
         )
-        left, held = campaign.left_for(who.pseudonym), 0 if given else campaign.held_by_others(who.pseudonym)
+        left = campaign.left_for(who.pseudonym)
+        held = 0 if given else campaign.held_by_others(who.pseudonym)
         return json_answer(
             {
                 "items": [_shown(campaign, one) for one in given],
@@ -191,7 +193,8 @@ def warm(campaign: Campaign) -> None:
 
 def _take_all(campaign: Campaign, pseudonym: str, rows: list[Any]) -> tuple[list[str], list[dict[str, str]]]:
     """Store answers one by one; return the keys of the stored ones, and the reasons for the others."""
-    taken, refused = [], []
+    taken = []
+    refused = []
     for row in rows:
         key = str(row.get("key", ""))[:100] if isinstance(row, dict) else ""
         why = campaign.take(pseudonym, row) if isinstance(row, dict) else "it is not a JSON object"
@@ -204,7 +207,8 @@ def _take_all(campaign: Campaign, pseudonym: str, rows: list[Any]) -> tuple[list
 
 def _shown(campaign: Campaign, given: Given) -> dict[str, Any]:
     """Return what the page is told about an item; nothing in it names a model."""
-    item, image = given.item, campaign.image_of(given.item)
+    item = given.item
+    image = campaign.image_of(given.item)
     at = f"/item/{item.id}"
     photo_at = f"{at}/photo"
     about: dict[str, Any] = {

@@ -31,8 +31,10 @@ class BaseLabels:
     def __init__(self, root: Path, settings: Settings, base: Base, truth: str, ego: str | None) -> None:
         self._folder, self._places = label_maps.truth(root, truth), table(settings.class_list)
         self.truth = truth
-        self._void, self._ego = len(settings.classes.ids), ego
-        self._root, self._base = root, base
+        self._void = len(settings.classes.ids)
+        self._ego = ego
+        self._root = root
+        self._base = base
         self.ego_seen = False  # whether any requested image shows it
         self._names = settings.classes.names
         parts = read_manifest(self._folder)
