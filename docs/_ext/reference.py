@@ -151,7 +151,10 @@ def room_pages(room: str, names: list[public.Name]) -> dict[str, str]:
     pages = {}
     toctree = []
     for file, of_it in files.items():
-        stem = "-".join(file.relative_to(public.PACKAGE / room).with_suffix("").parts)
+        own = public.PACKAGE / room
+        # formats stand with what reads and writes them, in another room
+        below = file.relative_to(own if file.is_relative_to(own) else public.PACKAGE)
+        stem = "-".join(below.with_suffix("").parts)
         stem = stem.replace("-__init__", "")
         toctree.append(stem)
         pages[f"{room}/{stem}.rst"] = "\n\n".join(
