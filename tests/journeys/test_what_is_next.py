@@ -250,6 +250,23 @@ def test_the_best_from_few_labels_ends_with_draws_that_say_how_sure_it_is(tmp_pa
     assert said.lead is not None
 
 
+def test_draws_that_learn_name_the_labels_that_they_learn_from_if_none_count_by_themselves(
+    tmp_path: Path,
+) -> None:
+    it = alike(tmp_path, images=60)
+    images = fs.select(it.study, goal="best").images
+    truth = {image: made_answers.NAMES[k] for image, k in zip(it.images, it.truth.tolist(), strict=True)}
+    for who, some in (("ann", images), ("bob", images[:3])):
+        table = tmp_path / f"{who}.csv"
+        table.write_text("image,label\n" + "".join(f"{image},{truth[image]}\n" for image in some))
+        fs.label.import_(it.study, str(table), truth=f"labels-{who}")
+    fs.rank(it.study, selection="best", truth="labels-ann", engine="local")
+    fs.plan(it.study, truth="labels-ann", engine="local")
+    line = fs.status(it.study).next
+    assert line == f"faultscape select {it.study} --as best --more 10 --truth labels-ann"
+    typed(line)
+
+
 @pytest.mark.slow
 def test_a_step_at_most_doubles_the_images_and_the_plan_recommends_the_same(tmp_path: Path) -> None:
     it = alike(tmp_path)

@@ -5,7 +5,6 @@ many as the plan expects it to need, until the labels decide or the pool has no 
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -14,6 +13,7 @@ from faultscape.reading.study import Study
 from faultscape.reporting.verdict import PairNeed
 from faultscape.selection.definitions import ROUND, learns
 from faultscape.standings import ENOUGH, FEW
+from faultscape.terminal_lines import option_words
 from faultscape.verbs.plan import artefact as plan
 from faultscape.verbs.rank.open_selections import (
     candidates,
@@ -87,9 +87,13 @@ def _instances(study: Study) -> list[str]:
 
 
 def _line(study: Study, name: str) -> str:
-    named = shlex.quote(name)
     more = more_images(study, name, planned_needs(study))
-    return f"faultscape select {study.place} --as {named} --more {more}"
+    words = ["faultscape select", study.place, *option_words({"as": name, "more": more})]
+    held = standings_now(study, name)
+    truth = str(held.provenance.get("truth", "")) if held is not None else ""
+    if learns(study.selections[name].slots.definition) and truth not in ("", study.find_truth()):
+        words += option_words({"truth": truth})  # of several, none counts by itself
+    return " ".join(words)
 
 
 OPEN_QUESTION = Artefact(
