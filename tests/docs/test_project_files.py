@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -88,3 +90,10 @@ def test_the_workflow_runs_what_everybody_runs_with_pinned_actions() -> None:
 def test_the_page_of_versions_says_which_studies_this_version_makes() -> None:
     assert f"the present one is {VERSION}" in text("docs/reference/compatibility.md")
     assert f"Studies have a version, {VERSION};" in text("CHANGELOG.md")
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists() or not shutil.which("git"), reason="no git checkout")
+def test_what_is_fetched_or_built_lies_in_no_commit() -> None:
+    """Others' files, such as scripts of the pages, are named in .gitignore."""
+    line = ["git", "-C", str(ROOT), "ls-files", "--cached", "--ignored", "--exclude-standard"]
+    assert subprocess.run(line, check=True, capture_output=True, text=True).stdout == ""
