@@ -538,9 +538,10 @@ class Study:
         return count_labels(self, now, truth) if truth in self.truths else LabelCount(0, 0, False)
 
     def standings(self, selection: str = MAIN) -> Standings:
-        """Return the standings that `rank` wrote for a selection; RankingError if there are none, or they
-        cannot be read.
+        """Return the standings that `rank` wrote for a selection (main stands for the only one where there is
+        no main); RankingError if there are none, or they cannot be read.
         """
+        selection = selections.the_name(self.root, selection)
         document = self.document(selections.path(self.root, selection, "json", stem="standings"))
         if document is None:
             of = "" if selection == MAIN else f" --selection {shlex.quote(selection)}"

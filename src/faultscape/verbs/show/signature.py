@@ -62,7 +62,7 @@ def show(
     images
         Print the chosen images of a study, one per line: path, number of duels, reason.
     selection
-        With --images: the selection to print.
+        With --images: the selection to print; main stands for the only one too.
     """
     ...
 
