@@ -246,7 +246,7 @@ def test_where_one_selection_is_there_it_needs_no_name(
     fs.report(str(study))
     assert (study / "standings-random.json").exists()
     assert (study / "report-random.html").exists()
-    assert len(fs.show(str(study), images=True).images) == 4
+    assert len(fs.show(str(study), images=True).chosen) == 4
     assert fs.Study(study).standings().models == fs.Study(study).models
     fs.select(str(study), selector="random", budget=2, as_="other")
     assert "there is no selection 'main'; available: other, random" in refused_line("rank", study)
