@@ -11,6 +11,7 @@ needs the secret of the database (`study.answers.secret`).
 
 from __future__ import annotations
 
+import shlex
 import threading
 import time
 from collections.abc import Collection, Mapping
@@ -91,9 +92,10 @@ class Campaign:
             return ""
         if self.task == QUESTIONS:
             return f"selection {self.options.selection!r} has no open questions: every image has a label"
+        study = shlex.quote(self.options.study)
         return (
             f"selection {self.options.selection!r} has no duels of two models, so there is nothing to choose"
-            " between; export masks with `faultscape label export`, or let `faultscape run STUDY --goal"
+            f" between; export masks with `faultscape label export`, or let `faultscape run {study} --goal"
             " failures` choose images for duels"
         )
 
