@@ -1,6 +1,6 @@
 """The images at the top of a report: where the leader fails, the image that speaks most for it, and the
-largest disagreement. Each is shown beside its truth, the leader's map and those of the models that it is about;
-each picture leads to its own in the gallery's viewer.
+largest disagreement. Each is shown beside its truth, the leader's map and those of the models that it is
+about; each picture leads to its own in the gallery's viewer.
 """
 
 from __future__ import annotations
@@ -53,9 +53,12 @@ def first_images(
         if one is None or one.card.image in seen:
             continue
         target = f"i{place[one.card.image]}"
-        known = [Shown("image", one.card.photo, f"{target}p"), Shown("truth", one.card.truth, f"{target}t")]
-        for model in dict.fromkeys((*ranked[:1], *one.models)):
-            known.append(Shown(model, one.card.maps.get(model, ""), f"{target}m{slots.models.index(model)}"))
+        models = dict.fromkeys((*ranked[:1], *one.models))
+        known = [
+            Shown("image", one.card.photo, f"{target}p"),
+            Shown("truth", one.card.truth, f"{target}t"),
+            *(Shown(m, one.card.maps.get(m, ""), f"{target}m{slots.models.index(m)}") for m in models),
+        ]
         if pictures := tuple(shown for shown in known if shown.source):
             seen.add(one.card.image)
             says = f"{one.says}, {one.card.image}"
