@@ -25,6 +25,7 @@ from faultscape.errors import LabellingError
 from faultscape.formats.guard import read_bytes
 from faultscape.labelling.answers import WORDS as ANSWERS
 from faultscape.reading import evidence
+from faultscape.reading.study import Study
 from faultscape.study.answers.checks import STATES, Checks
 from faultscape.study.answers.choices import WORDS, Choice, Choices
 from faultscape.study.answers.labels import Answer, Answers, Discard
@@ -130,7 +131,9 @@ def read_answers(study: str, source: str) -> AnswersTaken:
             )
         new = taken.enter(root, source)
         log_import(root, source)
-    evidence.tell_discards(root, {one.image for one in taken.discards} & Answers(root).discarded().keys())
+    evidence.tell_discards(
+        Study(root), {one.image for one in taken.discards} & Answers(root).discarded().keys()
+    )
     return AnswersTaken(
         tuple((kind, count) for kind, count in new.items() if count),
         len(failures),

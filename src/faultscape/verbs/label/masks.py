@@ -25,6 +25,7 @@ from faultscape.maps import runs
 from faultscape.progress import progress
 from faultscape.reading import evidence, fill
 from faultscape.reading.evidence import tell_discards
+from faultscape.reading.study import Study
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import refuse_twin
 from faultscape.study.lock import writing
@@ -164,7 +165,7 @@ def import_(
         raise LabellingError(f"no label could be used; the first: {failures[0].reason}")
     if line := _left_out(kept.values()):
         print(line)
-    tell_discards(root, {image for image, _ in thrown})
+    tell_discards(Study(root), {image for image, _ in thrown})
     for name, one in kept.items():
         if one.replaced:
             print(
@@ -204,7 +205,7 @@ def import_discards(root: Path, options: LabelImportOptions) -> Imported:
         thrown = _discards(Path(options.source), {image.id for image in read_corpus(root)})
         number = Answers(root).discard(thrown, options.source)
         log_import(root, options.source)
-    tell_discards(root, {image for image, _ in thrown})
+    tell_discards(Study(root), {image for image, _ in thrown})
     return Imported("", 0, 0, number, 0)
 
 

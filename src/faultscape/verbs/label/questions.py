@@ -158,7 +158,7 @@ def import_(root: Path, source: str, column: str, truth: str, form: Format) -> A
         discarded = held.discard(thrown, source)
         replace_failures(root, "label", truth, rest + failures)
         log_import(root, source, truth=truth, **({"column": column} if column else {}))
-    tell_discards(root, {image for image, _ in thrown})
+    tell_discards(Study(root), {image for image, _ in thrown})
     ties = sum(verdict is None for verdict in said.majority(everything).values())
     fresh = sum(before.get(row[:3]) != row[3] for row in said.latest(read.answers))
     first = failures[0].reason if failures else ""
