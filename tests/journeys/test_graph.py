@@ -53,7 +53,7 @@ def test_inputs_stand_before_what_follows_from_them() -> None:
     names = [artefact.name for artefact in graph.ARTEFACTS]
     assert len(set(names)) == len(names)
     for place, artefact in enumerate(graph.ARTEFACTS):
-        assert set(artefact.inputs) <= set(names[:place]), artefact.name
+        assert set(artefact.follows) <= set(names[:place]), artefact.name
 
 
 @pytest.mark.slow

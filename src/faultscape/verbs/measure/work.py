@@ -32,7 +32,7 @@ from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.logs import Failure, log, replace_failures
 from faultscape.study.tables.per_image import ModelRows, put_per_image
 from faultscape.verbs.measure import gather, lists, notes, pictures
-from faultscape.verbs.measure.artefact import made_from_now
+from faultscape.verbs.measure.artefact import MEASURES
 from faultscape.verbs.measure.gather import MeasuredSet
 from faultscape.verbs.measure.jobs import MeasuredPart
 from faultscape.verbs.measure.options import Reading, definitions_given
@@ -347,8 +347,10 @@ def _document(
     provenance |= {name: value for name, value in asdict(reading_of(options)).items() if value is not None}
     if len(sets) == 1 and sets[0].study and not options.datasets and not options.part.given:
         truth = sets[0].name
-        made_from = made_from_now(Study(sets[0].study), truth, options.metric)
-        provenance |= {"truth": truth, "inputs": made_from, "arguments": arguments_of(options)}
+        arguments = arguments_of(options)
+        made_with = {"truth": truth, "arguments": arguments}
+        made_from = MEASURES.inputs(Study(sets[0].study), "", made_with)
+        provenance |= {"truth": truth, "inputs": made_from, "arguments": arguments}
     else:
         provenance |= {"inputs": {data.name: inputs(data) for data in sets}}
     if options.part.given:

@@ -45,7 +45,7 @@ from faultscape.verbs.options import PredictOptions
 from faultscape.verbs.predict.models import predict_models
 from faultscape.verbs.predict.options import Declared
 from faultscape.verbs.reliability import card as cards
-from faultscape.verbs.reliability.artefact import made_from_now
+from faultscape.verbs.reliability.artefact import RELIABILITY
 from faultscape.verbs.reliability.checks.claims import compare_claims, read_claims, refuse_unknown_sets
 from faultscape.verbs.reliability.checks.guards import fill_cheat, guards
 from faultscape.verbs.reliability.checks.seen_images import told_beforehand, told_of_methods
@@ -259,7 +259,7 @@ def _document(
         "provenance": {
             "faultscape": __version__,
             "truth": study.truth,
-            "inputs": made_from_now(Study(study.root), study.truth),
+            "inputs": RELIABILITY.inputs(Study(study.root), "", {"truth": study.truth}),
             "arguments": options.given(),
         },
     }

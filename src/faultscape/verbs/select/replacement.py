@@ -20,7 +20,7 @@ from faultscape.selection.spares import effective
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import put
 from faultscape.study.tables import selections
-from faultscape.verbs.report.artefact import page
+from faultscape.verbs.report.artefact import REPORT
 from faultscape.verbs.status.change_result import Changed
 from faultscape.verbs.status.consequences import change
 
@@ -82,7 +82,12 @@ def _files(root: Path, name: str) -> list[Path]:
     """Return the paths of all files of a selection, its table last."""
     table = selections.path(root, name)
     about = selections.path(root, name, "json")
-    return [page(Study(root), name), selections.path(root, name, "json", stem="standings"), about, table]
+    return [
+        REPORT.path(Study(root), name),
+        selections.path(root, name, "json", stem="standings"),
+        about,
+        table,
+    ]
 
 
 def _cleared(root: Path, name: str) -> str:

@@ -111,7 +111,7 @@ def followers(root: Path, place: str, done: str, of: str, why: str) -> Changed:
     """
     kinds = {of}
     for artefact in ARTEFACTS:  # inputs come before what depends on them
-        if kinds & set(artefact.inputs):
+        if kinds & set(artefact.follows):
             kinds.add(artefact.name)
     found = nodes(Study(root, place))
     mine = [node for node in found if node.artefact in kinds and node.state == "done"]
