@@ -154,7 +154,7 @@ def label_upside_down(study: str, corpus: made.Corpus, folder: Path) -> None:
     fs.label.import_(study, str(folder))
 
 
-def arguments(file: Path) -> dict[str, Any]:
+def arguments(file: Path) -> Any:
     if file.suffix == ".html":
         return (read_note(file) or {})["arguments"]
     return json.loads(file.read_text())["provenance"]["arguments"]
