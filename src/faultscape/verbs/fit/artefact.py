@@ -7,11 +7,11 @@ from typing import cast
 from faultscape.errors import ModelError
 from faultscape.nouns import JsonObject
 from faultscape.reading.artefact import METHOD, Artefact, Input, Instance
-from faultscape.reading.inputs import CLASSES, LABELS, SETS
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.uncertainty.method_files import ENDING, MethodAbout, fit_line, read_about
 from faultscape.uncertainty.sealed_files import is_sealed
+from faultscape.verbs.inputs import CLASSES, LABELS, SETS
 from faultscape.verbs.train.artefact import MODELS, NETWORKS
 
 _METHOD_NUMBER = 2  # raised when the same options give a different fit

@@ -12,13 +12,13 @@ from faultscape.errors import counted
 from faultscape.maps import runs
 from faultscape.nouns import JsonObject
 from faultscape.reading.artefact import Artefact, command, named, provenance_of
-from faultscape.reading.inputs import labels_key
 from faultscape.reading.study import Study
 from faultscape.standings import FEW, SKIPPED
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.selections import MAIN
 from faultscape.study.tables.selections import path as path_of
+from faultscape.verbs.inputs import labels_key
 from faultscape.verbs.select.artefact import SELECTION, in_order, is_replaced
 from faultscape.verbs.select.artefact import key as key_of_selection
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from faultscape.nouns import JsonObject
-from faultscape.reading import evidence, inputs
+from faultscape.reading import evidence
 from faultscape.reading.artefact import Artefact, Input, Instance, by_method, named
 from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
+from faultscape.verbs import inputs
 
 METHOD_NUMBER = 3  # raised when a metric or an interval is computed differently
 

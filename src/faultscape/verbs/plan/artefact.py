@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from faultscape import plug
 from faultscape.nouns import JsonObject, Slots
-from faultscape.reading import inputs
 from faultscape.reading.artefact import Artefact, Input, Instance, by_method, named
 from faultscape.reading.study import LABELS, Study
 from faultscape.study.parts import key_of
 from faultscape.study.tables.selections import MAIN
+from faultscape.verbs import inputs
 from faultscape.verbs.rank import artefact as standings
 from faultscape.verbs.rank.open_selections import open_selections
 from faultscape.verbs.select import artefact as selection

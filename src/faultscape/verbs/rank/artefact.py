@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from faultscape import plug
 from faultscape.errors import RankingError, counted
 from faultscape.nouns import JsonObject, Slots
-from faultscape.reading import inputs
 from faultscape.reading.artefact import Artefact, Input, Instance, by_method, files_key, named, texts
 from faultscape.reading.evidence import chosen_by_models
-from faultscape.reading.inputs import discards_key, files_of, key_if_any, labels_key
 from faultscape.reading.study import LABELS, Study
 from faultscape.selection.definitions import draws_evenly
 from faultscape.standings import is_open
 from faultscape.study.parts import key_of
+from faultscape.verbs import inputs
+from faultscape.verbs.inputs import discards_key, files_of, key_if_any, labels_key
 from faultscape.verbs.label import artefact as labels
 from faultscape.verbs.rank.benchmark import read_benchmark
 from faultscape.verbs.select import artefact as selection

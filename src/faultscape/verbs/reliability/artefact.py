@@ -7,12 +7,12 @@ from pathlib import Path
 
 from faultscape.errors import counted
 from faultscape.nouns import JsonObject
-from faultscape.reading import inputs
 from faultscape.reading.artefact import Artefact, Input, Instance, by_method, texts
 from faultscape.reading.study import Study
 from faultscape.study.part_folders import made as made_folders
 from faultscape.study.parts import key_of
 from faultscape.study.tables import label_maps
+from faultscape.verbs import inputs
 
 METHOD_NUMBER = 3  # raised when a number of the card is computed differently
 _FOLDER = "reliability"

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from faultscape.corpus.parquet_rows import row_of
 from faultscape.nouns import JsonObject
-from faultscape.reading import inputs
 from faultscape.reading.artefact import Artefact, Input, Instance, by_method, files_key, named
 from faultscape.reading.pairs import missing, wanted
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.study.store import is_address
 from faultscape.study.tables import selections
+from faultscape.verbs import inputs
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.rank.artefact import key as key_of_standings
 from faultscape.verbs.rank.open_selections import open_selections

@@ -12,9 +12,9 @@ from faultscape.errors import ImageError, counted
 from faultscape.nouns import JsonObject
 from faultscape.reading.artefact import METHOD as METHOD_INPUT
 from faultscape.reading.artefact import Artefact, command, files_key
-from faultscape.reading.inputs import labels_key
 from faultscape.reading.study import Study
 from faultscape.study.tables.stress_sets import StressSet
+from faultscape.verbs.inputs import labels_key
 
 
 def own_files(parameters: Mapping[str, object]) -> dict[str, str]:

@@ -8,11 +8,11 @@ from faultscape import plug
 from faultscape.errors import FaultscapeError
 from faultscape.nouns import JsonObject
 from faultscape.reading.artefact import METHOD, Artefact, Input, Instance, by_method, command
-from faultscape.reading.inputs import CLASSES, LABELS, SETS
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.uncertainty.catalogue import HEADS
 from faultscape.uncertainty.sealed_files import is_sealed
+from faultscape.verbs.inputs import CLASSES, LABELS, SETS
 from faultscape.verbs.train.options import MEMBER_BLOCKS
 from faultscape.verbs.train.withheld import find_withheld
 
