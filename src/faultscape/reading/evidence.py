@@ -43,9 +43,9 @@ def choose_truth(root: Path, asked: str | None = None) -> str:
     return Study(root).truth(asked)
 
 
-def truth_words(root: Path, truth: str) -> list[str]:
+def truth_words(study: Study, truth: str) -> list[str]:
     """Return the option of a command that names a truth; [] for none, and for the one it takes by itself."""
-    return [f"--truth {shlex.quote(truth)}"] if truth and find_truth(root, None) != truth else []
+    return [f"--truth {shlex.quote(truth)}"] if truth and study.find_truth() != truth else []
 
 
 def scores(
