@@ -67,7 +67,7 @@ class PixelCounter:
         labels: Mapping[str, str],
         kinds: Collection[str] = (),
     ) -> None:
-        images = whole_corpus(study.root)
+        images = whole_corpus(study.corpus)
         judged = find_judged(study, images, counting.truth)
         mine = {id_: image for id_, image in images.items() if image.shard == shard}
         size = study.settings.working_size
@@ -279,7 +279,7 @@ class CountParts:
     def __init__(self, study: Study, truth: str) -> None:
         self._study = study
         self._settings = study.settings
-        images = whole_corpus(study.root)
+        images = whole_corpus(study.corpus)
         self.judged = find_judged(study, images, truth)
         self._holdouts = study.stress.holdouts
         self._by_shard: dict[int, list[Image]] = {}
