@@ -7,7 +7,6 @@ images, spread over the study, because decoding all would take long.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -15,8 +14,7 @@ from faultscape.classes.class_lists import table
 from faultscape.errors import FaultscapeError
 from faultscape.maps import runs
 from faultscape.nouns import UNKNOWN
-from faultscape.study.parts import read_manifest
-from faultscape.study.settings import Settings
+from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
 
@@ -34,15 +32,15 @@ _MOST = 64
 _NAMED = 6
 
 
-def unusual(root: Path, settings: Settings, truth: str) -> tuple[str, ...]:
+def unusual(study: Study, truth: str) -> tuple[str, ...]:
     """Return a sentence each about void pixels and about classes that are missing in a truth, if that is
     unusual.
     """
-    classes = settings.class_list
-    folder = label_maps.truth(root, truth)
+    classes = study.classes
+    folder = label_maps.truth(study.root, truth)
     n = len(classes)
     places = table(classes)
-    parts = read_manifest(folder)
+    parts = study.manifest(folder)
     missing = {*range(n)}
     labelled = list[tuple[int, str]]()
     for name, part in sorted(parts.items()):
@@ -60,17 +58,17 @@ def unusual(root: Path, settings: Settings, truth: str) -> tuple[str, ...]:
     if counts.sum() and (share := counts[n] / counts.sum()) > _MUCH_VOID:
         said.append(f"note: {share:.0%} of the pixels of truth {truth} are void".replace("%", " %"))
     if missing and len(missing) < n:
-        said += _predicted(root, settings, truth, shown, sorted(missing))
+        said += _predicted(study, truth, shown, sorted(missing))
     return tuple(said)
 
 
 def _predicted(
-    root: Path, settings: Settings, truth: str, images: Sequence[tuple[int, str]], missing: Sequence[int]
+    study: Study, truth: str, images: Sequence[tuple[int, str]], missing: Sequence[int]
 ) -> list[str]:
     """Return a sentence about the ``missing`` classes that models predict on these images."""
-    shares = {model: _shares(root, settings, model, images) for model in settings.models}
+    shares = {model: _shares(study, model, images) for model in study.models}
     known = {model: share for model, share in shares.items() if share is not None}
-    line = only_predicted(f"truth {truth}", settings.class_list.names, missing, known)
+    line = only_predicted(f"truth {truth}", study.classes.names, missing, known)
     return [f"note: {line}"] if line else []
 
 
@@ -94,18 +92,16 @@ def only_predicted(
     return f"{truth} never has {named}{more}, but models predict {them} ({each} of the pixels)"
 
 
-def _shares(
-    root: Path, settings: Settings, model: str, images: Sequence[tuple[int, str]]
-) -> np.ndarray | None:
+def _shares(study: Study, model: str, images: Sequence[tuple[int, str]]) -> np.ndarray | None:
     """Return (C + 1,), the share of pixels that a model gives each class on these images; None if it has no
     map of them that can be read.
     """
-    classes = settings.class_list
-    folder = label_maps.predictions(root, model)
+    classes = study.classes
+    folder = label_maps.predictions(study.root, model)
     counts = np.zeros(len(classes) + 1)
     try:
-        parts = read_manifest(folder)
-        places = table(classes, settings.models[model].labels)
+        parts = study.manifest(folder)
+        places = table(classes, study.settings.models[model].labels)
         for shard, id_ in images:
             part = parts.get(part_name(shard))
             code = label_maps.read_map(folder, shard, part, id_) if part is not None else None
