@@ -248,15 +248,6 @@ def test_answers_whose_discards_are_taken_back_survive_a_full_disk(
     assert (Answers(Path(study)).answers(), Answers(Path(study)).discarded()) == ([], {})
 
 
-def test_whose_labels_to_take_back_must_be_said(study: str, answers: made_answers.Answers) -> None:
-    with refused(OptionError, "give one of: ids of images, --selection NAME, or --all"):
-        fs.label.remove(study)
-    with refused(OptionError, "--class and --by apply to answers about classes"):
-        fs.label.remove(study, all_=True, by="ann")
-    with refused(OptionError, "--discards cannot be combined with --truth"):
-        fs.label.remove(answers.study, all_=True, discards=True, by="ann")
-
-
 def test_a_report_holds_the_study_from_its_first_look_on(
     study: str, corpus: made.Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
