@@ -28,9 +28,9 @@ from faultscape.errors import FaultscapeError, LabelMapError, OptionError, count
 from faultscape.formats.guard import read_bytes
 from faultscape.maps import runs
 from faultscape.nouns import Classes
+from faultscape.reading.evidence import unusual
 from faultscape.reading.fill import CHANGES_NOTHING, fill, task
 from faultscape.reading.study import Study
-from faultscape.reading.unusual_truth import unusual
 from faultscape.study.parts import Part, key_of, read_manifest, write_manifest
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps

@@ -23,9 +23,8 @@ from faultscape.labelling.catalogue import FORMATS, Format
 from faultscape.maps import runs
 from faultscape.progress import progress
 from faultscape.reading import fill
-from faultscape.reading.evidence import tell_discards
+from faultscape.reading.evidence import tell_discards, unusual
 from faultscape.reading.study import Study
-from faultscape.reading.unusual_truth import unusual
 from faultscape.study.folder import refuse_twin
 from faultscape.study.parts import Part, read_manifest, write_manifest
 from faultscape.study.settings import keep_reading

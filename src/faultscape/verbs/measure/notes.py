@@ -16,7 +16,7 @@ from faultscape.metrics.catalogue import METRICS
 from faultscape.metrics.definitions import PRESETS, Definitions
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.metrics.intervals.units import LEAST, MANY, Units
-from faultscape.reading.unusual_truth import only_predicted
+from faultscape.reading.evidence import only_predicted
 from faultscape.verbs.measure.sets import DataSet
 
 MISSING = frozenset(["no map was found", "no scores were found"])
