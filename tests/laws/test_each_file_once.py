@@ -76,3 +76,16 @@ def test_label_import_opens_each_file_once(study: Path, tmp_path: Path) -> None:
         again = fs.label.import_(study, tmp_path / "masks", truth="others")
     assert repr(again).startswith("truth others: 6 unchanged")  # so nothing is written in between
     assert set(_often(found).values()) == {1}
+
+
+@pytest.mark.parametrize("verb", ["measure", "reliability"])
+def test_measures_and_cards_open_each_file_once(study: Path, verb: str) -> None:
+    """Also their own statistics and counts, which the second run finds."""
+    line: dict[str, Any] = {"resamples": 20, "worst": 1, "engine": "local"}
+    getattr(fs, verb)(study, **line)
+    with opened(study) as found:
+        getattr(fs, verb)(study, **line)
+    often = _often(found)
+    assert {"corpus.parquet", "predictions/model-0/manifest.json"} <= often.keys()
+    assert any(re.match(r"measures|reliability", file) for file in often)
+    assert set(often.values()) == {1}
