@@ -145,20 +145,6 @@ def test_categories_are_numbered_from_1_on_and_names_may_hold_anything(tmp_path:
     assert [(row["id"], row["name"]) for row in document["categories"]] == [*enumerate([*names, *void], 1)]
 
 
-@BOTH
-def test_what_no_model_filled_in_goes_out_without_masks(tmp_path: Path, kind: str) -> None:
-    form, file = FORMATS[kind]
-    put(
-        tmp_path,
-        form.write(
-            tmp_path, [DrawnImage("photo", "photos/photo.png", (3, 2), None)], fs.classes.resolve("voc")
-        ),
-        [np.zeros((2, 3))],
-    )
-    assert [label.drawn for label in form.read(tmp_path / file)] == ([False] if kind == "masks" else [])
-    assert form.check(tmp_path / file) == []
-
-
 # what other tools write
 
 
