@@ -136,6 +136,9 @@ def test_a_writer_holds_the_study_and_sees_it_as_it_is_then(study: fs.Study) -> 
         assert held.models == ("model-0", "model-2")
         with pytest.raises(fs.errors.StudyError, match="another faultscape is writing"), study.writing():
             pass
+        del settings.models["model-2"]
+        write_settings(study.root, settings)
+    assert study.models == ("model-0",)  # and as it left it
 
 
 def test_it_crosses_to_another_process_as_a_path(study: fs.Study) -> None:
