@@ -147,3 +147,16 @@ def test_it_crosses_to_another_process_as_a_path(study: fs.Study) -> None:
     with opened(study.root) as found:
         assert (other.root, other.models) == (study.root, study.models)
     assert found["study.toml"] == 1  # nothing that was read went along
+    (study.root / "selection.json").write_text("{")
+    with pytest.raises(fs.errors.DamagedSelectionError):
+        _ = study.reread().selections
+    looking = pickle.loads(pickle.dumps(study.skipping_damaged()))
+    assert (looking.selections, [*looking.damaged]) == ({}, ["main"])
+
+
+def test_main_stands_for_the_only_selection_and_its_standings(study: fs.Study) -> None:
+    main = study.standings()
+    for stem, ending in (("selection", "csv"), ("selection", "json"), ("standings", "json")):
+        (study.root / f"{stem}.{ending}").rename(study.root / f"{stem}-few.{ending}")
+    assert study.reread().selection().name == "few"
+    assert study.standings().rankings.keys() == main.rankings.keys()
