@@ -90,19 +90,3 @@ def middle(photo: np.ndarray, crop: float) -> np.ndarray:
     top = (height - side) // 2
     left = (width - side) // 2
     return photo[top : top + side, left : left + side]
-
-
-def as_pixel(values: np.ndarray) -> np.ndarray:
-    """Return a network's output for a whole image, (C,) logits or one label, as if the image were one pixel;
-    return anything else unchanged.
-
-    >>> (
-    ...     as_pixel(np.zeros(7, np.float32)).shape,
-    ...     as_pixel(np.array(3)).shape,
-    ...     as_pixel(np.zeros((7, 4, 4), np.float32)).shape,
-    ... )
-    ((7, 1, 1), (1, 1), (7, 4, 4))
-    """
-    if values.ndim == 0 or (values.ndim == 1 and values.dtype.kind in "iub" and len(values) == 1):
-        return values.reshape(1, 1)
-    return values[:, None, None] if values.ndim == 1 else values

@@ -22,10 +22,9 @@ from faultscape.maps.resize import nearest
 from faultscape.metrics.pixel_facts import PixelFacts, facts_of, facts_of_members
 from faultscape.metrics.scorers import plain_name
 from faultscape.metrics.scores.trained_doubt import class_share, differential_entropy, outlier_share
-from faultscape.prediction import windows
-from faultscape.prediction.doubt_methods import beside_network
+from faultscape.prediction import doubt_methods
 from faultscape.prediction.keep import Arrays, Keep, doubts, folder_of, needs_members
-from faultscape.prediction.merge import Merged
+from faultscape.prediction.merge import Merged, Window, places
 from faultscape.prediction.sources.network import OUTLIER, Answer, Network, Size
 
 if TYPE_CHECKING:
@@ -99,24 +98,24 @@ class Inference:
     ) -> None:
         # a network may specify the windows it was made for
         way = way or Way()
-        own = getattr(network, "window", None)
+        own = network.window
         if own and way.window is None:
-            way = replace(way, window=own, stride=way.stride or getattr(network, "stride", None))
+            way = replace(way, window=own, stride=way.stride or network.stride)
         self.network = network
         self.way = way
         self.keep = keep
         self.warm = False
         self.methods = methods
-        beside_network.share_searches(methods)
+        doubt_methods.share_searches(methods)
         self.layers = (
             *keep.embeddings,
-            *(layer for layer in beside_network.layers_of(methods) if layer not in keep.embeddings),
+            *(layer for layer in doubt_methods.layers_of(methods) if layer not in keep.embeddings),
         )
         self._temperature = np.asarray(temperature, np.float32)[:, None, None] if len(temperature) else None
         self._spent = threading.local()
         self._batch = network.batch
         # the size of its input, if that is fixed
-        self._only: Size | None = getattr(network, "fixed", None)
+        self._only = network.fixed
         shown = self.way.window or (self._only if self.way.scales == (1.0,) else None)
         if self._only and shown != self._only:
             wide, tall = self._only
@@ -326,23 +325,22 @@ class Inference:
         if VOID in asked and VOID in self.network.class_names and not self.network.marginal:
             channel = self.network.class_names.index(VOID)
             out[VOID] = np.mean([class_share(scores, channel, target) for scores in layers], axis=0)
-        if DIFFERENTIAL in asked and answer.scores is not None and getattr(self.network, "dirichlet", False):
+        if DIFFERENTIAL in asked and answer.scores is not None and self.network.dirichlet:
             # a temperature calibrates probabilities, and is not part of the Dirichlet distribution
             undivided = answer.scores if self._temperature is None else answer.scores * self._temperature
             out[DIFFERENTIAL] = differential_entropy(undivided, target)
         return out
 
-    def pieces(self, view: np.ndarray) -> list[tuple[np.ndarray, windows.Window]]:
+    def pieces(self, view: np.ndarray) -> list[tuple[np.ndarray, Window]]:
         """Return the parts of a view (3, H, W) that the network sees, and their windows."""
         whole = (0, 0, *view.shape[1:])
         return [(_cut(view, box), box or whole) for box in self._windows(view)]
 
-    def _windows(self, view: np.ndarray) -> Sequence[windows.Window | None]:
+    def _windows(self, view: np.ndarray) -> Sequence[Window | None]:
         height, width = view.shape[1:]
         if self.way.window is not None:
-            return windows.places(height, width, self.way.window, self.way.stride or self.way.window)
-        own = getattr(self.network, "windows", None)
-        return (own(height, width) if own else []) or [None]
+            return places(height, width, self.way.window, self.way.stride or self.way.window)
+        return self.network.windows(height, width) or [None]
 
     def _fold(self, prepared: Sequence[Prepared], merged: list[Merged], jobs: list[tuple[int, int]]) -> None:
         """Run parts of one shape and add their answers to those of their images, holding nothing else."""
@@ -361,7 +359,7 @@ class Inference:
             block = np.stack(inputs)
             answers = list(self.network.run(block, self.layers))
             return (
-                beside_network.with_values(self.network, self.methods, block, answers, self.keep.embeddings)
+                doubt_methods.with_values(self.network, self.methods, block, answers, self.keep.embeddings)
                 if self.methods
                 else answers
             )  # type: ignore[return-value]
@@ -387,7 +385,7 @@ def _enlarged(values: np.ndarray | None, size: Size) -> np.ndarray | None:
     return None if values is None else np.array(winners.enlarged(values[None], size)[0])
 
 
-def _cut(view: np.ndarray, box: windows.Window | None) -> np.ndarray:
+def _cut(view: np.ndarray, box: Window | None) -> np.ndarray:
     if box is None:
         return view
     top, left, tall, wide = box

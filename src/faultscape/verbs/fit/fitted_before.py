@@ -14,7 +14,7 @@ from typing import Any
 from faultscape.errors import ModelError
 from faultscape.nouns import JsonObject
 from faultscape.prediction import stamps
-from faultscape.prediction.doubt_methods.beside_network import built
+from faultscape.prediction.doubt_methods import built
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.method_files import ENDING, read_about
