@@ -177,7 +177,7 @@ def test_a_loss_that_is_not_a_number_stops_training_and_keeps_the_last_good_chec
 
 def test_with_too_little_memory_a_batch_goes_through_in_parts_to_the_same_gradients(torch) -> None:
     from faultscape.uncertainty.training.loop import Machine, _accelerator, _optimiser
-    from faultscape.uncertainty.training.memory import Shares
+    from faultscape.uncertainty.training.losses import Shares
 
     images = torch.randn(4, 3, 8, 8)
     labels = torch.randint(0, CLASSES, (4, 8, 8))
@@ -212,7 +212,7 @@ def test_with_too_little_memory_a_batch_goes_through_in_parts_to_the_same_gradie
 
 def test_a_covariance_with_a_momentum_follows_a_batch_once_however_memory_parts_it(torch) -> None:
     from faultscape.uncertainty.training.loop import Machine, _accelerator, _optimiser
-    from faultscape.uncertainty.training.memory import Shares
+    from faultscape.uncertainty.training.losses import Shares
 
     images, labels = torch.randn(4, 3, 8, 8), torch.randint(0, CLASSES, (4, 8, 8))
     labels[0] = IGNORED

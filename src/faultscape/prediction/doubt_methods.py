@@ -18,8 +18,7 @@ import numpy as np
 from faultscape.errors import MetricError, ModelError, OptionError
 from faultscape.metrics.scorers import split_fitted
 from faultscape.prediction.sources.network import Answer, Network, padded_to
-from faultscape.prediction.sources.torch_network import TorchNetwork
-from faultscape.prediction.sources.torch_pass import running, watched
+from faultscape.prediction.sources.torch_network import TorchNetwork, running, watched
 from faultscape.uncertainty.method_files import ENDING, not_a_method, read_about
 from faultscape.uncertainty.method_files import digest as digest_of
 from faultscape.uncertainty.methods.catalogue import method_named

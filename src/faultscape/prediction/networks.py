@@ -26,8 +26,7 @@ from faultscape.metrics.scorers import NONE, check_scorers
 from faultscape.nouns import UNKNOWN
 from faultscape.prediction import bounds, devices, doubt_methods, stamps, trials
 from faultscape.prediction.batches import COUNTED, Batch, Look, Row
-from faultscape.prediction.classifiers import Classifier
-from faultscape.prediction.inference import Inference, Output, Prepared, Way
+from faultscape.prediction.inference import Classifier, Inference, Output, Prepared, Way
 from faultscape.prediction.inputs import size_of, wrong_colours, wrong_number
 from faultscape.prediction.keep import DOUBT, Keep, parse
 from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Source, Trial

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from faultscape.classes.wordnet_files import HYPONYMS, noun_files, read_synset
+from faultscape.classes.hierarchy import HYPONYMS, noun_files, read_synset
 from faultscape.nouns import Classes
 from faultscape.study.tables.web_pictures import Term
 

@@ -319,7 +319,7 @@ _NO_OBJECTS = Objects(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(
 def _kernels() -> Any:
     """Return the compiled kernel, or None where numba cannot be imported."""
     try:
-        from faultscape.metrics.kernels import histogram as compiled_histogram
+        from faultscape.metrics.kernels import stream as compiled_histogram
     except ImportError:
         return None
     return compiled_histogram

@@ -134,7 +134,7 @@ def _mirrored(counts: np.ndarray) -> np.ndarray:
 def _kernels() -> Any:
     """Return the compiled kernel, or None where numba cannot be imported."""
     try:
-        from faultscape.metrics.kernels import histogram as compiled_histogram
+        from faultscape.metrics.kernels import stream as compiled_histogram
     except ImportError:
         return None
     return compiled_histogram

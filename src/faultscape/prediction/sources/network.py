@@ -9,7 +9,9 @@ block of images; what these may be, and what is said of others, is written here 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -277,3 +279,20 @@ def _size(said: Mapping[str, Any], name: str, key: str) -> Size | None:
         return size_of(said[key], key) if said.get(key) else None
     except OptionError as error:
         raise ModelError(f"{name}: invalid input settings: {error}") from None
+
+
+@contextmanager
+def unchanged(path: str) -> Iterator[None]:
+    """Raise ModelError if the file at a path is another one, or was written to, by the end of the block."""
+    before = _state(path)
+    yield
+    if _state(path) != before:
+        raise ModelError(f"{path}: changed while it was opened; run the same line again")
+
+
+def _state(path: str) -> tuple[int, ...]:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

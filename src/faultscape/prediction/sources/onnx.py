@@ -20,8 +20,7 @@ import numpy as np
 from faultscape.errors import ModelError, closest, counted, library_text
 from faultscape.prediction import bounds
 from faultscape.prediction.network_files.onnx_files import weights_beside
-from faultscape.prediction.network_files.unchanged_files import unchanged
-from faultscape.prediction.sources.network import BESIDE, CONFIDENCE, Network, Outputs
+from faultscape.prediction.sources.network import BESIDE, CONFIDENCE, Network, Outputs, unchanged
 from faultscape.study.settings import ModelOptions
 
 THREADS = 1

@@ -29,7 +29,7 @@ from faultscape.uncertainty.heads.channels import Head
 from faultscape.uncertainty.heads.gaussian_process import processes_of
 from faultscape.uncertainty.training import checkpoints
 from faultscape.uncertainty.training.crops import crop, pixels
-from faultscape.uncertainty.training.memory import Shares
+from faultscape.uncertainty.training.losses import Shares
 from faultscape.uncertainty.training.plan import CompletePlan
 
 # image number -> image (H, W, 3) uint8, labels (H, W) int16

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faultscape.classes.names import class_place
-from faultscape.corpus.named_ids import named_ids
+from faultscape.corpus.id_lists import named_ids
 from faultscape.errors import LabellingError, OptionError, counted
 from faultscape.labelling import answers as said
 from faultscape.reading.evidence import choose_truth
