@@ -140,7 +140,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
             "fcn is ahead of psp by 2.4 points of mIoU (mean over images) [-0.2, 5.0] for images to come.",
             "Also not settled for images to come: psp or unet.",
             FAILING,
-            "About 11 more labels would tell for images to come.",
+            "If the lead stays as it is, about 11 more labels would tell for images to come.",
         ),
     ),
     "decided for the pool before a model came": (

@@ -325,7 +325,8 @@ def _what_would_tell(standings: Standings, said: ModelRanking, study: str) -> st
             return f"More images {more}, not labels, would tell for {later}."
         return f"For {later}, more images {more} are needed as well."
     return (
-        f"About {counted(max(math.ceil(number) - used, 1), 'more label')} would tell for {later}."
+        f"If the lead stays as it is, about {counted(max(math.ceil(number) - used, 1), 'more label')} would tell"
+        f" for {later}."
         if alone
         else ""
     )

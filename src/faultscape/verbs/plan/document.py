@@ -24,6 +24,7 @@ from faultscape.verbs.plan.open_question import asked_next, more_images, needs_o
 from faultscape.verbs.plan.prices import idle_costs, price, priced_duel
 from faultscape.verbs.plan.result import LabelPlan
 from faultscape.verbs.rank.artefact import open_questions
+from faultscape.verbs.rank.open_selections import candidates, standings_now
 from faultscape.verbs.status.costs import read_costs
 
 if TYPE_CHECKING:
@@ -75,7 +76,10 @@ def make_plan(options: PlanOptions) -> LabelPlan:
             recommended = advice.further(recommended, looked.pools[drawn.selector], drawn)
         open_ = asked_next(study) if asked is None else ""
         if recommended and open_ == drawn.name:
-            recommended = advice.as_next(recommended, drawn, more_images(study, open_, needs_of(pairs)))
+            more = more_images(study, open_, needs_of(pairs))
+            held = standings_now(study, open_)
+            known = held is not None and len(candidates(held)) == 1
+            recommended = advice.as_next(recommended, drawn, more, best_of_pool=known)
         if recommended and recommended["verb"] == "select" and truth in known:
             new, labelled = facts.labelled_already(
                 study, models, recommended, truth, engine=engine, workers=workers
