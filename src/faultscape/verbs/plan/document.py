@@ -78,8 +78,8 @@ def make_plan(options: PlanOptions) -> LabelPlan:
         if recommended and open_ == drawn.name:
             more = more_images(study, open_, needs_of(pairs))
             held = standings_now(study, open_)
-            known = held is not None and len(candidates(held)) == 1
-            recommended = advice.as_next(recommended, drawn, more, best_of_pool=known)
+            best = [] if held is None else candidates(held)
+            recommended = advice.as_next(recommended, drawn, more, best_of_pool=len(best) == 1)
         if recommended and recommended["verb"] == "select" and truth in known:
             new, labelled = facts.labelled_already(
                 study, models, recommended, truth, engine=engine, workers=workers
