@@ -201,7 +201,7 @@ def test_seeds_in_one_line_are_a_deep_ensemble(trained: Trained) -> None:
         OptionError, "--sweep 'ridge=1' is not valid; give at least two different values: ridge=1,3,5"
     ):
         fs.train(study, "deep", init="plain", backbone=trained.own, head="gp", sweep="ridge=1")
-    with refused(OptionError, r"--sweep members: '2\.5' is not a whole number"):
+    with refused(OptionError, r"--sweep members must be a whole number; got '2\.5'"):
         fs.train(
             study, "deep", init="plain", backbone=trained.own, head="batch-ensemble", sweep="members=2,2.5"
         )

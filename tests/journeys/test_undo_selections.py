@@ -17,7 +17,7 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
-from faultscape.errors import FaultscapeError, ModelError, OptionError, SelectionError, counted
+from faultscape.errors import FaultscapeError, ModelError, SelectionError, counted
 from faultscape.nouns import JsonObject
 from faultscape.ranking import standings_json
 from faultscape.reading.study import Study
@@ -219,17 +219,6 @@ def follow_selections(study: str) -> None:
     for _ in range(5):
         if (line := fs.status(study).next).startswith("faultscape select"):
             assert main(shlex.split(line)[1:]) == 0, line
-
-
-def test_options_that_do_not_go_with_replacing_and_removing(study: str) -> None:
-    with refused(OptionError, "--remove deletes a selection, and --per-class sets how to make one"):
-        fs.select(study, remove="main", per_class=2)
-    with refused(OptionError, "--more adds to a selection, and --replace starts over"):
-        fs.select(study, selector="random", as_="random", more=2, replace=True)
-    with refused(
-        SelectionError, r"there is no selection 'mian' to remove; available: main. Did you mean 'main'\?"
-    ):
-        fs.select(study, remove="mian")
 
 
 def test_a_selection_is_removed_and_what_was_labelled_for_it_stays(study: str, corpus: made.Corpus) -> None:

@@ -43,9 +43,9 @@ def choose_truth(root: Path, asked: str | None = None) -> str:
     return Study(root).truth(asked)
 
 
-def truth_words(root: Path, truth: str) -> list[str]:
+def truth_words(study: Study, truth: str) -> list[str]:
     """Return the option of a command that names a truth; [] for none, and for the one it takes by itself."""
-    return [f"--truth {shlex.quote(truth)}"] if truth and find_truth(root, None) != truth else []
+    return [f"--truth {shlex.quote(truth)}"] if truth and study.find_truth() != truth else []
 
 
 def scores(
@@ -195,14 +195,13 @@ def chosen_elsewhere(study: Study, selection: str) -> set[str]:
     return chosen_by_models(others + study.removed_selections)
 
 
-def labelled_among(root: Path, images: Collection[str]) -> set[str]:
+def labelled_among(study: Study, images: Collection[str]) -> set[str]:
     """Return those of some images that have a label, or an answer, under any truth."""
-    study = Study(root)
     wanted = set(images)
     answers = study.answers
     out = {row[0] for truth in answers.truths() for row in answers.answers(truth)} & wanted
     numbers = set(study.corpus.shards_of(wanted).values())
-    for where in (label_maps.truth(root, truth) for truth in study.label_folders):
+    for where in (label_maps.truth(study.root, truth) for truth in study.label_folders):
         parts = study.manifest(where)
         for number in sorted(numbers):
             if part := parts.get(part_name(number)):
@@ -215,9 +214,8 @@ def current(root: Path, selection: str, discarded: Mapping[str, str]) -> Slots:
     return Study(root).selection(selection).without(discarded)
 
 
-def tell_discards(root: Path, images: Collection[str]) -> None:
+def tell_discards(study: Study, images: Collection[str]) -> None:
     """Print how each selection with newly discarded images counts now."""
-    study = Study(root)
     for name, held in study.selections.items() if images else ():
         if not set(held.slots.images).isdisjoint(images):
             print(f"selection {name}: {discards_text(held.slots, held.now, study.discarded)}")

@@ -61,7 +61,9 @@ def speed_charts(times: Sequence[FrameTimes], standings: Standings | None) -> li
         dots = [
             _dot(k, r, ranking.scores[r.name], ranking.score_interval.get(r.name)) for k, r in enumerate(rows)
         ]
-        drawing = figures.scatter(dots, "milliseconds per image", "score", front=front, logarithmic=log)
+        drawing = figures.scatter(
+            dots, "milliseconds per image", "score", front=front, logarithmic=log, height=280
+        )
         fastest = sorted((r for r in rows if r.name in front), key=lambda r: r.model[1])
         left = tuple(m for m in standings.models if m not in {r.name for r in rows})
         out.append(SpeedChart(device, title, drawing, tuple(r.name for r in fastest), log, left))

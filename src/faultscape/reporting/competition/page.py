@@ -40,7 +40,7 @@ CALLED = {metric.name: metric.called for metric in METRICS if metric.of_pair}
 CONSTRAINTS = {"none": "no constraint", "class": "class", "class+scale": "class and scale"}
 _PAIRS_SHOWN = 15  # rows of the table of cases; a click opens the rest
 _CROWD = 12  # number of models from which a matrix uses a smaller font
-_FEW = {"duels": 3, "draws": 2, "said": 4}  # visible images of a group; a click opens the rest
+_FEW = {"duels": 1, "draws": 1, "said": 4}  # visible images of a group; a click opens the rest
 _ENDS = {
     "II": "Images that tell two models apart",
     "III": "Images on which both models are poor",

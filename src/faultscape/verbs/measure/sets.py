@@ -218,7 +218,7 @@ def _line_of_maps(
     keep = dict.fromkeys([*kept, "labels"] if dropped else [])
     named = [shlex.quote(f"{name}={models[name].source}") for name in runs]
     words = [*named, f"--set {shlex.quote(set_)}", *(f"--keep {shlex.quote(word)}" for word in keep)]
-    words += ["--measure", *truth_words(root, truth)] if dropped else []
+    words += ["--measure", *truth_words(Study(root), truth)] if dropped else []
     return f"faultscape predict {shlex.quote(str(root))} {' '.join(words)}"
 
 

@@ -20,6 +20,7 @@ from faultscape.metrics.scorers import SCORERS, SUBMITTED, plain_name, split_fit
 from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.reading.evidence import truth_words
 from faultscape.reading.fill import CHANGES_NOTHING, fill, task
+from faultscape.reading.study import Study
 from faultscape.study.parts import Part, read_manifest, there
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps, outputs, pixel_counts
@@ -220,4 +221,4 @@ def line_that_counts(root: str, settings: Settings, name: str, truth: str, *scor
         dict.fromkeys(plain_name(word) for word in [*model.options.get("scorer", []), *new]) if new else ()
     )
     asked = [f"--scorer {shlex.quote(name)}" for name in names]
-    return " ".join([*words, *asked, "--measure", *truth_words(Path(root), truth)])
+    return " ".join([*words, *asked, "--measure", *truth_words(Study(root), truth)])

@@ -154,7 +154,7 @@ def _duelled(study: str, asked: dict[str, Any], engine: str, *, wanted: bool) ->
         return []
     if todo and todo[0].name and not selection.can_grow(snapshot, MAIN):
         stale = todo[0]
-        if labelled_among(Path(study), {row.image for row in snapshot.selections[MAIN].slots.rows}):
+        if labelled_among(snapshot, {row.image for row in snapshot.selections[MAIN].slots.rows}):
             if asked:
                 raise SelectionError(
                     f"selection main is labelled and stale ({', '.join(stale.why)}), so `run` keeps it; to"
