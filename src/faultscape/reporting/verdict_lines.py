@@ -324,12 +324,10 @@ def _what_would_tell(standings: Standings, said: ModelRanking, study: str) -> st
         if alone:
             return f"More images {more}, not labels, would tell for {later}."
         return f"For {later}, more images {more} are needed as well."
-    return (
-        f"If the lead stays as it is, about {counted(max(math.ceil(number) - used, 1), 'more label')} would tell"
-        f" for {later}."
-        if alone
-        else ""
-    )
+    if not alone:
+        return ""
+    more = counted(max(math.ceil(number) - used, 1), "more label")
+    return f"If the lead stays as it is, about {more} would tell for {later}."
 
 
 def _all_of(models: Sequence[str]) -> str:

@@ -69,8 +69,9 @@ def to_come(
         else:
             each = np.zeros((len(losses), pool))  # how far each image moves the estimates
             if proxy is not None:
-                each += found.coefficient * (proxy - proxy.mean(1, keepdims=True)) / pool
-                off = losses - found.coefficient * proxy[:, drawn]
+                controlled = np.dot(found.control, proxy)
+                each += (controlled - controlled.mean(1, keepdims=True)) / pool
+                off = losses - controlled[:, drawn]
                 off = off - (weights * off).sum(1, keepdims=True) / weights.sum()
             each[:, drawn] += weights * off / number
             together = np.array([np.bincount(code, row) for row in each])
@@ -78,7 +79,8 @@ def to_come(
             # as if each group were one label
             most = float((np.bincount(code[drawn], weights) ** 2).sum() / weights.sum() ** 2)
             before = np.trace(covariance)
-            covariance = _positive(covariance + common)
+            # what groups have in common may be estimated as less than nothing; the luck of the pool is not
+            covariance = found.covariance + _positive(alone + common)
             unit = min(max(unit * np.trace(covariance) / before, unit), most) if before > 0 else most
             freedom = min(freedom, labelled - 1)
     other = None

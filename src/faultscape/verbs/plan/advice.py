@@ -141,8 +141,8 @@ def further(found: Recommended, pool: int, drawn: Drawn) -> Recommended:
 
 def as_next(found: Recommended, drawn: Drawn, more: int, *, best_of_pool: bool) -> Recommended:
     """Return what to do while the labels of a selection, all of them ranked, do not decide which model is
-    best, or only which is the ``best_of_pool``: draw as many ``more`` images as `status` says is next, so that
-    there is one number.
+    best, or only which is the ``best_of_pool``: draw as many ``more`` images as `status` says is next, so
+    that there is one number.
     """
     told = (
         "tell which model is best of this pool, not of images to come"
@@ -150,9 +150,9 @@ def as_next(found: Recommended, drawn: Drawn, more: int, *, best_of_pool: bool) 
         else "do not tell which model is best"
     )
     why = (
-        f"all {drawn.labels:,} labels of {drawn.name} are ranked, and {told}: draw {more:,} more images, label"
-        " them, then rank again. Each step at most doubles the images, because what few labels predict is"
-        " rough."
+        f"all {drawn.labels:,} labels of {drawn.name} are ranked, and {told}: draw {more:,} more images,"
+        " label them, then rank again. Each step at most doubles the images, because what few labels predict"
+        " is rough."
     )
     return {
         **found,
