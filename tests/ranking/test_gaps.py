@@ -131,6 +131,23 @@ def test_images_to_come_are_never_more_certain_than_the_pool_whatever_its_groups
             assert (interval(here)[..., 1] <= interval(later)[..., 1] + 1e-12).all()
 
 
+@pytest.mark.parametrize("groups", [6, 9, 40])
+def test_differences_to_come_are_those_of_margins_whatever_is_said_of_the_level(groups: int) -> None:
+    group = np.arange(POOL) * groups // POOL
+    differ = np.eye(4) - 1 / 4
+    for seed in range(30):
+        pool = losses(seed)
+        proxy = losses(seed + 100)
+        drawn = np.random.default_rng([seed, 2]).permutation(POOL)[:40]
+        steps = estimates.uniform_steps(40, POOL)
+        both = []
+        for own, said in ((pool, proxy), (estimates.margins(pool), estimates.margins(proxy))):
+            here = estimates.prediction_powered(own[:, drawn], steps, said, drawn, (-1, 1))
+            later = to_come(here, own[:, drawn], steps, group, drawn, proxy=said, span=(-1, 1))
+            both.append(differ @ later.covariance @ differ)
+        assert both[0] == pytest.approx(both[1], rel=1e-6, abs=1e-12)
+
+
 def test_neighbors_that_are_alike_are_worth_fewer_images_by_the_square_of_the_factor() -> None:
     pool = losses(3)
     steps = estimates.uniform_steps(POOL, POOL)

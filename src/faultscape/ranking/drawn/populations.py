@@ -101,6 +101,13 @@ def to_come(
 
 
 def _positive(matrix: np.ndarray) -> np.ndarray:
-    """Return the nearest covariance to a symmetric matrix."""
+    """Return a symmetric matrix (J, J) if it is a covariance, else the nearest ones of what all models share
+    and of their differences: an error about the level, which is large, must not widen the differences.
+    """
     sizes, vectors = np.linalg.eigh(matrix)
-    return (vectors * np.maximum(sizes, 0)) @ vectors.T
+    if sizes[0] >= 0:
+        return matrix
+    level = np.full_like(matrix, 1 / len(matrix))
+    apart = np.eye(len(matrix)) - level
+    sizes, vectors = np.linalg.eigh(apart @ matrix @ apart)
+    return (vectors * np.maximum(sizes, 0)) @ vectors.T + max(matrix.mean(), 0.0)
