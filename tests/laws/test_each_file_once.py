@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,4 +36,18 @@ def test_rank_opens_each_file_once(study: Path) -> None:
     often = {file: times for file, times in found.items() if ONCE.fullmatch(file)}
     print(sorted(often.items()))
     assert "study.toml" in often
+    assert set(often.values()) == {1}
+
+
+@pytest.mark.parametrize("verb", ["measure", "reliability"])
+def test_measures_and_cards_open_each_file_once(study: Path, verb: str) -> None:
+    """Also their own statistics and counts, which the second run finds."""
+    line: dict[str, Any] = {"resamples": 20, "worst": 1, "engine": "local"}
+    getattr(fs, verb)(study, **line)
+    with opened(study) as found:
+        getattr(fs, verb)(study, **line)
+    often = {file: times for file, times in found.items() if ONCE.fullmatch(file)}
+    print(sorted(often.items()))
+    assert {"study.toml", "corpus.parquet", "predictions/model-0/manifest.json"} <= often.keys()
+    assert any(re.match(r"measures|reliability", file) for file in often)
     assert set(often.values()) == {1}

@@ -417,7 +417,7 @@ def test_views_hold_the_numbers_of_the_card() -> None:
     held = views.severities(what, index)
     assert held is not None
     assert [chart["title"] for chart in held["charts"]] == ["Fog", "Snow"]
-    assert [(p.severity, round(p.value, 2)) for p in held["charts"][0]["lines"][1].points] == [
+    assert [(p.x, round(p.y, 2)) for p in held["charts"][0]["lines"][1].points] == [
         (0, 0.65),
         (1, 0.57),
         (3, 0.41),

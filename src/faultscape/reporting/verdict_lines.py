@@ -19,8 +19,9 @@ from faultscape.errors import counted
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.drawn.rankings import SKIPPED_DRAWS
 from faultscape.ranking.replicates import FUTURE, ONE_GROUP
-from faultscape.reporting.competition.standing_tables import descriptive, for_intervals, listed, recommended
+from faultscape.reporting.competition.standing_tables import descriptive, for_intervals, recommended
 from faultscape.reporting.verdict import PairNeed, Verdict, Work, nothing_said
+from faultscape.reporting.view import listed
 from faultscape.standings import (
     Failing,
     Gap,

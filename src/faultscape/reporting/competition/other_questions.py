@@ -24,10 +24,10 @@ from faultscape.reporting.competition.standing_tables import (
     SPEAKS_OF,
     firsts,
     known,
-    listed,
     verdict,
     words_of,
 )
+from faultscape.reporting.view import listed
 from faultscape.selection.definitions import draws_evenly, may_duel
 from faultscape.standings import Stability, Standings, rank_words
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from faultscape.reporting.reliability.document import Card, CardFinder
 from faultscape.reporting.reliability.questions import CardIndex
-from faultscape.reporting.reliability.views import Mark, axis_of, scorer_title
+from faultscape.reporting.reliability.views import scorer_title
 from faultscape.reporting.reliability.words import claims_text
+from faultscape.reporting.view import Mark, axis_of
 
 _SURE = 0.05
 _PRESET_TITLES = {

@@ -24,6 +24,7 @@ from faultscape.reporting.reliability.document import (
     pixels_words,
 )
 from faultscape.reporting.reliability.tables import conditions_of, main_scorer
+from faultscape.reporting.view import listed
 
 Gap = tuple[float, float | None, float | None]
 _FEW = 4  # most models that a sentence names
@@ -406,15 +407,6 @@ def others_above(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], shar
     place = metrics.index("average_precision")
     lows = [(row["marks"][place].low, f"{row['model']} ({row['scorer']})") for row in rows if not row["main"]]
     return [name for low, name in lows if low is not None and low > share]
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names as a list in a sentence.
-
-    >>> listed(["a"]), listed(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _named(names: Sequence[str], of: int) -> str:

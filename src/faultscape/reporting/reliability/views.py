@@ -6,17 +6,15 @@ there. A model's colour is its position on the card. ``row`` of a mark is its ce
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import mean
 from typing import Any
 
 from faultscape.metrics.scorers import scorer_named
 from faultscape.plug import is_own
-from faultscape.reporting import figures
-from faultscape.reporting.figures import Axis
 from faultscape.reporting.measure.coverage import held
-from faultscape.reporting.measure.figures import Dot, from_zero
 from faultscape.reporting.reliability.document import (
     CORRUPTED,
     RANDOM,
@@ -30,7 +28,6 @@ from faultscape.reporting.reliability.document import (
     method_flags,
     pixels_words,
 )
-from faultscape.reporting.reliability.figures import Line, Point
 from faultscape.reporting.reliability.partial_means import PartialMeans, Share, shares_text
 from faultscape.reporting.reliability.questions import (
     CardIndex,
@@ -41,6 +38,7 @@ from faultscape.reporting.reliability.questions import (
     trained_on,
 )
 from faultscape.reporting.reliability.tables import Column, conditions_of, views_of
+from faultscape.reporting.view import Axis, Line, Mark, Point, axes_of, axis, axis_of, dot
 from faultscape.stressors.catalogue import CORRUPTIONS
 
 _UNBOUNDED = ("corruption_error", "relative_drop")
@@ -52,27 +50,15 @@ _MEASURED = {
     "error_auroc": "calibration_auroc",
     "error_fpr95": "misclassification_fpr95",
 }  # names in `measure`
+SEVERITIES = Axis(0.0, 5.0, tuple(map(float, range(6))), ("clean", "1", "2", "3", "4", "5"))
 OF_ANOMALIES = ("average_precision", "fpr95", "auroc", "component_f1")
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A number to draw: its value and the ends of its interval, None if unknown, and its ``standing``: best,
-    unbeaten or ''. ``share`` marks a mean over fewer corrupted sets than others.
-    """
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    standing: str = ""
-    share: Share | None = None
 
 
 def mark(cell: CardCell | None, standing: str = "", share: Share | None = None) -> Mark:
     """Return a cell as a mark.
 
     >>> mark({"metric": "ece", "value": 0.01, "low": -0.02, "high": 0.03})
-    Mark(value=0.01, low=0.0, high=0.03, standing='', share=None)
+    Mark(value=0.01, low=0.0, high=0.03, standing='', undefined=0, share=None)
     """
     if cell is None or cell["value"] is None:
         return Mark(None)
@@ -80,13 +66,7 @@ def mark(cell: CardCell | None, standing: str = "", share: Share | None = None) 
     high = cell.get("high")
     if cell["metric"] not in _UNBOUNDED:
         low, high = (None if end is None else min(max(end, 0.0), 1.0) for end in (low, high))
-    return Mark(cell["value"], low, high, standing, share)
-
-
-def axis_of(marks: Sequence[Mark], *, at_most: int = 3, zero: bool = False) -> Axis:
-    """Return the axis of some marks."""
-    values = [v for m in marks for v in (m.value, m.low, m.high) if v is not None]
-    return from_zero(values, at_most=at_most) if zero else figures.axis(values, at_most=at_most)
+    return Mark(cell["value"], low, high, standing, share=share)
 
 
 def front(card: Card, index: CardIndex) -> dict[str, Any] | None:
@@ -153,24 +133,17 @@ def severities(card: Card, index: CardIndex) -> dict[str, Any] | None:
         for place, model in enumerate(index.models):
             wanted = [(0, clean), *sorted((c["severity"], c["name"]) for c in conditions)]
             found = [(s, index.cell(model, c, "miou", holdout=holdout)) for s, c in wanted]
-            points = [_point(s, cell) for s, cell in found if cell]
-            if any(point.severity for point in points):
-                lines.append(Line(model, tuple(points), place))
+            line = _severity_line(model, place, [(s, mark(cell)) for s, cell in found if cell])
+            if any(point.x for point in line.known):
+                lines.append(line)
         if lines:
             charts.append({"name": name, "title": corruption_title(name), "lines": lines})
-    values = [
-        v
-        for chart in charts
-        for line in chart["lines"]
-        for p in line.points
-        for v in (p.value, p.low, p.high)
-    ]
     grids = [grid for model in index.models if (grid := _grid(index, model, clean, held, holdout))]
     if not charts:
         return None
     return {
         "charts": charts,
-        "axis": from_zero([v for v in values if v is not None], at_most=4),
+        "axis": axes_of([line for chart in charts for line in chart["lines"]], at_most=4)[1],
         "grids": grids,
     }
 
@@ -196,10 +169,14 @@ def corruption_title(name: str) -> str:
     return next((c.title for c in CORRUPTIONS if c.name == name), name)
 
 
-def _point(severity: int, cell: CardCell) -> Point:
-    drawn = mark(cell)
-    assert drawn.value is not None
-    return Point(severity, drawn.value, drawn.low, drawn.high)
+def _severity_line(model: str, place: int, marks: Sequence[tuple[int, Mark]]) -> Line:
+    """Return a model's numbers by severity, the clean one at 0."""
+    points = tuple(Point(s, m.value, up=m.ends) for s, m in marks if m.value is not None)
+    said = []
+    for p in points:
+        ends = f" ({p.up[0]:.3f} to {p.up[1]:.3f})" if p.up else ""
+        said.append(f"{f'severity {p.x:g}' if p.x else 'clean'} {p.y:.3f}{ends}")
+    return Line(model, points, place, says=f"{model}: {', '.join(said)}")
 
 
 def _grid(
@@ -327,7 +304,7 @@ def _axes(
         axes.append(
             axis_of([*marks, *chance], zero=True)
             if any(m.value is not None for m in marks)
-            else figures.axis([0.0, 1.0])
+            else axis([0.0, 1.0])
         )
     return axes
 
@@ -416,18 +393,17 @@ def calibration(card: Card, index: CardIndex) -> dict[str, Any] | None:
                     found.setdefault(c["severity"], []).append(cell["value"])
         most = max((len(values) for values in found.values()), default=0)
         base = index.cell(model, clean, "ece", holdout=holdout)
-        points = [Point(0, base["value"])] if base and base["value"] is not None else []
-        points += [Point(s, mean(found[s])) for s in sorted(found) if len(found[s]) == most]
+        marks = [(0, Mark(base["value"]))] if base else []
+        marks += [(s, Mark(mean(found[s]))) for s in sorted(found) if len(found[s]) == most]
         if found:
-            lines.append(Line(model, tuple(points), place))
+            lines.append(_severity_line(model, place, marks))
     if not rows and not lines:
         return None
-    values = [p.value for line in lines for p in line.points]
     return {
         "rows": rows,
         "axis": axis_of([row["mark"] for row in rows], zero=True) if rows else None,
         "lines": lines,
-        "line_axis": from_zero(values, at_most=4) if lines else None,
+        "line_axis": axes_of(lines, at_most=4)[1] if lines else None,
     }
 
 
@@ -457,18 +433,15 @@ def without_labels(card: Card, index: CardIndex) -> dict[str, Any] | None:
         }
         for m in order
     ]
-    dots = []
-    for row in rows:
-        x, y = row["marks"][:2]
-        if x.value is not None and y.value is not None and not (x.share or y.share):
-            across, up = (None if m.low is None else (m.low, m.high) for m in (x, y))
-            dots.append(Dot(row["model"], x.value, y.value, across, up, row["place"]))
+    axes_names = ("consistency", f"mIoU corrupted{pixels_words(card, holdout)}")
+    whole = [row for row in rows if not (row["marks"][0].share or row["marks"][1].share)]
+    dots = [dot(row["model"], row["marks"][0], row["marks"][1], axes_names, row["place"]) for row in whole]
     axes = [axis_of([row["marks"][k] for row in rows], zero=True) for k in range(3)]
     return {
         "rows": rows,
         "shares": _shares_of(rows),
         "axes": axes,
-        "dots": dots,
+        "dots": [one for one in dots if one is not None],
         "agreement": dict(ranking.get("agreement") or {}),
         "models": len(order),
     }
@@ -563,6 +536,39 @@ def times(card: Card, index: CardIndex) -> dict[str, Any] | None:
         "axes": [axis_of([row["marks"][k] for row in rows], zero=True) for k in range(3)],
         "alone": all(row["batch"] == 1 for row in rows),
     }
+
+
+def training(card: Card) -> dict[str, Any] | None:
+    """Return the models that were trained here, with their loss and validation curves by step; None without
+    any.
+    """
+    rows = [
+        {"place": place, "name": model["name"], **model["training"]}
+        for place, model in enumerate(card["models"])
+        if "training" in model
+    ]
+    if not rows:
+        return None
+    charts = []
+    for title, better, kept, column in (
+        ("Training loss", "low", "losses", 1),
+        ("Validation mIoU", "high", "watched", 1),
+        ("Validation NLL", "low", "watched", 2),
+    ):
+        lines = []
+        for row in rows:
+            points = [Point(r[0], r[column]) for r in row[kept] if math.isfinite(r[column])]
+            if points:
+                first, last = points[0], max(points, key=lambda point: point.x)
+                says = f"{row['name']}: {first.y:.3f} at step {first.x:g}, {last.y:.3f} at step {last.x:g}"
+                lines.append(Line(row["name"], tuple(points), row["place"], says=says, dots=len(points) == 1))
+        if lines:
+            most = max(point.x for line in lines for point in line.known)
+            round_ones = axis([0.0, most])
+            across = replace(round_ones, high=most, ticks=tuple(t for t in round_ones.ticks if t <= most))
+            up = axes_of(lines, at_most=4)[1]
+            charts.append({"title": title, "better": better, "lines": lines, "x": across, "y": up})
+    return {"rows": rows, "charts": charts}
 
 
 def definitions(card: Card) -> dict[str, Any]:

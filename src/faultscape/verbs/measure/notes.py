@@ -149,7 +149,7 @@ def drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, np
     """Return notes on what is resampled: groups, too few groups or images, or images that are not
     independent.
     """
-    study = data.study
+    study = data.study.root if data.study else None
     how = (
         f"`faultscape collect {study} {suggested_options(data.ids, LEAST)}`"
         if study

@@ -21,6 +21,7 @@ from faultscape.prediction import options as model_options
 from faultscape.prediction.batches import NO_LABEL, NO_MAP, NO_ROW
 from faultscape.reading import evidence
 from faultscape.reading.fill import fill
+from faultscape.reading.study import Study
 from faultscape.study import settings as toml
 from faultscape.study.array_jobs import Share, share
 from faultscape.study.folder import check_name, existing, refuse_twin
@@ -239,7 +240,7 @@ def _run(
 ) -> dict[str, list[Made]]:
     """Run all jobs of this command and enter their results; return the parts of each model."""
     statistics = Statistics(root, settings, against) if against else None
-    counts = CountParts(root, settings, against) if against else None
+    counts = CountParts(Study(root), against) if against else None
     beside = {name: set(outputs.kinds(root, name)) for name in plans}
     of_models: dict[str, list[Made]] = {}
 
