@@ -20,14 +20,13 @@ from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.drawn import estimates
 from faultscape.ranking.drawn.estimates import Estimates
 from faultscape.ranking.drawn.populations import to_come
-from faultscape.ranking.drawn.steps import Steps
+from faultscape.ranking.drawn.steps import WORTH, Steps
 from faultscape.ranking.panel import Panel, group_numbers
 from faultscape.ranking.replicates import MANY
 
 MARGINS = "margins"
 REUSED = "reuse_margins"
 CORPUS = "corpus"
-WORTH = 10  # how many equally weighted labels the drawn ones must be worth for an estimate to be used
 
 NO_CORPUS = (
     f"{CORPUS} is left out: it is of this pool alone; labels of `select --selector random` speak of all data"
