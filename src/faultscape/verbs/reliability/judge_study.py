@@ -42,7 +42,7 @@ from faultscape.verbs.options import PredictOptions
 from faultscape.verbs.predict.models import predict_models
 from faultscape.verbs.predict.options import Declared
 from faultscape.verbs.reliability import card as cards
-from faultscape.verbs.reliability.artefact import made_from_now
+from faultscape.verbs.reliability.artefact import RELIABILITY
 from faultscape.verbs.reliability.checks.claims import compare_claims, read_claims, refuse_unknown_sets
 from faultscape.verbs.reliability.checks.guards import fill_cheat, guards
 from faultscape.verbs.reliability.checks.seen_images import told_beforehand, told_of_methods
@@ -233,7 +233,7 @@ def _document(
         "units": {
             "drawn": "groups" if units.grouped else "images",
             "count": units.count,
-            "of_one": units.of_one,
+            "same_groups": units.same_groups,
         },
         "notes": [
             *notes,
@@ -251,7 +251,7 @@ def _document(
         "provenance": {
             "faultscape": __version__,
             "truth": labelled.truth,
-            "inputs": made_from_now(study, labelled.truth),
+            "inputs": RELIABILITY.inputs(study, "", {"truth": labelled.truth}),
             "arguments": options.given(),
         },
     }

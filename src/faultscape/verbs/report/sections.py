@@ -34,7 +34,7 @@ from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image, shards
 from faultscape.ties import tie_ranks, tie_seed
-from faultscape.verbs.reliability.artefact import are_done, read_card
+from faultscape.verbs.reliability.artefact import RELIABILITY
 
 Wanted = tuple[int, tuple[int, int] | None]  # a model, and a confusion or None (the whole image)
 COUNTED = 100  # labelled images whose pixels and regions are counted
@@ -118,11 +118,11 @@ def _ranks(common: Facts, by_id: Mapping[str, Image], images: Sequence[str]) -> 
 def _with_card(root: Path, made: ModelSections) -> ModelSections:
     """Return sections with each model's row of the reliability card, if the study has one."""
     study = Study(root)
-    if (card := read_card(study)) is None:
+    if (card := study.document(RELIABILITY.path(study))) is None:
         return made
     rows = card_rows(cast("Card", card))
     models = tuple(replace(one, card=tuple(rows.get(one.model, ()))) for one in made.models)
-    return replace(made, models=models, stale_card=not are_done(study))
+    return replace(made, models=models, stale_card=not RELIABILITY.is_done(study))
 
 
 def card_rows(card: Card) -> dict[str, list[CardNumber]]:

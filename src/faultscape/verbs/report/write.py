@@ -42,8 +42,8 @@ from faultscape.verbs.compare.agreement import agreement
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.report import classes, maps
 from faultscape.verbs.report.artefact import (
+    REPORT,
     images_key,
-    made_from_now,
     note,
     truth_shown,
     uncompared_key,
@@ -188,7 +188,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         bands_of_values=bool(edges),
         kinds=kinds,
         made_from=note(
-            made_from_now(study, selection, truth, options.reference_images)
+            REPORT.inputs(study, selection, {"truth": truth, "arguments": options.given()})
             | images_key(unshown)
             | uncompared,
             options.given(),
