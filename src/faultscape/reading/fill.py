@@ -88,8 +88,8 @@ class Entry(Generic[Item]):
 
 @dataclass(frozen=True)
 class Work(Generic[Job, Made]):
-    """A kind of work that fills a study: its ``task`` (``module:function``) gives a ``kind``, and ``enter`` takes
-    these into the study.
+    """A kind of work that fills a study: its ``task`` (``module:function``) returns a ``kind``, and ``enter``
+    takes these into the study.
 
     ``parts`` yields (folder, part, SHA-256) of a result; ``title`` labels the progress; ``group`` names the
     group of a job (only one run touches its receipts), and ``together`` the groups that enter completely or
