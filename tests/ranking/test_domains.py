@@ -14,7 +14,7 @@ from faultscape.nouns import Draw
 from faultscape.ranking.drawn import estimates
 from faultscape.ranking.drawn.domains import Domain, domain
 from faultscape.ranking.drawn.estimate_intervals import difference_intervals, loss_intervals
-from faultscape.ranking.drawn.rankings import draw_rankings
+from made_draws import draw_rankings
 from refusals import refused
 
 

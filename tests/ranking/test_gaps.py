@@ -16,8 +16,8 @@ from faultscape.ranking.drawn.estimate_intervals import difference_intervals, lo
 from faultscape.ranking.drawn.estimates import Estimates
 from faultscape.ranking.drawn.gaps import gaps
 from faultscape.ranking.drawn.populations import to_come
-from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.standings import Standings
+from made_draws import draw_rankings
 
 MODELS = ("a", "b", "c", "d")
 POOL = 400

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from faultscape.nouns import Draw
 from faultscape.ranking import catalogue
 from faultscape.ranking.drawn.estimates import combined, inside, lure, uniform_steps
-from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.drawn.scores import unusable
 from faultscape.ranking.drawn.steps import first_alone
 from faultscape.ranking.duel_standings import from_json, to_json
 from faultscape.standings import ModelRanking
+from made_draws import draw_rankings
 
 ESTIMATES = ("margins", "prediction_powered", "lure")
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from faultscape.nouns import Draw
-from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.reporting.verdict import PairNeed, Verdict, Work
 from faultscape.reporting.verdict_lines import verdict
 from faultscape.standings import Failing, Gap, ModelRanking, OtherTruth, Standings
+from made_draws import draw_rankings
 
 MODELS = ("fcn", "psp", "unet")
 FAILS = Failing("fcn", "pole", 0.05, 31, "building", 0.36, "0001TP_009720")
