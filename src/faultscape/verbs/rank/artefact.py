@@ -12,7 +12,7 @@ from faultscape.nouns import JsonObject, Slots
 from faultscape.ranking.standings_json import from_json
 from faultscape.reading.artefact import Artefact, Input, Instance, by_method, files_key, named, texts
 from faultscape.reading.evidence import chosen_by_models
-from faultscape.reading.study import LABELS, Study
+from faultscape.reading.study import Study
 from faultscape.selection.definitions import draws_evenly
 from faultscape.standings import Standings, is_open
 from faultscape.study.parts import key_of
@@ -191,7 +191,7 @@ class _Standings(Artefact):
         """Return what prevents ranking a selection with these options, and what to do about it; '' if nothing
         does, or something else comes first: labels, or its own command.
         """
-        truth = str(options.get("truth", LABELS))
+        truth = str(options.get("truth") or self.truth_again(study, name))
         if not selection.is_rankable(study, name):
             return ""
         if not (images := study.selection(name).now.images):
