@@ -20,6 +20,7 @@ pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installe
 import faultscape as fs
 import made_entrance
 from answering import Asked, Serving, all_sent, current, enter, rows, rules, wait_for_item
+from faultscape.reading.study import Study
 from faultscape.study.answers.checks import Checks
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
@@ -254,7 +255,7 @@ def test_answers_of_before_there_were_marks_are_read_as_they_were_and_go_out_wit
     before = held.rows()
     out, plain = tmp_path / "answers.jsonl", made_entrance.study(tmp_path / "plain")
     fs.label.answers(str(entrance.root), str(out))
-    read_answers(str(plain), str(out))
+    read_answers(Study(plain), str(out))
     assert held.rows() == before == Choices(plain, Database(plain)).rows()
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert [line["too_quick"] for line in lines if line["kind"] == "choice"] == [True, False]

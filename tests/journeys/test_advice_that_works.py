@@ -15,7 +15,7 @@ import made_answers
 from faultscape.cli import main
 from faultscape.errors import SelectionError
 from faultscape.study.tables.selections import read_selection
-from faultscape.verbs.select import map_duels
+from faultscape.verbs.select import duels
 from refusals import refused
 
 
@@ -51,7 +51,7 @@ def test_run_passes_on_any_other_reason_for_which_nothing_can_be_chosen(
     def search(*_: object, **__: object) -> None:
         raise SelectionError("no image is left")
 
-    monkeypatch.setattr(map_duels, "search", search)
+    monkeypatch.setattr(duels, "search", search)
     with refused(SelectionError, "^no image is left$"):
         fs.run(study, per_class=2, engine="local")
 

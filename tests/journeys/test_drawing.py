@@ -94,11 +94,6 @@ def test_a_line_that_asks_for_no_number_leaves_a_selection_as_it_is(maps: tuple[
     assert fs.select(study, as_="few", selector="random").rows == held.rows
 
 
-def test_an_empty_name_is_no_name(maps: tuple[made.Corpus, str]) -> None:
-    with refused(OptionError, "--as is empty; give a value"):
-        fs.select(maps[1], as_="", selector="random")
-
-
 def test_every_engine_draws_the_same(maps: tuple[made.Corpus, str]) -> None:
     _, study = maps
     for selector in ("disputed", "expected-loss", "entropy"):
@@ -350,48 +345,6 @@ def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
     at = [answers.images.index(row.image) for row in rows if row.image != rows[3].image]
     exact = {name: float((said == answers.truth)[at].mean()) for name, said in answers.labels.items()}
     assert found.rankings["lure"].scores == pytest.approx(exact)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (
-            {"selector": "random", "top": 3},
-            "--top does not apply to --selector random; available options: --budget",
-        ),
-        (
-            {"budget": 3},
-            (
-                "--budget is for selectors that draw for all models at once; --selector mad takes the "
-                "top images of each pair, --per-class of them. Give --temperature 1"
-            ),
-        ),
-        ({"distance": "01"}, "--distance does not apply to duels of segmentation models"),
-        ({"selector": "entrpy"}, "selector 'entrpy' is not known; .* Did you mean 'entropy'"),
-        (
-            {"selector": "random", "temperature": 1.0},
-            (
-                "--temperature does not apply to --selector random; available options: --budget, --more,"
-                " --seed, --keep-duplicates, --concordance, --over$"
-            ),
-        ),
-        ({"temperature": 0.0, "as_": "cold"}, "the temperature must be a number above 0"),
-        ({"selector": "random", "seed": -1, "as_": "x"}, "seed must be 0 or more; got -1"),
-        (
-            {"selector": "random", "budget": 3, "more": 4},
-            "--budget is the total number of images, --more how many to add",
-        ),
-        ({"selector": "random", "budget": 0}, "--budget must be 1 to 1,000,000 images; got 0"),
-        (
-            {"selector": "random", "truth": "labels"},
-            "--truth does not apply to --selector random; available options: --budget",
-        ),
-        ({"selector": "disputed", "concordance": "iou", "as_": "x"}, "concordance 'iou' is not known"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(maps: tuple[made.Corpus, str], options: dict, said: str) -> None:
-    with refused(OptionError, said):
-        fs.select(maps[1], **group_options(fs.select, options))
 
 
 def test_more_of_a_selection_of_another_name_is_refused_with_the_one_that_is_meant(

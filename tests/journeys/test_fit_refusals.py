@@ -11,24 +11,13 @@ import faultscape as fs
 from faultscape.errors import ModelError, OptionError
 from made_methods import fitted
 from made_training import FEW, Trained
-from refusals import refused, refused_text
+from refusals import refused
 
 
 @pytest.mark.slow
-def test_what_does_not_belong_to_the_model_is_refused(predicted: Trained) -> None:
-    study, source = predicted.study, predicted.source
-    with refused(
-        OptionError,
-        f"--scorer knn is a method that was not fitted to plain; run `faultscape fit {study} knn --model"
-        " plain` first",
-    ):
-        fs.predict(study, {"plain": source}, scorer=["knn"], engine="local")
+def test_a_method_that_was_fitted_to_another_network_is_refused(predicted: Trained) -> None:
+    study = predicted.study
     fitted(predicted, "knn")
-    with refused(
-        OptionError,
-        r"--scorer knn-k-5 is a method that was not fitted to plain; plain has knn\. Did you mean 'knn'\?",
-    ):
-        fs.predict(study, {"plain": source}, scorer=["knn-k-5"], engine="local")
     fs.train(study, "other", backbone=predicted.own, plan=FEW, seed=1)
     shutil.copytree(Path(study, "methods", "plain"), Path(study, "methods", "other"))
     with refused(
@@ -36,47 +25,6 @@ def test_what_does_not_belong_to_the_model_is_refused(predicted: Trained) -> Non
         r".*its method knn was fitted to a different network or different weights; run `faultscape fit` for it again",
     ):
         fs.predict(study, {"other": f"{study}/models/other/backbone.py:net"}, scorer=["knn"], engine="local")
-
-
-def test_what_a_method_cannot_be_fitted_to_is_said(predicted: Trained) -> None:
-    study = predicted.study
-    with refused(OptionError, r"--per-class has no effect on method knn; leave it out"):
-        fitted(predicted, "knn", per_class=True)
-    with refused(OptionError, r"--k has no effect on method temperature; leave it out"):
-        fs.fit(study, "temperature", model="plain", method_options=fs.MethodOptions(k=3))
-    with refused(OptionError, r"method mahalanobis has no option 'k'; it has shrink"):
-        fs.fit(study, "mahalanobis", model="plain", method_options=fs.MethodOptions(k=3))
-    assert "METHOD 'kn' is not known" in refused_text("fit", study, "kn", "--model", "plain")
-    with refused(ModelError, "the study has no model 'plan'; it has plain.* Did you mean 'plain'?"):
-        fs.fit(study, "knn", model="plan")
-    with refused(ModelError, "the study has no model 'plan'"):  # and not first that it has no such images
-        fs.fit(study, "knn", model="plan", data=fs.FitData(set_=["nowhere"]))
-
-
-def test_names_and_options_that_clash_are_refused(predicted: Trained) -> None:
-    with refused(OptionError, "--k and --sweep k=1,2 set the same option; leave one out"):
-        fitted(predicted, "knn", sweep="k=1,2", method_options=fs.MethodOptions(k=3))
-    for name in ("knn", "knn-", "knn-class", "flow-wide"):
-        with refused(OptionError, f"--as '{name}': expected knn-NAME, and not the name of a method"):
-            fitted(predicted, "knn", as_=name)
-
-
-def test_images_that_are_shown_at_another_size_or_at_several_are_refused(predicted: Trained) -> None:
-    fitted(predicted, "knn")
-    for shown in (fs.Shown(input_size="64x48"), fs.Shown(scales=[0.5, 1.0])):
-        with refused(ModelError, "its method knn was fitted with no options, but the model now uses "):
-            fs.predict(
-                predicted.study, {"plain": predicted.source}, scorer=["knn"], engine="local", shown=shown
-            )
-
-
-def test_options_that_change_nothing_are_refused(predicted: Trained) -> None:
-    few = fs.FitData(images=3)
-    for method in ("odin", "temperature"):
-        with refused(OptionError, f"--images has no effect on method {method}; leave it out"):
-            fs.fit(predicted.study, method, model="plain", data=few)
-    with refused(OptionError, "--preset has no effect on method temperature; leave it out"):
-        fs.fit(predicted.study, "temperature", model="plain", preset="s4")
 
 
 def test_methods_are_fitted_to_networks_and_not_to_ensembles(predicted: Trained) -> None:
@@ -89,13 +37,8 @@ def test_methods_are_fitted_to_networks_and_not_to_ensembles(predicted: Trained)
         fs.predict(study, {"both": "ensemble:plain,twin"}, scorer=["knn"], engine="local")
 
 
-def test_names_of_fitted_methods_are_those_of_their_method(predicted: Trained) -> None:
+def test_a_fitted_method_has_the_name_that_it_is_given(predicted: Trained) -> None:
     assert [one.name for one in fitted(predicted, "knn", as_="knn-mine").methods] == ["knn-mine"]
-    for name in ("knn-class", "knn-class-mine", "knn", "flow-mine"):
-        with refused(OptionError, f"--as '{name}': expected knn-NAME, and not the name of a method"):
-            fitted(predicted, "knn", as_=name)
-    with refused(OptionError, "give either --as or --sweep, which names its methods itself"):
-        fitted(predicted, "knn", as_="knn-mine", sweep="k=1,2")
 
 
 def test_what_cannot_be_is_said_before_the_network_is_opened(
@@ -108,7 +51,7 @@ def test_what_cannot_be_is_said_before_the_network_is_opened(
 
     monkeypatch.setattr(fit_method, "open_model", never)
     for given, says in (
-        ({"sweep": "k=1,x"}, "--sweep k: 'x' is not a whole number"),
+        ({"sweep": "k=1,x"}, "--sweep k must be a whole number; got 'x'"),
         ({"select_layer": True}, "--select-layer needs --validation SET"),
     ):
         with refused(OptionError, says):

@@ -291,24 +291,3 @@ def test_the_mixture_draws_by_the_distances_of_mad_and_says_so(answers: made_ans
         for name, more in (("mad", {"temperature": 1.0}), ("mad+information", {}))
     }
     assert define["mad+information"]["distance"] == define["mad"]["distance"] == "01"
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (
-            {"goal": "best", "selector": "mad"},
-            "--goal best chooses the selector; use --goal or --selector mad, not both",
-        ),
-        ({"goal": "worst"}, "--goal is order or best; got 'worst'"),
-        (
-            {"goal": "order", "temperature": 1.0},
-            "--temperature does not apply to --selector information; available options: --budget",
-        ),
-    ],
-)
-def test_what_a_goal_does_not_take_is_refused(
-    answers: made_answers.Answers, options: dict, said: str
-) -> None:
-    with refused(OptionError, said):
-        fs.select(answers.study, **group_options(fs.select, options))

@@ -13,7 +13,7 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.errors import OptionError, RankingError, SelectionError
+from faultscape.errors import OptionError, SelectionError
 from refusals import refused
 
 WRONG: list[tuple[str, Callable[[str], Any], str]] = [
@@ -177,18 +177,3 @@ def test_one_name_serves_where_several_may_stand(ready: tuple[str, made.Corpus])
     assert list(fs.rank(study, against="more", resamples=20, engine="local").against) == ["more"]
     with refused(SelectionError, "'fewer'"):
         fs.rank(study, against="fewer")
-
-
-def test_a_ranking_is_not_set_beside_itself(ready: tuple[str, made.Corpus]) -> None:
-    study, _ = ready
-    before = held(study)
-    with refused(RankingError, "--against main is the selection being ranked; name another"):
-        fs.rank(study, against=["main"], resamples=20, engine="local")
-    assert held(study) == before
-
-
-def test_what_is_advised_for_data_to_come_names_the_study(ready: tuple[str, made.Corpus]) -> None:
-    with refused(
-        OptionError, f"draw some at random with `faultscape select {ready[0]} --goal order --budget N`"
-    ):
-        fs.rank(ready[0], population="future")

@@ -122,17 +122,9 @@ def test_masks_leave_the_study_and_come_back_pixel_by_pixel(
         fs.label.export(study, str(out), format=name, done=True)
 
 
-def test_what_does_not_fit_masks_that_are_done_is_refused(study: str, tmp_path: Path) -> None:
-    out = str(tmp_path / "out")
-    with refused(StudyError, "there are no labels yet"):
-        fs.label.export(study, out, done=True)
+def test_where_nothing_is_labelled_there_are_no_labels_to_read(study: str) -> None:
     with refused(StudyError, "there are no labels yet"):
         fs.labels(study)
-    with refused(OptionError, "--done writes masks, one file an image; .* png, png-index, png-colours"):
-        fs.label.export(study, out, done=True, format="labelme")
-    for option in ({"prefill": "model-1"}, {"again": True}, {"selection": "order"}):
-        with refused(OptionError, f"--{next(iter(option))} is about images to label; --done writes every"):
-            fs.label.export(study, out, done=True, **option)  # pyright: ignore[reportArgumentType]
 
 
 def test_labels_of_classifiers_are_classes(tmp_path: Path) -> None:
@@ -169,13 +161,6 @@ def test_outlines_say_by_how_many_pixels_they_differ(study: str, tmp_path: Path,
     assert "outlines differ from the maps on 3 of 1,728 pixels (0.17 %)" in repr(off)
     with refused(OptionError, "--outlines needs --prefill and a format with polygons"):
         fs.label.export(study, str(tmp_path / "other"), format=name, outlines=True)
-
-
-def test_outlines_are_refused_where_the_tool_has_none(study: str, tmp_path: Path) -> None:
-    with refused(
-        OptionError, "--outlines needs --prefill and a format with polygons .labelme, cvat, label-studio"
-    ):
-        fs.label.export(study, str(tmp_path / "out"), format="cvat-masks", prefill="model-1", outlines=True)
 
 
 def test_each_persons_labels_are_a_truth_of_their_own(
@@ -248,14 +233,6 @@ def test_check_says_whether_a_tool_will_take_a_file(
     assert "1 problem that CVAT for images 1.1 will reject or show differently:" in said
     assert "zebra" in said
     assert main(["label", "check", str(out)]) == 1
-    (tmp_path / "notes.txt").write_text("hello")
-    with refused(LabellingError, "not recognised as a labelling tool's format .labelme, cvat, "):
-        fs.label.check(str(tmp_path / "notes.txt"))
-    for name in ("nothing.json", "nothing"):
-        with refused(LabellingError, f"{name}: no such file or folder"):
-            fs.label.check(str(tmp_path / name))
-    with refused(OptionError, "--format csv: this format cannot be checked"):
-        fs.label.check(str(out), format="csv")
 
 
 @pytest.mark.parametrize(

@@ -94,53 +94,9 @@ def test_scores_are_compared_on_the_images_that_both_have_scores_of(
     assert rows["calibration_auroc"]["images"] == 3
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--bins", "100000"), "bins are 1 to 4096; got 100000\n"),
-        (("--window", "0"), "window is 1 or more; got 0\n"),
-        (("--band", "0"), "band is above 0; got 0.0\n"),
-        (("--tolerance", "-1"), "tolerance is 0 or more; got -1.0\n"),
-        (("--certain", "nan"), "certain is a finite number"),
-        (("--accurate", "inf"), "accurate is a finite number"),
-        (("--tolerance", "nan"), "tolerance is a finite number"),
-        (("--seed", "-1"), "seed must be a whole number, 0 or more"),
-        (("--score-scale", "0"), "above 0; got 0"),
-        (("--score-scale", "-5"), "above 0; got -5"),
-        (("--score-scale", "inf"), "above 0; got inf"),
-        (("--regions", "given", "--divisor", "0"), "1 or more; got 0"),
-        (("--regions", "given", "--divisor", "-3"), "1 or more; got -3"),
-    ],
-)
-def test_numbers_that_cannot_be_are_refused(
-    words: tuple[str, ...], said: str, corpus: made.Corpus, tmp_path: Path
-) -> None:
-    assert said in refused_line(*line(corpus, tmp_path, *words))
-
-
 def test_a_divisor_is_one_or_more_in_python_too(corpus: made.Corpus) -> None:
     with refused(OptionError, "1 or more; got 0"):
         fs.metrics.regions(corpus.truths, corpus.truths, 5, regions="given", divisor=0)
-
-
-@pytest.mark.parametrize(
-    "words", ["--classes 3", "--truth x", "--images x", "--anomaly m=x", "--confidence m=x"]
-)
-def test_what_a_list_must_say_is_not_said_beside_it(words: str, tmp_path: Path) -> None:
-    said = refused_line(*["measure", "--datasets", str(tmp_path / "list.toml"), *words.split()])
-    assert "in its tables" in said
-
-
-def test_confidence_of_a_model_without_maps_is_refused(corpus: made.Corpus, tmp_path: Path) -> None:
-    words = [
-        "measure",
-        str(corpus.truth),
-        "--anomaly",
-        f"a={tmp_path / 'sure'}",
-        "--confidence",
-        f"a={tmp_path / 'sure'}",
-    ]
-    assert "no model has this name" in refused_line(*[*words, "-o", str(tmp_path / "o")])
 
 
 WIDE = pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="here long double is double")
@@ -255,61 +211,3 @@ def test_options_that_change_nothing_are_told(
         f"note: --{option} has no effect: none of its metrics are computed"
         for option in ("track", "band", "bins")
     ]
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "nothing to measure"),
-        (("nowhere", "a=b", "--classes", "3"), "there is no such folder"),
-        (("TRUTH", "--classes", "CLASSES"), "no model given"),
-        (("TRUTH", "m=MAPS"), "give --classes"),
-        (("TRUTH", "m=MAPS", "--classes", "vox"), "built in are"),
-        (("TRUTH", "m=nowhere", "--classes", "CLASSES"), "no such folder"),
-        (("TRUTH", "m=MAPS", "m=MAPS", "--classes", "CLASSES"), "is given twice"),
-        (("TRUTH", "MAPS", "--classes", "CLASSES"), "is not NAME=FOLDER"),
-        (("m=MAPS", "--classes", "CLASSES"), "is in the place of the truth"),
-        (("TRUTH", "m=MAPS", "--classes", "2"), "holds the value"),
-        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--preset", "keras"), "Did you mean 'keras200'?"),
-        (
-            ("TRUTH", "m=MAPS", "--classes", "CLASSES", "--void", "drop"),
-            "void 'drop' is not known; use cut, bridge",
-        ),
-        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--confidence", "n=MAPS"), "no model has this name"),
-        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--truth", "x"), "is not a study"),
-        (("TRUTH", "m=MAPS", "--regions", "given", "--doubt", "m=MAPS"), "--doubt needs classes"),
-        (("--datasets", "nowhere.toml"), "No such file"),
-        (("TRUTH", "m=x.onnx", "--classes", "CLASSES"), "measure takes folders"),
-        (("TRUTH", "m=MAPS", "--classes", "CLASSES", "--resamples", "-1"), "0 or more"),
-        (("TRUTH", "../m=MAPS", "--classes", "CLASSES"), "cannot name"),
-    ],
-)
-def test_wrong_words_are_told_in_one_line(
-    words: tuple[str, ...], said: str, corpus: made.Corpus, tmp_path: Path
-) -> None:
-    given = [
-        w.replace("TRUTH", str(corpus.truth))
-        .replace("MAPS", str(corpus.models["model-0"]))
-        .replace("CLASSES", str(corpus.classes))
-        for w in words
-    ]
-    assert said in refused_line(*["measure", *given, "-o", str(tmp_path / "o")])
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("truth = 3", "one table for each data set"),
-        ("[a]\ntruht = 'x'", "Did you mean 'truth'?"),
-        ("[a]\nclasses = 3", "give truth"),
-        ("[a]\ntruth = 3\n", "expected a path"),
-        ("[a]\ntruth = 'x'\nmodels = 'y'", "NAME = FOLDER"),
-        ("[a", "is not TOML"),
-        ("[a]\nstudy = 'x'", "is not a study"),
-    ],
-)
-def test_a_wrong_list_is_told_by_its_table(text: str, said: str, tmp_path: Path) -> None:
-    (tmp_path / "list.toml").write_text(text)
-    assert said in refused_line(
-        *["measure", "--datasets", str(tmp_path / "list.toml"), "-o", str(tmp_path / "o")]
-    )

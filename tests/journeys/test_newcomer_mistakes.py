@@ -32,17 +32,6 @@ def jpegs(folder: Path, number: int = 3) -> Path:
     return folder
 
 
-def test_maps_saved_as_jpeg_are_told_from_no_maps_at_all(study: Path, tmp_path: Path) -> None:
-    folder = jpegs(tmp_path / "maps")
-    assert "contains 3 JPEG files and no label maps; JPEG changes class ids" in refused_line(
-        "predict", study, f"j={folder}"
-    )
-    (tmp_path / "none").mkdir()
-    assert "no label maps found; expected files ending in .bmp" in refused_line(
-        "predict", study, f"j={tmp_path / 'none'}"
-    )
-
-
 def test_masks_saved_as_jpeg_and_masks_not_drawn_yet_are_two_messages(study: Path, tmp_path: Path) -> None:
     fs.compare(str(study), engine="local")
     fs.select(str(study))
@@ -56,44 +45,12 @@ def test_masks_saved_as_jpeg_and_masks_not_drawn_yet_are_two_messages(study: Pat
     )
 
 
-def test_maps_without_a_name_are_guessed_to_be_models(
-    corpus: made.Corpus, study: Path, tmp_path: Path
-) -> None:
-    first, second = (corpus.models[name] for name in ("model-0", "model-1"))
-    told = refused_line("run", tmp_path / "new", corpus.photos, first, second, "--classes", corpus.classes)
-    assert f"if these are label maps, name the models: {first.name}={first} {second.name}={second}" in told
-    assert f"name the models: {first.name}={first}" in refused_line("run", study, first)
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["--versoin"], "there is no option --versoin. Did you mean '--version'?"),
-        (["--josn", "status", "study"], "there is no option --josn. Did you mean '--json'?"),
-        (["completion", "bash"], "Did you mean `faultscape --completion bash`?"),
-    ],
-)
-def test_a_misspelt_option_or_a_verb_of_other_programs_gets_what_was_meant(
-    words: list[str], told: str
-) -> None:
-    assert told in refused_line(*words)
-
-
 def test_help_is_a_word_as_well_as_an_option(capsys: pytest.CaptureFixture[str]) -> None:
     for words, options in ((["help"], ["--help"]), (["help", "rank"], ["rank", "--help"])):
         assert main(words) == 0
         said = capsys.readouterr().out
         assert main(options) == 0
         assert said == capsys.readouterr().out
-
-
-def test_no_class_list_and_a_misspelt_one_get_the_same_list(corpus: made.Corpus, tmp_path: Path) -> None:
-    lacking = refused_line("collect", tmp_path / "new", corpus.photos)
-    misspelt = refused_line("collect", tmp_path / "new", corpus.photos, "--classes", "camvit")
-    known = "ade20k, camvid, camvid32, cityscapes"
-    assert known in lacking
-    assert known in misspelt
-    assert "a .txt file with one class per line, or a JSON or TOML file" in lacking
 
 
 def test_another_class_list_is_refused_with_the_whole_line_that_takes_it(
@@ -103,17 +60,6 @@ def test_another_class_list_is_refused_with_the_whole_line_that_takes_it(
     line = f"faultscape collect {study} --classes voc --replace-classes"
     assert f"`{line}`" in told
     assert main(line.split()[1:]) == 0
-
-
-def test_one_model_can_be_measured_but_not_duel(corpus: made.Corpus, tmp_path: Path) -> None:
-    told = refused_line(
-        "run", tmp_path / "s", corpus.photos, f"unet={corpus.models['model-0']}", "--classes", corpus.classes
-    )
-    assert (
-        "a comparison needs two models; the study has one (unet): add another with `faultscape predict"
-        in told
-    )
-    assert f"`faultscape measure {tmp_path / 's'}`" in told
 
 
 def test_a_map_with_255_says_how_to_count_it_as_void(corpus: made.Corpus, tmp_path: Path) -> None:
@@ -132,14 +78,6 @@ def test_a_map_with_255_says_how_to_count_it_as_void(corpus: made.Corpus, tmp_pa
     assert "\nvoid = []\n" in settings
     (study / "study.toml").write_text(settings.replace("\nvoid = []\n", "\nvoid = [255]\n"))
     assert main(["predict", str(study), f"m={maps}"]) == 0
-
-
-def test_images_in_the_place_of_the_study_are_told(corpus: made.Corpus, study: Path, tmp_path: Path) -> None:
-    model = f"m={corpus.models['model-0']}"
-    for first, what in ((study, "is a study"), (tmp_path / "new", "does not exist")):
-        told = refused_line("run", corpus.photos, first, model)
-        assert f"{first} {what}; the study comes first, then its images: did you mean" in told
-    assert not (corpus.photos / "study.toml").exists()
 
 
 def test_a_source_that_takes_the_place_of_another_says_how_to_go_back(
@@ -200,22 +138,6 @@ def test_masks_in_the_wrong_place_are_found(study: Path, tmp_path: Path) -> None
     assert f"is empty; 1 file lies in {out}: move the masks to {out / 'labels'}" in told
 
 
-def test_a_folder_with_a_typing_error_is_answered_by_the_one_that_is_there(
-    study: Path, tmp_path: Path, corpus: made.Corpus
-) -> None:
-    maps = Path(corpus.models["model-0"])
-    wrong = maps.parent / f"{maps.name}x"
-    meant = f"there is no such folder or file. Did you mean '{maps}'?"
-    assert meant in refused_line("predict", study, f"m={wrong}")
-    assert f"Did you mean '{maps}'?" in refused_line("collect", study, wrong)
-    line = ("run", tmp_path / "new", corpus.photos, f"m={wrong}", "--classes", corpus.classes)
-    assert meant in refused_line(*line)
-    assert not (tmp_path / "new").exists()  # nothing is half made
-    assert f"Did you mean '{maps}'?" in refused_line("measure", corpus.truth, f"m={wrong}", "--classes", 5)
-    deeper = maps.parent.parent / f"{maps.parent.name}x" / maps.name
-    assert meant in refused_line("predict", study, f"m={deeper}")
-
-
 def test_a_model_under_a_mistyped_name_is_to_be_renamed(study: Path, corpus: made.Corpus) -> None:
     source = corpus.models["model-0"]
     fs.predict(str(study), {"segfromer": source}, engine="local")
@@ -224,13 +146,6 @@ def test_a_model_under_a_mistyped_name_is_to_be_renamed(study: Path, corpus: mad
     assert f"model segfromer has this source already; to give it this name: {line}" in said
     assert main(["predict", str(study), "--rename", "segfromer=segformer"]) == 0
     fs.predict(str(study), {"other": source}, engine="local")  # a name that is not alike is meant
-
-
-def test_more_without_a_name_says_which_selections_can_have_more(study: Path) -> None:
-    fs.compare(str(study), engine="local")
-    fs.select(str(study), goal="order", budget=2)
-    said = refused_line("select", study, "--more", 1)
-    assert "--more adds to images drawn for all models at once; say to which: --as order" in said
 
 
 def test_where_one_selection_is_there_it_needs_no_name(

@@ -277,42 +277,6 @@ def test_two_copies_alone_need_no_labels_at_all(tmp_path: Path) -> None:
     assert "faultscape" not in repr(found)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (
-            {"cost": "masks=3"},
-            (
-                r"--cost knows mask, choice, question, in seconds, such as mask=5400,choice=10; got 'masks'."
-                r" Did you mean 'mask'\?"
-            ),
-        ),
-        ({"cost": "mask=much"}, "--cost mask must be a number of seconds, 0 or more; got 'much'"),
-        ({"cost": {"question": -1}}, "--cost question must be a number of seconds, 0 or more; got -1"),
-        ({"cost": "mask"}, "--cost mask must be a number of seconds"),
-        ({"wage": -2.0}, "--wage must be a cost per hour, 0 or more; got -2"),
-        ({"wage": float("nan")}, "--wage must be a cost per hour"),
-        ({"within": 0}, "--within must be above 0 and at most 100 points; got 0"),
-        ({"seed": -1}, "seed must be 0 or more"),
-    ],
-)
-def test_wrong_options_are_refused_in_one_line(study: str, options: dict, words: str) -> None:
-    with refused(FaultscapeError, words) as error:
-        fs.plan(study, **options, engine="local")
-    assert "\n" not in str(error.value)
-
-
-def test_a_study_that_is_not_so_far_is_refused(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
-    with refused(FaultscapeError, "is not a study"):
-        fs.plan(str(tmp_path / "nothing"))
-    with refused(FaultscapeError, "a plan needs two models; the study has none"):
-        fs.plan(study, engine="local")
-    fs.predict(study, corpus.models, engine="local")
-    with refused(FaultscapeError, "compare"):
-        fs.plan(study, engine="local")
-    assert not (Path(study) / "plan.json").exists()
-
-
 def test_labels_of_a_selection_that_was_not_drawn_by_chance_are_refused(
     maps: tuple[str, made.Corpus],
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.cli import main
-from faultscape.errors import CorpusError, OptionError
+from faultscape.errors import OptionError
 from faultscape.reading.evidence import accuracies
 from faultscape.reading.study import Study
 from faultscape.study.settings import read_settings
@@ -160,23 +160,8 @@ def test_what_is_measured_while_a_model_answers_leaves_removed_images_out(
     assert '"images": 6' in (Path(study) / "measures" / "measure.json").read_text()
 
 
-def test_what_names_no_image_is_refused(study: str, tmp_path: Path) -> None:
+def test_a_list_of_images_is_given_word_by_word(study: str) -> None:
     before = digest(study)
-    with refused(CorpusError, r"'nihgt/\*' names no image of the study"):
-        fs.collect(study, remove=["nihgt/*"])
-    (tmp_path / "none.txt").write_text("\n")
-    with refused(CorpusError, r"none\.txt: holds no image ids; expected one id per line"):
-        fs.collect(study, remove=[str(tmp_path / "none.txt")])
     with refused(OptionError, r"images must be text; got \['night/1'\]; a list is written \*LIST"):
         fs.label.remove(study, ["night/1"])  # type: ignore[arg-type]
-    with refused(OptionError, "images is empty; give a value, or remove it"):
-        fs.label.remove(study, "")
-    with refused(CorpusError, "matches all 6 images of the study; keep at least one"):
-        fs.collect(study, remove=["*"])
-    with refused(OptionError, "--remove cannot be combined with images or settings"):
-        fs.collect(study, "photos", remove=["*"])
-    with refused(OptionError, "--replace-classes needs --classes"):
-        fs.collect(study, "photos", replace_classes=True)
-    with refused(OptionError, "--dry-run needs --remove"):
-        fs.collect(study, "photos", dry_run=True)
     assert digest(study) == before

@@ -96,7 +96,7 @@ def test_labels_that_others_replace_are_kept(
 def test_what_is_not_tried_out_is_read_off_the_graph(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before, settings = digest(study), read_settings(Path(study))
     monkeypatch.setattr(
-        "faultscape.verbs.label.removal.read_settings",
+        "faultscape.reading.study.read_settings",
         lambda _: settings.model_copy(update={"store": "s3://bucket/study"}),
     )
     # labels in a store are never written for a dry run
@@ -246,15 +246,6 @@ def test_answers_whose_discards_are_taken_back_survive_a_full_disk(
         fs.label.remove(study, all_=True)
     fs.label.remove(study, all_=True)
     assert (Answers(Path(study)).answers(), Answers(Path(study)).discarded()) == ([], {})
-
-
-def test_whose_labels_to_take_back_must_be_said(study: str, answers: made_answers.Answers) -> None:
-    with refused(OptionError, "give one of: ids of images, --selection NAME, or --all"):
-        fs.label.remove(study)
-    with refused(OptionError, "--class and --by apply to answers about classes"):
-        fs.label.remove(study, all_=True, by="ann")
-    with refused(OptionError, "--discards cannot be combined with --truth"):
-        fs.label.remove(answers.study, all_=True, discards=True, by="ann")
 
 
 def test_a_report_holds_the_study_from_its_first_look_on(

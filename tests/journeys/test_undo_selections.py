@@ -17,12 +17,13 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
-from faultscape.errors import FaultscapeError, ModelError, OptionError, SelectionError, counted
+from faultscape.errors import FaultscapeError, ModelError, SelectionError, counted
 from faultscape.nouns import JsonObject
-from faultscape.ranking import standings_json
 from faultscape.reading.study import Study
+from faultscape.standings import Standings
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_corpus
+from faultscape.verbs.rank import artefact as standings_artefact
 from faultscape.verbs.select import artefact as selection_artefact
 from faultscape.verbs.status.change_result import Changed
 from refusals import refused, refused_line, refused_text
@@ -221,17 +222,6 @@ def follow_selections(study: str) -> None:
             assert main(shlex.split(line)[1:]) == 0, line
 
 
-def test_options_that_do_not_go_with_replacing_and_removing(study: str) -> None:
-    with refused(OptionError, "--remove deletes a selection, and --per-class sets how to make one"):
-        fs.select(study, remove="main", per_class=2)
-    with refused(OptionError, "--more adds to a selection, and --replace starts over"):
-        fs.select(study, selector="random", as_="random", more=2, replace=True)
-    with refused(
-        SelectionError, r"there is no selection 'mian' to remove; available: main. Did you mean 'main'\?"
-    ):
-        fs.select(study, remove="mian")
-
-
 def test_a_selection_is_removed_and_what_was_labelled_for_it_stays(study: str, corpus: made.Corpus) -> None:
     fs.select(study, as_="other", maps=fs.MapRules(concordance="fwiou"), engine="local")
     tried_first(study, fs.select, remove="other")
@@ -400,13 +390,13 @@ def test_a_selection_is_digested_and_its_standings_are_read_once_a_look_however_
         return digest_of(*what)
 
     monkeypatch.setattr(selection_artefact, "key_of", counted)
-    whole, read = standings_json.is_whole, list[str]()
+    whole, read = standings_artefact.from_json, list[str]()
 
-    def read_whole(held: JsonObject) -> bool:
+    def read_whole(held: JsonObject) -> Standings:
         read.append("once")
         return whole(held)
 
-    monkeypatch.setattr(standings_json, "is_whole", read_whole)
+    monkeypatch.setattr(standings_artefact, "from_json", read_whole)
     assert {state for (kind, _), state in states(study).items() if kind == "standings"} == {"done"}
     assert len(made_) == 2  # main and second
     assert len(read) == 2

@@ -14,10 +14,9 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-import faultscape as fs
 from faultscape.errors import LabellingError
 from faultscape.formats.label_tools import cvat_images, cvat_shapes
 from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
@@ -25,7 +24,6 @@ from faultscape.labelling.catalogue import FORMATS
 from faultscape.nouns import Classes
 from refusals import refused
 
-SAME_FOLDER = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 ODD = Classes(
     ("a b", 'say "x" & <y>', "naïve 图", "one, two", "it's"),
     (0, 7, 300, 9, 11),
@@ -33,20 +31,6 @@ ODD = Classes(
     void=(65535, 4),
     background=0,
 )
-WORLDS = (
-    (fs.classes.resolve("voc"), (0, 3, 20, 255)),
-    (fs.classes.resolve("camvid"), (0, 4, 10, 11)),
-    (fs.classes.resolve("ade20k"), (0, 1, 150)),
-    (fs.classes.resolve(400, void=65535), (0, 255, 399, 65535)),
-    (ODD, (0, 7, 300, 9, 11, 65535)),
-    (fs.classes.resolve(3), (0, 1, 2)),
-)
-NAMES = ("photo", "a b/c d", "naïve 图", "x.y", "-flag", "it's 100 %", '<"&>')
-
-
-def made(seed: int, values: tuple[int, ...]) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    return rng.choice(values, rng.integers(1, 9, 2)).repeat(rng.integers(1, 3), 0).astype(np.uint16)
 
 
 def drawn(name: str, ids: np.ndarray | None, size: tuple[int, int] = (5, 4)) -> DrawnImage:
@@ -57,32 +41,6 @@ def written(folder: Path, images: list[DrawnImage], classes: Classes, *, outline
     for path, data in cvat_images.write(folder, images, classes, outlines=outlines):
         path.write_bytes(data)
     return folder / "annotations.xml"
-
-
-@given(st.integers(0, 10_000), st.sampled_from(WORLDS), st.booleans())
-@SAME_FOLDER
-def test_maps_go_out_and_come_back(
-    tmp_path: Path, seed: int, world: tuple[Classes, tuple[int, ...]], outlines: bool
-) -> None:
-    classes, values = world
-    images = [drawn(name, made(seed + k, values)) for k, name in enumerate(NAMES)]
-    path = written(tmp_path, images, classes, outlines=outlines)
-    labels = cvat_images.read(path)
-    assert cvat_images.recognise(path)
-    assert [label.image for label in labels] == [f"{name}.jpg" for name in NAMES]
-    for image, label in zip(images, labels, strict=True):
-        assert image.ids is not None
-        assert label.size == image.size
-        assert label.annotator == ""
-        again = label.read(classes)
-        assert again.dtype in (np.uint8, np.uint16)
-        assert again.tolist() == image.ids.tolist()
-    assert cvat_images.check(path) == []
-
-
-def test_every_void_id_comes_back_as_the_first(tmp_path: Path) -> None:
-    (label,) = cvat_images.read(written(tmp_path, [drawn("a", np.array([[65535, 4, 7]]))], ODD))
-    assert label.read(ODD).tolist() == [[65535, 65535, 7]]
 
 
 def test_what_nobody_drew_on_has_no_shapes(tmp_path: Path) -> None:

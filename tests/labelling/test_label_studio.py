@@ -198,38 +198,6 @@ def put(files: Any) -> None:
         path.write_bytes(data)
 
 
-WRITE = {"brush": label_studio.write_brush, "bitmask": label_studio.write_bitmask}
-
-
-@pytest.mark.parametrize("kind", WRITE)
-@given(seed=st.integers(0, 10_000), world=st.integers(0, len(WORLDS) - 1), annotated=st.booleans())
-@SAME_FOLDER
-def test_what_is_written_is_read_back(
-    tmp_path: Path, kind: str, seed: int, world: int, annotated: bool
-) -> None:
-    classes, maps = maps_of(world, seed, len(NAMES))
-    put(WRITE[kind](tmp_path, drawn(maps), classes, annotated=annotated))
-    assert label_studio.recognise(tmp_path / "tasks.json")
-    labels = label_studio.read(tmp_path / "tasks.json", predictions=not annotated)
-    assert [label.image for label in labels] == [*NAMES]
-    for label, ids in zip(labels, maps, strict=True):
-        assert label.read(classes).tolist() == ids.tolist()
-        assert label.size == ids.shape[::-1]
-        assert label.drawn or len(np.unique(ids)) == 1
-    assert label_studio.check(tmp_path / "tasks.json") == []
-
-
-@given(seed=st.integers(0, 10_000), world=st.integers(0, len(WORLDS) - 1))
-@SAME_FOLDER
-def test_polygons_too_are_read_back_to_the_pixel(tmp_path: Path, seed: int, world: int) -> None:
-    classes, maps = maps_of(world, seed)
-    put(label_studio.write_bitmask(tmp_path, drawn(maps), classes, outlines=True))
-    for label, ids in zip(label_studio.read(tmp_path / "tasks.json", predictions=True), maps, strict=True):
-        assert label.read(classes).tolist() == ids.tolist()
-    assert b"<PolygonLabels " in (tmp_path / "label_config.xml").read_bytes()
-    assert label_studio.check(tmp_path / "tasks.json") == []
-
-
 def test_names_of_classes_may_hold_anything_and_other_void_ids_become_the_first(tmp_path: Path) -> None:
     names = ('say "x"', "it's", "a, b", "<b> & c", "图", "$image")
     classes = fs.nouns.Classes(names, tuple(range(6)), tuple((k, 0, 0) for k in range(6)), (200, 201), 0)
@@ -281,17 +249,6 @@ def test_many_tasks_are_parted_into_files_that_one_upload_takes(tmp_path: Path) 
     ]
     assert [row for _, data in files for row in json.loads(data)] == rows
     assert json.loads(next(tasks.dumped([], tmp_path, "tasks"))[1]) == []
-
-
-def test_values_of_no_class_and_maps_of_another_size_are_not_written(tmp_path: Path) -> None:
-    classes = fs.classes.resolve("voc")
-    for ids, says in (
-        (np.array([[0, 99]]), "holds the id 99"),
-        (np.zeros((2, 2), int), "1 x 2"),
-        (np.zeros((1, 2)), "float64"),
-    ):
-        with refused(LabellingError, f"a: .*{says}"):
-            list(label_studio.write_brush(tmp_path, [DrawnImage("a", "a.jpg", (2, 1), ids)], classes))
 
 
 # what Label Studio exports: one task, drawn on by several people, with what else stands in an export
@@ -624,20 +581,6 @@ def test_pixels_under_no_mask_need_a_meaning_unless_there_are_none(tmp_path: Pat
 )
 def test_images_are_called_by_our_id_or_by_the_path_in_their_address(data: dict[str, Any], name: str) -> None:
     assert tasks.image_of(data) == name
-
-
-@pytest.mark.parametrize(
-    "text", ["", "{", "3", "{}", "[3]", '[{"a": 1}]', "[" * 100_000, "[" + "9" * 5000 + "]", "\x00"]
-)
-def test_a_file_that_is_no_export_is_refused_in_one_line_and_not_recognised(
-    tmp_path: Path, text: str
-) -> None:
-    (tmp_path / "e.json").write_text(text)
-    with refused(LabellingError, r"e\.json: "):
-        label_studio.read(tmp_path / "e.json")
-    assert not label_studio.recognise(tmp_path / "e.json")
-    (said,) = label_studio.check(tmp_path / "e.json")
-    assert said.startswith(f"{tmp_path / 'e.json'}: ")
 
 
 def test_only_tasks_with_masks_are_recognised(tmp_path: Path) -> None:

@@ -10,11 +10,13 @@ import pytest
 import faultscape as fs
 import made
 import made_answers
+from faultscape.reading import study as study_object
+from faultscape.reading.study import Study
 from faultscape.study import parts
-from faultscape.study.tables import label_maps, outputs
-from faultscape.study.tables.corpus import Image
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Corpus, Image
 from faultscape.verbs.collect import settings
-from faultscape.verbs.label import masks, questions
+from faultscape.verbs.label import masks
 from faultscape.verbs.measure import sets
 from faultscape.verbs.measure.work import of_other_images
 from faultscape.verbs.options import LabelImportOptions
@@ -74,17 +76,17 @@ def test_labels_and_discards_that_are_imported(tmp_path: Path, monkeypatch: pyte
     answered = made_answers.study(tmp_path / "made", images=4)
 
     def answers(number: int) -> None:
-        monkeypatch.setattr(questions, "read_corpus", lambda _: images(number))
+        monkeypatch.setattr(Corpus, "images", lambda *_: images(number))
         (tmp_path / "labels.csv").write_text("image,label\n" + "".join(f"i{k},cat\n" for k in range(number)))
         fs.label.import_(answered.study, str(tmp_path / "labels.csv"), truth=f"of-{number}")
 
     def discards(number: int) -> None:
-        monkeypatch.setattr(masks, "read_corpus", lambda _: images(number))
+        monkeypatch.setattr(Corpus, "images", lambda *_: images(number))
         (tmp_path / "discard.csv").write_text(
             "image,reason\n" + "".join(f"i{k},bad\n" for k in range(number))
         )
         masks.import_(
-            Path(answered.study), LabelImportOptions(study=answered.study, source=str(tmp_path)), None
+            Study(answered.study), LabelImportOptions(study=answered.study, source=str(tmp_path)), None
         )
 
     assert_grows_evenly(answers)
@@ -118,12 +120,11 @@ def test_manifests_are_read_once_however_many_shards_are_measured(
         fs.predict(str(study), corpus.models, engine="local")
         fs.label.import_(str(study), str(corpus.truth))
         read = []
-        for module in (sets, outputs):
-            monkeypatch.setattr(
-                module,
-                "read_manifest",
-                lambda folder, read=read: read.append(folder) or parts.read_manifest(folder),
-            )
-        assert len(sets.of_study(study, "labels").shards) == number
+        monkeypatch.setattr(
+            study_object,
+            "read_manifest",
+            lambda folder, read=read: read.append(folder) or parts.read_manifest(folder),
+        )
+        assert len(sets.of_study(fs.Study(study), "labels").shards) == number
         reads[number] = len(read)
     assert reads[3] == reads[6] > 0

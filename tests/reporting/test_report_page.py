@@ -324,12 +324,24 @@ def test_one_notion_of_rank_stands_first_and_the_other_is_folded(opened: Any) ->
 def test_the_pictures_at_the_top_open_their_images_in_the_viewer(opened: Any) -> None:
     page = opened("main")
     top = page.locator(".firsts a.enlarge")
-    assert 1 <= top.count() <= 3
+    assert 1 <= page.locator(".firsts figure").count() <= 3
     for k in range(top.count()):
         image = top.nth(k).locator("xpath=..").locator("figcaption").inner_text().rpartition(", ")[2]
+        shown = top.nth(k).inner_text()
         top.nth(k).click()
         assert page.text_content("#viewer-title").startswith(image)
+        assert page.locator("#viewer input[type=range]").get_attribute("aria-valuetext") == shown
         page.keyboard.press("Escape")
+
+
+def test_at_the_top_truth_and_the_leaders_map_stand_beside_each_image(opened: Any) -> None:
+    page = opened("main")
+    leader = page.locator("#standings tbody th").first.inner_text()
+    for figure in page.locator(".firsts figure").all():
+        assert figure.locator("a").all_inner_texts()[:3] == ["image", "truth", leader]
+    assert page.locator(".side .key li").first.is_visible()
+    page.set_viewport_size(PHONE)
+    assert page.locator(".firsts .key li").first.is_visible()
 
 
 def test_without_a_script_the_pictures_at_the_top_lead_to_their_images(opened: Any) -> None:

@@ -120,10 +120,10 @@ def test_options_of_heads_are_the_same_from_words_and_from_a_mapping() -> None:
     [
         ("featurs=3", r"head gp has no option 'featurs'; it has features, .* Did you mean 'features'\?"),
         ({"members": 3}, "head gp has no option 'members'; it has features, ridge, "),
-        ("ridge=a", "--head-option ridge: 'a' is not a number"),
-        ("features=2.5", "--head-option features: '2.5' is not a whole number"),
+        ("ridge=a", "--head-option ridge must be a number; got 'a'"),
+        ("features=2.5", "--head-option features must be a whole number; got '2.5'"),
         ({"features": 2.5}, "head gp: features is a whole number, 1 or more; got 2.5"),
-        ("scaled=maybe", "--head-option scaled: 'maybe' is not true or false"),
+        ("scaled=maybe", "--head-option scaled must be true or false; got 'maybe'"),
         ("ridge", "--head-option 'ridge' is not NAME=VALUE, for example members=3"),
         (["ridge=2", "ridge=3"], "--head-option ridge is given twice; leave one out"),
         ({"ridge": ""}, "--head-option is empty; give a value, or remove it"),

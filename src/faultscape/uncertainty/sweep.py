@@ -48,4 +48,4 @@ def value_of(option: str, word: Value, kind: type) -> Value:
     try:
         return {"true": True, "false": False}[word.lower()] if kind is bool else kind(word)
     except (ValueError, KeyError):
-        raise OptionError(f"{option}: {word!r} is not {_CALLED[kind]}") from None
+        raise OptionError(f"{option} must be {_CALLED[kind]}; got {word!r}") from None

@@ -86,12 +86,11 @@ def write_brush(
     classes: Classes,
     *,
     outlines: bool = False,
-    annotated: bool = False,
 ) -> Iterator[tuple[Path, bytes]]:
     """Yield the files of tasks with masks as brush runs, or as polygons with ``outlines``; model output
-    becomes predictions, or annotations if ``annotated``. LabellingError for values without a class.
+    becomes predictions. LabellingError for values without a class.
     """
-    yield from _write(folder, images, classes, "polygon" if outlines else "brush", annotated=annotated)
+    yield from _write(folder, images, classes, "polygon" if outlines else "brush")
 
 
 def write_bitmask(
@@ -100,12 +99,11 @@ def write_bitmask(
     classes: Classes,
     *,
     outlines: bool = False,
-    annotated: bool = False,
 ) -> Iterator[tuple[Path, bytes]]:
     """Yield the files of tasks with masks as PNG, which are smaller than runs, for versions of Label Studio
     with BitmaskLabels. Otherwise as `write_brush`.
     """
-    yield from _write(folder, images, classes, "polygon" if outlines else "bitmask", annotated=annotated)
+    yield from _write(folder, images, classes, "polygon" if outlines else "bitmask")
 
 
 def recognise(path: Path) -> bool:
@@ -193,13 +191,11 @@ def _sizes(rows: list[Any], *names: str) -> list[tuple[int, int]]:
 
 
 def _write(
-    folder: Path, images: Iterable[DrawnImage], classes: Classes, shape: str, *, annotated: bool
+    folder: Path, images: Iterable[DrawnImage], classes: Classes, shape: str
 ) -> Iterator[tuple[Path, bytes]]:
     yield folder / CONFIG, _config(classes, shape)
     numbered = enumerate(images, 1)
-    yield from dumped(
-        (_task(image, k, classes, shape, annotated=annotated) for k, image in numbered), folder, "tasks"
-    )
+    yield from dumped((_task(image, k, classes, shape) for k, image in numbered), folder, "tasks")
 
 
 def _config(classes: Classes, shape: str) -> bytes:
@@ -230,7 +226,7 @@ def _config(classes: Classes, shape: str) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def _task(image: DrawnImage, number: int, classes: Classes, shape: str, *, annotated: bool) -> dict[str, Any]:
+def _task(image: DrawnImage, number: int, classes: Classes, shape: str) -> dict[str, Any]:
     width, height = image.size
     meta = {"image": image.image, "width": width, "height": height}
     task: dict[str, Any] = {"id": number, "data": {"image": address(image.photo), "meta": meta}}
@@ -249,8 +245,7 @@ def _task(image: DrawnImage, number: int, classes: Classes, shape: str, *, annot
         }
         for k, (name, value) in enumerate(_values(image, classes, shape), 1)
     ]
-    said = {"result": results} if annotated else {"model_version": "faultscape", "result": results}
-    return {**task, "annotations" if annotated else "predictions": [said]}
+    return {**task, "predictions": [{"model_version": "faultscape", "result": results}]}
 
 
 def _values(image: DrawnImage, classes: Classes, shape: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -1,5 +1,6 @@
-"""The three images at the top of a report: where the leader fails, the image that speaks most for it, and
-the largest disagreement; each leads to its image in the gallery's viewer.
+"""The images at the top of a report: where the leader fails, the image that speaks most for it, and the
+largest disagreement. Each is shown beside its truth, the leader's map and those of the models that it is
+about; each picture leads to its own in the gallery's viewer.
 """
 
 from __future__ import annotations
@@ -12,15 +13,30 @@ from faultscape.reporting.competition.gallery import Card
 from faultscape.reporting.verdict import Verdict
 
 
-class First(NamedTuple):
-    """One of them: its ``target`` in the gallery, its address as data, and what it shows."""
+class Shown(NamedTuple):
+    """One picture: what it is, its address as data, and its ``target`` in the gallery."""
 
-    target: str
+    name: str
     source: str
+    target: str
+
+
+class First(NamedTuple):
+    """One image: what it shows, and its pictures."""
+
+    image: str
     title: str
     says: str
+    pictures: tuple[Shown, ...]
     width: int
     height: int
+
+
+class _Found(NamedTuple):
+    card: Card
+    models: tuple[str, ...]  # whose maps it is about
+    title: str
+    says: str
 
 
 def first_images(
@@ -29,24 +45,25 @@ def first_images(
     """Return up to three different images that the gallery holds; ``place`` {image: its number
     there}, ``order`` the models, best first.
     """
-    found = [_worst(cards, slots, verdict), _speaks_most(cards, slots, order), _differ_most(cards, slots)]
+    ranked = [model for model in order if model in slots.models]
+    found = [_worst(cards, slots, verdict), _speaks_most(cards, ranked[:2]), _differ_most(cards, slots)]
     out: list[First] = []
     seen: set[str] = set()
     for one in found:
-        if one is None:
+        if one is None or one.card.image in seen:
             continue
-        card, model, title, says = one
-        source = card.maps.get(model, "") or card.photo
-        if not source or card.image in seen:
-            continue
-        seen.add(card.image)
-        part = f"m{slots.models.index(model)}" if card.maps.get(model) else "p"
-        target = f"i{place[card.image]}{part}"
-        out.append(First(target, source, title, f"{says}, {card.image}", card.width, card.height))
+        target = f"i{place[one.card.image]}"
+        models = dict.fromkeys((*ranked[:1], *one.models))
+        known = [
+            Shown("image", one.card.photo, f"{target}p"),
+            Shown("truth", one.card.truth, f"{target}t"),
+            *(Shown(m, one.card.maps.get(m, ""), f"{target}m{slots.models.index(m)}") for m in models),
+        ]
+        if pictures := tuple(shown for shown in known if shown.source):
+            seen.add(one.card.image)
+            says = f"{one.says}, {one.card.image}"
+            out.append(First(one.card.image, one.title, says, pictures, one.card.width, one.card.height))
     return out
-
-
-_Found = tuple[Card, str, str, str]
 
 
 def _worst(cards: Sequence[Card], slots: Slots, verdict: Verdict) -> _Found | None:
@@ -60,15 +77,14 @@ def _worst(cards: Sequence[Card], slots: Slots, verdict: Verdict) -> _Found | No
     says = (
         f"{failing.worst} taken for {failing.taken_for}" if failing.taken_for else f"{failing.worst} missed"
     )
-    return card, failing.model, f"Where {failing.model} fails", says
+    return _Found(card, (failing.model,), f"Where {failing.model} fails", says)
 
 
-def _speaks_most(cards: Sequence[Card], slots: Slots, order: Sequence[str]) -> _Found | None:
+def _speaks_most(cards: Sequence[Card], first_two: Sequence[str]) -> _Found | None:
     """Return the image on which the leader is furthest ahead of the next model."""
-    ranked = [model for model in order if model in slots.models][:2]
-    if len(ranked) < 2:
+    if len(first_two) < 2:
         return None
-    leader, other = ranked
+    leader, other = first_two
     ahead = {}
     for k, card in enumerate(cards):
         mine = card.values.get(leader)
@@ -79,30 +95,27 @@ def _speaks_most(cards: Sequence[Card], slots: Slots, order: Sequence[str]) -> _
         return None
     card = cards[max(ahead, key=lambda k: ahead[k])]
     says = f"{card.values[leader]:.2f} against {card.values[other]:.2f}"
-    return card, other, f"{leader} is furthest ahead of {other}", says
+    return _Found(card, (leader, other), f"{leader} is furthest ahead of {other}", says)
 
 
 def _differ_most(cards: Sequence[Card], slots: Slots) -> _Found | None:
     """Return the image on which two models differ most: by the duels, else by their values."""
+    title = "Largest disagreement"
     by_image = {card.image: card for card in cards}
     duels = [row for row in slots.chosen if isinstance(row, Slot) and row.image in by_image]
     if duels:
         row = min(duels, key=lambda row: row.concordance)
         says = f"{row.defender} and {row.attacker} agree by {row.concordance:.2f}"
-        return by_image[row.image], row.attacker, "Largest disagreement", says
-    spread = {}
-    for k, card in enumerate(cards):
+        return _Found(by_image[row.image], (row.defender, row.attacker), title, says)
+    widest: tuple[float, _Found] | None = None
+    for card in cards:
         known = {model: value for model, value in card.values.items() if value is not None}
-        if len(known) > 1:
-            spread[k] = (max(known, key=lambda m: known[m]), min(known, key=lambda m: known[m]))
-    if not spread:
-        return None
-
-    def apart(k: int) -> float:
-        best, worst = spread[k]
-        return (cards[k].values[best] or 0.0) - (cards[k].values[worst] or 0.0)
-
-    k = max(spread, key=apart)
-    best, worst = spread[k]
-    says = f"{best} {cards[k].values[best]:.2f}, {worst} {cards[k].values[worst]:.2f}"
-    return cards[k], worst, "Largest disagreement", says
+        if len(known) < 2:
+            continue
+        best = max(known, key=lambda model: known[model])
+        worst = min(known, key=lambda model: known[model])
+        apart = known[best] - known[worst]
+        if widest is None or apart > widest[0]:
+            says = f"{best} {known[best]:.2f}, {worst} {known[worst]:.2f}"
+            widest = apart, _Found(card, (best, worst), title, says)
+    return widest[1] if widest else None

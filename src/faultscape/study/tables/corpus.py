@@ -112,7 +112,7 @@ class Corpus:
             self._read |= {name: found[name] for name in lacking}
         return pa.table({name: self._read[name] for name in names})
 
-    def rows_of(self, ids: Collection[str], *names: str) -> pa.Table:
+    def rows_of(self, ids: Iterable[str], *names: str) -> pa.Table:
         """Return some columns of some images, in corpus order, without ids that the study does not have."""
         wanted = pc.SetLookupOptions(value_set=pa.array(list(ids), pa.string()))
         table = self.columns(*dict.fromkeys(["id", *names]))
@@ -129,17 +129,23 @@ class Corpus:
 
     def shard(self, number: int) -> list[Image]:
         """Return the images of one shard, in corpus order."""
-        columns = self._columns_of_images()
+        columns = self.columns(*self._columns_of_images)
         mine = pc.call_function("equal", [columns["shard"], number])
         return _images(columns.filter(mine), self.root)
 
-    def images(self) -> list[Image]:
-        """Return all images, in corpus order."""
-        return _images(self._columns_of_images(), self.root)
+    def images(self, ids: Iterable[str] | None = None) -> list[Image]:
+        """Return all images, or those of some ids, in corpus order."""
+        names = self._columns_of_images
+        return _images(self.columns(*names) if ids is None else self.rows_of(ids, *names), self.root)
 
-    def _columns_of_images(self) -> pa.Table:
+    def by_id(self, ids: Iterable[str] | None = None) -> dict[str, Image]:
+        """Return {id: image} of all images, or of those of some ids, in corpus order."""
+        return {image.id: image for image in self.images(ids)}
+
+    @property
+    def _columns_of_images(self) -> list[str]:
         earlier = self._file is not None and _DUPLICATES not in self.names
-        return self.columns(*(f.name for f in fields(Image) if not (earlier and f.name == _DUPLICATES)))
+        return [f.name for f in fields(Image) if not (earlier and f.name == _DUPLICATES)]
 
     def each_shard(self) -> Iterator[tuple[int, list[Image]]]:
         """Yield (number, images) of every shard, in corpus order, with one in memory at a time."""

@@ -8,14 +8,13 @@ map of another image is predicted again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from faultscape.corpus.id_lists import named_ids
 from faultscape.errors import CorpusError, OptionError, counted
 from faultscape.reading.evidence import labelled_among
 from faultscape.reading.sets import descendants, follow
-from faultscape.study.folder import existing
-from faultscape.study.tables.corpus import read_corpus, write_corpus
+from faultscape.reading.study import Study, opened
+from faultscape.study.tables.corpus import write_corpus
 from faultscape.study.tables.removed_images import note_removed
 from faultscape.study.tables.stress_sets import drop_sets
 from faultscape.verbs.collect.shards import grouped
@@ -28,31 +27,25 @@ def remove_images(options: CollectOptions) -> Changed:
     """Remove the images that a command names from a study, or report what that would make stale. Errors:
     OptionError if the command asks for more, CorpusError for words that match no image.
     """
-    root = existing(options.study)
+    study = opened(options.study)
     if options.images or options.given(but=("remove", "replace_classes", "dry_run")):
         raise OptionError(
             "--remove cannot be combined with images or settings; give those in a separate command"
         )
     words = list(options.remove)
-    return change(
-        root,
-        options.study,
-        lambda where: _removed(where, words),
-        "collect",
-        dry_run=options.dry_run,
-        remove=words,
-    )
+    return change(study, lambda of: _removed(of, words), "collect", dry_run=options.dry_run, remove=words)
 
 
-def _removed(root: Path, words: Sequence[str]) -> str:
-    held = {image.id: image for image in read_corpus(root)}
+def _removed(study: Study, words: Sequence[str]) -> str:
+    root = study.root
+    held = {image.id: image for image in study.corpus.images()}
     named = named_ids(words, held, {image.source: image.id for image in held.values() if image.source})
     gone = named | descendants(held.values(), named)
     if len(gone) == len(held):
         raise CorpusError(
             f"{', '.join(words)}: matches all {len(held)} images of the study; keep at least one"
         )
-    labelled = len(labelled_among(root, gone))
+    labelled = len(labelled_among(study, gone))
     note_removed(root, [held[id_] for id_ in sorted(gone)])
     stay = [image for image in held.values() if image.id not in gone]
     write_corpus(root, follow(grouped(stay, {image.id: image for image in stay})))

@@ -24,18 +24,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from faultscape.errors import LabellingError
 from faultscape.formats.guard import read_bytes
 from faultscape.labelling.answers import WORDS as ANSWERS
-from faultscape.reading import evidence
+from faultscape.reading.evidence import tell_discards
+from faultscape.reading.study import Study, opened
 from faultscape.study.answers.checks import STATES, Checks
-from faultscape.study.answers.choices import WORDS, Choice, Choices
-from faultscape.study.answers.labels import Answer, Answers, Discard
+from faultscape.study.answers.choices import WORDS, Choice
+from faultscape.study.answers.labels import Answer, Discard
 from faultscape.study.answers.least_times import too_quick
 from faultscape.study.answers.schema import ANSWERS as ANSWERS_TABLE
 from faultscape.study.answers.schema import CHOICES
 from faultscape.study.answers.tags import Tag, Tags, region_within
-from faultscape.study.folder import existing, local, put
-from faultscape.study.lock import writing
-from faultscape.study.settings import read_settings
-from faultscape.study.tables.corpus import read_columns
+from faultscape.study.folder import local, put
 from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
 from faultscape.verbs.label.result import AnswersTaken, AnswersWritten
 
@@ -50,25 +48,25 @@ _Kind = TypeVar("_Kind", Choice, Answer, Discard, Tag)
 
 def write_answers(options: LabelAnswersOptions) -> AnswersWritten:
     """Write everything people answered to a file; LabellingError unless its name ends in .jsonl."""
-    root = existing(options.study)
+    study = opened(options.study)
     out = options.out
     path = local(out, "answers")
     if path.suffix.lower() != ENDING:
         raise LabellingError(
             f"{out}: answers are written as JSON lines; give a file name that ends in {ENDING}"
         )
-    rows = list(_rows(root))
+    rows = list(_rows(study))
     if rows:  # without rows, an existing file may contain another study's answers
         text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
         put(path, text.encode("utf-8", "surrogateescape"))
     return AnswersWritten(out, tuple(Counter(row["kind"] for row in rows).items()))
 
 
-def _rows(root: Path) -> Iterator[dict[str, Any]]:
-    for one in Choices(root).rows():
+def _rows(study: Study) -> Iterator[dict[str, Any]]:
+    for one in study.choices.rows():
         mark = {"too_quick": one.chosen != "" and too_quick(CHOICES, one.seconds, one.shown)}
         yield {"kind": "choice", **vars(one), **mark}
-    held = Answers(root)
+    held = study.answers
     for one in held.all_rows():
         mark = {"too_quick": one.answer != "" and too_quick(ANSWERS_TABLE, one.seconds, one.shown)}
         yield {"kind": "answer", **{name.rstrip("_"): value for name, value in vars(one).items()}, **mark}
@@ -76,9 +74,9 @@ def _rows(root: Path) -> Iterator[dict[str, Any]]:
         by = {"annotator": one.annotator} if one.annotator else {}
         why = {} if one.kept else {"reason": one.reason}
         yield {"kind": _kind(one), "image": one.image, **why, **by, "key": one.key, "time": one.time}
-    for tag in Tags(root).rows():
+    for tag in Tags(study.root, study.database).rows():
         yield {"kind": "tag", **vars(tag)}
-    for check in Checks(root).checks():
+    for check in Checks(study.root, study.database).checks():
         at = {"x": None if math.isnan(check.x) else check.x, "y": None if math.isnan(check.y) else check.y}
         about = {
             "truth": check.truth,
@@ -99,21 +97,20 @@ def _kind(one: Discard) -> str:
     return "keep" if one.kept else "vote" if one.annotator else "discard"
 
 
-def read_answers(study: str, source: str) -> AnswersTaken:
+def read_answers(study: Study, source: str) -> AnswersTaken:
     """Import answers from JSON lines; LabellingError for a file without any. A line that cannot be used
     becomes a row of failures.csv; the others are imported.
     """
-    root = existing(study)
+    root = study.root
     path = Path(source)
-    with writing(root):
-        settings = read_settings(root)
-        sizes = _sizes(root)
+    with study.writing():
+        sizes = _sizes(study)
         taken = _Lines()
         wrong = list[tuple[str, str]]()
         for number, line in enumerate(read_bytes(path, LabellingError, limit=MOST_BYTES).splitlines(), 1):
             if not line.strip():
                 continue
-            image, why = taken.add(line, sizes, settings.classes.names, settings.models)
+            image, why = taken.add(line, sizes, study.classes.names, study.models)
             if why:
                 wrong.append((image, f"{path.name}, line {number}: {why}"))
         failures = [Failure(_STAGE, path.name, image, why) for image, why in wrong]
@@ -128,9 +125,9 @@ def read_answers(study: str, source: str) -> AnswersTaken:
                 f"{source}: no line could be used;"
                 f" {f'the first: {wrong[0][1]}' if wrong else 'the file is empty'}"
             )
-        new = taken.enter(root, source)
+        new = taken.enter(study, source)
         log_import(root, source)
-    evidence.tell_discards(root, {one.image for one in taken.discards} & Answers(root).discarded().keys())
+    tell_discards(study, {one.image for one in taken.discards} & study.discarded.keys())
     return AnswersTaken(
         tuple((kind, count) for kind, count in new.items() if count),
         len(failures),
@@ -139,11 +136,9 @@ def read_answers(study: str, source: str) -> AnswersTaken:
     )
 
 
-def _sizes(root: Path) -> dict[str, tuple[int, int]]:
+def _sizes(study: Study) -> dict[str, tuple[int, int]]:
     """Return {image id: (width, height)} of a study."""
-    if not (root / "corpus.parquet").exists():
-        return {}
-    ids, *sides = read_columns(root, ["id", "width", "height"]).to_pydict().values()
+    ids, *sides = study.corpus.columns("id", "width", "height").to_pydict().values()
     return dict(zip(ids, zip(*sides, strict=True), strict=True))
 
 
@@ -277,15 +272,15 @@ class _Lines:
         rows.append(row)
         return ""
 
-    def enter(self, root: Path, source: str) -> dict[str, int]:
+    def enter(self, study: Study, source: str) -> dict[str, int]:
         """Write what is new into the study; return how many rows of each kind that was."""
-        held = Answers(root)
-        new = {"choice": Choices(root).add_all(self.choices, source)}
+        held = study.answers
+        new = {"choice": study.choices.add_all(self.choices, source)}
         new["answer"] = held.add_all(self.answers, source)
         discards = Counter(_kind(one) for one in held.add_discards(self.discards, source))
         new |= {kind: discards[kind] for kind in ("discard", "vote", "keep")}
-        new["tag"] = Tags(root).add_all(self.tags, source)
-        new["check"] = _enter_checks(Checks(root), self.checks, source)
+        new["tag"] = Tags(study.root, study.database).add_all(self.tags, source)
+        new["check"] = _enter_checks(Checks(study.root, study.database), self.checks, source)
         return new
 
 

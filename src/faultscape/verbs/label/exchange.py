@@ -12,13 +12,9 @@ from faultscape.corpus.id_lists import is_id_list
 from faultscape.errors import LabellingError, OptionError, closest
 from faultscape.labelling import discards
 from faultscape.labelling.catalogue import find_format
-from faultscape.reading import evidence
-from faultscape.reading.study import LABELS, Study
-from faultscape.study.folder import existing
-from faultscape.study.settings import read_settings
+from faultscape.reading.study import LABELS, Study, opened
 from faultscape.study.store import is_address
 from faultscape.study.tables import selections
-from faultscape.study.tables.selections import names
 from faultscape.verbs import graph
 from faultscape.verbs.label import answer_lines, mask_export, masks, questions
 from faultscape.verbs.label.crowd import session_export, session_import
@@ -50,10 +46,9 @@ def export_labels(options: LabelExportOptions) -> Exported | Asked | SessionsExp
     """Write what needs labels to a folder or a file; LabellingError for an unknown truth, OptionError for
     options that do not fit the study.
     """
-    root = existing(options.study)
-    settings = read_settings(root)
-    classifies = settings.classifies
-    form = find_format(options.format, settings.task)
+    study = opened(options.study)
+    classifies = study.classifies
+    form = find_format(options.format, study.settings.task)
     if classifies and options.prefill is not None:
         raise OptionError("--prefill applies to masks only; questions about classes are never pre-filled")
     if options.done:
@@ -61,11 +56,11 @@ def export_labels(options: LabelExportOptions) -> Exported | Asked | SessionsExp
             raise OptionError(
                 "--done writes masks; answers about classes: `faultscape label answers STUDY OUT.jsonl`"
             )
-        return export_done(root, options, form)
-    options = replace(options, selection=selections.the_name(root, options.selection))
-    known = evidence.truths(root)
+        return export_done(study, options, form)
+    options = replace(options, selection=selections.the_name(study.root, options.selection))
+    known = study.truths
     if options.truth is None:
-        options = replace(options, truth=evidence.choose_truth(root) if known else LABELS)
+        options = replace(options, truth=study.truth() if known else LABELS)
     if (truth := options.truth) is not None and truth not in (*known, LABELS):
         have = (
             f"available: {', '.join(known)}.{closest(truth, known)}" if known else "there are no labels yet."
@@ -73,14 +68,14 @@ def export_labels(options: LabelExportOptions) -> Exported | Asked | SessionsExp
         raise LabellingError(
             f"there is no truth {truth!r}; {have} Remove --truth to write all images without a label"
         )
-    _check_fresh(root, options)
+    _check_fresh(study, options)
     if form.kind == "questions":
         if options.sessions.people:
             raise OptionError(
                 "--annotators applies to masks only; share questions with `label serve`, or give everyone"
                 " the same file"
             )
-        return questions.export(root, options, form)
+        return questions.export(study, options, form)
     if options.again:
         raise OptionError(
             "--again applies to questions about classes; to redraw a mask, import the new one, which"
@@ -93,21 +88,20 @@ def export_labels(options: LabelExportOptions) -> Exported | Asked | SessionsExp
             f" {out.with_suffix('')}; question tables are for classifiers"
         )
     if options.sessions.people:
-        return session_export.export(root, options, form)
-    return mask_export.export(root, options, form)
+        return session_export.export(study, options, form)
+    return mask_export.export(study, options, form)
 
 
-def _check_fresh(root: Path, options: LabelExportOptions) -> None:
+def _check_fresh(study: Study, options: LabelExportOptions) -> None:
     """Raise LabellingError for a stale selection, unless its images are wanted anyway."""
-    snapshot = Study(root, options.study)
-    if options.anyway or options.selection not in snapshot.selections:
+    if options.anyway or options.selection not in study.selections:
         return
-    node = graph.node(snapshot, SELECTION, options.selection)
+    node = graph.node(study, SELECTION, options.selection)
     if node.state == "stale":
         how = (
             f"run `{node.line}` first"
             if node.line
-            else f"label {successor(snapshot, options.selection)} instead"
+            else f"label {successor(study, options.selection)} instead"
         )
         raise LabellingError(
             f"selection {options.selection!r} is stale: {', '.join(node.why)}; {how}, or add --anyway to"
@@ -119,24 +113,23 @@ def import_labels(options: LabelImportOptions) -> Imported | Answered | AnswersT
     """Import labels from a folder or a file, and say what comes next; LabellingError for a source that cannot
     contain labels for this study.
     """
-    root = existing(options.study)
-    found = _imported(root, options)
+    study = opened(options.study)
+    found = _imported(study, options)
     # without a selection, what comes next is not to rank
-    if not isinstance(found, Imported | Answered) or not names(root):
+    if not isinstance(found, Imported | Answered) or not selections.names(study.root):
         return found
     return replace(found, then=shlex.join(["faultscape", "run", options.study]))
 
 
 def _imported(
-    root: Path, options: LabelImportOptions
+    study: Study, options: LabelImportOptions
 ) -> Imported | Answered | AnswersTaken | SessionsImported:
     source = options.source
     if source.lower().endswith(answer_lines.ENDING) and Path(source).is_file():
         _refuse_pattern(options)
-        return answer_lines.read_answers(options.study, source)
-    settings = read_settings(root)
-    classifies = settings.classifies
-    form = find_format(options.format, settings.task)
+        return answer_lines.read_answers(study, source)
+    classifies = study.classifies
+    form = find_format(options.format, study.settings.task)
     file, column = questions.part_of(source) if classifies else (source, "")
     if not Path(file).exists():
         more = (
@@ -152,19 +145,19 @@ def _imported(
         if options.labels is not None or options.format is not None:
             flag = "labels" if options.labels is not None else "format"
             raise OptionError(f"--{flag} applies to labels; {source} holds discards, so leave it out")
-        return masks.import_discards(root, options)
+        return masks.import_discards(study, options)
     if not classifies and Path(source).is_file() and is_id_list(source):
         raise LabellingError(
             f"{source}: is a table, but the labels of this study are label maps; give {_EXPECTED[False]}"
         )
     if form.kind != "questions":
         if (Path(source) / session_export.FILE).is_file():
-            return session_import.import_(root, options, form if options.format else None)
-        return masks.import_(root, options, form if options.format else None)
+            return session_import.import_(study, options, form if options.format else None)
+        return masks.import_(study, options, form if options.format else None)
     _refuse_pattern(options)
     if options.labels is not None:
         raise OptionError("--labels applies to mask files only; in a CSV file classes have names")
-    return questions.import_(root, file, column, options.truth, form)
+    return questions.import_(study, file, column, options.truth, form)
 
 
 def _refuse_pattern(options: LabelImportOptions) -> None:
@@ -184,4 +177,4 @@ def import_masks(root: Path, source: Path, truth: str, called: str) -> Imported:
     which the page shows.
     """
     options = LabelImportOptions(study=str(root), source=str(source), truth=truth)
-    return replace(masks.import_(root, options, None, masks.OnePerson(called)), first="", copies=())
+    return replace(masks.import_(Study(root), options, None, masks.OnePerson(called)), first="", copies=())

@@ -20,13 +20,11 @@ from faultscape.formats.label_tools.tool_labels import DrawnImage
 from faultscape.labelling.catalogue import FORMATS, Format
 from faultscape.labelling.format_calls import places_of, prepared_files, write_bundle, write_label
 from faultscape.progress import progress
-from faultscape.reading.evidence import current
-from faultscape.reading.study import LABELS
-from faultscape.study.answers.labels import Answers
+from faultscape.ranking.drawn.steps import first_alone
+from faultscape.reading.study import LABELS, Study
 from faultscape.study.folder import make_folder, put
-from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.study.tables.corpus import Image, part_name
 from faultscape.verbs.label.mask_files import readers
 from faultscape.verbs.label.model_copies import map_at_photo_size
 from faultscape.verbs.label.result import Exported, import_line, returned_to, steps_text
@@ -38,15 +36,14 @@ if TYPE_CHECKING:
 TO_LABEL = "to-label.txt"  # in an export's folder: which images have no label yet
 
 
-def export(root: Path, options: LabelExportOptions, form: Format) -> Exported:
+def export(study: Study, options: LabelExportOptions, form: Format) -> Exported:
     """Write the images of a selection that have no label yet, upright and in full size, and what the tool
     needs to know about the classes.
     """
-    settings = read_settings(root)
     truth = options.truth or LABELS
     prefill = options.prefill
-    refuse_odd(settings, options, form)
-    chosen, todo = to_label(root, options.selection, truth)
+    refuse_odd(study, options, form)
+    chosen, todo = to_label(study, options.selection, truth)
     then = import_line(options.study, returned_to(options.out, form.returned), truth, options.format)
     written = Exported(
         options.out,
@@ -60,15 +57,18 @@ def export(root: Path, options: LabelExportOptions, form: Format) -> Exported:
     if not todo:
         return written
     folder = Path(options.out)
-    work = Export(root, settings, folder, form, options)
+    work = Export(study, folder, form, options)
     with progress("export", len(todo)) as tick:
         work.images(todo, tick)
+    waiting = {image.id for image in todo}
+    withdrawn = sum(work.withdraw(image) for image in chosen if image.id not in waiting)
     # written each time: it is nobody's work
     put(folder / TO_LABEL, work.listed(todo).encode())
-    draws = bool(current(root, options.selection, Answers(root).discarded()).draws)
     listed = f"{options.out.rstrip('/')}/{TO_LABEL}"
     differing = work.differing(todo) if options.outlines else None
-    return replace(written, differing=differing, listed=listed, in_order=draws)
+    enough = first_alone(study.selection(options.selection).now.draws)
+    alone = enough if enough > written.labelled else 0
+    return replace(written, differing=differing, listed=listed, first_alone=alone, withdrawn=withdrawn)
 
 
 def steps_of(form: Format, prefill: str | None) -> str:
@@ -76,33 +76,35 @@ def steps_of(form: Format, prefill: str | None) -> str:
     return (form.says_prefilled if prefill else "") or form.says
 
 
-def refuse_odd(settings: Settings, options: LabelExportOptions, form: Format) -> None:
+def refuse_odd(study: Study, options: LabelExportOptions, form: Format) -> None:
     """Raise OptionError for export options that do not fit the study or the format."""
     prefill = options.prefill
-    if prefill is not None and prefill not in settings.models:
-        raise OptionError(f"--prefill {prefill!r}: no such model; available: {', '.join(settings.models)}")
+    if prefill is not None and prefill not in study.models:
+        raise OptionError(f"--prefill {prefill!r}: no such model; available: {', '.join(study.models)}")
     if options.outlines and not (form.outlines and prefill):
         known = ", ".join(entry.name for entry in FORMATS if entry.outlines)
         raise OptionError(f"--outlines needs --prefill and a format with polygons ({known})")
 
 
-def to_label(root: Path, selection: str, truth: str) -> tuple[list[Image], list[Image]]:
+def to_label(study: Study, selection: str, truth: str) -> tuple[list[Image], list[Image]]:
     """Return the images of a selection that count now, and those of them without a label in a truth."""
-    slots = current(root, selection, Answers(root).discarded())
-    by_id = {image.id: image for image in read_corpus(root)}
-    chosen = [by_id[id_] for id_ in slots.images if id_ in by_id]
-    labelled = {
-        n: label_maps.read_maps(label_maps.truth(root, truth), n) for n in {image.shard for image in chosen}
-    }
-    return chosen, [image for image in chosen if image.id not in labelled[image.shard]]
+    ids = study.selection(selection).now.images
+    by_id = study.corpus.by_id(ids)
+    chosen = [by_id[id_] for id_ in ids if id_ in by_id]
+    folder = label_maps.truth(study.root, truth)
+    parts = study.manifest(folder)
+    labelled = set[str]()
+    for number in {image.shard for image in chosen}:
+        if part := parts.get(part_name(number)):
+            labelled.update(label_maps.read_ids(folder, number, part))
+    return chosen, [image for image in chosen if image.id not in labelled]
 
 
 @dataclass
 class Export:
     """Writes images, and labels filled in by a model, for one tool."""
 
-    root: Path
-    settings: Settings
+    study: Study
     folder: Path
     form: Format
     options: LabelExportOptions
@@ -120,7 +122,7 @@ class Export:
             return
         if form.listed:
             make_folder(self.folder / "labels")
-        for path, data in prepared_files(form, self.folder, self.settings.class_list).items():
+        for path, data in prepared_files(form, self.folder, self.study.classes).items():
             put(path, data)
 
     def listed(self, images: Sequence[Image]) -> str:
@@ -146,6 +148,23 @@ class Export:
             ) from None
         put(where, png.encode_pixels(rgb))
 
+    def withdraw(self, image: Image) -> bool:
+        """Remove the copy of an image that was labelled elsewhere since an earlier export, so that nobody
+        labels it again; whether there was one. A file that is not such a copy, or has a label beside it, is
+        somebody's work.
+        """
+        where, target = places_of(self.form, self.folder, image.id)
+        if self.form.kind == "bundle" or target.exists() or not where.exists():
+            return False
+        try:
+            copy = png.encode_pixels(read_photo(image)[0])
+        except ImageError:
+            return False
+        ours = where.read_bytes() == copy
+        if ours:
+            where.unlink()
+        return ours
+
     def label(self, image: Image, form: Format) -> None:
         """Write one label, unless it exists."""
         where, target = places_of(form, self.folder, image.id)
@@ -157,7 +176,7 @@ class Export:
                 where,
                 size,
                 self.filled(image),
-                self.settings.class_list,
+                self.study.classes,
                 outlines=self.options.outlines,
             )
             if data is not None:
@@ -175,7 +194,7 @@ class Export:
                 tick(1)
 
         for path, data in write_bundle(
-            form, self.folder, drawn(), self.settings.class_list, outlines=self.options.outlines
+            form, self.folder, drawn(), self.study.classes, outlines=self.options.outlines
         ):
             if path.exists() and path.read_bytes() != data:
                 raise LabellingError(
@@ -191,13 +210,15 @@ class Export:
         model = self.options.prefill
         if model is None:
             return None
-        code = label_maps.read_maps(label_maps.predictions(self.root, model), image.shard).get(image.id)
-        return None if code is None else map_at_photo_size(code, self.settings, model, image)
+        folder = label_maps.predictions(self.study.root, model)
+        part = self.study.manifest(folder).get(part_name(image.shard))
+        code = label_maps.read_map(folder, image.shard, part, image.id) if part else None
+        return None if code is None else map_at_photo_size(code, self.study.settings, model, image)
 
     def differing(self, images: Sequence[Image]) -> tuple[int, int]:
         """Return how many pixels of the written outlines differ from their maps, and of how many."""
         by_id = {image.id: image for image in images}
-        classes = self.settings.class_list
+        classes = self.study.classes
         if isinstance(self.form, Format):
             read = read_bundles(bundles(self.folder, [self.form]), by_id, classes).readers.get("", {})
         else:

@@ -20,18 +20,16 @@ from faultscape.corpus.sources import jpegs_instead
 from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
 from faultscape.labelling import discards
 from faultscape.labelling.catalogue import FORMATS, Format
-from faultscape.labelling.unusual_truth import unusual
 from faultscape.maps import runs
 from faultscape.progress import progress
-from faultscape.reading import evidence, fill
-from faultscape.reading.evidence import tell_discards
-from faultscape.study.answers.labels import Answers
+from faultscape.reading import fill
+from faultscape.reading.evidence import tell_discards, unusual
+from faultscape.reading.study import Study
 from faultscape.study.folder import refuse_twin
-from faultscape.study.lock import writing
 from faultscape.study.parts import Part, read_manifest, write_manifest
-from faultscape.study.settings import Settings, keep_reading, read_settings
+from faultscape.study.settings import keep_reading
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
+from faultscape.study.tables.corpus import Image, part_name, shards
 from faultscape.study.tables.label_maps import StoredMap
 from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
 from faultscape.verbs.label.mask_files import MaskRules, Reader, inner_folder, readers
@@ -59,7 +57,7 @@ class OnePerson:
 
 
 def import_(
-    root: Path,
+    study: Study,
     options: LabelImportOptions,
     form: Format | None,
     person: OnePerson | None = None,
@@ -77,17 +75,17 @@ def import_(
 
     path = inner_folder(Path(source)) if Path(source).is_dir() and not options.pattern else Path(source)
     formats = [form] if form else FORMATS
-    with writing(root):
-        settings = read_settings(root)
-        classes = settings.class_list
-        images = read_corpus(root)
-        if truth in settings.models:
+    root = study.root
+    with study.writing():
+        classes = study.classes
+        images = study.corpus.images()
+        if truth in study.models:
             raise OptionError(f"{truth!r} is the name of a model; choose another name with --truth NAME")
         by_id = {image.id: image for image in images}
         meaning: dict[str, str] | None = None  # of masks
         table = path / "discard.csv"
         listed = _discards(table, by_id) if table.is_file() else []
-        thrown = without_taken_back(root, listed, named(str(table)))
+        thrown = without_taken_back(study, listed, named(str(table)))
         found = bundles(path, [entry for entry in formats if entry.kind == "bundle"])
         if found and options.labels is not None:
             print("note: --labels has no effect on files of labelling tools, which name their classes")
@@ -104,7 +102,7 @@ def import_(
         elif path.is_dir():
             masks = [entry for entry in formats if entry.kind == "masks" and (form or not entry.same_as)]
             there = readers(
-                Path(source), by_id, options.pattern, masks, classes, _rules(root, settings, options, person)
+                Path(source), by_id, options.pattern, masks, classes, _rules(study, options, person)
             )
             mine = there.readers
             empty = there.empty
@@ -137,17 +135,17 @@ def import_(
                 " them in the tool"
             )
         for name in names.values():
-            refuse_twin(name, evidence.truths(root), "truth")
-            if name in settings.models:
+            refuse_twin(name, study.truths, "truth")
+            if name in study.models:
                 raise OptionError(f"{name!r} is the name of a model; choose another name with --truth NAME")
-        copies = {name: Copies(root, settings, len(labels.get(who, {}))) for who, name in names.items()}
+        copies = {name: Copies(study, len(labels.get(who, {}))) for who, name in names.items()}
         kept = {
-            name: keep_labels(root, name, labels.get(who, {}), images, named, copies[name].look)
+            name: keep_labels(study, name, labels.get(who, {}), images, named, copies[name].look)
             for who, name in names.items()
         }
         if meaning is not None and kept[truth].read:
-            keep_reading(root, truth, meaning)
-        discarded = Answers(root).discard(thrown, named(source)) if thrown else 0
+            keep_reading(root, study.settings, truth, meaning)
+        discarded = study.answers.discard(thrown, named(source)) if thrown else 0
         for who, name in names.items():
             earlier = [
                 f
@@ -164,7 +162,7 @@ def import_(
         raise LabellingError(f"no label could be used; the first: {failures[0].reason}")
     if line := _left_out(kept.values()):
         print(line)
-    tell_discards(root, {image for image, _ in thrown})
+    tell_discards(study, {image for image, _ in thrown})
     for name, one in kept.items():
         if one.replaced:
             print(
@@ -193,18 +191,18 @@ def import_(
             for name, one in kept.items()
             # it decodes every map, and says what models predict, which people who draw do not learn
             if (one.new or one.replaced) and not called
-            for line in unusual(root, settings, name)
+            for line in unusual(study, name)
         ),
     )
 
 
-def import_discards(root: Path, options: LabelImportOptions) -> Imported:
+def import_discards(study: Study, options: LabelImportOptions) -> Imported:
     """Import a table of discards alone; what was taken back is discarded again."""
-    with writing(root):
-        thrown = _discards(Path(options.source), {image.id for image in read_corpus(root)})
-        number = Answers(root).discard(thrown, options.source)
-        log_import(root, options.source)
-    tell_discards(root, {image for image, _ in thrown})
+    with study.writing():
+        thrown = _discards(Path(options.source), study.ids)
+        number = study.answers.discard(thrown, options.source)
+        log_import(study.root, options.source)
+    tell_discards(study, {image for image, _ in thrown})
     return Imported("", 0, 0, number, 0)
 
 
@@ -218,13 +216,13 @@ def _discards(table: Path, images: Collection[str]) -> list[tuple[str, str]]:
     return thrown
 
 
-def without_taken_back(root: Path, listed: Sequence[tuple[str, str]], table: str) -> list[tuple[str, str]]:
+def without_taken_back(study: Study, listed: Sequence[tuple[str, str]], table: str) -> list[tuple[str, str]]:
     """Return the discards of a folder's table without those that were taken back since they were imported,
     and say so: anyone who imports a folder again wants its labels, not to undo what was decided since.
     """
-    gone = Answers(root).taken_back_discards() if listed else set[tuple[str, str]]()
+    gone = study.answers.taken_back_discards() if listed else set[tuple[str, str]]()
     if stay := [image for image, why in listed if (image, why) in gone]:
-        line = shlex.join(["faultscape", "label", "import", str(root), table])
+        line = shlex.join(["faultscape", "label", "import", str(study.root), table])
         print(
             f"{counted(len(stay), 'discard was', 'discards were')} taken back and"
             f" {'stays' if len(stay) == 1 else 'stay'} so, the first: {stay[0]}; to discard again: `{line}`"
@@ -232,19 +230,17 @@ def without_taken_back(root: Path, listed: Sequence[tuple[str, str]], table: str
     return [row for row in listed if row not in gone]
 
 
-def _rules(
-    root: Path, settings: Settings, options: LabelImportOptions, person: OnePerson | None
-) -> MaskRules:
+def _rules(study: Study, options: LabelImportOptions, person: OnePerson | None) -> MaskRules:
     """Return what the values of masks mean: as the options say, and as earlier masks of the truth were read;
     those that were all taken back do not count.
     """
-    before = settings.truths.get(options.truth) if options.truth in evidence.truths(root) else None
-    line = ["faultscape", "label", "remove", str(root), "--all", "--truth", options.truth]
-    shows_void = partial(_shows_void, root, settings, options.truth) if before is not None else lambda: False
+    before = study.settings.truths.get(options.truth) if options.truth in study.truths else None
+    line = ["faultscape", "label", "remove", str(study.root), "--all", "--truth", options.truth]
+    shows_void = partial(_shows_void, study, options.truth) if before is not None else lambda: False
     if person and person.called:
         by_organiser = "faultscape label import STUDY FILE --truth"
         return MaskRules(
-            of_file(options.labels, settings.class_list, None),
+            of_file(options.labels, study.classes, None),
             None if before is None else before.labels,
             "send masks with the same values, or ask the organiser, who can import them under another name"
             f" with: {by_organiser} NAME",
@@ -253,7 +249,7 @@ def _rules(
             by_organiser=f"{by_organiser} {shlex.quote(options.truth)}",
         )
     return MaskRules(
-        of_file(options.labels, settings.class_list, None),
+        of_file(options.labels, study.classes, None),
         None if before is None else before.labels,
         f"import them under another name (--truth NAME), or take back the earlier ones with"
         f" `{shlex.join(line)}` and import all in one folder",
@@ -262,12 +258,12 @@ def _rules(
     )
 
 
-def _shows_void(root: Path, settings: Settings, truth: str) -> bool:
+def _shows_void(study: Study, truth: str) -> bool:
     """Whether the labels of a truth hold several classes and void."""
-    folder = label_maps.truth(root, truth)
-    classes = settings.class_list
+    folder = label_maps.truth(study.root, truth)
+    classes = study.classes
     held = set[int]()
-    for name, part in read_manifest(folder).items():
+    for name, part in study.manifest(folder).items():
         for code in label_maps.read_maps(folder, int(name), part).values():
             held.update(runs.labels(code).tolist())
     return len(held & {*classes.ids}) > 1 and bool(held & {*classes.void})
@@ -328,7 +324,7 @@ def _is_colour(file: Path) -> bool:
 
 
 def keep_labels(
-    root: Path,
+    study: Study,
     truth: str,
     read: Mapping[str, Reader],
     images: list[Image],
@@ -338,9 +334,9 @@ def keep_labels(
     """Store the labels of one truth, image by image, and call ``look`` on each if it is given. Files that
     cannot be read are left out and counted, under the names they are ``named``.
     """
-    where = label_maps.truth(root, truth)
+    where = label_maps.truth(study.root, truth)
     out = Kept()
-    stored = read_manifest(where)
+    stored = study.manifest(where)
 
     def enter(made: list[tuple[int, Part, list[StoredMap]]]) -> None:
         label_maps.keep_taken_back(where, {number: other for number, _, other in made}, "semantic")

@@ -7,17 +7,16 @@ them.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from faultscape.classes.class_lists import table
 from faultscape.errors import FaultscapeError, counted
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
+from faultscape.reading.study import Study
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image
+from faultscape.study.tables.corpus import Image, part_name
 
 _FIRST = 8  # labels after which a model without any match is dropped
 
@@ -38,11 +37,10 @@ class Copies:
     match more than half of them.
     """
 
-    def __init__(self, root: Path, settings: Settings, total: int) -> None:
-        self._root = root
-        self._settings = settings
+    def __init__(self, study: Study, total: int) -> None:
+        self._study = study
         self._total = total
-        self._equal = dict.fromkeys(settings.models, 0)
+        self._equal = dict.fromkeys(study.models, 0)
         self._looked = 0
         self._shard = -1
         self._maps: dict[str, dict[str, bytes]] = {}
@@ -68,8 +66,10 @@ class Copies:
         return f"{self._equal[model]} of {labels} exactly {model}'s maps: were they corrected?"
 
     def _held(self, model: str, shard: int) -> dict[str, bytes]:
+        folder = label_maps.predictions(self._study.root, model)
         try:
-            return label_maps.read_maps(label_maps.predictions(self._root, model), shard)
+            part = self._study.manifest(folder).get(part_name(shard))
+            return label_maps.read_maps(folder, shard, part) if part else {}
         except FaultscapeError:
             return {}  # unreadable maps of a model do not make labels worse
 
@@ -77,7 +77,7 @@ class Copies:
         code = self._maps[model].get(image.id)
         try:
             return code is not None and np.array_equal(
-                map_at_photo_size(code, self._settings, model, image), ids
+                map_at_photo_size(code, self._study.settings, model, image), ids
             )
         except FaultscapeError:
             return False

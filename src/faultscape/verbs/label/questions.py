@@ -22,17 +22,15 @@ from faultscape.labelling import answers as said
 from faultscape.labelling.catalogue import Format
 from faultscape.labelling.format_calls import count_filled, read_questions, write_questions
 from faultscape.maps import class_answers
-from faultscape.reading import evidence
-from faultscape.reading.evidence import current, tell_discards
+from faultscape.reading.evidence import tell_discards
 from faultscape.reading.label_counts import question_glosses, questions
 from faultscape.reading.study import LABELS, Study
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import local, put, refuse_twin
-from faultscape.study.lock import writing
-from faultscape.study.parts import Part, read_manifest, write_manifest
-from faultscape.study.settings import Settings, read_settings
+from faultscape.study.parts import Part, write_manifest
+from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import part_name, read_corpus
+from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
 from faultscape.verbs.label.masks import say_both, without_taken_back
 from faultscape.verbs.label.result import Answered, Asked, import_line
@@ -64,20 +62,17 @@ def part_of(source: str) -> tuple[str, str]:
     return (match[1], match[2]) if match and not Path(source).exists() else (source, "")
 
 
-def export(root: Path, options: LabelExportOptions, form: Format) -> Asked:
+def export(study: Study, options: LabelExportOptions, form: Format) -> Asked:
     """Write the questions of a selection that no one has answered yet: for an image of a pair its two labels,
     for an image drawn for all models each label that a model predicts.
 
     With ``options.again`` also questions whose answers leave them undecided. If no question is open, no file
     is written.
     """
-    settings = read_settings(root)
-    held = Answers(root)
     truth = options.truth or LABELS
     again = options.again
-    slots = current(root, options.selection, held.discarded())
-    wanted = questions(Study(root), slots, truth)
-    verdicts = said.majority(held.answers(truth))
+    wanted = questions(study, study.selection(options.selection).now, truth)
+    verdicts = said.majority(study.answers.answers(truth))
     asked = [question for question, settled in wanted.items() if not settled]
     undecided = [question for question in asked if verdicts.get(question, True) is None]
     todo = [question for question in asked if question not in verdicts or (again and question in undecided)]
@@ -85,7 +80,7 @@ def export(root: Path, options: LabelExportOptions, form: Format) -> Asked:
     path = path if path.suffix.lower() == form.ending else path / f"questions{form.ending}"
     if todo:
         _keep_answers(form, path)
-        put(path, write_questions(form, path, todo, question_glosses(settings)))
+        put(path, write_questions(form, path, todo, question_glosses(study.settings)))
     images = len({image for image, _ in todo})
     then = import_line(options.study, str(path), truth, options.format)
     return Asked(
@@ -104,7 +99,7 @@ def _keep_answers(form: Format, path: Path) -> None:
         )
 
 
-def import_(root: Path, source: str, column: str, truth: str, form: Format) -> Answered:
+def import_(study: Study, source: str, column: str, truth: str, form: Format) -> Answered:
     """Import a file of labels or answers (labels from one of its columns), or all such files of a folder."""
     files = [Path(source)] if Path(source).is_file() else sorted(Path(source).glob(f"*{form.ending}"))
     if not files:
@@ -112,17 +107,17 @@ def import_(root: Path, source: str, column: str, truth: str, form: Format) -> A
             f"{source}: contains no {form.title} file; give a CSV file of labels (image, label) or of answers"
             " (image, class, annotator, answer)"
         )
-    with writing(root):
-        settings = read_settings(root)
-        held = Answers(root)
-        if truth in settings.models:
+    root = study.root
+    with study.writing():
+        held = study.answers
+        if truth in study.models:
             raise OptionError(f"{truth!r} is the name of a model; choose another name with --truth NAME")
-        refuse_twin(truth, evidence.truths(root), "truth")
-        images = {image.id: image for image in read_corpus(root)}
+        refuse_twin(truth, study.truths, "truth")
+        images = study.corpus.by_id()
         before = {row[:3]: row[3] for row in held.answers(truth)}
         read = _Read()
         for file in files:
-            _read(form, file, column, images, settings, read)
+            _read(form, file, column, images, study.settings, read)
         if unknown := next((image for image, _ in read.discards if image not in images), None):
             raise LabellingError(f"{source}: the discarded {unknown!r} is not an image of the study")
         touched = {answer[0] for answer in read.answers}
@@ -144,12 +139,12 @@ def import_(root: Path, source: str, column: str, truth: str, form: Format) -> A
                 f" {f'the first: {read.wrong[0][1]}{more}' if read.wrong else 'no line is filled in'}"
             )
         if Path(source).is_dir():
-            read.discards = without_taken_back(root, read.discards, str(read.discard_file))
+            read.discards = without_taken_back(study, read.discards, str(read.discard_file))
         say_both(
             (read.labels.keys() | {answer[0] for answer in read.answers})
             & {image for image, _ in read.discards}
         )
-        new, replaced = _store(root, truth, read.labels, images)
+        new, replaced = _store(study, truth, read.labels, images)
         anew = {row[0] for row in said.latest(read.answers) if before.get(row[:3]) != row[3]}
         held.answer(read.answers, source, truth)
         everything = held.answers(truth)
@@ -158,7 +153,7 @@ def import_(root: Path, source: str, column: str, truth: str, form: Format) -> A
         discarded = held.discard(thrown, source)
         replace_failures(root, "label", truth, rest + failures)
         log_import(root, source, truth=truth, **({"column": column} if column else {}))
-    tell_discards(root, {image for image, _ in thrown})
+    tell_discards(study, {image for image, _ in thrown})
     ties = sum(verdict is None for verdict in said.majority(everything).values())
     fresh = sum(before.get(row[:3]) != row[3] for row in said.latest(read.answers))
     first = failures[0].reason if failures else ""
@@ -229,15 +224,15 @@ def _refuse_two_names(file: Path, meant: Mapping[str, str], images: Collection[s
         )
 
 
-def _store(root: Path, truth: str, labels: dict[str, list[int]], images: dict[str, Any]) -> tuple[int, int]:
+def _store(study: Study, truth: str, labels: dict[str, list[int]], images: dict[str, Any]) -> tuple[int, int]:
     """Store label sets, image by image; return how many are new and how many replace others."""
-    where = label_maps.truth(root, truth)
+    where = label_maps.truth(study.root, truth)
     new = 0
     replaced = 0
     codes: dict[int, dict[str, bytes]] = {}
     for id_, ids in labels.items():
         codes.setdefault(images[id_].shard, {})[id_] = class_answers.encode(ids or [class_answers.NONE])
-    stored = read_manifest(where)
+    stored = study.manifest(where)
     parts = {}
     others = {}
     for number, mine in sorted(codes.items()):
@@ -252,7 +247,7 @@ def _store(root: Path, truth: str, labels: dict[str, list[int]], images: dict[st
         parts[part_name(number)] = Part(sha, len(whole), "classes")
     label_maps.keep_taken_back(where, others, "classes")
     if parts:
-        write_manifest(where, stored | parts)
+        write_manifest(where, {**stored, **parts})
     return new, replaced
 
 

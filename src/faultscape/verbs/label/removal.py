@@ -10,21 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faultscape.classes.names import class_place
 from faultscape.corpus.id_lists import named_ids
 from faultscape.errors import LabellingError, OptionError, counted
 from faultscape.labelling import answers as said
-from faultscape.reading.evidence import choose_truth
 from faultscape.reading.fill import Entry
-from faultscape.study.answers.labels import Answers
-from faultscape.study.folder import existing
-from faultscape.study.parts import Part, read_manifest, write_manifest
-from faultscape.study.settings import read_settings
+from faultscape.reading.study import Study, opened
+from faultscape.study.parts import Part, write_manifest
 from faultscape.study.tables import label_maps, selections
-from faultscape.study.tables.corpus import Corpus, part_name, read_ids
+from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.label_maps import StoredMap
 from faultscape.study.tables.removed_images import read_removed
 from faultscape.verbs.status.change_result import Changed
@@ -56,28 +52,20 @@ def remove_labels(options: LabelRemoveOptions) -> Changed:
     """Take back labels of a study, or report what that would make stale. Errors: OptionError if the options
     do not say which, LabellingError if there are none.
     """
-    root = existing(options.study)
-    wanted = _wanted(root, options)
-    if options.dry_run and read_settings(root).store and not wanted.discards:
+    study = opened(options.study)
+    wanted = _wanted(study, options)
+    if options.dry_run and study.settings.store and not wanted.discards:
         # a dry run writes no parts to a store
         said = f"labels would be removed from truth {wanted.truth!r}"
-        return followers(root, options.study, said, "labels", "labels changed")
+        return followers(study, said, "labels", "labels changed")
     about = {"images": sorted(wanted.images), "truth": wanted.truth, "discards": wanted.discards}
-    return change(
-        root,
-        options.study,
-        lambda where: _taken_back(where, wanted),
-        "label remove",
-        dry_run=options.dry_run,
-        **about,
-    )
+    return change(study, lambda of: _taken_back(of, wanted), "label remove", dry_run=options.dry_run, **about)
 
 
-def _wanted(root: Path, options: LabelRemoveOptions) -> _Wanted:
-    settings = read_settings(root)
+def _wanted(study: Study, options: LabelRemoveOptions) -> _Wanted:
     if (bool(options.images) + (options.selection is not None) + options.all_) != 1:
         raise OptionError("give one of: ids of images, --selection NAME, or --all")
-    if (options.class_ or options.by) and not settings.classifies:
+    if (options.class_ or options.by) and not study.classifies:
         raise OptionError(
             "--class and --by apply to answers about classes; the labels of this study are label maps"
         )
@@ -85,23 +73,23 @@ def _wanted(root: Path, options: LabelRemoveOptions) -> _Wanted:
         raise OptionError(
             "--discards cannot be combined with --truth, --class or --by: discards apply to the whole study"
         )
-    known = read_ids(root) | {image.id for image in read_removed(Corpus(root))}
+    known = study.ids | {image.id for image in read_removed(study.corpus)}
     images = known if options.all_ else named_ids(options.images, known)
     if options.selection is not None:
-        images = {row.image for row in selections.read_selection(root, options.selection)[0].rows}
-    names = settings.class_list.names
-    classes = frozenset(names[class_place(word, settings.class_list, "--class")] for word in options.class_)
-    truth = "" if options.discards else choose_truth(root, options.truth)
+        images = {row.image for row in selections.read_selection(study.root, options.selection)[0].rows}
+    names = study.classes.names
+    classes = frozenset(names[class_place(word, study.classes, "--class")] for word in options.class_)
+    truth = "" if options.discards else study.truth(options.truth)
     return _Wanted(frozenset(images), truth, classes, frozenset(options.by), options.discards)
 
 
-def _taken_back(root: Path, wanted: _Wanted) -> str:
-    held = Answers(root)
+def _taken_back(study: Study, wanted: _Wanted) -> str:
+    held = study.answers
     if wanted.discards:
         if not (number := held.keep(sorted(wanted.images))):
             raise LabellingError(f"none of {counted(len(wanted.images), 'image')} is discarded")
         return f"{counted(number, 'image is', 'images are')} no longer discarded"
-    labels = 0 if wanted.answers_alone else _labels_back(root, wanted.truth, wanted.images)
+    labels = 0 if wanted.answers_alone else _labels_back(study, wanted.truth, wanted.images)
     before = held.answers(wanted.truth)
     mine = [
         row[:3]
@@ -133,15 +121,15 @@ def _fits(word: str, words: Collection[str]) -> bool:
     return not words or word in words
 
 
-def _labels_back(root: Path, truth: str, images: Collection[str]) -> int:
+def _labels_back(study: Study, truth: str, images: Collection[str]) -> int:
     """Move labels from the parts that count to those that are kept, and return how many; at every moment a
     label is in at least one of the two.
     """
-    where = label_maps.truth(root, truth)
+    where = label_maps.truth(study.root, truth)
     number = 0
     wanted = set(images)
-    stay = read_manifest(where)
-    before = dict(stay)
+    before = study.manifest(where)
+    stay = dict(before)
 
     def keep(taken: list[tuple[str, int, list[StoredMap]]]) -> None:
         for key in {key for key, _, _ in taken}:

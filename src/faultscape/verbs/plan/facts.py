@@ -36,8 +36,8 @@ from faultscape.ties import RULE
 from faultscape.verbs.plan.advice import NEXT, Drawn
 from faultscape.verbs.plan.artefact import holds_duels
 from faultscape.verbs.plan.result import DuelRow, Recommended
-from faultscape.verbs.select import map_duels
-from faultscape.verbs.select.next_draws import definition, next_draws
+from faultscape.verbs.select.draws import definition, next_draws
+from faultscape.verbs.select.duels import search
 
 LOOKED_AT = 8_000_000  # agreement values in total, J x J per image
 NOT_BY_CHANCE = (
@@ -256,8 +256,7 @@ def labelled_already(
     try:
         define = definition(name, advice["selector"], study.settings, given, was)
         found = next_draws(
-            study.root,
-            study.settings,
+            study,
             name,
             Slots(models, define, held),
             number,
@@ -315,7 +314,7 @@ def _of_classes(study: Study, models: tuple[str, ...]) -> Slots:
 def _of_maps(study: Study, models: tuple[str, ...], engine: str, workers: int | None) -> Slots:
     options: dict[str, Any] = {**duel.DEFAULTS, "per_class": DEEPEST["per_class"], "spares": 0}
     held = duel.definition(resolve(study.classes), constraints=None, scale=None, **options)
-    return map_duels.search(study, models, held, title="duels", engine=engine, workers=workers)
+    return search(study, models, held, title="duels", engine=engine, workers=workers)
 
 
 def groups_told(study: Study) -> list[str]:

@@ -17,6 +17,7 @@ from faultscape.metrics.scorers import plain_name
 from faultscape.prediction.sources.submissions import PREFIX
 from faultscape.reading import evidence
 from faultscape.reading.scorers import methods_folder
+from faultscape.reading.study import Study
 from faultscape.study.folder import put
 from faultscape.study.json_text import read_object
 from faultscape.study.parts import key_of
@@ -49,7 +50,7 @@ def line_back(root: Path, study: str, name: str, before: ModelSettings, against:
     else:
         measured = bool(against) or pixel_counts.dropped(root, name) > 0
         asked = option_words({**words, "measure": measured or None})
-        of_truth = evidence.truth_words(root, against)
+        of_truth = evidence.truth_words(Study(root), against)
         line = ["faultscape predict", shlex.quote(study), _named(name, before), *asked, *of_truth]
     first = " ".join(line)
     if not held.get("temperature"):

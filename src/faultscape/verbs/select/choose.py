@@ -6,18 +6,15 @@ import io
 import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faultscape import plug
 from faultscape.errors import OptionError, SelectionError, closest, counted, shortened
 from faultscape.nouns import Slots
-from faultscape.reading import evidence
 from faultscape.reading.label_counts import labelled_already
-from faultscape.reading.study import LABELS, Study
+from faultscape.reading.study import LABELS, Study, opened
 from faultscape.selection.catalogue import Selector, Task, chosen_for, find_selector
-from faultscape.study.folder import existing, refuse_twin
-from faultscape.study.settings import read_settings
+from faultscape.study.folder import refuse_twin
 from faultscape.study.tables import selections
 from faultscape.verbs.compare import agreement
 from faultscape.verbs.graph import next_line, node, nodes
@@ -43,25 +40,25 @@ def choose(asked: SelectOptions) -> Selected | Changed | ChosenImages:
     """Make, extend, replace or remove a selection, or list its images. OptionError for options that do not
     apply, SelectionError if nothing can be chosen.
     """
-    root = existing(asked.study)
+    study = opened(asked.study)
     asked = _in_any_folder(asked)
     if asked.printing.list_:
         with redirect_stdout(sys.stderr):  # so that the list can be piped
-            name, _ = _made(root, asked)
-        return chosen_images(asked.study, name)
+            name, _ = _made(study, asked)
+        return chosen_images(study, name)
     if asked.remove is not None:
         others = {"as": asked.as_, "selector": asked.selector, "replace": asked.replace or None}
         replacement.refuse_other_options(
             [*(key for key, value in others.items() if value is not None), *_given(asked)]
         )
-        return replacement.remove(root, asked.study, asked.remove, dry_run=asked.dry_run)
+        return replacement.remove(study, asked.remove, dry_run=asked.dry_run)
     if asked.dry_run:
         if asked.replace:
             _refuse_more(asked)
-        return change(root, asked.study, lambda copy: _words_of_adding(copy, asked), "select", dry_run=True)
-    held = _images_of_all(root)
-    name, slots = _made(root, asked)
-    study = Study(root, asked.study, skip_damaged=True)  # what was made is told in any case
+        return change(study, lambda copy: _words_of_adding(copy, asked), "select", dry_run=True)
+    held = _images_of_all(study)
+    name, slots = _made(study, asked)
+    study = study.skipping_damaged()  # what was made is told in any case
     if name == selections.MAIN and name not in held:
         print("".join(f"{note}\n" for note in _stale_notes(study)), end="")
     if name in held and not asked.replace and (added := _added(slots, held[name])):
@@ -86,10 +83,10 @@ def _given(asked: SelectOptions) -> dict[str, Any]:
     return {name: value for name, value in flat.items() if value is not None}
 
 
-def _images_of_all(root: Path) -> dict[str, frozenset[str]]:
+def _images_of_all(study: Study) -> dict[str, frozenset[str]]:
     """Return {name: its images} of the selections that can be read."""
-    study = Study(root, skip_damaged=True)
-    return {name: frozenset(made.slots.images) for name, made in study.selections.items()}
+    readable = study.skipping_damaged().selections
+    return {name: frozenset(made.slots.images) for name, made in readable.items()}
 
 
 def _added(slots: Slots, held: frozenset[str]) -> Slots | None:
@@ -110,19 +107,19 @@ def _added_text(study: Study, added: Slots, how: str) -> str:
     return f"{counted(number, 'image')} {how}, {labelled or 'none'} of them labelled already"
 
 
-def _words_of_adding(root: Path, asked: SelectOptions) -> str:
+def _words_of_adding(study: Study, asked: SelectOptions) -> str:
     """Make, extend or replace a selection in a dry run, and return its printed output and how many images it
     gains.
     """
-    held = {} if asked.replace else _images_of_all(root)
+    held = {} if asked.replace else _images_of_all(study)
     with redirect_stdout(io.StringIO()) as said:
-        name, slots = _choose(root, _here(asked))
+        name, slots = _choose(study, _here(asked))
     before = held.get(name, frozenset())
     if (added := _added(slots, before)) is None:
         words = f"no image would be added to its {len(before):,}"
     else:
         more = f"would be added to its {len(before):,}" if name in held else "would be chosen"
-        words = _added_text(Study(root), added, more)
+        words = _added_text(study, added, more)
     return f"{name}: {words}\n{said.getvalue()}".rstrip()
 
 
@@ -160,14 +157,14 @@ def _selected(study: Study, name: str, slots: Slots) -> Selected:
     )
 
 
-def _made(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
+def _made(study: Study, asked: SelectOptions) -> tuple[str, Slots]:
     """Make, extend or replace a selection, report what becomes stale, and return (name, selection)."""
     if not asked.replace:
-        return _choose(root, asked)
+        return _choose(study, asked)
     _refuse_more(asked)
-    before = nodes(Study(root, asked.study))
-    name, slots = _choose(root, asked)
-    print("\n".join(stale_lines(became_stale(before, nodes(Study(root, asked.study))))))
+    before = nodes(study)
+    name, slots = _choose(study, asked)
+    print("\n".join(stale_lines(became_stale(before, nodes(study)))))
     return name, slots
 
 
@@ -181,23 +178,24 @@ def _here(asked: SelectOptions) -> SelectOptions:
     return replace(asked, engine="processes") if asked.engine.startswith("ray") else asked
 
 
-def _choose(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
+def _choose(study: Study, asked: SelectOptions) -> tuple[str, Slots]:
     """Make or extend a selection, report problems with the models, and return (name, selection)."""
     given = _given(asked)
     goal = asked.goal
-    _refuse_unsaid_selector(root, asked)
-    if "more" in given and asked.as_ is not None and not _says_how(asked):
-        selections.read_selection(root, asked.as_)  # there must be one
-    named = _name_of(root, asked)
+    _refuse_unsaid_selector(study, asked)
+    extended = asked.as_ if "more" in given and not _says_how(asked) else None
+    if extended is not None and extended not in selections.names(study.root):
+        selections.read_selection(study.root, extended)  # says which there are
+    named = _name_of(study, asked)
     selector = find_selector(named)
-    task: Task = read_settings(root).task
+    task: Task = study.settings.task
     draws = (
         not selector.duels
         or asked.sampling.temperature is not None
-        or (not asked.replace and _drew(root, asked.as_))
+        or (not asked.replace and _drew(study, asked.as_))
     )
     if not draws and (odd := next((key for key in ("budget", "more") if key in given), "")):
-        drew = [name for name in selections.names(root) if _drew(root, name)]
+        drew = [name for name in selections.names(study.root) if _drew(study, name)]
         if "more" in given and asked.as_ is None and drew:
             names = shortened([f"--as {name}" for name in drew])
             raise OptionError(f"--more adds to images drawn for all models at once; say to which: {names}")
@@ -214,42 +212,41 @@ def _choose(root: Path, asked: SelectOptions) -> tuple[str, Slots]:
             f" options: {words}"
         )
     if asked.truth is not None:
-        _check_truth(root, asked.truth)
+        _check_truth(study, asked.truth)
     name = asked.as_ if asked.as_ is not None else goal or (selector.name if draws else selections.MAIN)
-    refuse_twin(name, selections.names(root), "selection")
+    refuse_twin(name, selections.names(study.root), "selection")
     if draws:
-        slots = draw(root, name, named, given, asked)
+        slots = draw(study, name, named, given, asked)
     elif task == "classification":
-        slots = pairs(root, name, given, anew=asked.replace)
+        slots = pairs(study, name, given, anew=asked.replace)
     else:
-        slots = duels(root, name, given, asked)
-    study = Study(root)
+        slots = duels(study, name, given, asked)
     if note := few_note(slots, study):
         print(note)
     agreement.tell_warnings(study)
     return name, slots
 
 
-def _name_of(root: Path, asked: SelectOptions) -> str:
+def _name_of(study: Study, asked: SelectOptions) -> str:
     """Return the requested selector, that of the goal, or that of the existing selection; mad by default."""
     if asked.goal is not None:
         return chosen_for(asked.goal, asked.selector)
     if asked.selector is not None:
         return asked.selector
-    if asked.as_ is not None and not asked.replace and asked.as_ in selections.names(root):
-        return str(selections.read_selection(root, asked.as_)[0].definition["selector"])
+    if asked.as_ is not None and not asked.replace and asked.as_ in selections.names(study.root):
+        return str(study.selection(asked.as_).slots.definition["selector"])
     return "mad"
 
 
-def _refuse_unsaid_selector(root: Path, asked: SelectOptions) -> None:
+def _refuse_unsaid_selector(study: Study, asked: SelectOptions) -> None:
     """Raise SelectionError if a selection is to be redrawn and nothing names the selector: duels, or
     unintended draws, would replace it.
     """
     name = selections.MAIN if asked.as_ is None else asked.as_
-    if asked.replace and not _says_how(asked) and _drew(root, name):
+    if asked.replace and not _says_how(asked) and _drew(study, name):
         raise SelectionError(
             f"selection {name!r} was drawn for all models at once, and --replace starts over; name the "
-            f"selector: as before with `{line_again(Study(root, asked.study), name)}`, or give "
+            f"selector: as before with `{line_again(study, name)}`, or give "
             "another --selector (mad for duels)"
         )
 
@@ -259,11 +256,11 @@ def _says_how(asked: SelectOptions) -> bool:
     return asked.selector is not None or asked.goal is not None or asked.sampling.temperature is not None
 
 
-def _drew(root: Path, name: str | None) -> bool:
+def _drew(study: Study, name: str | None) -> bool:
     """Whether the selection exists and drew images for all models at once."""
-    if name is None or name not in selections.names(root):
+    if name is None or name not in selections.names(study.root):
         return False
-    define = selections.read_selection(root, name)[0].definition
+    define = study.selection(name).slots.definition
     return "temperature" in define or not find_selector(define["selector"]).duels
 
 
@@ -274,9 +271,9 @@ def _words(selector: Selector, task: Task, *, draws: bool) -> str:
     return "duels of classifiers" if task == "classification" else "duels of segmentation models"
 
 
-def _check_truth(root: Path, truth: str) -> None:
+def _check_truth(study: Study, truth: str) -> None:
     """Raise SelectionError for a truth that the study does not have; its labels may come later."""
-    known = evidence.truths(root)
+    known = study.truths
     if truth not in (*known, LABELS):
         have = (
             f"available: {', '.join(known)}.{closest(truth, known)}"

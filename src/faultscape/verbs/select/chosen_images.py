@@ -7,31 +7,30 @@ from __future__ import annotations
 
 from faultscape.errors import counted
 from faultscape.nouns import Draw, PairSlot, Row, Slots
-from faultscape.reading.evidence import current
-from faultscape.study.answers.labels import Answers
-from faultscape.study.folder import existing
-from faultscape.study.tables.corpus import read_corpus
+from faultscape.reading.study import Study
 from faultscape.verbs.select.chosen_result import ChosenImage, ChosenImages
 
 _SAID = 3  # number of reasons to name
 
 
-def chosen_images(study: str, name: str) -> ChosenImages:
+def chosen_images(study: Study, name: str) -> ChosenImages:
     """Return the images of a selection that should be labelled; SelectionError if there is none of this
     name.
     """
-    root = existing(study)
-    slots = current(root, name, Answers(root).discarded())
-    places = {image.id: image.source for image in read_corpus(root)}
+    slots = study.selection(name).now
+    places = study.corpus.by_id(slots.images)
     held: dict[str, list[Row]] = {}
     for row in slots.chosen:
         held.setdefault(row.image, []).append(row)
     return ChosenImages(
-        study,
+        study.called,
         name,
         tuple(
             ChosenImage(
-                image, places.get(image, ""), 0 if slots.draws else len(rows), why_chosen(slots, rows)
+                image,
+                places[image].source if image in places else "",
+                0 if slots.draws else len(rows),
+                why_chosen(slots, rows),
             )
             for image, rows in held.items()
         ),

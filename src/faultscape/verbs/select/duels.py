@@ -1,39 +1,51 @@
 """Select duels of segmentation models (Yan et al. 2021): for each ordered pair and class, the images of
-lowest concordance.
+lowest concordance, found shard by shard.
+
+Conventions: each shard writes its result to a temporary file in the study until all are merged.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
-from faultscape import plug
+import numpy as np
+
+from faultscape import plug, ties
 from faultscape.classes.class_lists import resolve
-from faultscape.errors import FixedSelectionError, OptionError, SelectionError, counted
+from faultscape.errors import FixedSelectionError, OptionError, counted
 from faultscape.metrics.catalogue import CONCORDANCES
 from faultscape.nouns import Definition, Scale, Slots
+from faultscape.progress import Tick
+from faultscape.reading import fill, pairs
+from faultscape.reading.fill import task
 from faultscape.reading.study import Study
 from faultscape.selection import duel
+from faultscape.selection.best import Best
 from faultscape.selection.quartiles import from_json, read_scale, to_json
 from faultscape.selection.spares import extended
-from faultscape.study.lock import writing
-from faultscape.study.settings import read_settings
+from faultscape.study.settings import AS_WRITTEN
 from faultscape.study.tables import selections
-from faultscape.study.tables.logs import log
-from faultscape.verbs.select import map_duels
-from faultscape.verbs.select.replacement import replace_selection
+from faultscape.study.tables.corpus import part_name, pool, read_corpus
+from faultscape.study.tables.pool import read_pool
+from faultscape.verbs.select.replacement import (
+    existing_selection,
+    put_selection,
+    refuse_gone_models,
+    refuse_other_pool,
+)
 from faultscape.verbs.select.ties import tell_moved, tell_ties
-from faultscape.verbs.select.too_few_models import too_few_models
 
 if TYPE_CHECKING:
     from faultscape.verbs.options import SelectOptions
 
 MOST = 10_000  # images per cell: for more, use random sampling
 PILE = 10  # slots of one image above which a note is printed
+_SIZE = 8  # bytes of the length of the first of two parts
 
 
-def duels(root: Path, name: str, chosen: dict[str, Any], options: SelectOptions) -> Slots:
+def duels(study: Study, name: str, chosen: dict[str, Any], options: SelectOptions) -> Slots:
     """Draw or extend a selection of a study, as the ``chosen`` options say."""
     asked = {key: chosen.get(key) for key in duel.DEFAULTS}
     constraints = chosen.get("constraints")
@@ -44,40 +56,33 @@ def duels(root: Path, name: str, chosen: dict[str, Any], options: SelectOptions)
         value = chosen.get(key)
         if value is not None and not least <= value <= MOST:
             raise OptionError(f"{option} must be at least {least} and at most {MOST:,}; got {value}")
-    selections.path(root, name)
-    with writing(root):
-        settings = read_settings(root)
-        classes = resolve(settings.class_list)
-        models = tuple(settings.models)
-        if len(models) < 2:
-            raise SelectionError(too_few_models(root, models))
+    selections.path(study.root, name)
+    with study.writing():
+        classes = resolve(study.classes)
+        models = study.models
+        anew = options.replace
+        old = existing_selection(study, name, anew=anew)
         quartiles = scale if isinstance(scale, Scale) else read_scale(scale, classes) if scale else None
         if quartiles is not None and constraints not in (None, "class+scale"):
             raise OptionError(f"--scale is for --constraints class+scale; got {constraints}")
         given = {key: value for key, value in asked.items() if value is not None}
-        anew = options.replace
-        old = selections.read_selection(root, name) if not anew and name in selections.names(root) else None
         if (
             anew
             and quartiles is None
             and constraints in (None, "class+scale")
-            and name in selections.names(root)
+            and name in selections.names(study.root)
         ):
-            was = selections.read_selection(root, name)[0].definition
+            was = study.selection(name).slots.definition
             if was.get("constraints") == "class+scale":
                 quartiles = from_json({"classes": was["scale"]}, classes, f"selection {name}")
                 print("scale: kept as it was; change it with --scale, drop it with --constraints class")
-        if old is not None and (gone := [m for m in old[0].models if m not in models]):
-            raise FixedSelectionError(
-                f"selection {name!r} was drawn with {gone[0]!r}, which is no longer in the study; redraw "
-                "it with --replace, or draw another with --as NAME (labels count for both)"
-            )
         if old is None:
             define = duel.definition(
                 classes, constraints=constraints, scale=quartiles, **{**duel.DEFAULTS, **given}
             )
         else:
-            define = _extended(name, old[0].definition, given, constraints, quartiles)
+            refuse_gone_models(study, old)
+            define = _extended(name, old.slots.definition, given, constraints, quartiles)
             # earlier versions left those from before a rename
             define["groups"] = duel.group_names(classes, define["constraints"])
             for key in ("per_class", "spares"):
@@ -85,28 +90,90 @@ def duels(root: Path, name: str, chosen: dict[str, Any], options: SelectOptions)
                     print(f"selection {name!r} cannot shrink: {key} stays {define[key]}")
             if define["constraints"] == "class+scale":
                 quartiles = from_json({"classes": define["scale"]}, classes, f"selection {name}")
-        study = Study(root)
-        drawn_from = study.drawn_from(models)
-        if old is not None and old[1] != study.drawn_from(old[0].models):
-            raise FixedSelectionError(
-                f"images or predictions changed since selection {name!r} was drawn; redraw it with "
-                "--replace, or draw another with --as NAME (labels count for both)"
-            )
-        result = map_duels.search(
-            study, models, define, title="select", engine=options.engine, workers=options.workers
-        )
+            refuse_other_pool(study, old)
+        result = search(study, models, define, title="select", engine=options.engine, workers=options.workers)
         tell_ties(result.tied, len(result.chosen), define)
         tell_moved(result.moved)
         if old is not None:
-            rows = old[0].rows + extended(old[0], result)
+            rows = old.slots.rows + extended(old.slots, result)
             result = Slots(models, define, rows, result.tied, result.moved)
         _tell_piles(result)
-        if anew:
-            print(replace_selection(root, result, drawn_from, name))
-        else:
-            selections.write_selection(root, result, drawn_from, name)
-        log(root, "select", name=name, **{k: v for k, v in define.items() if k != "scale"})
+        put_selection(study, name, result, anew=anew, **{k: v for k, v in define.items() if k != "scale"})
     return result
+
+
+@dataclass(frozen=True)
+class DuelJob:
+    """The search in one shard: the best candidates of each cell that a definition asks for."""
+
+    study: str
+    number: int
+    models: tuple[str, ...]
+    define: Annotated[Definition, AS_WRITTEN]
+
+
+def search(
+    study: Study, models: tuple[str, ...], define: Definition, *, title: str, engine: str, workers: int | None
+) -> Slots:
+    """Return the slots that a definition asks for over the whole pool; StudyError if pairs are missing,
+    SelectionError if every cell is empty.
+    """
+    best = duel.empty(models, define)
+    alone = duel.empty_alone(models, define)
+    keep = define["keep_duplicates"]
+    drawn = read_pool(study.corpus, keep_duplicates=keep, seed=ties.tie_seed(define))
+    jobs = [DuelJob(str(study.root), number, models, define) for number in sorted(study.shard_sizes)]
+    shards = "faultscape.verbs.select.duels:shard"
+    items = len(drawn.ids)
+    for place, data in fill.gather(
+        study.root, shards, jobs, title=title, items=items, engine=engine, workers=workers
+    ):
+        start = int(np.searchsorted(drawn.shards, jobs[place].number))
+        every = np.arange(items)
+        size = int.from_bytes(data[:_SIZE], "little")
+        for cells, part, families in (
+            (best, data[_SIZE : _SIZE + size], drawn.families),
+            (alone, data[_SIZE + size :], every),
+        ):
+            if cells is not None:
+                found = Best.of_bytes(part)
+                found.renumber(start, drawn.ranks, families)
+                cells.merge(found)
+    return duel.slots(best, models, define, drawn.names(np.unique(best.images[best.images >= 0])), alone)
+
+
+@task(DuelJob)
+def shard(job: DuelJob, tick: Tick) -> str:
+    """Find the best candidates of one shard, numbered within it, and return the name of a temporary file in
+    the study with them.
+    """
+    study = Study(job.study)
+    models = job.models
+    define = job.define
+    rows = pool(read_corpus(study.root, job.number))
+    best = duel.empty(models, define)
+    alone = duel.empty_alone(models, define)
+    if rows:
+        classes = resolve(study.classes)
+        scale = (
+            from_json({"classes": define["scale"]}, classes, f"{job.study}: the scale")
+            if define["scale"]
+            else None
+        )
+        places = np.arange(len(rows))
+        ranks = ties.tie_ranks(
+            [image.key for image in rows], ties.tie_seed(define), [image.id for image in rows]
+        )
+        groups: dict[str, int] = {}
+        families = np.array([groups.setdefault(image.near_duplicate_of, len(groups)) for image in rows])
+        counts = pairs.read_block(study, rows, models)
+        of = places if define["keep_duplicates"] else families
+        duel.take(best, counts, define, scale, places, ranks, of, alone)
+    tick(len(rows))
+    data = best.to_bytes()
+    beside = b"" if alone is None else alone.to_bytes()
+    whole = len(data).to_bytes(_SIZE, "little") + data + beside
+    return fill.leave(study.root, f"select-{part_name(job.number)}", whole)
 
 
 def _tell_piles(slots: Slots) -> None:

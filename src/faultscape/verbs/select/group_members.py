@@ -10,7 +10,6 @@ selections play no part.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,11 +18,8 @@ from faultscape.classes.class_lists import table
 from faultscape.maps import runs
 from faultscape.reading import evidence
 from faultscape.reading.study import Study
-from faultscape.study.answers.labels import Answers
-from faultscape.study.parts import read_manifest
-from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Corpus, part_name
+from faultscape.study.tables.corpus import part_name
 from faultscape.verbs.select import artefact as selection
 
 if TYPE_CHECKING:
@@ -33,9 +29,7 @@ ASKED = 1
 LABELLED = 2
 
 
-def claims(
-    root: Path, settings: Settings, models: Sequence[str], name: str, truth: str | None, pool: Pool
-) -> np.ndarray:
+def claims(study: Study, models: Sequence[str], name: str, truth: str | None, pool: Pool) -> np.ndarray:
     """Return the claim (I,) of each image of a ``pool`` to stand for its group of near-duplicates when
     selection ``name`` draws it; 0 for an image that nearly equals no other.
 
@@ -46,54 +40,53 @@ def claims(
     if not (several := np.flatnonzero(size[family] > 1)).size:
         return out
     place = {id_: k for k, id_ in pool.names(several).items()}
-    counting = evidence.find_truth(root, truth)
-    truths = [counting] if counting else evidence.truths(root) if truth is None else []
-    discarded = set(Answers(root).discarded())
+    counting = study.find_truth(truth)
+    truths = [counting] if counting else study.truths if truth is None else []
     some = set[str]()
     whole = set[str]()
     lost = set[str]()
     for one in truths:
-        labelled, decided = _labelled(root, settings, models, one, place)
+        labelled, decided = _labelled(study, models, one, place)
         some |= labelled
         whole |= decided
-        lost |= evidence.undecidable(Study(root), models, one)
-    for image in (some | _asked_for(root, name)) & place.keys() - discarded - lost:
+        lost |= evidence.undecidable(study, models, one)
+    for image in (some | _asked_for(study, name)) & place.keys() - study.discarded.keys() - lost:
         out[place[image]] = LABELLED if image in whole else ASKED
     return out
 
 
 def _labelled(
-    root: Path, settings: Settings, models: Sequence[str], truth: str, among: Collection[str]
+    study: Study, models: Sequence[str], truth: str, among: Collection[str]
 ) -> tuple[set[str], set[str]]:
     """Return those ``among`` some images that have a label of a truth, and those whose label decides for
     every model.
     """
-    if settings.classifies:
-        images, right = evidence.correctness(Study(root), models, truth)[:2]
+    if study.classifies:
+        images, right = evidence.correctness(study, models, truth)[:2]
         open_ = np.isnan(right).sum(0).tolist()
         return (
             {image for image, lacks in zip(images, open_, strict=True) if lacks < len(models)},
             {image for image, lacks in zip(images, open_, strict=True) if not lacks},
         )
-    folder = label_maps.truth(root, truth)
+    folder = label_maps.truth(study.root, truth)
     wanted = set(among)
-    parts = read_manifest(folder)
-    places = table(settings.class_list)
+    parts = study.manifest(folder)
+    places = table(study.classes)
     found = set[str]()
-    for number in sorted(set(Corpus(root).shards_of(wanted).values())):
+    for number in sorted(set(study.corpus.shards_of(wanted).values())):
         if (part := parts.get(part_name(number))) is None:
             continue
         for image in sorted(wanted & set(label_maps.read_ids(folder, number, part))):
             code = label_maps.read_map(folder, number, part, image)
             # a label that is void everywhere scores no model
-            if code is not None and (places[runs.labels(code)] < len(settings.class_list)).any():
+            if code is not None and (places[runs.labels(code)] < len(study.classes)).any():
                 found.add(image)
     return found, found
 
 
-def _asked_for(root: Path, name: str) -> set[str]:
+def _asked_for(study: Study, name: str) -> set[str]:
     """Return the images that people are asked to label for other selections than ``name``."""
-    study = Study(root, skip_damaged=True)
+    study = study.skipping_damaged()
     return {
         image
         for other in study.selections
@@ -108,4 +101,4 @@ def _asks(study: Study, name: str) -> bool:
     """
     if selection.is_superseded(study, name):
         return False
-    return not selection.is_stale(study, name) or selection.can_grow(study, name)
+    return selection.SELECTION.is_done(study, name) or selection.can_grow(study, name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -17,75 +16,63 @@ from faultscape.classes.names import class_place
 from faultscape.comparison.distance_definitions import class_hierarchy, define_distances
 from faultscape.comparison.semantic_distances import abstract_classes
 from faultscape.comparison.temperatures import FEWEST, fit_temperature
-from faultscape.errors import FixedSelectionError, ModelError, OptionError, counted
+from faultscape.errors import FixedSelectionError, OptionError, counted
 from faultscape.nouns import Classes, Definition, Predictions, Slots
 from faultscape.reading.answers import read_label_sets, read_predictions
-from faultscape.reading.pairs import corpus_key
 from faultscape.reading.study import LABELS, Study
 from faultscape.selection import classifier_duels
 from faultscape.selection.classifier_duels import UNCALIBRATED
 from faultscape.selection.spares import extended
-from faultscape.study.answers.labels import Answers
-from faultscape.study.lock import writing
-from faultscape.study.settings import Settings, read_settings
-from faultscape.study.tables import label_maps, selections
-from faultscape.study.tables.corpus import Corpus
-from faultscape.study.tables.logs import log
+from faultscape.study.tables import selections
 from faultscape.study.tables.pool import read_pool
 from faultscape.ties import tie_seed
-from faultscape.verbs.select.replacement import replace_selection
+from faultscape.verbs.select.replacement import (
+    existing_selection,
+    put_selection,
+    refuse_gone_models,
+    refuse_other_pool,
+)
 from faultscape.verbs.select.ties import tell_moved, tell_ties
-from faultscape.verbs.select.too_few_models import too_few_models
 
 MOST = 100_000  # images per pair
 GROWS = ("top", "spares")
 
 
-def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -> Slots:
+def pairs(study: Study, name: str, given: dict[str, Any], *, anew: bool = False) -> Slots:
     """Draw, extend or redraw a selection of a study of classifiers."""
-    selections.path(root, name)
+    selections.path(study.root, name)
     for key in GROWS:
         if given.get(key, 1) > MOST:
             raise OptionError(f"{key} must be at most {MOST:,}; got {given[key]}")
-    with writing(root):
-        settings = read_settings(root)
-        classes = settings.class_list
-        models = tuple(settings.models)
-        if len(models) < 2:
-            raise ModelError(too_few_models(root, models))
+    with study.writing():
+        classes = study.classes
+        models = study.models
+        old = existing_selection(study, name, anew=anew)
         asked = {
             key: value for key, value in given.items() if key not in ("distance", "hierarchy", "without")
         }
         banned = sorted(
             {classes.names[class_place(word, classes, "--without")] for word in given.get("without", [])}
         )
-        old = selections.read_selection(root, name) if not anew and name in selections.names(root) else None
-        if old is not None and (gone := [m for m in old[0].models if m not in models]):
-            raise FixedSelectionError(
-                f"selection {name!r} was drawn with {gone[0]!r}, which is no longer in the study; redraw "
-                "it with --replace, or draw another with --as NAME (labels count for both)"
-            )
-        about, distances = define_distances(classes, given, old[0].definition if old else None)
+        if old is not None:
+            refuse_gone_models(study, old)
+        about, distances = define_distances(classes, given, old.slots.definition if old else None)
         kind = about["distance"]
-        was = {} if old is None else old[0].definition
+        was = {} if old is None else old.slots.definition
         values = {key: was.get(key, default) for key, default in classifier_duels.DEFAULTS.items()} | asked
         keep = bool(values.pop("keep_duplicates"))
         define = classifier_duels.definition(**values, temperatures=was.get("temperatures"))
         define |= cast("Definition", {"keep_duplicates": keep, **about})
-        define["only"] = settings.only if old is None else old[0].definition["only"]
-        define["without"] = banned if old is None or "without" in given else old[0].definition["without"]
+        define["only"] = study.settings.only if old is None else old.slots.definition["only"]
+        define["without"] = banned if old is None or "without" in given else old.slots.definition["without"]
         if old is not None:
-            define = _extended(name, old[0].definition, define, given)
-            if old[1] != corpus_key(Study(root), old[0].models):
-                raise FixedSelectionError(
-                    f"images or predictions changed since selection {name!r} was drawn; redraw it with "
-                    "--replace, or draw another with --as NAME (labels count for both)"
-                )
-        drawn = read_pool(Corpus(root), keep_duplicates=keep, seed=tie_seed(define))
-        said = read_predictions(Study(root), models, drawn.ids, top=define["discrepancy"] == "expected")
+            define = _extended(name, old.slots.definition, define, given)
+            refuse_other_pool(study, old)
+        drawn = read_pool(study.corpus, keep_duplicates=keep, seed=tie_seed(define))
+        said = read_predictions(study, models, drawn.ids, top=define["discrepancy"] == "expected")
         _tell_confidence(said, define)
         if "temperatures" in define:
-            define["temperatures"] = _temperatures(root, settings, said, define["temperatures"])
+            define["temperatures"] = _temperatures(study, said, define["temperatures"])
             _tell_calibration(define["temperatures"])
         allowed = np.array(
             [
@@ -100,7 +87,7 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
         tell_ties(result.tied, len(result.chosen), define)
         tell_moved(result.moved)
         if old is not None:
-            rows = old[0].rows + extended(old[0], result)
+            rows = old.slots.rows + extended(old.slots, result)
             result = Slots(models, define, rows, result.tied, result.moved)
         if old is None:
             print(
@@ -122,31 +109,26 @@ def pairs(root: Path, name: str, given: dict[str, Any], *, anew: bool = False) -
                 )
 
             _tell_cap(define, short, _filled(result, models), without)
-        if anew:
-            print(replace_selection(root, result, corpus_key(Study(root), models), name))
-        else:
-            selections.write_selection(root, result, corpus_key(Study(root), models), name)
-        log(root, "select", name=name, **define)
+        put_selection(study, name, result, anew=anew, **define)
     return result
 
 
-def _temperatures(
-    root: Path, settings: Settings, said: Predictions, known: dict[str, float | str]
-) -> dict[str, float | str]:
+def _temperatures(study: Study, said: Predictions, known: dict[str, float | str]) -> dict[str, float | str]:
     """Return {model: temperature} of all models: the known ones, and for others the one fitted to existing
     labels of the pool, or a word saying that there are too few.
     """
     fresh = [m for m in said.models if m not in known]
-    if not fresh or said.top is None or LABELS not in label_maps.truths(root):
+    if not fresh or said.top is None or LABELS not in study.label_folders:
         return known | dict.fromkeys(fresh, UNCALIBRATED)
-    gone = Answers(root).discarded()
-    truths = read_label_sets(Study(root), LABELS, said.images)
-    truths = [None if image in gone else right for image, right in zip(said.images, truths, strict=True)]
+    truths = read_label_sets(study, LABELS, said.images)
+    truths = [
+        None if image in study.discarded else right for image, right in zip(said.images, truths, strict=True)
+    ]
     at = [k for k, right in enumerate(truths) if right]
     found = {}
     for model in fresh:
         labels, shares = (part[said.models.index(model), at] for part in said.top)
-        fitted = fit_temperature(labels, shares, [truths[k] for k in at], len(settings.class_list))
+        fitted = fit_temperature(labels, shares, [truths[k] for k in at], len(study.classes))
         found[model] = UNCALIBRATED if fitted is None else fitted
     return known | found
 

@@ -1,4 +1,4 @@
-"""Replace or remove a selection without losing anything that people labelled.
+"""Extend, replace or remove a selection without losing anything that people labelled.
 
 Conventions: a selection counts as labelled if any of its images, including spares, has a label or an answer
 under any truth. Dates are local.
@@ -7,20 +7,30 @@ under any truth. Dates are local.
 from __future__ import annotations
 
 import itertools
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from faultscape.errors import DamagedSelectionError, OptionError, SelectionError, closest, counted
+from faultscape.errors import (
+    DamagedSelectionError,
+    FixedSelectionError,
+    ModelError,
+    OptionError,
+    SelectionError,
+    closest,
+    counted,
+)
 from faultscape.nouns import Definition, Slots
 from faultscape.reading.evidence import labelled_among
-from faultscape.reading.study import Study
+from faultscape.reading.study import Selection, Study
 from faultscape.selection.spares import effective
-from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import put
 from faultscape.study.tables import selections
-from faultscape.verbs.report.artefact import page
+from faultscape.study.tables.logs import log
+from faultscape.verbs.rank.artefact import STANDINGS
+from faultscape.verbs.report.artefact import REPORT
 from faultscape.verbs.status.change_result import Changed
 from faultscape.verbs.status.consequences import change
 
@@ -53,44 +63,37 @@ def refuse_other_options(given: Sequence[str]) -> None:
         )
 
 
-def remove(root: Path, place: str, name: str, *, dry_run: bool) -> Changed:
+def remove(study: Study, name: str, *, dry_run: bool) -> Changed:
     """Remove a selection with its standings and report; the files of a labelled one move to STUDY/removed.
     SelectionError for an unknown name.
     """
-    known = selections.names(root)
+    known = selections.names(study.root)
     if name not in known:
         have = f"available: {', '.join(known)}.{closest(name, known)}" if known else "the study has none."
         raise SelectionError(f"there is no selection {name!r} to remove; {have}")
     try:
-        slots, _ = selections.read_selection(root, name)
+        slots = study.selection(name).slots
     except DamagedSelectionError:
         return change(
-            root,
-            place,
-            lambda where: _cleared(where, name),
-            "select",
-            dry_run=dry_run,
-            readable=False,
-            remove=name,
+            study, lambda of: _cleared(of, name), "select", dry_run=dry_run, readable=False, remove=name
         )
-    return change(
-        root, place, lambda where: _removed(where, name, slots), "select", dry_run=dry_run, remove=name
-    )
+    return change(study, lambda of: _removed(of, name, slots), "select", dry_run=dry_run, remove=name)
 
 
-def _files(root: Path, name: str) -> list[Path]:
+def _files(study: Study, name: str) -> list[Path]:
     """Return the paths of all files of a selection, its table last."""
+    root = study.root
     table = selections.path(root, name)
     about = selections.path(root, name, "json")
-    return [page(Study(root), name), selections.path(root, name, "json", stem="standings"), about, table]
+    return [REPORT.path(study, name), STANDINGS.path(study, name), about, table]
 
 
-def _cleared(root: Path, name: str) -> str:
+def _cleared(study: Study, name: str) -> str:
     """Remove a damaged selection; its files are kept under names that no selection has."""
-    files = _files(root, name)
+    files = _files(study, name)
     kept = {file: f"damaged-{file.name}" for file in files if file.exists()}
     folder = _free(
-        root / selections.REMOVED,
+        study.root / selections.REMOVED,
         name,
         lambda path: not all(_alike(path / to, file) for file, to in kept.items()),
     )
@@ -104,24 +107,24 @@ def _cleared(root: Path, name: str) -> str:
     )
 
 
-def _labelled(root: Path, slots: Slots) -> int:
+def _labelled(study: Study, slots: Slots) -> int:
     """Return how many of the images that a selection asks for now have labels, without its spares."""
-    return len(labelled_among(root, effective(slots, Answers(root).discarded()).images))
+    return len(labelled_among(study, effective(slots, study.discarded).images))
 
 
-def _removed(root: Path, name: str, slots: Slots) -> str:
-    files = _files(root, name)
+def _removed(study: Study, name: str, slots: Slots) -> str:
+    files = _files(study, name)
     words = f"selection {name} was removed"
-    if labelled_among(root, {row.image for row in slots.rows}):
+    if labelled_among(study, {row.image for row in slots.rows}):
         folder = _free(
-            root / selections.REMOVED,
+            study.root / selections.REMOVED,
             name,
             lambda path: not all(_alike(path / file.name, file) for file in files),
         )
         for file in (file for file in reversed(files) if file.exists()):
             # table first, then JSON, the order in which a selection is written
             put(folder / file.name, file.read_bytes())
-        labelled = _labelled(root, slots)
+        labelled = _labelled(study, slots)
         those = f"{labelled} of its images" if labelled else "only spares of it"
         words += (
             f"; {those} {'has' if labelled == 1 else 'have'} labels, which are kept; its files are kept in "
@@ -132,30 +135,77 @@ def _removed(root: Path, name: str, slots: Slots) -> str:
     return words
 
 
-def replace_selection(root: Path, slots: Slots, drawn_from: str, name: str) -> str:
+def existing_selection(study: Study, name: str, *, anew: bool) -> Selection | None:
+    """Return the selection that is to be extended, None if there is none or it is drawn ``anew``; ModelError
+    for a study with fewer than two models.
+    """
+    if len(study.models) < 2:
+        raise ModelError(_too_few_models(study))
+    return study.selection(name) if not anew and name in selections.names(study.root) else None
+
+
+def _too_few_models(study: Study) -> str:
+    """Return why nothing can be chosen for a study, and what to do instead."""
+    place = shlex.quote(str(study.root))
+    add = f"with `faultscape predict {place} NAME=SOURCE`"
+    if not study.models:
+        return f"a comparison needs two models; the study has none: add them {add}"
+    one = f"the study has one ({study.models[0]}): add another {add}"
+    score = f"score it against labels with `faultscape measure {place}`"
+    return f"a comparison needs two models; {one}, or {score}"
+
+
+def refuse_gone_models(study: Study, old: Selection) -> None:
+    """Raise FixedSelectionError for duels with a model that left the study, which cannot be extended."""
+    if gone := [model for model in old.slots.models if model not in study.models]:
+        raise FixedSelectionError(
+            f"selection {old.name!r} was drawn with {gone[0]!r}, which is no longer in the study; redraw "
+            "it with --replace, or draw another with --as NAME (labels count for both)"
+        )
+
+
+def refuse_other_pool(study: Study, old: Selection) -> None:
+    """Raise FixedSelectionError for duels that were drawn from other images or predictions."""
+    if old.drawn_from != study.drawn_from(old.slots.models):
+        raise FixedSelectionError(
+            f"images or predictions changed since selection {old.name!r} was drawn; redraw it with "
+            "--replace, or draw another with --as NAME (labels count for both)"
+        )
+
+
+def put_selection(study: Study, name: str, slots: Slots, *, anew: bool, **about: object) -> None:
+    """Write a selection, in place of the one of the same name if it is drawn ``anew``, and log it with what
+    else is said ``about`` it.
+    """
+    drawn_from = study.drawn_from(slots.models)
+    if anew:
+        print(replace_selection(study, slots, drawn_from, name))
+    else:
+        selections.write_selection(study.root, slots, drawn_from, name)
+    log(study.root, "select", name=name, **about)
+
+
+def replace_selection(study: Study, slots: Slots, drawn_from: str, name: str) -> str:
     """Replace the selection of the same name, and return what became of the old one; a labelled one is kept
     under a dated name, and `rank` makes its standings under that name.
     """
+    root = study.root
     known = selections.names(root)
     words = f"selection {name} was redrawn" if name in known else _nothing_to_replace(name, known)
     if name in known:
-        old, key = selections.read_selection(root, name)
-        words += _changes_text(old.definition, slots.definition)
-        if labelled_among(root, {row.image for row in old.rows}):
-            as_kept = replace(old, definition={**old.definition, selections.REPLACED_BY: name})
+        old = study.selection(name)
+        words += _changes_text(old.slots.definition, slots.definition)
+        if labelled_among(study, {row.image for row in old.slots.rows}):
+            as_kept = replace(old.slots, definition={**old.slots.definition, selections.REPLACED_BY: name})
             kept = _free(
-                root, name, lambda path: path.name in known and not _is_kept(root, path.name, name, as_kept)
+                root, name, lambda path: path.name in known and not _is_kept(study, path.name, name, as_kept)
             ).name
-            selections.write_selection(root, as_kept, key, kept)
-            labelled = _labelled(root, old)
+            selections.write_selection(root, as_kept, old.drawn_from, kept)
+            labelled = _labelled(study, old.slots)
             those = counted(labelled, "image has", "images have") if labelled else "only spares have"
             words += f"; the old one, of which {those} labels, is {kept} now, and labels count for both"
-        selections.path(
-            root,
-            name,
-            "json",
-            # until the new one is written there is none, rather than a mixture of old and new
-        ).unlink()
+        # until the new one is written there is none, rather than a mixture of old and new
+        selections.path(root, name, "json").unlink()
     selections.write_selection(root, slots, drawn_from, name)
     return words
 
@@ -174,12 +224,12 @@ def _changes_text(before: Definition, now: Definition) -> str:
     return f" ({'; '.join(changed)})" if changed else ""
 
 
-def _is_kept(root: Path, kept: str, name: str, slots: Slots) -> bool:
+def _is_kept(study: Study, kept: str, name: str, slots: Slots) -> bool:
     """Whether a killed run of the same command has already kept this selection."""
-    if not _alike(selections.path(root, kept), selections.path(root, name)):
+    if not _alike(selections.path(study.root, kept), selections.path(study.root, name)):
         return False
     try:
-        return selections.read_selection(root, kept)[0].definition == slots.definition
+        return study.selection(kept).slots.definition == slots.definition
     except SelectionError:  # damaged
         return False
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from faultscape.errors import StudyError
 from faultscape.ranking.duel_standings import from_json
+from faultscape.reading.study import opened
 from faultscape.standings import Standings
-from faultscape.study.tables.selections import the_name
 from faultscape.study.tables.timings import FrameTimes, frame_times
 from faultscape.verbs.select.chosen_images import chosen_images
 from faultscape.verbs.select.chosen_result import ChosenImages
@@ -29,7 +29,7 @@ ROWS = 20
 def show_file(options: ShowOptions) -> Table | Standings | ShownText | ChosenImages:
     """Return the chosen images of a study, or what a file of one holds."""
     if options.images:
-        return chosen_images(options.file, the_name(Path(options.file), options.selection))
+        return chosen_images(opened(options.file), options.selection)
     shown = read_table(options.file, ROWS if options.rows is None else options.rows)
     if options.rows is not None and not isinstance(shown, Table):
         name = Path(options.file).name

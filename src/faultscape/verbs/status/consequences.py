@@ -1,7 +1,7 @@
 """What a change makes stale, read off the graph before and after it; for a dry run, after making the change
 in a rehearsal copy of the study.
 
-Conventions: a change is a function of the study's folder that returns a text about what it did. A rehearsal
+Conventions: a change is a function of the study that returns a text about what it did. A rehearsal
 contains links to files that are only read, and copies of files that are changed in place, so that nothing
 reaches the study; parts in a store are never written.
 """
@@ -19,7 +19,6 @@ from faultscape.errors import DamagedSelectionError, FaultscapeError
 from faultscape.made_aside import held_folder
 from faultscape.reading.study import Study
 from faultscape.study.folder import TEMPORARY, put
-from faultscape.study.lock import writing
 from faultscape.study.tables.logs import log
 from faultscape.verbs.graph import ARTEFACTS, Node, is_stuck, next_line, nodes
 from faultscape.verbs.status.change_result import Changed
@@ -40,35 +39,30 @@ _SHOWN = (
 
 
 def change(
-    root: Path,
-    place: str,
-    do: Callable[[Path], str],
-    verb: str,
-    *,
-    dry_run: bool,
-    readable: bool = True,
-    **about: Any,
+    study: Study, do: Callable[[Study], str], verb: str, *, dry_run: bool, readable: bool = True, **about: Any
 ) -> Changed:
-    """Make a change to a study that no other process is writing to, or to a rehearsal of it; ``place`` is how
-    the command names the study, ``verb`` and ``about`` go into its log.
+    """Make a change to a study that no other process is writing to, or to a rehearsal of it; ``verb`` and
+    ``about`` go into its log.
 
     A change that removes damage applies to a study that is not ``readable`` before it; then nothing is
     reported about what follows. Errors: those of ``do``.
     """
     look = nodes if readable else _nodes_if_readable
+    place = study.called
     if not dry_run:
-        with writing(root):
-            before = look(Study(root, place))
-            done = do(root)
-            log(root, verb, **about)
-        after = look(Study(root, place))
+        with study.writing():
+            before = look(study)
+            done = do(study)
+            log(study.root, verb, **about)
+        after = look(study)
         return Changed(
             place, done, became_stale(before, after), _next_line(after, place), stuck=is_stuck(after)
         )
-    before = look(Study(root, place))
-    with rehearsal(root) as copy, _named(copy, place):
-        done = _with_place(do(copy), copy, place)
-        after = look(Study(copy, place))
+    before = look(study)
+    with rehearsal(study.root) as copy, _named(copy, place):
+        rehearsed = Study(copy, place)
+        done = _with_place(do(rehearsed), copy, place)
+        after = look(rehearsed.reread())
     return Changed(place, done, became_stale(before, after), _next_line(after, place), dry_run=True)
 
 
@@ -105,18 +99,18 @@ def _with_place(words: str, copy: Path, place: str) -> str:
     )
 
 
-def followers(root: Path, place: str, done: str, of: str, why: str) -> Changed:
+def followers(study: Study, done: str, of: str, why: str) -> Changed:
     """Return what the graph declares to depend on one kind of artefact, and exists: for a dry run of a change
     that is not tried out.
     """
     kinds = {of}
     for artefact in ARTEFACTS:  # inputs come before what depends on them
-        if kinds & set(artefact.inputs):
+        if kinds & set(artefact.follows):
             kinds.add(artefact.name)
-    found = nodes(Study(root, place))
+    found = nodes(study)
     mine = [node for node in found if node.artefact in kinds and node.state == "done"]
     stale = tuple(f"{node.artefact}{f' of {node.name}' if node.name else ''}: {why}" for node in mine)
-    return Changed(place, done, stale, next_line(found), dry_run=True)
+    return Changed(study.called, done, stale, next_line(found), dry_run=True)
 
 
 def became_stale(before: Iterable[Node], after: Iterable[Node]) -> tuple[str, ...]:

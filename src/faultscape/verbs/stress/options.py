@@ -30,6 +30,8 @@ def refuse_place(study: str, write: str | None) -> None:
     folder = Path(write)
     if folder.resolve().is_relative_to(Path(study).resolve()):
         raise OptionError(f"--write {write}: is inside the study; give a folder outside it")
+    if folder.is_file():
+        raise OptionError(f"--write {write}: is a file; give a new or an empty folder")
     with suppress(OSError):  # reported when it is written to
         held = [path.name for path in folder.iterdir() if not path.name.startswith(TEMPORARY)]
         if held and NOTES not in held:

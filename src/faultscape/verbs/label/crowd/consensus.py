@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,16 +22,13 @@ from faultscape.errors import LabellingError, LabelMapError, OptionError, closes
 from faultscape.labelling.people.annotator_agreement import MaskAgreement, mask_agreement, mask_counts
 from faultscape.labelling.people.mask_consensus import Dispute, Tie, consensus, dispute, images_to_discuss
 from faultscape.maps import runs
-from faultscape.reading import evidence
-from faultscape.reading.second_round import SecondRound, is_by, second_round
-from faultscape.reading.study import Study
-from faultscape.study.folder import check_name, existing, refuse_twin
-from faultscape.study.lock import writing
-from faultscape.study.parts import read_manifest
-from faultscape.study.settings import Settings, read_settings
+from faultscape.nouns import Classes
+from faultscape.reading.second_round import SecondRound, is_by
+from faultscape.reading.study import Study, opened
+from faultscape.study.folder import check_name, refuse_twin
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.consensus import Joined, keep_joined
-from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
+from faultscape.study.tables.corpus import Image, part_name, shards
 from faultscape.study.tables.logs import log, replace_failures
 from faultscape.verbs.label.crowd.result import Consensus
 from faultscape.verbs.label.masks import keep_labels
@@ -45,16 +41,16 @@ def join_labels(options: LabelConsensusOptions) -> Consensus:
     """Write the truth on which annotators agree by vote; OptionError or LabellingError for unknown
     annotators, StudyError for an invalid name.
     """
-    root = existing(options.study)
-    with writing(root):
-        settings = read_settings(root)
+    study = opened(options.study)
+    root = study.root
+    with study.writing():
         names = tuple(sorted(set(options.of)))
-        checked = second_round(Study(root))
-        _check(root, settings, names, options, checked)
-        images = read_corpus(root)
-        votes = _Votes(root, settings, names)
-        agreement = mask_agreement(*mask_counts(votes.alike(images), len(names), len(settings.class_list)))
-        work = _Work(votes, settings, options, _skill(agreement))
+        checked = study.second_round
+        _check(study, names, options, checked)
+        images = study.corpus.images()
+        votes = _Votes(study, names)
+        agreement = mask_agreement(*mask_counts(votes.alike(images), len(names), len(study.classes)))
+        work = _Work(votes, study.classes, options, _skill(agreement))
         people = {image.id: votes.people(image, checked) for image in images if votes.number(image)}
         asked = {
             image.id: partial(work.joined, image)
@@ -69,9 +65,9 @@ def join_labels(options: LabelConsensusOptions) -> Consensus:
                 " merge; --least 1 accepts images that one person labelled, and others who check them"
                 f" (`faultscape label serve`) count too{f', once no mark is open: {marks}' if marks else ''}"
             )
-        kept = keep_labels(root, options.truth, asked, images)
+        kept = keep_labels(study, options.truth, asked, images)
         replace_failures(root, "label", options.truth, kept.failures)
-        keep_joined(root, options.truth, _how_joined(root, names, options))
+        keep_joined(root, options.truth, _how_joined(study, names, options))
         log(root, "label consensus", of=names, truth=options.truth)
     disputes = list(work.disputes.items())
     discuss = tuple(
@@ -100,26 +96,24 @@ def join_labels(options: LabelConsensusOptions) -> Consensus:
     )
 
 
-def _how_joined(root: Path, names: Sequence[str], options: LabelConsensusOptions) -> Joined:
-    others = [name for name in label_maps.truths(root) if name.startswith(f"{options.truth}-")]
+def _how_joined(study: Study, names: Sequence[str], options: LabelConsensusOptions) -> Joined:
+    others = [name for name in study.label_folders if name.startswith(f"{options.truth}-")]
     return Joined(
         of=list(names),
         others=[name for name in others if name not in names],
         tie=options.tie,
         least=options.least,
-        inputs={name: Study(root).truth_key(name) for name in names},
+        inputs={name: study.truth_key(name) for name in names},
     )
 
 
-def _check(
-    root: Path, settings: Settings, names: Sequence[str], options: LabelConsensusOptions, checked: SecondRound
-) -> None:
-    if settings.classifies:
+def _check(study: Study, names: Sequence[str], options: LabelConsensusOptions, checked: SecondRound) -> None:
+    if study.classifies:
         raise OptionError(
             "label consensus applies to masks only; answers about classes are already combined by majority"
             " vote"
         )
-    known = label_maps.truths(root)
+    known = study.label_folders
     if len(names) < 2 and not any(truth in names for truth, _ in checked.checkers):
         raise OptionError(
             "give two or more annotators with --of, or one whose masks others checked; there are"
@@ -136,10 +130,10 @@ def _check(
             f"--truth {options.truth} is one of the annotators; give the consensus another name"
         )
     check_name(options.truth, "truth")
-    refuse_twin(options.truth, evidence.truths(root), "truth")
-    if options.truth in settings.models:
+    refuse_twin(options.truth, study.truths, "truth")
+    if options.truth in study.models:
         raise OptionError(f"{options.truth!r} is the name of a model; choose another name with --truth NAME")
-    if options.tie == "void" and not settings.class_list.void:
+    if options.tie == "void" and not study.classes.void:
         raise LabellingError(
             "pixels without a majority become void, but the study's classes have no void id; use --tie skill"
         )
@@ -156,11 +150,12 @@ def _skill(agreement: MaskAgreement) -> np.ndarray:
 class _Votes:
     """The maps of some truths, one shard at a time."""
 
-    def __init__(self, root: Path, settings: Settings, names: Sequence[str]) -> None:
-        self._folders = [label_maps.truth(root, name) for name in names]
-        self._places = narrow(table(settings.class_list))
-        self._parts = [read_manifest(folder) for folder in self._folders]
-        self._shard, self._maps = -1, list[dict[str, bytes]]()
+    def __init__(self, study: Study, names: Sequence[str]) -> None:
+        self._folders = [label_maps.truth(study.root, name) for name in names]
+        self._places = narrow(table(study.classes))
+        self._parts = [study.manifest(folder) for folder in self._folders]
+        self._shard = -1
+        self._maps = list[dict[str, bytes]]()
         self._held: dict[str, list[str]] = {}
         for truth, folder, parts in zip(names, self._folders, self._parts, strict=True):
             for name, part in parts.items():
@@ -210,10 +205,12 @@ class _Work:
     """Merges the votes image by image, and records how disputed they are."""
 
     def __init__(
-        self, votes: _Votes, settings: Settings, options: LabelConsensusOptions, skill: np.ndarray
+        self, votes: _Votes, known: Classes, options: LabelConsensusOptions, skill: np.ndarray
     ) -> None:
-        known = settings.class_list
-        self._votes, self._tie, self._skill, self._classes = votes, options.tie, skill, len(known)
+        self._votes = votes
+        self._tie = options.tie
+        self._skill = skill
+        self._classes = len(known)
         self._ids = np.array([*known.ids, known.void[0] if known.void else 0], np.uint16)
         self.disputes: dict[str, Dispute] = {}
 

@@ -8,7 +8,7 @@ first, in the order of the seed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,13 +17,9 @@ from faultscape.errors import LabellingError, OptionError, counted
 from faultscape.labelling.catalogue import Format
 from faultscape.labelling.people.mask_consensus import by_chance, share_images
 from faultscape.progress import progress
-from faultscape.reading.study import LABELS
-from faultscape.study.answers.labels import Answers
+from faultscape.reading.study import LABELS, Study
 from faultscape.study.folder import check_name, put, refuse_twin
-from faultscape.study.parts import read_manifest
-from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import csv_text, guarded
 from faultscape.verbs.label.crowd.result import SessionsExported
 from faultscape.verbs.label.mask_export import Export, refuse_odd, steps_of, to_label
@@ -38,17 +34,16 @@ TRAINING = "training"
 COLUMNS = ("annotator", "session", "image")
 
 
-def export(root: Path, options: LabelExportOptions, form: Format) -> SessionsExported:
+def export(study: Study, options: LabelExportOptions, form: Format) -> SessionsExported:
     """Write the images of a selection that have no label yet, split among people; OptionError for options
     that do not fit, LabellingError if another split exists already, or there are too few labels for training.
     """
-    settings = read_settings(root)
     folder = Path(options.out)
     rules = options.sessions
     truth = options.truth or LABELS
-    refuse_odd(settings, options, form)
-    _check_people(rules.people, truth, settings.models)
-    chosen, todo = to_label(root, options.selection, truth)
+    refuse_odd(study, options, form)
+    _check_people(rules.people, truth, study.models)
+    chosen, todo = to_label(study, options.selection, truth)
     shared = share_images(
         [image.id for image in todo],
         rules.people,
@@ -71,7 +66,7 @@ def export(root: Path, options: LabelExportOptions, form: Format) -> SessionsExp
     )
     if not todo:
         return written
-    known = _training(root, truth, rules, {image.id for image in chosen})
+    known = _training(study, truth, rules, {image.id for image in chosen})
     folders = _folders(shared, known)
     text = csv_text(
         [COLUMNS, *((who, name, guarded(id_)) for (who, name), ids in folders.items() for id_ in ids)]
@@ -81,12 +76,11 @@ def export(root: Path, options: LabelExportOptions, form: Format) -> SessionsExp
             f"{folder / FILE}: already splits the images differently and is never overwritten; give another"
             " folder"
         )
-    by_id = {image.id: image for image in read_corpus(root)}
+    by_id = study.corpus.by_id({id_ for ids in folders.values() for id_ in ids})
     with progress("export", sum(map(len, folders.values()))) as tick:
         for (who, name), ids in folders.items():
             work = Export(
-                root,
-                settings,
+                study,
                 folder / who / name,
                 form,
                 options if name != TRAINING else replace(options, prefill=None, outlines=False),
@@ -105,7 +99,7 @@ def _steps(form: Format, prefill: str | None) -> str:
     return steps.replace("{out}", where).replace("{export}", to)
 
 
-def _check_people(people: Sequence[str], truth: str, models: Mapping[str, object]) -> None:
+def _check_people(people: Sequence[str], truth: str, models: Collection[str]) -> None:
     """Raise OptionError or StudyError for names that cannot be names of folders and truths."""
     for place, who in enumerate(people):
         check_name(who, "person")
@@ -118,18 +112,17 @@ def _check_people(people: Sequence[str], truth: str, models: Mapping[str, object
             )
 
 
-def _training(root: Path, truth: str, rules: SessionRules, chosen: set[str]) -> list[str]:
+def _training(study: Study, truth: str, rules: SessionRules, chosen: set[str]) -> list[str]:
     """Return the labelled images that everyone labels first: those outside the selection before others."""
     if not rules.training:
         return []
-    where = label_maps.truth(root, truth)
-    discarded = Answers(root).discarded()
+    where = label_maps.truth(study.root, truth)
     ids = [
         id_
-        for name, part in sorted(read_manifest(where).items())
+        for name, part in sorted(study.manifest(where).items())
         for id_ in label_maps.read_ids(where, int(name), part)
     ]
-    known = {image.id for image in read_corpus(root)} - discarded.keys()
+    known = study.ids - study.discarded.keys()
     fit = sorted(
         (id_ for id_ in ids if id_ in known),
         key=lambda id_: (id_ in chosen, by_chance(rules.seed, "training", id_)),

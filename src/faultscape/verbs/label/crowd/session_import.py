@@ -23,10 +23,10 @@ from faultscape.labelling import answers
 from faultscape.labelling.catalogue import FORMATS, Format
 from faultscape.labelling.people.annotator_agreement import mask_agreement, mask_counts, miou_of_counts
 from faultscape.maps import runs
+from faultscape.reading.study import Study
 from faultscape.study.folder import check_name
-from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.study.tables.corpus import Image, part_name
 from faultscape.verbs.label import masks
 from faultscape.verbs.label.crowd.result import SessionsImported, Taken
 from faultscape.verbs.label.crowd.session_export import COLUMNS, FILE, TRAINING
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from faultscape.verbs.options import LabelImportOptions
 
 
-def import_(root: Path, options: LabelImportOptions, form: Format | None) -> SessionsImported:
+def import_(study: Study, options: LabelImportOptions, form: Format | None) -> SessionsImported:
     """Import everything people drew in a folder of sessions; LabellingError for an invalid sessions.csv, and
     if nothing could be imported.
     """
@@ -54,7 +54,7 @@ def import_(root: Path, options: LabelImportOptions, form: Format | None) -> Ses
                 continue
             try:
                 of_session = replace(options, source=str(where), truth=truth)
-                found = masks.import_(root, of_session, form, masks.OnePerson())
+                found = masks.import_(study, of_session, form, masks.OnePerson())
             except masks.NothingThereError:
                 continue
             except (LabellingError, LabelMapError, CorpusError) as error:
@@ -74,7 +74,7 @@ def import_(root: Path, options: LabelImportOptions, form: Format | None) -> Ses
                 first=one.first or found.first,
             )
         if TRAINING in names and (folder / who / TRAINING).is_dir():
-            training, mean = _compared(root, folder / who / TRAINING, options, form)
+            training, mean = _compared(study, folder / who / TRAINING, options, form)
             one = replace(one, training=training, mean=mean)
         taken.append(one)
     if first is not None and not any(one.begun or one.training for one in taken):
@@ -109,25 +109,27 @@ def _listed(path: Path) -> dict[str, list[str]]:
 
 
 def _compared(
-    root: Path, folder: Path, options: LabelImportOptions, form: Format | None
+    study: Study, folder: Path, options: LabelImportOptions, form: Format | None
 ) -> tuple[tuple[tuple[str, float], ...], float]:
     """Return (image, mIoU with the known label) of each training image that was drawn on, and the mIoU over
     all of them.
     """
-    settings = read_settings(root)
-    images = {image.id: image for image in read_corpus(root)}
-    classes = settings.class_list
+    images = study.corpus.by_id()
+    classes = study.classes
     places = narrow(table(classes))
     try:
-        read = _read(folder, images, options, form, root)
+        read = _read(study, folder, images, options, form)
     except FaultscapeError as error:
         print(f"{folder}: skipped: {error}")
         return (), float("nan")
     each = list[tuple[str, float]]()
     maps = list[tuple[tuple[int, int], list[np.ndarray]]]()
     lost = 0
+    known = label_maps.truth(study.root, options.truth)
+    parts = study.manifest(known)
     for id_, reader in sorted(read.items()):
-        code = label_maps.read_maps(label_maps.truth(root, options.truth), images[id_].shard).get(id_)
+        part = parts.get(part_name(images[id_].shard))
+        code = label_maps.read_map(known, images[id_].shard, part, id_) if part else None
         if code is None:
             continue
         try:
@@ -146,14 +148,14 @@ def _compared(
 
 
 def _read(
+    study: Study,
     folder: Path,
     images: Mapping[str, Image],
     options: LabelImportOptions,
     form: Format | None,
-    root: Path,
 ) -> dict[str, Reader]:
     """Return {image: reader of its label} of a folder that `label import` would read."""
-    classes = read_settings(root).class_list
+    classes = study.classes
     formats = [form] if form else FORMATS
     if found := bundles(inner_folder(folder), [one for one in formats if one.kind == "bundle"]):
         return {
