@@ -215,9 +215,8 @@ def dawid_skene(
     >>> said.posterior.argmax(1).tolist(), said.accuracy().round(1).tolist()
     ([0, 1, 0, 1], [1.0, 1.0, 0.5])
     """
-    votes = _votes(
-        item, annotator, label, classes, answers, items, annotators, pseudo_count, iterations, tolerance
-    )
+    _check_limits(pseudo_count, iterations, tolerance)
+    votes = _votes(item, annotator, label, classes, answers, items, annotators)
     a = votes.annotators
     r = votes.answers
     start = votes.start()
@@ -273,18 +272,8 @@ def one_coin(
     people = size_of(annotator, annotators, "annotator")
     number = size_of(item, items, "item")
     named = label < classes
-    votes = _votes(
-        item[named],
-        annotator[named],
-        label[named],
-        classes,
-        None,
-        number,
-        people,
-        pseudo_count,
-        iterations,
-        tolerance,
-    )
+    _check_limits(pseudo_count, iterations, tolerance)
+    votes = _votes(item[named], annotator[named], label[named], classes, None, number, people)
     given = np.bincount(annotator[named], minlength=people).astype(float)
     start = votes.start()
     others = max(classes - 1, 1)
@@ -337,6 +326,15 @@ class _Votes:
         return shares * self.voted[:, None]
 
 
+def _check_limits(pseudo_count: float, iterations: int, tolerance: float) -> None:
+    if not (np.isfinite(pseudo_count) and pseudo_count >= 0):
+        raise OptionError(f"the pseudo-count must be 0 or more; got {pseudo_count}")
+    if iterations < 1 or not tolerance >= 0:
+        raise OptionError(
+            f"expected one iteration or more, and a tolerance of 0 or more; got {iterations} and {tolerance}"
+        )
+
+
 def _votes(
     item: ArrayLike,
     annotator: ArrayLike,
@@ -345,20 +343,11 @@ def _votes(
     answers: int | None,
     items: int | None,
     annotators: int | None,
-    pseudo_count: float,
-    iterations: int,
-    tolerance: float,
 ) -> _Votes:
     answers = classes if answers is None else answers
     if classes < 2 or answers < classes:
         raise OptionError(
             f"expected two classes or more, and an answer for each; got {classes} classes, {answers} answers"
-        )
-    if not (np.isfinite(pseudo_count) and pseudo_count >= 0):
-        raise OptionError(f"the pseudo-count must be 0 or more; got {pseudo_count}")
-    if iterations < 1 or not tolerance >= 0:
-        raise OptionError(
-            f"expected one iteration or more, and a tolerance of 0 or more; got {iterations} and {tolerance}"
         )
     item = vote_column(item, "item")
     annotator = vote_column(annotator, "annotator")

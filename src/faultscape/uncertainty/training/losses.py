@@ -202,6 +202,15 @@ def in_memory(image: Tensor) -> Iterator[None]:
         ) from error
 
 
+@dataclass(frozen=True)
+class LossOptions:
+    """Which loss is trained with, as `loss` takes it."""
+
+    name: LossName = "ce"
+    outside_weight: float = 1.0
+    smoothing: Smoothing = "each"
+
+
 class Shares:
     """How many images of a batch go through the network at once: all, or half as many whenever memory is too
     short, with the same gradients.
@@ -219,12 +228,11 @@ class Shares:
         images: Tensor,
         labels: Tensor,
         weights: Tensor | None,
-        name: LossName,
-        outside_weight: float,
+        options: LossOptions,
         say: Callable[[str], None],
-        smoothing: Smoothing = "each",
     ) -> float:
         """Fill the gradients of a batch and return its loss."""
+        name = options.name
         of = counts_of(labels, weights, name, _channels(net))
 
         def share(
@@ -234,7 +242,7 @@ class Shares:
                 head.counted = said >= 0 if name != VOID_CLASS else said != IGNORED
             with accelerator.autocast():
                 given = net(part)
-            value = loss(given, said, weights, name, outside_weight, of, smoothing)
+            value = loss(given, said, weights, name, options.outside_weight, of, options.smoothing)
             accelerator.backward(value)
             return float(value.detach())
 
