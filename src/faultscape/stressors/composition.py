@@ -31,7 +31,7 @@ from faultscape.stressors.anomaly_labels import ANOMALY, KNOWN, VOID, count_labe
 from faultscape.stressors.blend_plans import BlendPlan
 from faultscape.stressors.blend_steps.catalogue import FrameFacts, steps_of
 from faultscape.stressors.blend_steps.layer import GREY, WHITE, WHOLE, Layer, layer_of
-from faultscape.stressors.blend_steps.motion import longest_motion
+from faultscape.stressors.blend_steps.steps import longest_motion
 from faultscape.stressors.fog import add_fog
 from faultscape.stressors.objects.cutout import Cutout
 from faultscape.stressors.placement import Placement
