@@ -189,6 +189,7 @@ def test_a_row_without_probability_has_no_expected_distance() -> None:
 
 
 def test_long_lists_are_looked_up_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    from faultscape.comparison import semantic_distances
 
     rng = np.random.default_rng(1)
     given = [(rng.integers(0, 3, (20, 2)), rng.dirichlet(np.ones(2), 20)) for _ in range(2)]
