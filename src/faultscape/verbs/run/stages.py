@@ -187,7 +187,8 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
         before = STANDINGS.truth(snapshot, name)
         if name in names or (truth and before not in ("", truth) and snapshot.knows(slots.models)):
             counts = truth or (before if before in snapshot.truths else find_truth(root))
-            given = {**STANDINGS.options_again(snapshot, name)[0], "truth": counts, "selection": name}
+            given = {**STANDINGS.options_again(snapshot, name)[0], "selection": name}
+            given |= {"truth": counts} if counts else {}
             few = (
                 f"too few of its images have a label (truth {counts})"
                 if labels.is_short(snapshot, name, counts)
