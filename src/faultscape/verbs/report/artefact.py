@@ -179,8 +179,11 @@ def _made_from_now(study: Study, name: str) -> dict[str, str]:
     references = arguments(study, name).get("reference_images")
     now = made_from_now(study, name, truth_shown(study, name), str(references) if references else None)
     held = _made_from(study, name) or {}
-    if "images" in held:  # check for missing files only if the page could not show some
-        now |= images_key(unshown_images(study, name))
+    if (
+        "images" in held
+    ):  # check for missing files only if the page could not show some, and of the same images
+        same = all(held.get(key) == now.get(key) for key in ("selection", "discards"))
+        now |= images_key(unshown_images(study, name)) if same else {"images": held["images"]}
     return now | (uncompared_key(study, name, truth_shown(study, name)) if "compared" in held else {})
 
 
