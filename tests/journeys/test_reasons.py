@@ -2,7 +2,7 @@
 
 Two studies in which all is done, one of label maps and one of classifiers, are made once; each row changes a copy of
 one. The slow tests hold that what is still called done is what would be made anew, and that the lines that `status`
-names lead to where all is done again.
+names can be run, one after the other, until nothing is named or it is a person's turn.
 """
 
 from __future__ import annotations
@@ -417,14 +417,15 @@ def test_standings_from_other_predictions_than_the_selection_say_so(tmp_path: Pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "row"), ROWS)
-def test_what_stays_done_is_what_would_be_made_anew_and_the_lines_lead_to_where_all_is_done(
+def test_what_stays_done_is_what_would_be_made_anew_and_the_lines_that_are_named_come_to_an_end(
     kind: str, row: str, tmp_path: Path
 ) -> None:
     it = done(kind, tmp_path)
     CHANGES[kind][0][row](it)
     assert anew.differing(it.study) == []
-    for _ in range(16):
-        if not (line := fs.status(it.study).next) or line.startswith("faultscape label"):
-            break
+    for _ in range(60):
+        line = fs.status(it.study).next
+        if not line or line.startswith("faultscape label export") or "NAME=SOURCE" in line:  # a person's turn
+            return
         assert main(shlex.split(line)[1:]) == 0, line
-    assert (told(it.study) == "") == (row != "a label removed")
+    raise AssertionError(f"still to do after 60 lines: {line}")
