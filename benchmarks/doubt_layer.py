@@ -26,9 +26,7 @@ from faultscape.maps.winners import enlarged
 from faultscape.prediction.doubt_methods.beside_network import built
 from faultscape.prediction.inference import Inference
 from faultscape.reading.image_truths import Judge, find_judged, with_labels
-from faultscape.study.settings import read_settings
-from faultscape.study.tables.corpus import read_corpus
-from faultscape.study.tables.stress_sets import read_stress
+from faultscape.reading.study import Study
 from faultscape.uncertainty.methods.method import Fitted
 from faultscape.verbs.fit.open_model import open_model
 
@@ -79,11 +77,11 @@ def main() -> None:
         (place / f"{kind}-at-flow.safetensors").unlink()  # is no method of the benchmark
     methods["length"] = Length(layers)
 
-    settings, images = read_settings(judged_by), {image.id: image for image in read_corpus(judged_by)}
-    places = with_labels(judged_by, find_judged(judged_by, images, TRUTH))
-    judge = Judge(judged_by, settings, places, read_stress(judged_by).holdouts)
-    opened = open_model(judged_by, settings, name, "").inference
-    network, names = Inference(opened.network, opened.way, methods=methods), settings.class_list.names
+    study = Study(judged_by)
+    images = study.image_rows
+    judge = Judge(study, with_labels(study, find_judged(study, images, TRUTH)))
+    opened = open_model(study, name, "").inference
+    network, names = Inference(opened.network, opened.way, methods=methods), study.classes.names
     scores: dict[str, list[np.ndarray]] = {called: [] for called in methods}
     truths, classes = [], []
     for image in [image for image in images.values() if not image.parent][::IMAGES]:

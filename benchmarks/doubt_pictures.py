@@ -24,10 +24,10 @@ from PIL import Image, ImageDraw, ImageFont
 import faultscape as fs
 from faultscape.metrics.scores.histogram import SIZE, Histogram16, detection_from_histogram
 from faultscape.reading.image_truths import Judge, find_judged
+from faultscape.reading.study import Study
 from faultscape.reporting.anomaly_frames import choose_frames, score_picture
 from faultscape.stressors.objects.drawn import drawn_cutouts
 from faultscape.study.settings import read_settings
-from faultscape.study.tables.corpus import read_corpus
 from faultscape.verbs.reliability.answers import answers_of
 
 BLENDED = "fishyscapes-v2"
@@ -55,13 +55,14 @@ def frames(folder: Path, target: Path, model: str, scorers: Sequence[str]) -> No
 
 def drawn_frames(study: Path, model: str, scorer: str) -> list[tuple[str, Image.Image]]:
     """Return (caption, picture) of the best and the worst frames of a scorer."""
-    settings, images = read_settings(study), {image.id: image for image in read_corpus(study)}
-    (word,) = [one for one in settings.models[model].options["scorer"] if one.partition("@")[0] == scorer]
-    judge = Judge(study, settings, find_judged(study, images, ""), {})
+    of = Study(study)
+    images = of.image_rows
+    (word,) = [one for one in of.settings.models[model].options["scorer"] if one.partition("@")[0] == scorer]
+    judge = Judge(of, find_judged(of, images, ""), {})
     shown = [image for image in images.values() if image.set == BLENDED]
     scores, truths, total = {}, {}, Histogram16(np.zeros(SIZE, np.int64), np.zeros(SIZE, np.int64))
     found: dict[str, float] = {}
-    for id_, said in answers_of(study, settings, model, word, shown):
+    for id_, said in answers_of(of, model, word, shown):
         (view,) = judge.views(id_, said.score.shape[::-1])
         scores[id_], truths[id_] = said.score.astype(np.uint16), view.anomaly
         counts = Histogram16(

@@ -36,9 +36,10 @@ from faultscape.metrics.scores.rank_slopes import rank_images
 from faultscape.metrics.summary import weighed
 from faultscape.study.tables import measures
 from faultscape.verbs.measure import lists
-from faultscape.verbs.measure.options import FileRules, Reading, ScoreFolders
+from faultscape.verbs.measure.measurement import Measurement
 from faultscape.verbs.measure.scores import jobs as score_jobs
 from faultscape.verbs.measure.scores import model_scores as scoring
+from faultscape.verbs.options import MeasureOptions
 from faultscape.verbs.verb import group_options
 
 DATA = Path(os.environ.get("FAULTSCAPE_DATA", "../shared/data"))
@@ -112,19 +113,17 @@ def of_scores(folder: Path) -> tuple[list[dict[str, Any]], int]:
     sure = {name: str(ZOO / name / "confidence") for name in CONFIDENT}
     measured(folder, list(CONFIDENT), confidence=sure)
     models = tuple(f"{name}={ZOO / name}" for name in CONFIDENT)
-    (data,) = lists.of_words(
-        str(DATA / "camvid" / "testannot"),
-        models,
-        ScoreFolders(confidence=sure),
-        str(ZOO / "classes.json"),
-        None,
-        FileRules(),
-        "connected",
-        lambda _: None,
+    options = MeasureOptions(
+        source=str(DATA / "camvid" / "testannot"),
+        models=models,
+        scores=fs.ScoreFolders(confidence=sure),
+        classes=str(ZOO / "classes.json"),
+        definitions=fs.Definitions(boundaries=False),
     )
-    reading = Reading(boundaries=False)
+    asked = Measurement(options, Definitions(), folder)
+    (data,) = lists.of_line(asked, [], lambda _: None)
     out = []
-    for found in score_jobs.scores(folder, data, Definitions(), reading).found.values():
+    for found in score_jobs.scores(asked, data).found.values():
         images = [image for image in scoring.sparse_images(found, len(data.ids)) if len(image.places)]
         rows = {
             key.removeprefix("row_"): values for key, values in found.items() if key.startswith("row_bin")

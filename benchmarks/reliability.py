@@ -34,13 +34,13 @@ from faultscape.metrics.pixel_facts import facts_of, facts_of_members
 from faultscape.metrics.scorers import SCORERS, missing, scorer_named
 from faultscape.metrics.scores.detection import detection
 from faultscape.prediction.keep import Keep, doubt_folder, doubts
-from faultscape.reading.image_truths import Judge, find_judged
+from faultscape.reading.image_truths import Judge
 from faultscape.reading.maps import StoredMaps
+from faultscape.reading.study import Study
 from faultscape.scenes.street import CLASSES
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import read_corpus
-from faultscape.study.tables.stress_sets import read_stress
 from faultscape.verbs.demo.scenes import scene_classes
 from faultscape.verbs.predict.pixel_counts import Counting, PixelCounter
 
@@ -253,8 +253,9 @@ def row(study, model, word, condition, metrics, said) -> None:
 
 def pixels(study: Path, model: str, word: str, condition, *, errors: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return the stored float32 scores of all pixels that count, and which are wrong or anomalous."""
-    settings, images = read_settings(study), {image.id: image for image in read_corpus(study)}
-    judge = Judge(study, settings, find_judged(study, images, "labels"), read_stress(study).holdouts)
+    of = Study(study)
+    settings, images = of.settings, of.image_rows
+    judge = Judge.of_truth(of, "labels")
     mine = [image for image in images.values() if image.set in condition["sets"]]
     scores, labels, void = [], [], len(settings.class_list)
     for shard in dict.fromkeys(image.shard for image in mine):

@@ -11,9 +11,7 @@ from PIL import Image
 import faultscape as fs
 from faultscape.errors import MetricError, ModelError, OptionError, StudyError
 from faultscape.reading.image_truths import Judge, find_judged
-from faultscape.study.settings import read_settings
 from faultscape.study.tables import outputs
-from faultscape.study.tables.corpus import read_corpus
 from made_methods import fitted
 from made_training import Trained, image_of
 from refusals import refused
@@ -185,7 +183,7 @@ def test_pixels_of_withheld_classes_count_neither_as_known_nor_as_anomalous(pred
     """A search that took withheld pixels for known ones would choose what is blind to them. The oracle: exact
     average precision without them.
     """
-    study, root = predicted.study, Path(predicted.study)
+    study = predicted.study
     blended = fs.stress.blend(
         study, preset="fishyscapes-v2", set_="val", blending=fs.Blending(smallest=8), engine="local"
     ).sets[0]
@@ -193,8 +191,9 @@ def test_pixels_of_withheld_classes_count_neither_as_known_nor_as_anomalous(pred
         predicted, "odin", validation=blended, sweep="epsilon=0,0.01", method_options=fs.MethodOptions()
     ).searches["odin-epsilon-0, temperature"]
     fs.predict(study, {"plain": predicted.source}, scorer=["odin-epsilon-0"], engine="local")
-    settings, images = read_settings(root), {image.id: image for image in read_corpus(root)}
-    judge = Judge(root, settings, find_judged(root, images, "labels"), {})  # as if nothing were withheld
+    of = fs.Study(study)
+    settings, images = of.settings, of.image_rows
+    judge = Judge(of, find_judged(of, images, "labels"), {})  # as if nothing were withheld
     mine = [image for image in images.values() if image.set == blended]
     (word,) = settings.models["plain"].options["scorer"]
     scores = {image.id: kept_doubt(study, word, image) for image in mine}

@@ -120,11 +120,10 @@ def test_a_line_that_measures_names_its_truth_where_another_would_be_taken(
     corpus: made.Corpus, study: str
 ) -> None:
     fs.predict(study, {"a": corpus.models["model-0"]}, engine="local")
-    settings = read_settings(Path(study))
     lines = []
     for truth in ("ann", "bob", "labels"):
         fs.label.import_(study, str(corpus.truth), truth=truth)
-        lines.append([line_that_counts(study, settings, "a", one) for one in ("ann", "labels")])
+        lines.append([line_that_counts(fs.Study(study), "a", one) for one in ("ann", "labels")])
     line = f"faultscape predict {study} a={corpus.models['model-0']} --measure"
     plain, other, third = line, f"{line} --truth ann", f"{line} --truth labels"
     assert lines == [[plain, third], [other, third], [other, plain]]

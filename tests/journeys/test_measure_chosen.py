@@ -108,10 +108,10 @@ def test_measure_holds_the_study_from_its_first_look_on(
     label(study, corpus, corpus.ids[:6], tmp_path)
     first_look = sets.of_study
 
-    def looked(root: Path, truth: str, *part: str) -> sets.DataSet:
+    def looked(of: fs.Study, truth: str, *part: str) -> sets.DataSet:
         with refused(StudyError, "another faultscape is writing"):
             fs.label.remove(study, corpus.ids[0])
-        return first_look(root, truth, *part)
+        return first_look(of, truth, *part)
 
     monkeypatch.setattr(lists, "of_study", looked)
     measured(study)

@@ -327,7 +327,7 @@ def test_a_study_that_was_moved_reads_its_objects_where_it_lies(study: str, tmp_
 def test_a_line_that_was_killed_before_its_labels_were_made_is_not_called_done(
     study: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.verbs.stress import blend_set as stage
+    from faultscape.verbs.stress.blends import blend_set as stage
 
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

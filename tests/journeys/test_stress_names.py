@@ -21,7 +21,7 @@ from faultscape.study.tables.corpus import Corpus, read_corpus
 from faultscape.study.tables.logs import read_failures
 from faultscape.study.tables.selections import read_selection
 from faultscape.study.tables.stress_sets import labels_folder
-from faultscape.verbs.stress.pixels import write_png
+from faultscape.verbs.stress.make_sets import write_png
 from made import states
 from refusals import refused
 
@@ -128,7 +128,7 @@ def test_a_set_that_was_not_finished_is_neither_measured_nor_shown(
     contrast(study, **line)
     photo(tmp_path / "photos" / "a.png", 9)
     fs.collect(study, str(tmp_path / "photos"))
-    monkeypatch.setattr(corrupt, "fill_moved", killed)
+    monkeypatch.setattr(corrupt, "_fill_moved", killed)
     with pytest.raises(KeyboardInterrupt):
         contrast(study, **line)
     monkeypatch.undo()
@@ -186,7 +186,7 @@ def test_sets_and_images_that_are_made_of_each_other_are_no_endless_work(tmp_pat
     held["sets"]["contrast-2"]["of"] = "contrast-2"
     (Path(study) / "sets.json").write_text(json.dumps(held))
     rows = {image.id: image for image in read_corpus(Path(study))}
-    found = labels_of_set(Path(study), rows, "contrast-2", "labels")
+    found = labels_of_set(fs.Study(study), rows, "contrast-2", "labels")
     assert found is None or not found.places
     round_ = [
         replace(rows["contrast-2/a"], parent="contrast-2/b"),

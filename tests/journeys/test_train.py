@@ -341,15 +341,12 @@ def test_a_network_learns_from_several_sets(trained: Trained) -> None:
 
 
 def test_weights_of_classes_are_by_median_frequency(trained: Trained) -> None:
-    from faultscape.study.settings import read_settings
-    from faultscape.study.tables.stress_sets import read_stress
     from faultscape.verbs.train.examples import class_weights, find_examples
     from faultscape.verbs.train.withheld import find_withheld
 
-    root = Path(trained.study)
-    settings = read_settings(root)
-    withheld = find_withheld(read_stress(root), settings.class_list, None)
-    examples, _ = find_examples(root, settings, fs.TrainingData(), withheld)
+    study = fs.Study(trained.study)
+    withheld = find_withheld(study.stress, study.classes, None)
+    examples, _ = find_examples(study, fs.TrainingData(), withheld)
     learnt = {NAMES.index(name): k for k, name in enumerate(("sky", "road", "tree"))}
     pixels, of_images, void = np.zeros(4), np.zeros(4), 0
     for number in range(4, 12):

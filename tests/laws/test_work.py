@@ -10,9 +10,10 @@ import pytest
 import faultscape as fs
 import made
 import made_answers
+from faultscape.reading import study as study_object
 from faultscape.reading.study import Study
 from faultscape.study import parts
-from faultscape.study.tables import label_maps, outputs
+from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Corpus, Image
 from faultscape.verbs.collect import settings
 from faultscape.verbs.label import masks
@@ -119,12 +120,11 @@ def test_manifests_are_read_once_however_many_shards_are_measured(
         fs.predict(str(study), corpus.models, engine="local")
         fs.label.import_(str(study), str(corpus.truth))
         read = []
-        for module in (sets, outputs):
-            monkeypatch.setattr(
-                module,
-                "read_manifest",
-                lambda folder, read=read: read.append(folder) or parts.read_manifest(folder),
-            )
-        assert len(sets.of_study(study, "labels").shards) == number
+        monkeypatch.setattr(
+            study_object,
+            "read_manifest",
+            lambda folder, read=read: read.append(folder) or parts.read_manifest(folder),
+        )
+        assert len(sets.of_study(fs.Study(study), "labels").shards) == number
         reads[number] = len(read)
     assert reads[3] == reads[6] > 0

@@ -26,7 +26,7 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables import outputs as kept
 from faultscape.study.tables.corpus import read_corpus, shards
 from faultscape.study.tables.logs import read_failures
-from faultscape.verbs.measure.scores.kept import KeptScores
+from faultscape.verbs.measure.shard import KeptScores
 
 WEIGHTS = np.random.default_rng(4).normal(size=(5, 3)).astype(np.float32)
 

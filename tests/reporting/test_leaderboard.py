@@ -72,17 +72,13 @@ def test_the_best_variant_is_that_of_the_highest_mean_over_the_editions() -> Non
 def test_a_page_is_made_of_two_editions_or_more() -> None:
     assert leaderboard_page(card(editions=1)) == ""
     page = leaderboard_page(card())
-    lines = re.findall(r'<line class="line ([^"]+)" x1="([\d.]+)%"', page)
-    assert [kind for kind, _ in lines] == [
-        "m0",
-        "m0",
-        "chance",
-        "chance",
-    ]  # b has no neighbours that are known
-    assert page.count('<circle class="point m1"') == 2
-    assert page.count('<circle class="point m0"') == 3
+    lines = dict(re.findall(r'<g class="line ([^"]+)"(.*?)</g>', page))
+    joined = {kind: text.count('class="curve"') for kind, text in lines.items()}
+    assert joined == {"m0": 1, "m1 dashed": 0, "chance": 1}  # b has no neighbours that are known
+    assert lines["m1 dashed"].count('<circle class="dot"') == 2
+    assert lines["m0"].count('<circle class="dot"') == 3
     assert "<title>a (energy), 2026-06: 0.250</title>" in page
-    assert '<line class="line dashed"' in page
+    assert '<line class="dashed"' in page
     assert "&lt;street&gt;" in page
     assert "<street>" not in page
     assert "<td>–</td>" in page

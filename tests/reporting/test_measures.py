@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
+from faultscape.reporting.charts import plane, scatter
 from faultscape.reporting.measure import page as measures
+from faultscape.reporting.measure import views
 from faultscape.reporting.measure import words as measure_words
-from faultscape.reporting.measure.figures import Curve, Dot, curves, scatter
 from faultscape.reporting.measure.gap_sentences import sentence
 from faultscape.reporting.measure.leaders import contradictions, standings
 from faultscape.reporting.measure.tables import TITLES, tables
 from faultscape.reporting.measure.unbeaten import pareto
 from faultscape.reporting.measure.views import by_class, confusions, differences, front
+from faultscape.reporting.view import Line, Point
 from made_document import HOSTILE, METRICS, Page, document, gap
 
 
@@ -440,8 +442,8 @@ def test_differences_are_of_errors_and_many_are_cut_to_the_main_metrics() -> Non
 
 
 def test_names_of_near_dots_are_not_written_over_each_other() -> None:
-    near = [Dot(f"a network of name {k}", 0.5 + k / 100, 0.5, None, None, k) for k in range(4)]
-    far = [Dot(f"another network {k}", 0.9 + k / 100, 0.5, None, None, k) for k in range(2)]
+    near = [Line(f"a network of name {k}", (Point(0.5 + k / 100, 0.5),), k) for k in range(4)]
+    far = [Line(f"another network {k}", (Point(0.9 + k / 100, 0.5),), k) for k in range(2)]
     html = str(scatter([*near, *far], "ROM", "RUM"))
     heights = [float(y) for y in re.findall(r'<text class="name" x="[\d.]+%" y="([\d.]+)"', html)]
     assert len(heights) == 6
@@ -451,14 +453,16 @@ def test_names_of_near_dots_are_not_written_over_each_other() -> None:
 def test_figures_say_their_numbers_and_escape_names() -> None:
     drawn = str(
         scatter(
-            [Dot(HOSTILE, 0.1, 0.2, (0.05, 0.15), None, 0), Dot("b", 0.1, 0.2, None, None, 11)], "ROM", "RUM"
+            [Line(HOSTILE, (Point(0.1, 0.2, (0.05, 0.15)),), 0), Line("b", (Point(0.1, 0.2),), 11)],
+            "ROM",
+            "RUM",
         )
     )
     assert "0.100" in drawn
     assert "<script" not in drawn
     heights = [float(y) for y in re.findall(r'class="name"[^>]* y="([\d.]+)"', drawn)]
     assert abs(heights[0] - heights[1]) >= 12, "names of equal dots stand apart"
-    gappy = str(curves([Curve("a", [0, None, 1], [0, 0.5, 1], 0)], "x", "y"))
+    gappy = str(plane([views._line("a", 0, [0, None, 1], [0, 0.5, 1])]))
     assert 'd="M0.0 1000.0L1000.0 0.0"' in gappy
     assert "nan" not in gappy
 
@@ -467,8 +471,6 @@ def test_precision_of_tied_scores_is_drawn_in_steps() -> None:
     """Between two recalls there is no threshold: nothing lies on the slope that a straight line would
     draw.
     """
-    line = [Curve("a", [0.5, 1.0], [1.0, 0.25], 0)]
-    assert 'd="M0.0 0.0L500.0 0.0L500.0 750.0L1000.0 750.0"' in curves(
-        line, "recall", "precision", steps=True
-    )
-    assert 'd="M500.0 0.0L1000.0 750.0"' in curves(line, "recall", "precision")
+    of = {"recall": [0.5, 1.0], "precision": [1.0, 0.25]}
+    found = views.curves({"models": {"a": {}}, "curves": {"a": {"precision_recall": of}}})
+    assert 'd="M0.0 0.0L500.0 0.0L500.0 750.0L1000.0 750.0"' in plane(found["precision_recall"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,13 +10,14 @@ import pytest
 
 from faultscape.nouns import Classes, Draw, PairSlot, Predictions
 from faultscape.reporting import charts
-from faultscape.reporting.competition import class_cards, other_questions, pair_outcomes
+from faultscape.reporting.competition import class_cards, other_questions, page, pair_outcomes
 from faultscape.reporting.competition.standing_tables import (
     accuracy_matrix,
     best_at_once,
     ranking_rows,
     verdict,
 )
+from faultscape.reporting.view import Line, Point
 from faultscape.standings import ModelRanking, Stability, Standings, WithoutModel
 
 MODELS = ("a", "b", "c")
@@ -245,10 +247,15 @@ def test_cards_come_with_most_pairs_first_and_draws_in_their_order(monkeypatch):
 
 
 def test_charts_escape_their_words_and_leave_gaps_where_nothing_is_known():
-    drawn = charts.curve([0.5, None, 0.9, 1.0], title="<b>", line=0.9)
+    said = Stability("perron", {}, [0.5, None, 0.9, 1.0], [1, 2, 3, 1000], "")
+    found = page._top_k(said)
+    drawn = charts.plane([found["line"]], found["x"], found["y"], title="<b>", limit=0.9)
     assert drawn.count("<circle") == 3
-    assert drawn.count('class="curve"') == 1
+    (path,) = re.findall(r'class="curve" d="([^"]*)"', drawn)
+    assert (path.count("M"), path.count("L")) == (1, 1)  # the first is joined to none
     assert "<b>" not in drawn
-    assert "<script>" not in charts.cloud([(0.1, 0.5, "<script>")], title="")
-    assert charts.curve([], title="").count("<circle") == 0
-    assert "k = 1000: 0.900" in charts.curve([0.5, 0.9], title="", places=[1, 1000])
+    assert "k = 1000: 1.000" in drawn
+    one = Line("<script>", (Point(0.1, 0.5, says="<script>"),))
+    assert "<script>" not in charts.plane([one], title="")
+    none = page._top_k(Stability("perron", {}, [], [], ""))
+    assert charts.plane([none["line"]], none["x"], none["y"], title="").count("<circle") == 0

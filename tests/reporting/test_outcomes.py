@@ -13,8 +13,9 @@ from PIL import Image
 from faultscape.errors import LabelMapError, OptionError
 from faultscape.maps import paint
 from faultscape.nouns import Classes, Slot
-from faultscape.reporting import figures
+from faultscape.reporting import charts
 from faultscape.reporting.competition import gallery, outcomes
+from faultscape.reporting.view import axis
 from refusals import refused
 
 CLASSES = Classes(("sky", "road"), (0, 7), ((10, 20, 30), (200, 100, 0)))
@@ -93,7 +94,7 @@ def test_other_bands_are_proposed_only_where_these_tell_nothing_apart() -> None:
 
 @given(st.lists(st.floats(-1e6, 1e6) | st.none(), max_size=8))
 def test_an_axis_holds_its_values_between_few_ticks(values: list[float | None]) -> None:
-    on = figures.axis(values)
+    on = axis(values)
     assert 2 <= len(on.ticks) <= 8
     for value in values:
         if value is not None:
@@ -101,8 +102,8 @@ def test_an_axis_holds_its_values_between_few_ticks(values: list[float | None]) 
 
 
 def test_titles_of_marks_are_escaped() -> None:
-    assert "<script>" not in figures.bar(0.5, title="<script>")
-    assert "&lt;script&gt;" in figures.stacked([1, 2], ["b0", "b4"], title="<script>")
+    assert "<script>" not in charts.bar(0.5, title="<script>")
+    assert "&lt;script&gt;" in charts.stacked([1, 2], ["b0", "b4"], title="<script>")
 
 
 def test_a_map_travels_in_the_colours_of_its_classes() -> None:

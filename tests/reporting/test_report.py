@@ -16,7 +16,7 @@ import made
 from faultscape.cli import main
 from faultscape.errors import CorpusError, OptionError, SelectionError, StudyError
 from faultscape.reporting.competition import outcomes
-from faultscape.reporting.competition.page import number
+from faultscape.reporting.view import number
 from faultscape.standings import decimals
 from faultscape.study.tables.selections import read_selection
 from faultscape.verbs.collect import collect

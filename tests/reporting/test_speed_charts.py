@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from faultscape.reporting.measure.figures import Dot, log_axis, scatter
+from faultscape.reporting.charts import scatter
 from faultscape.reporting.speed_charts import pareto_front, speed_charts
 from faultscape.reporting.template import template
+from faultscape.reporting.view import Line, Point, log_axis
 from faultscape.standings import ModelRanking, Standings
 from faultscape.study.tables.timings import FrameTimes
 
@@ -49,9 +50,13 @@ def test_a_chart_marks_the_front_and_names_who_is_left_out() -> None:
     assert chart.left_out == ("untimed", "alone")
     assert chart.logarithmic
     text = str(chart.drawing)
-    assert text.count('class="dot strong"') == 2
-    assert text.count('class="dot plain"') == 1
-    assert text.count('class="front"') == 2  # one step: across and up
+    assert text.count('<g class="line strong">') == 2
+    assert text.count('<g class="line plain">') == 1
+    (path,) = re.findall(r'<g class="line front">.*? d="M([^"]*)"', text)
+    (x1, y1), (x2, y2), (x3, y3) = (corner.split(" ") for corner in path.split("L"))
+    assert (y1, x2) == (y2, x3)  # one step: across and up
+    assert float(x1) < float(x2)
+    assert float(y2) > float(y3)
     assert "quick: milliseconds per image 5.000, score -1.000" in text
 
 
@@ -70,15 +75,15 @@ def test_without_standings_or_scores_there_is_no_chart() -> None:
 
 
 def test_scores_below_zero_lie_apart_on_the_axis() -> None:
-    drawing = str(scatter([Dot("a", 1.0, -2.0, None, None, 0), Dot("b", 2.0, -1.0, None, None, 1)], "x", "y"))
-    heights = re.findall(r'<circle class="dot [^"]*" cx="[^"]*" cy="([^"]*)"', drawing)
+    drawing = str(scatter([Line("a", (Point(1.0, -2.0),)), Line("b", (Point(2.0, -1.0),))], "x", "y"))
+    heights = re.findall(r'<circle class="dot" cx="[^"]*" cy="([^"]*)"', drawing)
     assert float(heights[0]) > float(heights[1]) + 50
 
 
 def test_a_logarithmic_axis_has_equal_steps_for_equal_factors() -> None:
     on = log_axis([1.0, 100.0])
     assert [on.text(t) for t in on.ticks] == ["1", "2", "5", "10", "20", "50", "100"]
-    assert on.high - on.low == pytest.approx(2.0)
+    assert [on.part(x) for x in (1.0, 10.0, 100.0)] == pytest.approx([0.0, 0.5, 1.0])
     assert [log_axis([1.0, 9e5]).text(t) for t in log_axis([1.0, 9e5]).ticks] == [
         "1",
         "10",
@@ -91,9 +96,9 @@ def test_a_logarithmic_axis_has_equal_steps_for_equal_factors() -> None:
 
 
 def test_names_stand_apart() -> None:
-    dots = [Dot(f"model {k}", 1.0 + k / 1000, 1.0, None, None, k) for k in range(6)]
-    dots.append(Dot("far", 9.0, 0.0, None, None, 6))
-    drawing = str(scatter(dots, "x", "y", front={"model 0"}))
+    dots = [Line(f"model {k}", (Point(1.0 + k / 1000, 1.0),)) for k in range(6)]
+    dots.append(Line("far", (Point(9.0, 0.0),)))
+    drawing = str(scatter(dots, "x", "y"))
     heights = sorted(float(y) for y in re.findall(r'class="name" x="[^"]*" y="([^"]*)"', drawing))
     assert min(np.diff(heights)) >= 11
 

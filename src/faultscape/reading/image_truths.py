@@ -14,22 +14,23 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from faultscape.classes.class_lists import allowed, table
 from faultscape.errors import FaultscapeError
-from faultscape.nouns import UNKNOWN
+from faultscape.nouns import UNKNOWN, Classes
 from faultscape.reading.maps import StoredMaps
 from faultscape.reading.sets import labels_of_set
 from faultscape.stressors.anomaly_labels import KNOWN, VOID
 from faultscape.stressors.holdout import Holdout, hold_out, open_labels
-from faultscape.study.parts import Part, read_manifest
-from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name
-from faultscape.study.tables.stress_sets import StressSets, labels_folder, read_stress
+from faultscape.study.tables.stress_sets import StressSets, labels_folder
+
+if TYPE_CHECKING:
+    from faultscape.reading.study import Study
 
 ANOMALY = "anomaly"  # the truth of anomaly labels, and their folder in a blended set
 PASTED = "pasted"  # folder in a blended set: where known objects were pasted
@@ -49,29 +50,28 @@ class Judged:
     made: bool = False
 
 
-def find_judged(root: Path, images: Mapping[str, Image], truth: str) -> dict[str, Judged]:
-    """Return {image id: its truth} of all images of a study, with the labels of a truth ('' for none)."""
-    stress = read_stress(root)
+def find_judged(study: Study, images: Mapping[str, Image], truth: str) -> dict[str, Judged]:
+    """Return {image id: its truth} of some images of a study, with the labels of a truth ('' for none)."""
     out: dict[str, Judged] = {}
     for name in dict.fromkeys(image.set for image in images.values()):
-        out |= _of_set(root, images, name, truth, stress)
+        out |= _of_set(study, images, name, truth)
     return out
 
 
-def _of_set(
-    root: Path, images: Mapping[str, Image], name: str, truth: str, stress: StressSets
-) -> dict[str, Judged]:
+def _of_set(study: Study, images: Mapping[str, Image], name: str, truth: str) -> dict[str, Judged]:
+    root = study.root
+    stress = study.stress
     mine = [image for image in images.values() if image.set == name]
-    semantic = labels_of_set(root, images, name, truth) if truth else None
+    semantic = labels_of_set(study, images, name, truth) if truth else None
     base = _base(name, stress)
     blended = stress.sets[base].kind == "blend" if base in stress.sets else False
     about = stress.sets.get(name)
     keeps = about is not None and about.labels == "parents"
     folder = labels_folder(root, base) / ANOMALY if blended else label_maps.truth(root, ANOMALY)
-    there = read_manifest(folder)
+    there = study.manifest(folder)
     out = {}
     beside = labels_folder(root, base) / PASTED if blended else None
-    pasted = read_manifest(beside) if beside is not None else {}
+    pasted = study.manifest(beside) if beside is not None else {}
     for image in mine:
         of = image
         labels = None
@@ -92,7 +92,7 @@ def _of_set(
     return out
 
 
-def with_labels(root: Path, judged: Mapping[str, Judged]) -> dict[str, Judged]:
+def with_labels(study: Study, judged: Mapping[str, Judged]) -> dict[str, Judged]:
     """Return the truths of images without those whose label is missing; `collect` and `label import` may have
     brought different images.
     """
@@ -103,10 +103,9 @@ def with_labels(root: Path, judged: Mapping[str, Judged]) -> dict[str, Judged]:
             return False
         folder, shard, id_ = place
         if (folder, shard) not in held:
-            part = read_manifest(root / folder).get(part_name(shard))
-            held[folder, shard] = (
-                set(label_maps.read_ids(root / folder, shard, part)) if part is not None else set()
-            )
+            where = study.root / folder
+            part = study.manifest(where).get(part_name(shard))
+            held[folder, shard] = set(label_maps.read_ids(where, shard, part)) if part is not None else set()
         return id_ in held[folder, shard]
 
     return {
@@ -143,23 +142,28 @@ class Judge:
 
     def __init__(
         self,
-        root: Path,
-        settings: Settings,
+        study: Study,
         judged: Mapping[str, Judged],
-        holdouts: Mapping[str, Sequence[str]],
+        holdouts: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        self._root = root
-        self._classes = settings.class_list
+        self._study = study
+        self._classes = study.classes
         self._judged = judged
         self._holdouts = {
-            name: hold for name, words in holdouts.items() if (hold := _held(settings, words)) is not None
+            name: hold
+            for name, words in (study.stress.holdouts if holdouts is None else holdouts).items()
+            if (hold := _held(study.classes, words)) is not None
         }
         self._withheld = (
             np.any([hold.is_withheld for hold in self._holdouts.values()], axis=0) if self._holdouts else None
         )
         self._lock = threading.Lock()
-        self._manifests: dict[str, dict[str, Part]] = {}
         self._maps = lru_cache(maxsize=8)(self._open)
+
+    @classmethod
+    def of_truth(cls, study: Study, truth: str) -> Judge:
+        """Return a reader for all images of a study, with the labels of a truth ('' for none)."""
+        return cls(study, find_judged(study, study.image_rows, truth))
 
     def views(self, id_: str, size: tuple[int, int]) -> list[View]:
         """Return the ways to evaluate an image, at a size (width, height): plainly, if it has labels, and
@@ -191,28 +195,26 @@ class Judge:
         return None if held is None else held.copy()
 
     def _open(self, folder: str, shard: int, plain: bool) -> StoredMaps | None:
-        if folder not in self._manifests:
-            self._manifests[folder] = read_manifest(self._root / folder)
-        if part_name(shard) not in self._manifests[folder]:
+        where = self._study.root / folder
+        part = self._study.manifest(where).get(part_name(shard))
+        if part is None:
             return None
-        if plain:
-            return StoredMaps(
-                self._root / folder, shard, np.arange(UNKNOWN + 1, dtype=np.uint16), "0, 1 and 255"
-            )
-        return StoredMaps(self._root / folder, shard, table(self._classes), allowed(self._classes))
+        places = np.arange(UNKNOWN + 1, dtype=np.uint16) if plain else table(self._classes)
+        known = "0, 1 and 255" if plain else allowed(self._classes)
+        return StoredMaps(where, shard, places, known, part.sha256)
 
 
-def _held(settings: Settings, words: Sequence[str]) -> Holdout | None:
+def _held(classes: Classes, words: Sequence[str]) -> Holdout | None:
     """Return a holdout with the current classes; None if its classes no longer exist, which `measure`
     reports.
     """
     try:
-        return hold_out(settings.class_list, list(words))
+        return hold_out(classes, list(words))
     except FaultscapeError:
         return None
 
 
-def made_from(root: Path, judged: Iterable[Judged]) -> Iterator[tuple[str, str, str]]:
+def made_from(study: Study, judged: Iterable[Judged]) -> Iterator[tuple[str, str, str]]:
     """Yield (folder, part, checksum) of the labels of some images, sorted."""
     folders: dict[str, set[str]] = {}
     for about in judged:
@@ -220,5 +222,5 @@ def made_from(root: Path, judged: Iterable[Judged]) -> Iterator[tuple[str, str, 
             if place is not None:
                 folders.setdefault(place[0], set()).add(part_name(place[1]))
     for folder, parts in sorted(folders.items()):
-        held = read_manifest(root / folder)
+        held = study.manifest(study.root / folder)
         yield from ((folder, part, held[part].sha256) for part in sorted(parts) if part in held)

@@ -11,13 +11,15 @@ import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from faultscape.errors import ModelError, OptionError, closest
 from faultscape.metrics.scorers import is_fitted, split_fitted
 from faultscape.study.folder import put
-from faultscape.study.settings import Settings
 from faultscape.uncertainty.method_files import ENDING, MethodAbout, about_of, about_text, digest, read_about
+
+if TYPE_CHECKING:
+    from faultscape.reading.study import Study
 
 _SAID = "scored"
 
@@ -27,33 +29,34 @@ def methods_folder(root: Path, model: str) -> Path:
     return root / "methods" / model
 
 
-def methods_of_model(root: Path, settings: Settings, model: str) -> dict[str, MethodAbout]:
+def methods_of_model(study: Study, model: str) -> dict[str, MethodAbout]:
     """Return {scorer: description of its file when it scored} of the methods that score a model, if known."""
-    return {name: about for name, about, _ in _scored(root, settings, model) if about is not None}
+    return {name: about for name, about, _ in _scored(study, model) if about is not None}
 
 
-def fitted_again(root: Path, settings: Settings, model: str) -> list[str]:
+def fitted_again(study: Study, model: str) -> list[str]:
     """Return the methods of a model that were refitted differently since they scored."""
     found = []
-    for name, about, path in _scored(root, settings, model):
+    for name, about, path in _scored(study, model):
         with suppress(ModelError):  # its file is gone or damaged
             if about is not None and read_about(path) != about:
                 found.append(name)
     return found
 
 
-def unknown_methods(root: Path, settings: Settings, model: str) -> list[str]:
+def unknown_methods(study: Study, model: str) -> list[str]:
     """Return the methods that score a model and whose description is lost."""
-    return [name for name, about, _ in _scored(root, settings, model) if about is None]
+    return [name for name, about, _ in _scored(study, model) if about is None]
 
 
-def _scored(root: Path, settings: Settings, model: str) -> Iterator[tuple[str, MethodAbout | None, Path]]:
+def _scored(study: Study, model: str) -> Iterator[tuple[str, MethodAbout | None, Path]]:
     """Yield (name, what its file said when it scored, where its file is now) of each method that scores a
     model.
     """
-    for word in cast("list[str]", settings.models[model].options.get("scorer", [])):
+    for word in cast("list[str]", study.settings.models[model].options.get("scorer", [])):
         if (parts := split_fitted(word)) is not None:
-            (name, of), folder = parts, methods_folder(root, model)
+            name, of = parts
+            folder = methods_folder(study.root, model)
             path = folder / f"{name}{ENDING}"
             said = folder / _SAID / f"{word}.json"
             about = None

@@ -11,15 +11,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from faultscape.corpus.stress.recipes import recipe_of
 from faultscape.errors import StudyError
 from faultscape.nouns import Classes
 from faultscape.stressors.holdout import hold_out
-from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image
-from faultscape.study.tables.stress_sets import labels_folder, read_stress
+from faultscape.study.tables.stress_sets import labels_folder
+
+if TYPE_CHECKING:
+    from faultscape.reading.study import Study
 
 
 def collected(images: Iterable[Image]) -> list[Image]:
@@ -96,26 +99,26 @@ class SetLabels:
     places: Mapping[str, tuple[int, str]]
 
 
-def labels_of_set(root: Path, images: Mapping[str, Image], name: str, truth: str) -> SetLabels | None:
+def labels_of_set(study: Study, images: Mapping[str, Image], name: str, truth: str) -> SetLabels | None:
     """Return where the labels of the images of a set are under a truth: a set without labels of its own uses
     those of its parents. None if there can be none.
     """
-    sets = read_stress(root).sets
+    sets = study.stress.sets
     places = {image.id: image for image in images.values() if image.set == name}
     while (about := sets.get(name)) is not None and about.labels == "parents" and places:
         places = {id_: images[image.parent] for id_, image in places.items() if image.parent in images}
         name = about.of
     if about is not None and (about.labels == "none" or about.truth != truth):
         return None
-    folder = label_maps.truth(root, truth) if about is None else labels_folder(root, name)
+    folder = label_maps.truth(study.root, truth) if about is None else labels_folder(study.root, name)
     return SetLabels(folder, {id_: (image.shard, image.id) for id_, image in places.items()})
 
 
-def refuse_unfinished(root: Path, name: str) -> None:
+def refuse_unfinished(study: Study, name: str) -> None:
     """Raise StudyError for a set whose command was killed before it finished: its labels may belong to other
     images.
     """
-    about = read_stress(root).sets.get(name)
+    about = study.stress.sets.get(name)
     if about is not None and not about.inputs:
         raise StudyError(
             f"--set {name}: the command that makes this set did not finish; run it again (`faultscape status`"
@@ -123,12 +126,12 @@ def refuse_unfinished(root: Path, name: str) -> None:
         )
 
 
-def held_out(root: Path, settings: Settings, name: str) -> Classes:
+def held_out(study: Study, name: str) -> Classes:
     """Return the classes that a holdout of a study keeps; StudyError for an unknown holdout, ClassesError if
     its classes are no longer classes of the study.
     """
-    held = read_stress(root).holdouts
+    held = study.stress.holdouts
     if name not in held:
         there = f"it has {', '.join(held)}" if held else "make one with `faultscape stress holdout`"
         raise StudyError(f"--holdout {name!r}: the study has no such holdout; {there}")
-    return hold_out(settings.class_list, held[name]).kept
+    return hold_out(study.classes, held[name]).kept

@@ -38,7 +38,7 @@ from faultscape.study.part_folders import MANIFEST
 from faultscape.study.parts import Part, key_of, read_manifest, there
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps, pairs, selections
-from faultscape.study.tables.corpus import Corpus, part_name
+from faultscape.study.tables.corpus import Corpus, Image, part_name
 from faultscape.study.tables.logs import read_failures
 from faultscape.study.tables.pool import read_groups
 from faultscape.study.tables.removed_images import each_whole_digest, read_removed, removed_by_shard
@@ -318,7 +318,7 @@ class Study:
     @cached_property
     def fitted_again(self) -> frozenset[str]:
         """The models with a method that was refitted since it scored."""
-        return frozenset(name for name in self.models if fitted_again(self.root, self.settings, name))
+        return frozenset(name for name in self.models if fitted_again(self, name))
 
     @property
     def pairs(self) -> PairCounts:
@@ -554,6 +554,11 @@ class Study:
     def failures(self) -> int:
         """How many rows failures.csv has."""
         return len(read_failures(self.root))
+
+    @cached_property
+    def image_rows(self) -> dict[str, Image]:
+        """{id: its row} of all images, in corpus order; `corpus` reads less of them."""
+        return {image.id: image for image in self.corpus.images()}
 
     def _about(self) -> dict[str, str]:
         """Return {what: how many or which} for people; {} without a study."""

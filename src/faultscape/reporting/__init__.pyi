@@ -1,5 +1,5 @@
 from . import charts as charts
-from . import figures as figures
+from . import view as view
 from .competition import class_cards as class_cards
 from .competition import constraints as constraints
 from .competition import gallery as gallery

@@ -1,7 +1,8 @@
-"""Small charts as inline SVG: a curve over whole numbers, a cloud of points, and several curves over names.
+"""Drawings as inline SVG: marks in the rows of tables, and planes of lines and points.
 
-Conventions: as figures: widths in per cent, heights in pixels, colours as CSS classes, and a title with the
-numbers on each mark. Axis labels are inside the drawing.
+Conventions: widths in per cent and heights in pixels, so that a drawing fits any screen; colours are CSS
+classes (report.css has them for light and dark), text is escaped, and every drawing has a title with its
+numbers. Lines of a plane are in an inner SVG that is stretched, with strokes that keep their width.
 """
 
 from __future__ import annotations
@@ -13,135 +14,357 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from faultscape.reporting.figures import Axis, axis
+from faultscape.reporting.view import UNIT, Axis, Box, Line, Mark, Point, axes_of, ink
 
-_TOP, _BOTTOM, _FOOT = 8, 188, 214  # pixels: heights of the largest and smallest value, and the total height
-_LEFT, _WIDE = 9, 88  # per cent
-_APART = 11  # pixels between the marks at the ends of curves
+_ROW = 22  # pixels of a mark in a table
+_SLIM = 14  # pixels of one below its number
+_LABEL = 14  # pixels that the name of a dot needs
+_BASE, _DOT = 10, 11  # pixels that a name is drawn above its height, and that it keeps from a dot
+_APART = 11  # pixels between the labels at the ends of lines
+_LETTER = 1.9  # width of a letter, in per cent of a phone's width
+_WITH_NAMES = 11.0, 86.0, 24, 40  # of a plane: per cent left and wide, pixels above and below
+_PLAIN = 13.0, 83.0, 8, 22
+_STRETCHED = 'viewBox="0 0 1000 1000" preserveAspectRatio="none"'
 
 
-def curve(
-    values: Sequence[float | None],
-    *,
-    title: str,
-    line: float | None = None,
-    low: float = 0.0,
-    places: Sequence[int] | None = None,
-) -> Markup:
-    """Return values at k = 1, 2, ..., or at ``places``; unknown values are skipped, known neighbours joined.
-    A dashed line marks ``line``.
+def scale(on: Axis, *, slim: bool = False) -> Markup:
+    """Return the tick labels under a column of marks: of a slim one both ends; else every other one has the
+    class ``more``, which narrow pages hide to avoid overlaps.
     """
-    values = [None if value is None or math.isnan(value) else value for value in values]
-    places = places or range(1, len(values) + 1)
-    most = places[-1] if places else 0
-    up = axis([*values, 1.0, low])
-    across = Axis(1, max(most, 2), tuple(float(k) for k in _few(most)))
-    parts = [_frame(across, up)]
-    if line is not None:
-        y = _y(up, line)
-        parts.append(f'<line class="limit" x1="{_LEFT}%" x2="{_LEFT + _WIDE}%" y1="{y}" y2="{y}"/>')
-    at = [None if v is None else (_x(across, k), _y(up, v)) for k, v in zip(places, values, strict=True)]
-    for one, other in itertools.pairwise(at):
-        if one and other:
-            parts.append(f'<line class="curve" x1="{one[0]}" y1="{one[1]}" x2="{other[0]}" y2="{other[1]}"/>')
-    for k, place, value in zip(places, at, values, strict=True):
-        if place:
-            says = f"<title>k = {k}: {value:.3f}</title>".replace("-", "−")
-            parts.append(
-                f'<circle class="mark strong" cx="{place[0]}" cy="{place[1]}" r="3.5">{says}</circle>'
-            )
-    return _drawn("".join(parts), title)
+    ticks = (on.low, on.high) if slim else on.ticks
+    last = len(ticks) - 1
+    texts = []
+    for k, tick in enumerate(ticks):
+        anchor = "start" if k == 0 else "end" if k == last else "middle"
+        kind = "always" if slim or (last - k) % 2 == 0 else "more"
+        texts.append(
+            f'<text x="{_at(on, tick)}" y="12" text-anchor="{anchor}" class="{kind}">{on.text(tick)}'
+        )
+    return _row("</text>".join([*texts, ""]), "", height=16, kind=" slim" if slim else "")
 
 
-def cloud(points: Sequence[tuple[float, float, str]], *, title: str) -> Markup:
-    """Return points (x, y, name) on axes from 0 to 1, with a dashed diagonal."""
-    across = up = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
-    dots = (
-        f'<circle class="dot" cx="{_x(across, x)}" cy="{_y(up, y)}"'
-        f' r="5"><title>{escape(says)}</title></circle>'
-        for x, y, says in points
+def interval(
+    on: Axis,
+    mark: Mark,
+    *,
+    place: int | None = None,
+    strong: bool = False,
+    slim: bool = False,
+    at: float | None = None,
+    at_kind: str = "chance",
+    title: str = "",
+) -> Markup:
+    """Return a dot with its interval, and a vertical line ``at`` chance or zero; an empty row if the value is
+    unknown. A ``slim`` one lies on a thin rail below its number.
+    """
+    height = _SLIM if slim else _ROW
+    if slim and mark.value is None:
+        return Markup("")
+    y = height // 2
+    parts = [f'<line class="rail" x1="2%" x2="98%" y1="{y}" y2="{y}"/>' if slim else _grid(on)]
+    if at is not None:
+        parts.append(f'<line class="{at_kind}" x1="{_at(on, at)}" x2="{_at(on, at)}" y1="0" y2="{height}"/>')
+    if mark.ends:
+        low, high = (_at(on, end) for end in mark.ends)
+        parts.append(f'<line class="mark" x1="{low}" x2="{high}" y1="{y}" y2="{y}"/>')
+    if mark.value is not None:
+        parts.append(f'<circle class="mark" cx="{_at(on, mark.value)}" cy="{y}" r="{4 if slim else 4.5}"/>')
+    kind = (" slim" if slim else "") + (" strong" if strong else "")
+    kind += "" if place is None else f" {ink(place)}"
+    if slim and not title:
+        title = f"{mark.value:.3f}" + (", {:.3f} to {:.3f}".format(*mark.ends) if mark.ends else "")
+    return _row("".join(parts), title, height=height, kind=kind)
+
+
+def box_plot(on: Axis, what: Box | None, *, ink: str, title: str = "") -> Markup:
+    """Return a box from first to third quartile with its median, and a dashed line from minimum to
+    maximum.
+    """
+    if what is None:
+        return _row(_grid(on), title)
+    width = f"{96 * (on.part(what.third) - on.part(what.first)):.2f}%"
+    low, first, middle, high = (_at(on, x) for x in (what.low, what.first, what.median, what.high))
+    return _row(
+        f'{_grid(on)}<line class="whisker {ink}" x1="{low}" x2="{high}" y1="11" y2="11"/>'
+        f'<rect class="box {ink}" x="{first}" width="{width}" y="4" height="14" rx="2"/>'
+        f'<line class="median" x1="{middle}" x2="{middle}" y1="3" y2="19"/>',
+        title,
     )
-    ends = f'x1="{_x(across, 0)}" y1="{_y(up, 0)}" x2="{_x(across, 1)}" y2="{_y(up, 1)}"'
-    return _drawn(f'{_frame(across, up)}<line class="limit" {ends}/>{"".join(dots)}', title)
+
+
+def stacked(counts: Sequence[int], inks: Sequence[str], *, title: str = "") -> Markup:
+    """Return one bar divided in proportion to the counts."""
+    total = sum(counts)
+    start = 0
+    parts = []
+    for count, kind in zip(counts, inks, strict=True):
+        if count:
+            x = 100 * start / total
+            width = 100 * count / total
+            parts.append(f'<rect class="{kind}" x="{x:.2f}%" width="{width:.2f}%" y="3" height="16"/>')
+        start += count
+    return _row("".join(parts), title)
+
+
+def bar(share: float, *, ink: str = "one", title: str = "") -> Markup:
+    """Return one bar from the left, over ``share`` of the width."""
+    width = 100 * min(max(share, 0), 1)
+    return _row(f'<rect class="{ink}" x="0" width="{width:.2f}%" y="4" height="14" rx="2"/>', title)
+
+
+def grouped(values: Sequence[float | None], names: Sequence[str], on: Axis, *, title: str = "") -> Markup:
+    """Return one thin bar per model, stacked vertically, from 0."""
+    thick = 9 if len(values) < 6 else 6
+    parts = [_grid(on, "100%")]
+    told = []
+    for k, (value, name) in enumerate(zip(values, names, strict=True)):
+        told.append(f"{name} {'unknown' if value is None else format(value, '.3f')}")
+        if value is not None:
+            box = f'x="2.0%" width="{max(96 * on.part(value), 0.3):.2f}%" y="{2 + k * (thick + 1)}"'
+            says = _title(f"{title}, {name}: {value:.3f}")
+            parts.append(f'<rect class="fill {ink(k)}" {box} height="{thick}">{says}</rect>')
+    return _row("".join(parts), f"{title}: {', '.join(told)}", height=4 + len(values) * (thick + 1))
+
+
+def heat(ratio: float | None, most: float) -> tuple[str, str]:
+    """Return the side (up, down or even) of a ratio and how strong its colour is (0..1); ``most`` is the
+    largest |log| of the matrix.
+
+    >>> heat(2.0, math.log(2)), heat(0.5, math.log(4)), heat(1.0, 0.0)
+    (('up', '1.00'), ('down', '0.50'), ('even', '0.00'))
+    """
+    if ratio is None or ratio <= 0 or ratio == 1 or most <= 0:
+        return "even", "0.00"
+    return ("up" if ratio > 1 else "down"), f"{min(abs(math.log(ratio)) / most, 1):.2f}"
 
 
 @dataclass(frozen=True)
-class Line:
-    """One of several curves: its name, its values (None if unknown), the class of its colour, and the mark at
-    its end.
+class _Frame:
+    """Where a plane lies in its drawing: per cent of the width, pixels of the height."""
+
+    on_x: Axis
+    on_y: Axis
+    height: int
+    left: float
+    wide: float
+    top: int
+    foot: int
+
+    @property
+    def deep(self) -> int:
+        return self.height - self.top - self.foot
+
+    def x(self, value: float) -> float:
+        return self.left + self.wide * self.on_x.part(value)
+
+    def y(self, value: float) -> float:
+        return self.top + self.deep * (1 - self.on_y.part(value))
+
+    def inside(self, x: float, y: float, apart: str = " ") -> str:
+        """A place in the inner drawing, which is stretched."""
+        return f"{1000 * self.on_x.part(x):.1f}{apart}{1000 - 1000 * self.on_y.part(y):.1f}"
+
+
+def plane(
+    lines: Sequence[Line],
+    on_x: Axis = UNIT,
+    on_y: Axis = UNIT,
+    *,
+    title: str = "",
+    axes: tuple[str, str] | None = None,
+    height: int = 260,
+    diagonal: bool = False,
+    limit: float | None = None,
+    shares: Sequence[tuple[float, float]] = (),
+) -> Markup:
+    """Return lines and points on a plane; ``axes`` are the names of its axes, across and up.
+
+    A line of several points has a band of their intervals, a single point a cross. ``limit`` is a dashed
+    height; ``shares`` are bars (x, share) in the first line's colour, where 1 is a quarter of the height.
     """
+    frame = _Frame(on_x, on_y, height, *(_WITH_NAMES if axes else _PLAIN))
+    parts = [_axes(frame, *(axes or ("", "")))]
+    behind = '<path class="even" d="M0 1000L1000 0"/>' if diagonal else ""
+    for x, share in shares:
+        tall = 250 * share
+        box = f'x="{1000 * on_x.part(x) - 15:.1f}" y="{1000 - tall:.1f}" width="30" height="{tall:.1f}"'
+        behind += f'<rect class="count {lines[0].ink}" {box}/>'
+    if behind:
+        parts.append(_stretched(frame, behind))
+    if limit is not None:
+        y = f"{frame.y(limit):.1f}"
+        ends = f'x1="{frame.left}%" x2="{frame.left + frame.wide}%"'
+        parts.append(f'<line class="limit" {ends} y1="{y}" y2="{y}"/>')
+    parts += [_drawn(frame, line) for line in lines]
+    parts += _labels(frame, [line for line in lines if line.label and line.known])
+    if not title and axes:
+        title = f"{axes[1]} against {axes[0]} of {', '.join(line.name for line in lines)}"
+    head = _fixed(f'<svg class="plot" width="100%" height="{height}" role="img" aria-label="')
+    return head + escape(title) + _fixed(f'">{"".join(parts)}</svg>')
 
-    name: str
-    values: tuple[float | None, ...]
-    ink: str
-    dashed: bool = False
-    mark: str = ""
+
+def scatter(
+    dots: Sequence[Line], across: str, up: str, *, on_x: Axis | None = None, height: int = 360
+) -> Markup:
+    """Return single points with crosses of their intervals and their names beside them."""
+    fitting, on_y = axes_of(dots)
+    on_x = on_x or fitting
+    points = [(dot.name, dot.known[0]) for dot in dots if dot.dots]
+    words = "; ".join(f"{name} {point.x:.3f}, {point.y:.3f}" for name, point in points)
+    title = f"{up} against {across}: {words}"
+    whole = plane(dots, on_x, on_y, axes=(across, up), height=height, title=title)
+    frame = _Frame(on_x, on_y, height, *_WITH_NAMES)
+    return whole.removesuffix("</svg>") + _fixed("".join(_names(frame, points))) + Markup("</svg>")
 
 
-def curves(lines: Sequence[Line], names: Sequence[str], *, title: str) -> Markup:
-    """Return one line per curve over names, joined between known neighbours, on an axis that begins at 0."""
-    across = Axis(0.0, max(len(names) - 1, 1), ())
-    up = axis([0.0, *(v for line in lines for v in line.values)], at_most=6)
-    parts = [_frame(across, up)]
-    for k, name in enumerate(names):
-        anchor = "start" if k == 0 else "end" if k == len(names) - 1 else "middle"
-        parts.append(
-            f'<text x="{_x(across, k)}" y="{_BOTTOM + 18}" text-anchor="{anchor}">{escape(name)}</text>'
-        )
-    ends: list[tuple[float, str, str]] = []
-    for line in lines:
-        at = [None if v is None else (_x(across, k), _y(up, v)) for k, v in enumerate(line.values)]
-        kind = f"line {line.ink}{' dashed' if line.dashed else ''}"
-        for one, other in itertools.pairwise(at):
-            if one and other:
-                parts.append(
-                    f'<line class="{kind}" x1="{one[0]}" y1="{one[1]}" x2="{other[0]}" y2="{other[1]}"/>'
-                )
-        for name, place, value in zip(names, at, line.values, strict=True):
-            if place:
-                says = f"<title>{escape(line.name)}, {escape(name)}: {value:.3f}</title>"
-                parts.append(
-                    f'<circle class="point {line.ink}" cx="{place[0]}" cy="{place[1]}"'
-                    f' r="3.5">{says}</circle>'
-                )
-        if line.mark and (known := [place for place in at if place]):
-            ends.append((float(known[-1][1]), known[-1][0], line.mark))
-    lowest = float("-inf")
-    for y, x, mark in sorted(ends):
+def _drawn(frame: _Frame, line: Line) -> str:
+    known = line.known
+    runs = [list(run) for real, run in itertools.groupby(line.points, lambda p: p is not None) if real]
+    paths = ["L".join(frame.inside(p.x, p.y) for p in run) for run in runs if len(run) > 1]  # type: ignore[union-attr]
+    inner = f'<path class="curve" d="M{"M".join(paths)}"/>' if paths else ""
+    marks = ""
+    banded = [(p.x, *p.up) for p in known if p.up]
+    if len(known) == 1:
+        marks = _cross(frame, known[0])
+    elif len(banded) > 1:
+        there = [frame.inside(x, high, ",") for x, _, high in banded]
+        back = [frame.inside(x, low, ",") for x, low, _ in reversed(banded)]
+        inner = f'<polygon class="band" points="{" ".join([*there, *back])}"/>{inner}'
+    for p in known if line.dots else ():
+        says = _title(p.says) if p.says else ""
+        place = f'cx="{frame.x(p.x):.2f}%" cy="{frame.y(p.y):.1f}"'
+        marks += f'<circle class="dot" {place} r="{5.5 if len(known) == 1 else 3}">{says}</circle>'
+    of = "" if line.place is None else f' data-model="{line.place}"'
+    inner = _stretched(frame, inner) if inner else ""
+    return f'<g class="line {line.ink}"{of}>{_title(line.says or line.name)}{inner}{marks}</g>'
+
+
+def _cross(frame: _Frame, p: Point) -> str:
+    x = f"{frame.x(p.x):.2f}%"
+    y = f"{frame.y(p.y):.1f}"
+    out = ""
+    if p.across:
+        low, high = (f"{frame.x(end):.2f}%" for end in p.across)
+        out += f'<line class="cross" x1="{low}" x2="{high}" y1="{y}" y2="{y}"/>'
+    if p.up:
+        low, high = (f"{frame.y(end):.1f}" for end in p.up)
+        out += f'<line class="cross" x1="{x}" x2="{x}" y1="{low}" y2="{high}"/>'
+    return out
+
+
+def _axes(frame: _Frame, across: str, up: str) -> str:
+    """Return the grid with its numbers and the names of both axes."""
+    bottom = frame.height - frame.foot
+    right = frame.left + frame.wide
+    parts = []
+    for k, t in enumerate(frame.on_x.ticks):
+        x = f"{frame.x(t):.2f}%"
+        last = k == len(frame.on_x.ticks) - 1
+        anchor = ("start" if k == 0 else "end" if last else "middle") if frame.on_x.names else "middle"
+        if across:
+            parts.append(f'<line class="grid" x1="{x}" x2="{x}" y1="{frame.top}" y2="{bottom}"/>')
+        text = escape(frame.on_x.text(t))
+        parts.append(f'<text x="{x}" y="{bottom + 16}" text-anchor="{anchor}">{text}</text>')
+    for t in frame.on_y.ticks:
+        y = frame.y(t)
+        parts.append(f'<line class="grid" x1="{frame.left}%" x2="{right}%" y1="{y:.1f}" y2="{y:.1f}"/>')
+        place = f'x="{frame.left - 1:.2f}%" y="{y + 4:.1f}"'
+        parts.append(f'<text {place} text-anchor="end">{frame.on_y.text(t)}</text>')
+    if across:
+        middle = f'x="{frame.left + frame.wide / 2}%" y="{frame.height - 5}" text-anchor="middle"'
+        parts.append(f'<text class="axis" {middle}>{escape(across)} →</text>')
+    if up:
+        parts.append(f'<text class="axis" x="0" y="12">{escape(up)} ↑</text>')
+    return "".join(parts)
+
+
+def _labels(frame: _Frame, lines: Sequence[Line]) -> list[str]:
+    """Return the labels at the ends of lines, moved apart."""
+    parts = []
+    lowest = -math.inf
+    for y, x, label in sorted(
+        (frame.y(one.known[-1].y), frame.x(one.known[-1].x), one.label) for one in lines
+    ):
         lowest = max(y, lowest + _APART)
-        parts.append(f'<text x="{x}" dx="8" y="{lowest + 4:.1f}">{escape(mark)}</text>')
-    return _drawn("".join(parts), title)
+        parts.append(f'<text x="{x:.2f}%" dx="8" y="{lowest + 4:.1f}">{escape(label)}</text>')
+    return parts
 
 
-def _few(most: int) -> list[int]:
-    """Return about six whole numbers from 1 to ``most``."""
-    step = next(m for m in (1, 2, 5, 10, 20, 50, 100, 1000, 10000, 100000) if most / m <= 7)
-    return [k for k in range(1, most + 1) if k == 1 or k % step == 0]
+def _names(frame: _Frame, dots: Sequence[tuple[str, Point]]) -> list[str]:
+    """Return the names next to the dots, moved apart if they would overlap."""
+    names = [name if len(name) <= 22 else name[:21] + "…" for name, _ in dots]
+    places = [(frame.x(p.x), frame.y(p.y)) for _, p in dots]
+    lates = [
+        x > frame.left + 0.6 * frame.wide for x, _ in places
+    ]  # names on the right are left of their dots
+    spans = [_span(x, name, late) for (x, _), name, late in zip(places, names, lates, strict=True)]
+    heights = _apart(spans, [y for _, y in places], places)
+    parts = []
+    for name, (x, _), late, y in zip(names, places, lates, heights, strict=True):
+        anchor = 'text-anchor="end" dx="-10"' if late else 'dx="10"'
+        parts.append(f'<text class="name" x="{x:.2f}%" y="{y - 5:.1f}" {anchor}>{escape(name)}</text>')
+    return parts
 
 
-def _x(on: Axis, value: float) -> str:
-    return f"{_LEFT + _WIDE * (value - on.low) / (on.high - on.low):.2f}%"
+def _span(x: float, name: str, late: bool) -> tuple[float, float]:
+    """Return the horizontal extent of a name, in per cent of a phone's width."""
+    wide = _LETTER * (len(name) + 2)
+    return (x - wide, x) if late else (x, x + wide)
 
 
-def _y(on: Axis, value: float) -> str:
-    return f"{_BOTTOM - (_BOTTOM - _TOP) * (value - on.low) / (on.high - on.low):.1f}"
+def _apart(
+    spans: Sequence[tuple[float, float]], wanted: Sequence[float], dots: Sequence[tuple[float, float]]
+) -> list[float]:
+    """Return heights of labels that extend over ``spans``, moved down if they would overlap another label or
+    another's dot (x, y).
+
+    >>> _apart([(0, 40), (30, 70), (50, 90)], [10.0, 12.0, 11.0], [])
+    [10.0, 25.0, 11.0]
+    >>> _apart([(1, 40)], [15.0], [(20.0, 12.0)])
+    [33.0]
+    """
+    out = [0.0] * len(wanted)
+    written: list[int] = []
+    for k in sorted(range(len(wanted)), key=lambda k: wanted[k]):
+        low, high = spans[k]
+        taken = [(out[o], _LABEL) for o in written if low < spans[o][1] and spans[o][0] < high]
+        # a label's own dot is at the end of its span
+        taken += [(y + _BASE, _DOT) for x, y in dots if low < x - 1 and x + 1 < high]
+        y = wanted[k]
+        for height, room in sorted(taken):
+            if abs(height - y) < room:
+                y = height + room
+        written.append(k)
+        out[k] = y
+    return out
 
 
-def _frame(across: Axis, up: Axis) -> str:
-    rows = [
-        f'<line class="grid" x1="{_LEFT}%" x2="{_LEFT + _WIDE}%" y1="{_y(up, t)}" y2="{_y(up, t)}"/>'
-        f'<text x="{_LEFT - 1.5}%" y="{float(_y(up, t)) + 4:.1f}" text-anchor="end">{up.text(t)}</text>'
-        for t in up.ticks
-    ]
-    under = [
-        f'<text x="{_x(across, t)}" y="{_BOTTOM + 18}" text-anchor="middle">{across.text(t)}</text>'
-        for t in across.ticks
-    ]
-    return "".join([*rows, *under])
+def _at(on: Axis, value: float) -> str:
+    """Return the position of a value in a row, as a percentage of the width."""
+    return f"{2 + 96 * on.part(value):.2f}%"
 
 
-def _drawn(inside: str, title: str) -> Markup:
-    start = Markup('<svg class="plot" width="100%" height="{}" role="img" aria-label="{}">').format(
-        _FOOT, title
+def _grid(on: Axis, height: int | str = _ROW) -> str:
+    return "".join(
+        f'<line class="grid" x1="{_at(on, t)}" x2="{_at(on, t)}" y1="0" y2="{height}"/>' for t in on.ticks
     )
-    return start + Markup(inside) + Markup("</svg>")  # noqa: S704 - numbers and escaped words
+
+
+def _title(text: str) -> str:
+    return f"<title>{escape(text)}</title>"
+
+
+def _stretched(frame: _Frame, inside: str) -> str:
+    place = f'x="{frame.left}%" y="{frame.top}" width="{frame.wide}%" height="{frame.deep}"'
+    return f"<svg {place} {_STRETCHED}>{inside}</svg>"
+
+
+def _row(inside: str, title: str, *, height: int = _ROW, kind: str = "") -> Markup:
+    says = 'role="img"' if title else 'aria-hidden="true"'
+    head = f'<svg class="plot{kind}" width="100%" height="{height}" {says}>'
+    return _fixed(f"{head}{_title(title) if title else ''}{inside}</svg>")
+
+
+def _fixed(text: str) -> Markup:
+    """Return a drawing, whose words are escaped where they are written, as markup."""
+    return Markup(text)  # noqa: S704

@@ -10,19 +10,21 @@ Source: Yan et al. 2021, section 4.1.2.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup
 
+from faultscape.reporting import charts
 from faultscape.reporting.competition import standing_tables
-from faultscape.reporting.measure import figures
-from faultscape.reporting.measure.figures import Dot
+from faultscape.reporting.view import Line, Mark, Point, axes_of, dot, log_axis
 from faultscape.standings import Standings
 from faultscape.study.tables.timings import FrameTimes
 
 _WIDE = 5.0
+_AXES = "milliseconds per image", "score"
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,12 @@ def speed_charts(times: Sequence[FrameTimes], standings: Standings | None) -> li
         fastest_end = min(r.model[0] for r in rows)
         log = fastest_end > 0 and max(r.model[1] for r in rows) > _WIDE * min(r.model[1] for r in rows)
         dots = [
-            _dot(k, r, ranking.scores[r.name], ranking.score_interval.get(r.name)) for k, r in enumerate(rows)
+            _dot(r, ranking.scores[r.name], ranking.score_interval.get(r.name), on_front=r.name in front)
+            for r in rows
         ]
-        drawing = figures.scatter(
-            dots, "milliseconds per image", "score", front=front, logarithmic=log, height=280
-        )
+        steps = _steps([one for one in dots if one.name in front])
+        on_x = log_axis([end for r in rows for end in r.model]) if log else axes_of(dots)[0]
+        drawing = charts.scatter([steps, *dots], *_AXES, on_x=on_x, height=280)
         fastest = sorted((r for r in rows if r.name in front), key=lambda r: r.model[1])
         left = tuple(m for m in standings.models if m not in {r.name for r in rows})
         out.append(SpeedChart(device, title, drawing, tuple(r.name for r in fastest), log, left))
@@ -84,8 +87,19 @@ def pareto_front(times: Sequence[float], scores: Sequence[float]) -> list[bool]:
     return [not one for one in np.atleast_1d(beaten).tolist()]
 
 
-def _dot(place: int, row: FrameTimes, score: float, interval: Sequence[float] | None) -> Dot:
-    spread = (row.model[0], row.model[2])
+def _dot(row: FrameTimes, score: float, interval: Sequence[float] | None, *, on_front: bool) -> Line:
     known = [standing_tables.known(end) for end in interval or ()]
-    up = (known[0], known[1]) if len(known) == 2 and None not in known else None
-    return Dot(row.name, row.model[1], score, spread, up, place)  # pyright: ignore[reportArgumentType]
+    low, high = known if len(known) == 2 else (None, None)
+    time = Mark(row.model[1], row.model[0], row.model[2])
+    drawn = dot(row.name, time, Mark(score, low, high), _AXES, kind="strong" if on_front else "plain")
+    assert drawn is not None
+    return drawn
+
+
+def _steps(front: Sequence[Line]) -> Line:
+    """Return the steps of a front, from left to right and never down."""
+    places = sorted((one.known[0].x, one.known[0].y) for one in front)
+    ends = [Point(x, y) for x, y in places]
+    corners = [Point(after.x, before.y) for before, after in itertools.pairwise(ends)]
+    points = [point for pair in itertools.zip_longest(ends, corners) for point in pair if point is not None]
+    return Line("front", tuple(points), kind="front", dots=False)

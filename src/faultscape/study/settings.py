@@ -29,7 +29,7 @@ import tomlkit
 from faultscape import __version__
 from faultscape.errors import ClassesError, StudyError, closest
 from faultscape.nouns import Classes, JsonObject
-from faultscape.study.folder import put
+from faultscape.study.folder import no_study, put
 from faultscape.study.part_folders import remember_store
 
 VERSION = 3  # of studies made by this Faultscape; no other is read
@@ -262,10 +262,7 @@ def read_settings(root: Path) -> Settings:
         _check_version(root, raw.get("version"))
         settings = Settings.model_validate(raw)
     except FileNotFoundError:
-        raise StudyError(
-            f"{root} is not a study: it has no study.toml; start with `faultscape collect {root} IMAGES"
-            " --classes NAME`"
-        ) from None
+        raise no_study(root) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StudyError(f"{path} is not TOML: {error}") from None
     except pydantic.ValidationError as error:
@@ -331,13 +328,11 @@ def add_models(root: Path, models: dict[str, ModelSettings]) -> None:
     write_settings(root, settings)
 
 
-def keep_reading(root: Path, truth: str, labels: dict[str, str]) -> None:
-    """Enter how the masks of a truth are read in study.toml, unless that is there."""
-    settings = read_settings(root)
+def keep_reading(root: Path, settings: Settings, truth: str, labels: dict[str, str]) -> None:
+    """Enter how the masks of a truth are read in study.toml, unless the ``settings`` say so."""
     now = TruthSettings(labels=labels)
     if settings.truths.get(truth) != now:
-        settings.truths[truth] = now
-        write_settings(root, settings)
+        write_settings(root, settings.model_copy(update={"truths": {**settings.truths, truth: now}}))
 
 
 def change_models(root: Path, names: dict[str, str]) -> None:

@@ -20,22 +20,11 @@ import numpy as np
 
 from faultscape.errors import OptionError
 from faultscape.nouns import Slot
+from faultscape.reporting.view import Box
 
 BANDS = (0.6, 0.8)
 CROWDED = 0.95  # share of values in one band above which other edges are proposed
 BETTER = 0.1
-
-
-@dataclass(frozen=True)
-class Box:
-    """A box plot: number of values, minimum, first quartile, median, third quartile, maximum."""
-
-    n: int
-    low: float
-    first: float
-    median: float
-    third: float
-    high: float
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from faultscape import __version__
 from faultscape.metrics.catalogue import METRICS
 from faultscape.nouns import Agreement, Classes, Slots
 from faultscape.ranking import catalogue
-from faultscape.reporting import charts, figures, speed_charts
+from faultscape.reporting import charts, speed_charts
 from faultscape.reporting.competition import other_questions, outcomes, pair_outcomes, standing_tables
 from faultscape.reporting.competition.class_cards import ClassCard
 from faultscape.reporting.competition.constraint_pictures import PairPictures
@@ -32,7 +32,8 @@ from faultscape.reporting.competition.model_sections import ModelSections
 from faultscape.reporting.template import template
 from faultscape.reporting.verdict import Verdict
 from faultscape.reporting.verdict_lines import verdict
-from faultscape.standings import Standings, budget_like, labelled_words
+from faultscape.reporting.view import Axis, Line, Point, axis, number, percent, plain
+from faultscape.standings import Stability, Standings, budget_like, labelled_words
 from faultscape.study.tables.selections import MAIN
 from faultscape.study.tables.timings import FrameTimes
 
@@ -137,35 +138,6 @@ def _kind_of(facts: DuelFacts | PairFacts | DrawFacts) -> tuple[str, dict[str, A
     return "competition/draws.html.jinja", _of_draws(facts)
 
 
-def number(value: Any, digits: int = 3) -> str:
-    """Return a number for display; a dash if it is unknown.
-
-    >>> number(-0.12345), number(None), number(float("nan"), 1), number(-0.001, 1)
-    ('−0.123', '–', '–', '0.0')
-    """
-    if value is None or not math.isfinite(value):
-        return "–"
-    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")  # never a negative zero
-
-
-def percent(part: float, whole: float) -> str:
-    """Return a share in per cent; a dash if the whole is 0.
-
-    >>> percent(1, 3), percent(1, 0)
-    ('33 %', '–')
-    """
-    return f"{100 * part / whole:.0f} %" if whole else "–"
-
-
-def plain(value: Any) -> str:
-    """Return a whole or half number without rounding.
-
-    >>> plain(3.0), plain(2.5), plain(-1), plain(None)
-    ('3', '2.5', '−1', '–')
-    """
-    return "–" if value is None or not math.isfinite(value) else f"{value:g}".replace("-", "−")
-
-
 def _context(facts: Facts) -> dict[str, Any]:
     """Return what every page shows: standings, their stability, and rankings of the same models on other
     images.
@@ -189,8 +161,7 @@ def _context(facts: Facts) -> dict[str, Any]:
     found = other_questions.questions(facts.others, facts.selectors, [*facts.stale])
     warned = other_questions.warnings(facts.others, found)
     return {
-        "fig": figures,
-        "charts": charts,
+        "draw": charts,
         "version": __version__,
         "level": standing_tables.level(standings),
         "verdict": said,
@@ -212,6 +183,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         "shorts": {words["name"]: words["short"] for words in words_of_rankings},
         "recommended": f"{catalogue.SELECTION} --budget {budget_like(len(facts.slots.images))}",
         "stability": standings.stability if standings else None,
+        "top_k": _top_k(standings.stability) if standings and standings.stability else None,
         "settled": other_questions.SETTLED,
         "tail": (
             other_questions.last_quarter(standings.stability.top_k)
@@ -227,9 +199,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         "model_place": {m: k for k, m in enumerate(models)},
         "crowd": len(models) >= _CROWD,
         "kinds_axis": (
-            figures.axis(
-                [end for one in facts.kinds.differences for end in (one.low, one.value, one.high)] + [0.0]
-            )
+            axis([end for one in facts.kinds.differences for end in (one.low, one.value, one.high)] + [0.0])
             if facts.kinds
             else None
         ),
@@ -239,6 +209,20 @@ def _context(facts: Facts) -> dict[str, Any]:
             CALLED.get(facts.agreement.concordance, facts.agreement.concordance) if facts.agreement else ""
         ),
     }
+
+
+def _top_k(stability: Stability) -> dict[str, Any]:
+    """Return the curve of the correlations with the whole ranking, by the number of places, and its axes."""
+    places = stability.top_k_places or range(1, len(stability.top_k) + 1)
+    most = places[-1] if places else 0
+    step = next(m for m in (1, 2, 5, 10, 20, 50, 100, 1000, 10000, 100000) if most / m <= 7)
+    points = [
+        None if value is None else Point(k, value, says=f"k = {k}: {number(value)}")
+        for k, value in zip(places, map(standing_tables.known, stability.top_k), strict=True)
+    ]
+    ticks = tuple(float(k) for k in range(1, most + 1) if k == 1 or k % step == 0)
+    up = axis([*(point.y for point in points if point), 1.0, 0.0])
+    return {"line": Line("correlation", tuple(points)), "x": Axis(1, max(most, 2), ticks), "y": up}
 
 
 def _lines(facts: Facts, place: str) -> dict[str, str]:
@@ -320,7 +304,7 @@ def _of_duels(facts: DuelFacts) -> dict[str, Any]:
         "correlation": standing_tables.correlation(standings) if standings else None,
         "metric": CALLED.get(metric, metric),
         "boxes": list(zip(models, boxes, strict=True)),
-        "box_axis": figures.axis([*ends, 0.0] if ends else [0.0, 1.0]),
+        "box_axis": axis([*ends, 0.0] if ends else [0.0, 1.0]),
         "cases": outcomes.cases(models, facts.slots.duels, facts.slot_values, fail, facts.better),
         "transfer": outcomes.transfer(models, facts.slots.duels, facts.labelled, facts.values, fail),
         "sizes": size_labels(),
@@ -341,17 +325,11 @@ def _of_pairs(facts: PairFacts) -> dict[str, Any]:
     )
     decided = [pair for pair in ends if pair.total]
     matrices = standings.matrices if standings else {}
-    points = [
-        (
-            p.gap,
-            p.better,
-            (
-                f"{p.model_a}, {p.model_b}: better one {number(p.better, 2)}, gap {number(p.gap, 2)},"
-                f" {p.total} images"
-            ),
-        )
-        for p in decided
-    ]
+    points = []
+    for pair in decided:
+        name = f"{pair.model_a}, {pair.model_b}"
+        says = f"{name}: better one {number(pair.better, 2)}, gap {number(pair.gap, 2)}, {pair.total} images"
+        points.append(Line(name, (Point(pair.gap, pair.better, says=says),), kind="cloud"))
     sums = [
         sum(getattr(p, name) for p in decided) for name in ("both_right", "first", "second", "both_wrong")
     ]

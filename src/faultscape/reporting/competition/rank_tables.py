@@ -11,8 +11,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from faultscape.reporting import figures
+from faultscape.reporting import charts
 from faultscape.reporting.competition.standing_tables import ranking_rows, recommended
+from faultscape.reporting.view import number
 from faultscape.standings import Standings, decimals
 
 _NONE = "\N{EN DASH}"
@@ -57,20 +58,16 @@ def _table(ranking: Mapping[str, Any]) -> RankTable:
     held = ranking["rows"]
     digits = decimals([(row["low"], row["high"]) for row in held if row["low"] is not None])
 
-    def text(value: float | None) -> str:
-        if value is None:
-            return _NONE
-        value = round(value, digits) + 0.0  # never a negative zero
-        return f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
-
     rows = []
     for row in held:
-        spread = "" if row["low"] is None else f"{text(row['low'])} to {text(row['high'])}"
-        ranks = row["at_once"] if ranking["at_once"] else row["ranks"]
-        title = f"{row['model']}: {text(row['score'])}{f', {spread}' if spread else ''}"
-        plot = figures.interval(
-            ranking["axis"], row["score"], row["low"], row["high"], strong=row["best"], title=title
+        spread = (
+            "" if row["low"] is None else f"{number(row['low'], digits)} to {number(row['high'], digits)}"
         )
-        rows.append(RankRow(row["model"], text(row["score"]), spread, ranks or _NONE, plot, row["best"]))
+        ranks = row["at_once"] if ranking["at_once"] else row["ranks"]
+        title = f"{row['model']}: {number(row['score'], digits)}{f', {spread}' if spread else ''}"
+        plot = charts.interval(ranking["axis"], row["mark"], strong=row["best"], title=title)
+        rows.append(
+            RankRow(row["model"], number(row["score"], digits), spread, ranks or _NONE, plot, row["best"])
+        )
     of = "descriptive" if ranking["descriptive"] else ranking["speaks_of"]
-    return RankTable(ranking["title"], ranking["what"], of, rows, figures.scale(ranking["axis"]))
+    return RankTable(ranking["title"], ranking["what"], of, rows, charts.scale(ranking["axis"]))

@@ -22,8 +22,9 @@ from faultscape.errors import counted as counted_words
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.agreement import spearman
 from faultscape.ranking.catalogue import RANKINGS, UNBIASED
-from faultscape.ranking.replicates import CHOSEN, FUTURE, ONE_GROUP, POOL
-from faultscape.reporting import figures
+from faultscape.ranking.replicates import CHOSEN, FUTURE, POOL, SAME_GROUPS
+from faultscape.reporting.charts import heat
+from faultscape.reporting.view import Mark, axis, listed
 from faultscape.standings import (
     FEW,
     ModelRanking,
@@ -38,7 +39,7 @@ from faultscape.standings import (
 SPEAKS_OF = {
     POOL: "this pool",
     FUTURE: "data to come",
-    ONE_GROUP: "more of the same group",
+    SAME_GROUPS: "more of the same groups",
     CHOSEN: "the chosen images",
 }
 CAVEAT = (
@@ -78,15 +79,6 @@ def words_of(name: str, definitions: Mapping[str, Any] | None = None) -> dict[st
 def known(value: Any) -> float | None:
     """Return a finite number, or None."""
     return None if value is None or not math.isfinite(value) else float(value)
-
-
-def listed(names: Sequence[str], last: str = "and") -> str:
-    """Return names as a list in a sentence.
-
-    >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b"], "or")
-    ('a', 'a, b and c', 'a or b')
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 def level(standings: Standings | None) -> str:
@@ -316,6 +308,7 @@ def ranking_rows(
                 "score": score,
                 "low": low,
                 "high": high,
+                "mark": Mark(score, low, high),
                 "ranks": (
                     rank_words(ranking.rank_interval, model) or ("open" if score is not None else "")
                 ),  # nothing was tested
@@ -328,7 +321,7 @@ def ranking_rows(
     return about | {
         "what": about["says"],
         "rows": rows,
-        "axis": figures.axis(span),
+        "axis": axis(span),
         "tied": ranking.tied_for_best,
         "best": could_be_best(ranking),
         "descriptive": descriptive(ranking),
@@ -346,7 +339,7 @@ def ratio_matrix(name: str, matrix: Any) -> dict[str, Any]:
     scale.
     """
     logs = [abs(math.log(x)) for row in matrix for x in row if known(x) and x > 0]
-    rows = [[(known(x), *figures.heat(known(x), max(logs, default=0.0))) for x in row] for row in matrix]
+    rows = [[(known(x), *heat(known(x), max(logs, default=0.0))) for x in row] for row in matrix]
     return {"name": name, "rows": rows}
 
 

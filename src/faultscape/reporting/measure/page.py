@@ -14,16 +14,15 @@ from typing import Any, cast
 
 from faultscape import __version__
 from faultscape.metrics.catalogue import METRICS
-from faultscape.reporting import anomaly_frames, figures
+from faultscape.reporting import anomaly_frames, charts
 from faultscape.reporting.anomaly_frames import FrameCard
-from faultscape.reporting.competition.page import number
-from faultscape.reporting.measure import figures as measure_figures
 from faultscape.reporting.measure import views
 from faultscape.reporting.measure.document import Document, SetDocument
 from faultscape.reporting.measure.gap_sentences import sentence
 from faultscape.reporting.measure.leaders import errors, standings
 from faultscape.reporting.measure.tables import TITLES, saturated, sets_of, tables, value_name, values_table
 from faultscape.reporting.template import template
+from faultscape.reporting.view import listed, number
 
 HEADLINES = {
     metric.name: value_name(metric.name)
@@ -82,8 +81,7 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
     sets = [_set(name, one) for name, one in named.items()]
     return {
         "f": facts,
-        "fig": figures,
-        "draw": measure_figures,
+        "draw": charts,
         "version": __version__,
         "headline": headline(document),
         "several": len(named) > 1,
@@ -104,7 +102,7 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         ),
         "chosen": any(one.get("chosen") for one in named.values()),
         "grouped": any((one.get("units") or {}).get("drawn") == "groups" for one in named.values()),
-        "of_one": any((one.get("units") or {}).get("of_one") for one in named.values()),
+        "same_groups": any((one.get("units") or {}).get("same_groups") for one in named.values()),
         "settings": settings(document.get("provenance") or {}, defined),
         "kinds": _kinds(facts.worst, len(named) > 1),
         "provenance": document.get("provenance", {}),
@@ -142,7 +140,7 @@ def headline(document: Mapping[str, Any]) -> str:
             )
             most = "highest" if entry["better"] == "high" else "lowest"
             value = f": {_with_interval(entry)}" if len(leaders) == 1 and not where else ""
-            return f"{_either(leaders)} has the {most} {title}{where}{value}"
+            return f"{listed(leaders, 'or')} has the {most} {title}{where}{value}"
     return f"{len(models)} models, measured"
 
 
@@ -188,10 +186,6 @@ def definitions(named: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
             for metric, entry in of.items():
                 out.setdefault(metric, entry.get("definition", ""))
     return out
-
-
-def _either(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def _with_interval(entry: Mapping[str, Any]) -> str:

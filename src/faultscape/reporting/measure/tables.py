@@ -17,6 +17,7 @@ from typing import Any
 
 from faultscape.metrics.catalogue import GROUPS, METRICS, named
 from faultscape.reporting.measure.leaders import error, standings
+from faultscape.reporting.view import Mark
 
 _ENTRIES = sorted(METRICS, key=lambda metric: (GROUPS.index(metric.group), metric.place))
 TITLES = {
@@ -38,19 +39,6 @@ _LINE = tuple(
 
 
 @dataclass(frozen=True)
-class Cell:
-    """An error with its interval, the number of undefined cells, and its standing in its column: ``best``,
-    ``tie`` or ''.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    undefined: int
-    standing: str = ""
-
-
-@dataclass(frozen=True)
 class Column:
     """A metric: its error's name, its meaning, its group, and its number of digits."""
 
@@ -68,7 +56,7 @@ def sets_of(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 def tables(sets: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the tables: maps, scores, and all other metrics; each with ``columns``, ``groups`` [(name,
-    columns)] and ``rows`` [(set, model, images, [Cell])].
+    columns)] and ``rows`` [(set, model, images, [Mark])].
     """
     present = [m for one in sets.values() for of in one.get("models", {}).values() for m in of]
     known = [m for m in TITLES if m in present]
@@ -112,7 +100,7 @@ def name_of(title: str) -> str:
 
 def values_table(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
     """Return the table of the values that the terminal shows, as they are: ``columns`` [(name, better)] and
-    ``rows`` [(set, model, [Cell])]; None where there is none.
+    ``rows`` [(set, model, [Mark])]; None where there is none.
     """
     shown = headline_metrics(sets)
     rows = list[dict[str, Any]]()
@@ -144,11 +132,11 @@ def in_order(one: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Mappin
     return {model: models[model] for model in sorted(models, key=lambda model: known.get(model, math.inf))}
 
 
-def _value(entry: Mapping[str, Any] | None, standing: str) -> Cell:
+def _value(entry: Mapping[str, Any] | None, standing: str) -> Mark:
     if entry is None:
-        return Cell(None, None, None, 0)
+        return Mark(None)
     undefined = int(entry.get("undefined") or 0)
-    return Cell(entry["value"], entry.get("low"), entry.get("high"), undefined, standing)
+    return Mark(entry["value"], entry.get("low"), entry.get("high"), standing, undefined)
 
 
 def own_titles(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
@@ -199,19 +187,19 @@ def saturated(document: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def cell(entry: Mapping[str, Any] | None, standing: str = "") -> Cell:
+def cell(entry: Mapping[str, Any] | None, standing: str = "") -> Mark:
     """Return a metric as an error.
 
     >>> cell({"value": 0.75, "low": 0.5, "high": 1.0, "undefined": 0, "better": "high"})
-    Cell(value=0.25, low=0.0, high=0.5, undefined=0, standing='')
+    Mark(value=0.25, low=0.0, high=0.5, standing='', undefined=0, share=None)
     """
     if entry is None:
-        return Cell(None, None, None, 0)
+        return Mark(None)
     low = entry.get("low")
     high = entry.get("high")
     if entry["better"] == "high":
         low, high = (None if high is None else 1 - high), (None if low is None else 1 - low)
-    return Cell(error(entry), low, high, int(entry.get("undefined") or 0), standing)
+    return Mark(error(entry), low, high, standing, int(entry.get("undefined") or 0))
 
 
 def _table(kind: str, metrics: Sequence[str], sets: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -12,12 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from faultscape.reporting import figures
-from faultscape.reporting.figures import Axis
 from faultscape.reporting.measure import unbeaten
-from faultscape.reporting.measure.figures import Curve, Dot, from_zero
 from faultscape.reporting.measure.leaders import contradictions, error_gaps
 from faultscape.reporting.measure.tables import MAPS, SCORES, TITLES, cell
+from faultscape.reporting.view import Line, Point, axes_of, axis, axis_of, dot
 
 PER_CLASS = ("miou", "rom", "rum")
 MANY_CLASSES = 24  # with more, the rest is collapsed and no confusion matrix is drawn
@@ -27,18 +25,14 @@ CONFUSIONS = 8
 Document = Mapping[str, Any]
 
 
-def dots(one: Document) -> list[Dot]:
+def dots(one: Document) -> list[Line]:
     """Return one dot per model: ROM horizontally, RUM vertically."""
-    out = []
-    for place, (model, of) in enumerate(one.get("models", {}).items()):
-        if "rom" not in of or "rum" not in of:
-            continue
-        x = cell(of["rom"])
-        y = cell(of["rum"])
-        if x.value is not None and y.value is not None:
-            across, up = (None if c.low is None or c.high is None else (c.low, c.high) for c in (x, y))
-            out.append(Dot(model, x.value, y.value, across, up, place))
-    return out
+    found = [
+        dot(model, cell(of["rom"]), cell(of["rum"]), ("ROM", "RUM"), place)
+        for place, (model, of) in enumerate(one.get("models", {}).items())
+        if "rom" in of and "rum" in of
+    ]
+    return [one for one in found if one is not None]
 
 
 def front(one: Document) -> dict[str, Any]:
@@ -60,9 +54,7 @@ def front(one: Document) -> dict[str, Any]:
         )
     rows.sort(key=lambda row: (bool(row["by"]), row["cells"][0].value))
     columns = [[row["cells"][k] for row in rows] for k in range(3)]
-    axes = [
-        figures.axis([v for c in column for v in (c.value, c.low, c.high)], at_most=3) for column in columns
-    ]
+    axes = [axis_of(column) for column in columns]
     return {
         "rows": rows,
         "axes": axes,
@@ -89,7 +81,7 @@ def by_class(one: Document) -> list[dict[str, Any]]:
             if any(v is not None for v in values):
                 rows.append((class_, values))
         if rows:
-            on = figures.axis([0.0, *(v for _, values in rows for v in values)], at_most=3)
+            on = axis([0.0, *(v for _, values in rows for v in values)], at_most=3)
             title, says = ("IoU error", "1 − IoU") if metric == "miou" else TITLES[metric]
             out.append(
                 {
@@ -224,7 +216,7 @@ def disagreements(one: Document, metric: str) -> list[str]:
 
 
 def curves(one: Document) -> dict[str, Any]:
-    """Return the curves by kind, one Curve for each model that has it; ``frames`` is the number of images
+    """Return the curves by kind, one line for each model that has it; ``frames`` is the number of images
     with confidence.
     """
     places = {model: k for k, model in enumerate(one.get("models", {}))}
@@ -232,40 +224,60 @@ def curves(one: Document) -> dict[str, Any]:
     confident = [(model, of["confidence"], k) for model, of, k in found if of.get("confidence")]
     panels = []
     for key, title in (("rom", "ROM"), ("rum", "RUM"), ("iou", "IoU error")):
+        better = "high" if key == "iou" else "low"
         lines = [
-            Curve(m, c["threshold"], [_error(v, "high" if key == "iou" else "low") for v in c[key]], k)
+            _line(m, k, c["threshold"], [_error(v, better) for v in c[key]])
             for m, c, k in confident
             if key in c
         ]
         if lines:
-            panels.append({"title": title, "lines": lines, "axis": _axis(lines, "y")})
-    both = [Curve(m, c["rom"], c["rum"], k) for m, c, k in confident if "rom" in c and "rum" in c]
+            panels.append({"title": title, "lines": lines, "axis": axes_of(lines)[1]})
+    both = [_line(m, k, c["rom"], c["rum"]) for m, c, k in confident if "rom" in c and "rum" in c]
+    on_x, on_y = axes_of(both)
     anomaly = any("average_precision" in of for of in one.get("models", {}).values())
     return {
         "confidence": panels,
         "confident": [(m, k) for m, _, k in confident],
         "scored": [(m, k) for m, of, k in found if of.get("precision_recall") or of.get("roc")],
-        "both": {"lines": both, "x": _axis(both, "x"), "y": _axis(both, "y")} if both else None,
+        "both": {"lines": both, "x": on_x, "y": on_y} if both else None,
         "areas": [(m, c.get("area"), c.get("frames"), c.get("without"), k) for m, c, k in confident],
         "reliability": [_diagram(m, of["reliability"], k) for m, of, k in found if of.get("reliability")],
         "precision_recall": [
-            Curve(m, c["recall"], c["precision"], k)
+            _line(m, k, *_stepped(c["recall"], c["precision"]))
             for m, of, k in found
             if (c := of.get("precision_recall"))
         ],
-        "roc": [Curve(m, c["fpr"], c["tpr"], k) for m, of, k in found if (c := of.get("roc"))],
+        "roc": [_line(m, k, c["fpr"], c["tpr"]) for m, of, k in found if (c := of.get("roc"))],
         "of": "anomalous pixels, by score" if anomaly else "incorrect pixels, by doubt",
     }
 
 
 def _diagram(model: str, of: Mapping[str, Any], place: int) -> dict[str, Any]:
     most = max(of.get("count", ()), default=0)
-    shares = [n / most if most else 0.0 for n in of.get("count", ())]
-    return {"model": model, "line": Curve(model, of["confidence"], of["accuracy"], place), "shares": shares}
+    counts = zip(of["confidence"], of.get("count", ()), strict=False)
+    shares = [(x, n / most if most else 0.0) for x, n in counts if x is not None]
+    return {"model": model, "line": _line(model, place, of["confidence"], of["accuracy"]), "shares": shares}
 
 
-def _axis(lines: Sequence[Curve], side: str) -> Axis:
-    return from_zero([v for line in lines for v in getattr(line, side) if v is not None])
+def _line(model: str, place: int, x: Sequence[float | None], y: Sequence[float | None]) -> Line:
+    """Return a model's curve through its known points."""
+    known = [Point(a, b) for a, b in zip(x, y, strict=True) if a is not None and b is not None]
+    return Line(model, tuple(known), place, dots=False)
+
+
+def _stepped(
+    recall: Sequence[float | None], precision: Sequence[float | None]
+) -> tuple[list[float], list[float]]:
+    """Return a curve in which a precision holds from the recall before it, the first from 0: equal scores
+    have no threshold between two recalls.
+
+    >>> _stepped([0.5, 1.0], [1.0, 0.25])
+    ([0.0, 0.5, 0.5, 1.0], [1.0, 1.0, 0.25, 0.25])
+    """
+    known = [(x, y) for x, y in zip(recall, precision, strict=True) if x is not None and y is not None]
+    starts = [0.0, *(x for x, _ in known)]
+    across = [x for start, (end, _) in zip(starts, known, strict=False) for x in (start, end)]
+    return across, [y for _, y in known for _ in range(2)]
 
 
 def _error(value: float | None, better: str) -> float | None:

@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from faultscape.reporting.charts import Line, curves
+from markupsafe import Markup
+
+from faultscape.reporting.charts import plane
 from faultscape.reporting.reliability.document import (
     RANDOM,
     TRAINED_WITH_OOD,
@@ -22,9 +24,9 @@ from faultscape.reporting.reliability.document import (
     flags_of_score,
 )
 from faultscape.reporting.template import template
+from faultscape.reporting.view import Axis, Line, Point, axis, ink
 from faultscape.uncertainty.methods.catalogue import TUNED
 
-_INKS = 10  # colours in models.css, by the position of a model on the card
 _SAW = {"trained": TRAINED_WITH_OOD, "tuned": TUNED}
 
 
@@ -46,7 +48,7 @@ class Standing:
     @property
     def ink(self) -> str:
         """The CSS class of its colour, as on the card."""
-        return f"m{self.place % _INKS}"
+        return ink(self.place)
 
 
 @dataclass(frozen=True)
@@ -79,11 +81,7 @@ def leaderboard_page(card: Card) -> str:
             "editions": board.editions,
             "standings": board.standings,
             "chance": board.chance,
-            "figure": curves(
-                _lines(board),
-                board.editions,
-                title=f"AP of the best variant of each model on {len(board.editions)} editions",
-            ),
+            "figure": _figure(board),
         }
         for board in boards_of(card)
     ]
@@ -144,9 +142,21 @@ def _called(conditions: Sequence[CardCondition]) -> list[str]:
     return names if len(set(names)) == len(names) else [condition["name"] for condition in conditions]
 
 
-def _lines(board: Board) -> list[Line]:
-    lines = [
-        Line(f"{one.model} ({one.variant})", one.values, one.ink, dashed=bool(one.saw), mark=str(k + 1))
-        for k, one in enumerate(board.standings)
-    ]
-    return [*lines, Line("chance", board.chance, "chance")]
+def _figure(board: Board) -> Markup:
+    places = tuple(map(float, range(len(board.editions))))
+    lines = []
+    for k, one in enumerate(board.standings):
+        name = f"{one.model} ({one.variant})"
+        kind = "dashed" if one.saw else ""
+        lines.append(Line(name, _points(name, one.values, board), one.place, kind, label=str(k + 1)))
+    lines.append(Line("chance", _points("chance", board.chance, board), kind="chance"))
+    up = axis([0.0, *(point.y for line in lines for point in line.known)], at_most=6)
+    title = f"AP of the best variant of each model on {len(places)} editions"
+    return plane(lines, Axis(0.0, places[-1], places, board.editions), up, title=title, height=214)
+
+
+def _points(name: str, values: Sequence[float | None], board: Board) -> tuple[Point | None, ...]:
+    return tuple(
+        None if value is None else Point(k, value, says=f"{name}, {edition}: {value:.3f}")
+        for k, (value, edition) in enumerate(zip(values, board.editions, strict=True))
+    )

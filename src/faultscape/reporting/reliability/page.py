@@ -14,13 +14,10 @@ from typing import Any
 
 from faultscape import __version__
 from faultscape.metrics.scorers import ORDER
-from faultscape.reporting import anomaly_frames, figures
+from faultscape.reporting import anomaly_frames, charts
 from faultscape.reporting.anomaly_frames import FrameCard
-from faultscape.reporting.competition.page import number
-from faultscape.reporting.measure import figures as planes
 from faultscape.reporting.measure.page import flat
-from faultscape.reporting.reliability import cautions, curves, views
-from faultscape.reporting.reliability import figures as drawn
+from faultscape.reporting.reliability import cautions, views
 from faultscape.reporting.reliability.document import (
     Card,
     first_holdout,
@@ -29,9 +26,7 @@ from faultscape.reporting.reliability.document import (
 )
 from faultscape.reporting.reliability.questions import CardIndex, best_value, headline, questions, verdict
 from faultscape.reporting.template import template
-
-ARROWS = {"high": "↑", "low": "↓"}
-ARROW_WORDS = {"high": "higher is better", "low": "lower is better"}
+from faultscape.reporting.view import amount, number, signed
 
 
 @dataclass(frozen=True)
@@ -74,12 +69,9 @@ def _context(card: Card, facts: Facts) -> dict[str, Any]:
     return {
         "card": card,
         "f": facts,
-        "fig": figures,
-        "draw": drawn,
-        "plane": planes,
+        "draw": charts,
+        "severity_axis": views.SEVERITIES,
         "version": __version__,
-        "arrows": ARROWS,
-        "arrow_words": ARROW_WORDS,
         "headline": headline(index, standings),
         "claims": claims,
         "undecided": len(index.models) > 1 and not decided,
@@ -101,8 +93,7 @@ def _context(card: Card, facts: Facts) -> dict[str, Any]:
         "ranking": views.without_labels(card, index),
         "differences": views.differences(card, index, standings),
         "times": views.times(card, index),
-        "training": curves.training(card),
-        "curve": curves.curve_chart,
+        "training": views.training(card),
         "finders": cautions.finders(card, index),
         "guards": cautions.guards(card, index),
         "presets": cautions.presets(card),
@@ -151,21 +142,3 @@ def units_words(units: Mapping[str, Any]) -> str:
         return ""
     what = "groups of images" if units.get("drawn") == "groups" else "images"
     return f"{units['count']:,} {what} are resampled, each with everything made from it"
-
-
-def signed(value: float | None) -> str:
-    """Return a difference with its sign.
-
-    >>> signed(0.01234), signed(-0.5), signed(None)
-    ('+0.012', '−0.500', '–')
-    """
-    return number(value) if value is None or value < 0 else f"+{value:.3f}"
-
-
-def amount(share: float | None, digits: int = 0) -> str:
-    """Return a share in per cent, with the given digits.
-
-    >>> amount(0.25), amount(0.0221, 2), amount(None)
-    ('25 %', '2.21 %', '–')
-    """
-    return "–" if share is None else f"{100 * share:.{digits}f} %"

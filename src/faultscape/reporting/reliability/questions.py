@@ -24,6 +24,7 @@ from faultscape.reporting.reliability.document import (
     pixels_words,
 )
 from faultscape.reporting.reliability.tables import conditions_of, main_scorer
+from faultscape.reporting.view import Row, listed
 
 Gap = tuple[float, float | None, float | None]
 _FEW = 4  # most models that a sentence names
@@ -326,9 +327,9 @@ def headline(index: CardIndex, standings: Sequence[Standing]) -> str:
     """Return a heading that claims no more than the paired intervals of the first question allow."""
     if not standings:
         return "Nothing to report yet"
-    within = ", within one group of images" if (index.card.get("units") or {}).get("of_one") else ""
+    within = ", within few groups of images" if (index.card.get("units") or {}).get("same_groups") else ""
     if len(index.models) == 1:
-        return _of_one(index, index.models[0]) + within
+        return _of_one_model(index, index.models[0]) + within
     first = standings[0]
     said = first.question.best.format(first.best) if first.best else first.question.none
     if first.best and len(first.cells) < len(index.models):
@@ -336,7 +337,7 @@ def headline(index: CardIndex, standings: Sequence[Standing]) -> str:
     return said + within
 
 
-def _of_one(index: CardIndex, model: str) -> str:
+def _of_one_model(index: CardIndex, model: str) -> str:
     drop = index.cell(model, CORRUPTED, "relative_drop", holdout=first_holdout(index.card))
     if drop is None:
         return f"{model}, evaluated"
@@ -397,24 +398,16 @@ def above_chance(index: CardIndex, condition: str, share: float | None) -> list[
     return [name for name, low in lows.items() if low is not None and low > share]
 
 
-def others_above(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], share: float | None) -> list[str]:
+def others_above(rows: Sequence[Row], metrics: Sequence[str], share: float | None) -> list[str]:
     """Return "model (scorer)" for the rows other than models' own whose AP is conclusively above the share of
     anomalous pixels.
     """
     if share is None or "average_precision" not in metrics:
         return []
     place = metrics.index("average_precision")
-    lows = [(row["marks"][place].low, f"{row['model']} ({row['scorer']})") for row in rows if not row["main"]]
+    others = [row for row in rows if "main" not in row.kind]
+    lows = [(row.marks[place].low, f"{row.model} ({row.words[0]})") for row in others]
     return [name for low, name in lows if low is not None and low > share]
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names as a list in a sentence.
-
-    >>> listed(["a"]), listed(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _named(names: Sequence[str], of: int) -> str:

@@ -141,11 +141,9 @@ def outdated(
     return [name for name in settings.models if name in old]
 
 
-def lacks_temperature(root: Path, name: str) -> bool:
+def lacks_temperature(root: Path, name: str, manifest: ManifestReader = read_manifest) -> bool:
     """Return whether some maps of a network were made before its temperature was fitted."""
-    return bool(
-        _made_by(root, name, read_manifest(predictions(root, name))) & _without_temperature(root, name)
-    )
+    return bool(_made_by(root, name, manifest(predictions(root, name))) & _without_temperature(root, name))
 
 
 def _made_by(root: Path, name: str, parts: Iterable[str]) -> set[str]:

@@ -63,10 +63,17 @@ class Statistics(Mapping[str, np.ndarray]):
     missing images.
 
     Parts are read once; only the curves, which are larger than everything else, are read on demand. ``only``
-    these statistics are read; if it is empty, just which images are ``present``.
+    these statistics are read; if it is empty, just which images are ``present``. ``parts`` are those of the
+    manifest, if it was read already.
     """
 
-    def __init__(self, where: Path, ids: Sequence[str], only: Collection[str] | None = None) -> None:
+    def __init__(
+        self,
+        where: Path,
+        ids: Sequence[str],
+        only: Collection[str] | None = None,
+        parts: Mapping[str, Part] | None = None,
+    ) -> None:
         self._only = only
         place = {id_: k for k, id_ in enumerate(ids)}
         self._where, self._images = where, len(ids)
@@ -74,7 +81,7 @@ class Statistics(Mapping[str, np.ndarray]):
         self._parts: list[tuple[str, Part, list[str], pa.Table, np.ndarray, np.ndarray]] = []
         self.present = np.zeros(len(ids), bool)
         self.cells: np.ndarray | None = None  # (C + 1, C + 1), summed over images
-        for name, part in sorted(read_manifest(where).items()):
+        for name, part in sorted((read_manifest(where) if parts is None else parts).items()):
             if part.rows:
                 self._take(name, part, place)
 

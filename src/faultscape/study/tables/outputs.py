@@ -18,7 +18,15 @@ import pyarrow as pa
 
 from faultscape.maps import array_codes
 from faultscape.study.part_folders import made
-from faultscape.study.parts import Part, put_part, read_manifest, read_part, read_small, there
+from faultscape.study.parts import (
+    ManifestReader,
+    Part,
+    put_part,
+    read_manifest,
+    read_part,
+    read_small,
+    there,
+)
 from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.label_maps import predictions
 
@@ -98,14 +106,12 @@ def with_shard(manifest: dict[str, Part], shard: int, labels: str, parts: list[K
     return others | {p.part: Part(p.sha256, p.rows, labels) for p in parts}
 
 
-def kinds(root: Path, name: str) -> list[str]:
+def kinds(root: Path, name: str, manifest: ManifestReader = read_manifest) -> list[str]:
     """Return the kept kinds of output of a model, sorted: confidence, probabilities, logits,
     embedding-LAYER.
     """
     here = predictions(root, name)
-    return sorted(
-        path.name for path in made(root, "predictions") if path.parent == here and read_manifest(path)
-    )
+    return sorted(path.name for path in made(root, "predictions") if path.parent == here and manifest(path))
 
 
 def ids(root: Path, name: str, kind: str, parts: Iterable[tuple[str, Part]]) -> list[str]:
@@ -118,8 +124,15 @@ def read_kept(root: Path, name: str, kind: str, shard: int) -> Iterator[tuple[st
     """Yield (image id, array_codes) of a shard in corpus order; nothing if the kind was not kept, or was made
     with other labels than the model's current ones.
     """
-    for part, entry in parts_by_shard(root, name, kind).get(shard, []):
-        table = read_part(predictions(root, name) / kind, part, entry)
+    yield from read_parts(predictions(root, name) / kind, parts_by_shard(root, name, kind).get(shard, []))
+
+
+def read_parts(
+    folder: Path, parts: Iterable[tuple[str, Part]]
+) -> Iterator[tuple[str, tuple[np.ndarray, ...]]]:
+    """Yield (image id, array_codes) of some parts of a kind."""
+    for part, entry in parts:
+        table = read_part(folder, part, entry)
         for k, id_ in enumerate(table["id"].to_pylist()):
             yield (
                 id_,
@@ -128,14 +141,19 @@ def read_kept(root: Path, name: str, kind: str, shard: int) -> Iterator[tuple[st
 
 
 def read_some(
-    root: Path, name: str, kind: str, shard: int, images: Collection[str]
+    root: Path,
+    name: str,
+    kind: str,
+    shard: int,
+    images: Collection[str],
+    manifest: ManifestReader = read_manifest,
 ) -> dict[str, tuple[np.ndarray, ...]]:
     """Return {image id: array_codes} for some images of a shard, as `read_kept`, reading only parts that hold
     one of them and decoding no other images.
     """
     folder = predictions(root, name) / kind
     out = dict[str, tuple[np.ndarray, ...]]()
-    for part, entry in parts_by_shard(root, name, kind).get(shard, []):
+    for part, entry in parts_by_shard(root, name, kind, manifest).get(shard, []):
         here = read_small(folder, part, entry, ["id"])["id"].to_pylist()
         wanted = [(k, id_) for k, id_ in enumerate(here) if id_ in images]
         if wanted:
@@ -147,11 +165,13 @@ def read_some(
     return out
 
 
-def parts_by_shard(root: Path, name: str, kind: str) -> dict[int, list[tuple[str, Part]]]:
+def parts_by_shard(
+    root: Path, name: str, kind: str, manifest: ManifestReader = read_manifest
+) -> dict[int, list[tuple[str, Part]]]:
     """Return {shard: its parts of a kind that belong to the model's current labels, in order}."""
-    labels = read_manifest(predictions(root, name))
+    labels = manifest(predictions(root, name))
     out = {}
-    for part, entry in sorted(read_manifest(predictions(root, name) / kind).items()):
+    for part, entry in sorted(manifest(predictions(root, name) / kind).items()):
         number = part.partition(".")[0]
         if number in labels and entry.key == labels[number].sha256:
             out.setdefault(int(number), []).append((part, entry))

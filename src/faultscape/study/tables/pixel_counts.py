@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from faultscape.study.folder import check_name
-from faultscape.study.parts import Part, put_part, read_manifest, read_part
+from faultscape.study.parts import ManifestReader, Part, put_part, read_manifest, read_part
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
 
@@ -58,11 +58,16 @@ def counts_folder(root: Path, name: str, kind: str) -> Path:
     return root / "reliability" / "counts" / check_name(name) / kind
 
 
-def dropped(root: Path, name: str, shards: Collection[int] | None = None) -> int:
+def dropped(
+    root: Path,
+    name: str,
+    shards: Collection[int] | None = None,
+    manifest: ManifestReader = read_manifest,
+) -> int:
     """Return the number of images, of all or some shards, whose maps were counted but not kept."""
-    maps = read_manifest(label_maps.predictions(root, name))
+    maps = manifest(label_maps.predictions(root, name))
     wanted = maps.keys() if shards is None else maps.keys() & set(map(part_name, shards))
-    counts = read_manifest(counts_folder(root, name, MAPS))
+    counts = manifest(counts_folder(root, name, MAPS))
     return sum(part.rows for number, part in counts.items() if number in wanted and not maps[number].rows)
 
 

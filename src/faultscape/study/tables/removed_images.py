@@ -48,9 +48,8 @@ def removed_by_shard(corpus: Corpus) -> dict[int, list[Image]]:
     return out
 
 
-def whole_corpus(root: Path) -> dict[str, Image]:
+def whole_corpus(corpus: Corpus) -> dict[str, Image]:
     """Return {image id: image} of all images of whole shards, including those that left the corpus."""
-    corpus = Corpus(root)
     return {image.id: image for image in [*read_removed(corpus), *corpus.images()]}
 
 

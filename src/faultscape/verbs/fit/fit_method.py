@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,15 +20,10 @@ from faultscape.metrics.scorers import plain_name
 from faultscape.nouns import JsonObject
 from faultscape.prediction import devices
 from faultscape.progress import progress
-from faultscape.reading import evidence
 from faultscape.reading.image_truths import find_judged, with_labels
-from faultscape.reading.study import Study
-from faultscape.study.folder import existing
-from faultscape.study.lock import writing
+from faultscape.reading.study import Study, opened
 from faultscape.study.parts import key_of
-from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables.logs import log, replace_failures
-from faultscape.study.tables.stress_sets import read_stress
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.method_files import ENDING, MethodAbout
 from faultscape.uncertainty.methods.catalogue import TUNED, Method
@@ -40,7 +34,7 @@ from faultscape.uncertainty.methods.layers import before_activation, check_layer
 from faultscape.uncertainty.methods.logistic import logistic_weights
 from faultscape.uncertainty.methods.method import Fitted, write
 from faultscape.verbs.collect.unread_images import UnreadImages
-from faultscape.verbs.fit.artefact import inputs_of
+from faultscape.verbs.fit.artefact import METHODS
 from faultscape.verbs.fit.fitted_before import fitted_before, named_methods
 from faultscape.verbs.fit.layer_search import AnomalousImages, outer_layers
 from faultscape.verbs.fit.open_model import OpenedModel, known_source, open_model
@@ -61,7 +55,7 @@ class _Work:
     channel.
     """
 
-    root: Path
+    study: Study
     name: str
     called: str
     method: Method
@@ -80,35 +74,33 @@ def fit_method(options: FitOptions) -> FittedMethods:
     """Fit a method to a model of the study. Errors: OptionError, ModelError, MetricError and StudyError for
     an unknown model, layer or option, or if there is nothing to fit to.
     """
-    root = existing(options.study)
+    study = opened(options.study)
     asked = Request.of(options)
     method = asked.method
-    settings = read_settings(root)
+    settings = study.settings
     if settings.classifies:
         raise OptionError("fit is for segmentation studies; this is a study of classifiers")
     told = asked.told
     method.check(told)
     layers = _layers_given(method, options)
     asked.check_search()
-    source = known_source(root, settings, asked.model, asked.source)  # before searching for labels
-    rows = _training_images(root, settings, options) if method.learns else None
-    anomalous = (
-        AnomalousImages(root, settings, options.validation, options.truth) if options.validation else None
-    )
-    model = open_model(root, settings, asked.model, options.device or "", layers, asked.source)
+    source = known_source(study, asked.model, asked.source)  # before searching for labels
+    rows = _training_images(study, options) if method.learns else None
+    anomalous = AnomalousImages(study, options.validation, options.truth) if options.validation else None
+    model = open_model(study, asked.model, options.device or "", layers, asked.source)
     if method.taps == "none" and model.inference.network.marginal:
         raise ModelError(
             f"{asked.model}: has sums of masks instead of logits, which method {method.name} needs; "
             "fit a method that uses features, such as knn"
         )
-    meaning = meaning_of(model, settings, read_stress(root))
+    meaning = meaning_of(model, study)
     candidates = _candidates(method, model, layers, options)
     sets = tuple(sorted({image.set for image, _ in rows.rows})) if rows is not None else ()
-    provenance = _provenance(root, asked, sets, source)
+    provenance = _provenance(study, asked, sets, source)
     held = settings.models.get(asked.model)
     words = held.options.get("scorer", []) if held else []
     beside = tuple(map(plain_name, words))
-    if (before := fitted_before(root, asked, model, provenance)) is not None:
+    if (before := fitted_before(study, asked, model, provenance)) is not None:
         print(
             f"note: {', '.join(one.name for one in before.methods)}: fitted before, and nothing has changed"
             " since"
@@ -146,7 +138,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
             meaning.places.tolist(),
         )
         work = _Work(
-            root=root,
+            study=study,
             name=asked.model,
             called=options.as_ or options.method,
             method=method,
@@ -169,15 +161,21 @@ def fit_method(options: FitOptions) -> FittedMethods:
         return replace(_made(work, layers, base, asked, searched, images, anomalous), beside=beside)
 
 
-def _provenance(root: Path, asked: Request, sets: tuple[str, ...], source: str) -> JsonObject:
+def _provenance(study: Study, asked: Request, sets: tuple[str, ...], source: str) -> JsonObject:
     """Return how a method was fitted, as recorded for `status` to detect that it is stale, with the source of
     a model that `train` did not make.
     """
     options = asked.options
-    truth = evidence.choose_truth(root, options.truth) if sets else ""
-    validation = options.validation or ""
+    truth = study.truth(options.truth) if sets else ""
+    made_with = {
+        "method": options.method,
+        "sets": list(sets),
+        "truth": truth,
+        "validation": options.validation,
+        "source": source,
+    }
     return {
-        "inputs": dict(inputs_of(Study(root), options.method, asked.model, sets, truth, validation, source)),
+        "inputs": dict(METHODS.inputs(study, asked.model, made_with)),
         "arguments": options.given(but=("model", "per_class", "pixels")),
         "truth": truth,
         **({"source": source} if asked.source else {}),
@@ -197,8 +195,8 @@ def _layers_given(method: Method, options: FitOptions) -> tuple[str, ...]:
     return layers
 
 
-def _training_images(root: Path, settings: Settings, options: FitOptions) -> LabelledImages:
-    rows = find_labelled(root, settings, options.truth, options.data.set_, "train", "set")
+def _training_images(study: Study, options: FitOptions) -> LabelledImages:
+    rows = find_labelled(study, options.truth, options.data.set_, "train", "set")
     if not len(rows):
         where = (
             f"no image of {', '.join(options.data.set_)} has labels"
@@ -208,14 +206,9 @@ def _training_images(root: Path, settings: Settings, options: FitOptions) -> Lab
         raise StudyError(
             f"nothing to fit to: {where}; collect some with --role train, or name a labelled set with --set"
         )
-    judged = find_judged(root, {image.id: image for image, _ in rows.rows}, "")
-    if shown := sorted(
-        {
-            image.set
-            for image, _ in rows.rows
-            if with_labels(root, {image.id: judged[image.id]})[image.id].anomaly is not None
-        }
-    ):
+    images = {image.id: image for image, _ in rows.rows}
+    judged = with_labels(study, find_judged(study, images, ""))
+    if shown := sorted({image.set for image in images.values() if judged[image.id].anomaly is not None}):
         raise OptionError(
             f"{', '.join(shown)}: has anomaly labels, and a method must not learn what unknown objects "
             "look like; name other sets with --set"
@@ -269,7 +262,7 @@ def _fit(
     for layer in layers:
         key = key_of(work.key, layer, vars(plan))
         if key not in work.flows:
-            folder = work.root / "methods" / work.name / f".flow-{work.called}-{key[:_KEY]}"
+            folder = work.study.root / "methods" / work.name / f".flow-{work.called}-{key[:_KEY]}"
             with progress(f"flow of {layer}", plan.steps) as tick:
                 on = device if device.startswith("cuda") else "cpu"
                 work.flows[key] = train_flow(work.samples[layer].values, plan, folder, key, on, tick)
@@ -355,6 +348,7 @@ def _made(
     made = []
     searched = dict(of_layers)
     named = named_methods(asked)
+    folder = work.study.root / "methods" / work.name
     for name, swept in named:
         own = {**base, **swept}
         tried = dict[str, list[Tried]]()
@@ -380,7 +374,7 @@ def _made(
             "key": work.key,
             "fit": numbers,
         }
-        path = work.root / "methods" / work.name / f"{name}{ENDING}"
+        path = folder / f"{name}{ENDING}"
         about = MethodAbout(
             method=asked.options.method,
             options=own,
@@ -398,14 +392,14 @@ def _made(
     of_this_name = (  # left by a stopped run whose options then changed
         f".flow-{work.called}-{'[0-9a-f]' * _KEY}"
     )
-    for left in (work.root / "methods" / work.name).glob(of_this_name):
+    for left in folder.glob(of_this_name):
         shutil.rmtree(left, ignore_errors=True)
     of_fit = f"{work.called}/{work.name}"
-    with writing(work.root):
-        replace_failures(
-            work.root, "fit", of_fit, [row for one in work.unread for row in one.failures("fit", of_fit)]
-        )
-        log(work.root, "fit", model=work.name, method=asked.options.method)
+    root = work.study.root
+    with work.study.writing():
+        unread = [row for one in work.unread for row in one.failures("fit", of_fit)]
+        replace_failures(root, "fit", of_fit, unread)
+        log(root, "fit", model=work.name, method=asked.options.method)
     drawn = max((len(one) for one in work.samples.values()), default=0)
     return FittedMethods(
         asked.options.study,

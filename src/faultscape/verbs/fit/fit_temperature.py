@@ -27,9 +27,9 @@ from faultscape.prediction.sources import ensembles
 from faultscape.prediction.sources.network import Answer
 from faultscape.prediction.stamps import about_of
 from faultscape.progress import progress
-from faultscape.study.folder import existing, put
-from faultscape.study.lock import writing
-from faultscape.study.settings import ModelOptions, ModelSettings, Settings, add_models, read_settings
+from faultscape.reading.study import opened
+from faultscape.study.folder import put
+from faultscape.study.settings import ModelOptions, ModelSettings, Settings, add_models
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.logs import log, replace_failures
 from faultscape.uncertainty import description as descriptions
@@ -49,10 +49,11 @@ def fit_model(options: FitOptions) -> FittedTemperature:
     """Fit a temperature, and store it. Errors: OptionError, ModelError and StudyError for an unknown model,
     or if nothing is labelled.
     """
-    root = existing(options.study)
+    study = opened(options.study)
+    root = study.root
     name, source = model_and_source(options.model)
-    with writing(root):
-        settings = read_settings(root)
+    with study.writing():
+        settings = study.settings
         if settings.classifies:
             raise OptionError("fit is for segmentation studies; this is a study of classifiers")
         if source and name not in settings.models:
@@ -62,16 +63,10 @@ def fit_model(options: FitOptions) -> FittedTemperature:
                 f" {shlex.quote(f'{name}={source}')}` first"
             )
         if source:
-            known_source(root, settings, name, source)
+            known_source(study, name, source)
         model = _model(root, settings, name)
-        rows = find_labelled(
-            root,
-            settings,
-            options.truth,
-            [options.validation] if options.validation else None,
-            "validation",
-            "validation",
-        )
+        sets = [options.validation] if options.validation else None
+        rows = find_labelled(study, options.truth, sets, "validation", "validation")
         if not len(rows):
             where = (
                 f"no image of {options.validation} has labels"

@@ -8,14 +8,13 @@ unchanged, the same command would write the same file.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from faultscape.errors import ModelError
 from faultscape.nouns import JsonObject
 from faultscape.prediction import stamps
 from faultscape.prediction.doubt_methods.beside_network import built
-from faultscape.study.tables.corpus import read_corpus
+from faultscape.reading.study import Study
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.method_files import ENDING, read_about
 from faultscape.verbs.fit.open_model import OpenedModel
@@ -24,7 +23,7 @@ from faultscape.verbs.fit.result import FittedMethod, FittedMethods, Tried
 
 
 def fitted_before(
-    root: Path, asked: Request, model: OpenedModel, provenance: JsonObject
+    study: Study, asked: Request, model: OpenedModel, provenance: JsonObject
 ) -> FittedMethods | None:
     """Return the methods that the same command fitted before to the same network, images and labels; None if
     any of these changed, or if an image that could not be read is back.
@@ -33,7 +32,7 @@ def fitted_before(
     searches = dict[str, tuple[Tried, ...]]()
     about = None
     for name, _ in named_methods(asked):
-        path = root / "methods" / asked.model / f"{name}{ENDING}"
+        path = study.root / "methods" / asked.model / f"{name}{ENDING}"
         try:
             about = read_about(path)
             built(path)
@@ -43,7 +42,8 @@ def fitted_before(
         if said != json.dumps([provenance, model.digest, model.shown], sort_keys=True):
             return None
         more: Any = about.more
-        if (unread := more.get("unreadable")) and stamps.again(read_corpus(root), [*unread.items()]):
+        unread = [*more.get("unreadable", {}).items()]
+        if unread and stamps.again([*study.image_rows.values()], unread):
             return None
         made.append(FittedMethod(name, about.layers, about.options, about.flags))
         searches |= {what: tuple(Tried(*row) for row in rows) for what, rows in more["searches"].items()}

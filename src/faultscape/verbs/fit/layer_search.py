@@ -10,21 +10,19 @@ on them: their pixels are void (`reading.image_truths`). A method chosen in this
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from faultscape.errors import ModelError, OptionError, StudyError, closest, counted
 from faultscape.metrics.scorers import offset_of, rounded, scorer_named
 from faultscape.metrics.scores.histogram import Histogram16, detection_from_histogram, histogram16
+from faultscape.nouns import Classes
 from faultscape.prediction.inference import Inference
 from faultscape.progress import progress
-from faultscape.reading import evidence
 from faultscape.reading.image_truths import Judge, find_judged, with_labels
+from faultscape.reading.study import Study
 from faultscape.stressors.holdout import hold_out
-from faultscape.study.settings import Settings
-from faultscape.study.tables.corpus import Image, read_corpus
-from faultscape.study.tables.stress_sets import read_stress
+from faultscape.study.tables.corpus import Image
 from faultscape.uncertainty.methods.method import Fitted
 from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.open_model import OpenedModel
@@ -35,15 +33,17 @@ from faultscape.verbs.train.labelled_images import role_of
 class AnomalousImages:
     """Images of a set with anomaly labels, for a search."""
 
-    def __init__(self, root: Path, settings: Settings, name: str, truth: str | None = None) -> None:
-        images = {image.id: image for image in read_corpus(root)}
-        known = list(dict.fromkeys(image.set for image in images.values()))
+    def __init__(self, study: Study, name: str, truth: str | None = None) -> None:
+        images = study.image_rows
+        known = [*study.sets]
         if name not in known:
             raise OptionError(
                 f"--validation {name!r}: the study has no such set; it has"
                 f" {', '.join(known)}.{closest(name, known)}"
             )
-        judged = with_labels(root, find_judged(root, images, _truth(root, truth)))
+        # the truth whose labels show withheld classes, if the study has any
+        of_classes = study.truth(truth) if truth or study.truths else ""
+        judged = with_labels(study, find_judged(study, images, of_classes))
         self.images = [
             image for image in images.values() if image.set == name and judged[image.id].anomaly is not None
         ]
@@ -58,12 +58,13 @@ class AnomalousImages:
                 f"note: {tested} of {counted(len(self.images), 'image')} to search with have role test "
                 "or were made from such images; judge the method on other images"
             )
-        holdouts = read_stress(root).holdouts
-        self._settings, self._judge = settings, Judge(root, settings, judged, holdouts)
+        self._settings = study.settings
+        self._judge = Judge(study, judged)
         self._withheld = {
-            place: name for words in holdouts.values() for place, name in _named(settings, words)
+            place: name
+            for words in study.stress.holdouts.values()
+            for place, name in _named(study.classes, words)
         }
-
         self.unread = UnreadImages("validation image", len(self.images))
 
     def judge(self, model: OpenedModel, method: str, candidates: Mapping[str, Fitted]) -> list[Tried]:
@@ -162,16 +163,10 @@ class AnomalousImages:
         return view.anomaly
 
 
-def _truth(root: Path, asked: str | None) -> str:
-    """Return the truth whose labels show withheld classes; '' if the study has none."""
-    return evidence.choose_truth(root, asked) if asked or evidence.truths(root) else ""
-
-
-def _named(settings: Settings, words: Sequence[str]) -> list[tuple[int, str]]:
+def _named(classes: Classes, words: Sequence[str]) -> list[tuple[int, str]]:
     """Return (place, name) of the classes that a holdout withholds."""
-    names = settings.class_list.names
-    withheld = hold_out(settings.class_list, list(words)).is_withheld[:-1]
-    return [(place, name) for place, name in enumerate(names) if withheld[place]]
+    withheld = hold_out(classes, list(words)).is_withheld[:-1]
+    return [(place, name) for place, name in enumerate(classes.names) if withheld[place]]
 
 
 def outer_layers(names: Sequence[str], most: int) -> list[str]:

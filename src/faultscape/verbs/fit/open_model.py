@@ -19,10 +19,9 @@ from faultscape.prediction.doubt_methods.beside_network import shown_as
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.networks import OpenNetwork, largest
 from faultscape.prediction.source import Opening, Request, Trial
-from faultscape.reading import evidence
-from faultscape.reading.study import LABELS
+from faultscape.reading.study import LABELS, Study
 from faultscape.study.folder import check_name, refuse_twin
-from faultscape.study.settings import ModelOptions, Settings
+from faultscape.study.settings import ModelOptions
 from faultscape.study.tables.removed_images import each_whole_shard
 from faultscape.uncertainty import description as descriptions
 
@@ -42,8 +41,7 @@ class OpenedModel:
 
 
 def open_model(
-    root: Path,
-    settings: Settings,
+    study: Study,
     name: str,
     device: str,
     layers: tuple[str, ...] = (),
@@ -52,8 +50,10 @@ def open_model(
     """Open a model of the study, a network that was trained under this name, or one from a ``given`` source;
     ``layers`` are those to tap in an ONNX file. ModelError if there is none, or it is not a network.
     """
+    root = study.root
+    settings = study.settings
     held = settings.models.get(name)
-    source = known_source(root, settings, name, given)
+    source = known_source(study, name, given)
     kind = catalogue.source_of(name, source) if held is None else catalogue.kind_named(held.kind)
     if kind.load is None:
         instead = "; fit them to its members" if kind.name == "ensemble" else ""
@@ -89,15 +89,15 @@ def open_model(
     )
 
 
-def known_source(root: Path, settings: Settings, name: str, given: str | None = None) -> str:
+def known_source(study: Study, name: str, given: str | None = None) -> str:
     """Return the source of a model of the study, predicted or trained, or the ``given`` one, as `predict`
     keeps it; ModelError if there is none, or if the study has another model of this name.
     """
-    held = settings.models.get(name)
+    held = study.settings.models.get(name)
     if not given:
-        return held.source if held else _trained(root, settings, name)
-    refuse_twin(check_name(name), settings.models)
-    if name in {LABELS, *evidence.truths(root)}:
+        return held.source if held else _trained(study, name)
+    refuse_twin(check_name(name), study.settings.models)
+    if name in {LABELS, *study.truths}:
         raise ModelError(f"--model {name}: is the name of a truth (a set of labels); give the model another")
     source = catalogue.source_of(name, given).kept_as(given)
     if held is not None and held.source != source:
@@ -105,7 +105,7 @@ def known_source(root: Path, settings: Settings, name: str, given: str | None = 
             f"--model {name}={given}: the study has a model {name} already, {held.source}; give --model"
             f" {name} to fit to that, or another name"
         )
-    folder = root / "models" / name
+    folder = study.root / "models" / name
     if held is None and (folder / descriptions.NETWORK).is_file() and not _is_inside(source, folder):
         raise ModelError(
             f"--model {name}={given}: the study has a trained network {name} already; give --model {name} to"
@@ -120,14 +120,14 @@ def _is_inside(source: str, folder: Path) -> bool:
     return any(Path(place).resolve().is_relative_to(folder.resolve()) for place in (source, file))
 
 
-def _trained(root: Path, settings: Settings, name: str) -> str:
+def _trained(study: Study, name: str) -> str:
     """Return the folder of a trained network; ModelError if there is none, or it needs code that the user
     must name.
     """
-    folder = root / "models" / name
+    folder = study.root / "models" / name
     if not (folder / descriptions.NETWORK).is_file():
-        trained = [path.parent.name for path in (root / "models").glob(f"*/{descriptions.NETWORK}")]
-        known = sorted({*settings.models, *trained})
+        trained = [path.parent.name for path in folder.parent.glob(f"*/{descriptions.NETWORK}")]
+        known = sorted({*study.settings.models, *trained})
         raise ModelError(
             f"the study has no model {name!r}; it has {', '.join(known) or 'none'}.{closest(name, known)}"
         )

@@ -21,9 +21,9 @@ from faultscape.prediction.doubt_methods.beside_network import logits_of
 from faultscape.prediction.sources.network import Answer
 from faultscape.prediction.windows import Window
 from faultscape.progress import progress
+from faultscape.reading.study import Study
 from faultscape.stressors.holdout import hold_out
 from faultscape.study.settings import Settings
-from faultscape.study.tables.stress_sets import StressSets
 from faultscape.uncertainty.methods.embeddings import Embeddings, draw, grid_of, together
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 from faultscape.verbs.collect.unread_images import UnreadImages
@@ -45,17 +45,17 @@ class Meaning:
     withheld: tuple[str, ...]
 
 
-def meaning_of(model: OpenedModel, settings: Settings, stress: StressSets) -> Meaning:
+def meaning_of(model: OpenedModel, study: Study) -> Meaning:
     """Return the meaning of labels and channels for methods of a model."""
-    classes = settings.class_list
-    own = table(settings.class_list, model.labels)
+    classes = study.classes
+    own = table(classes, model.labels)
     count = model.inference.network.channels or len(classes)
     channels = np.array(
         [place if (place := int(own[k])) < len(classes) else -1 for k in range(count)], np.int64
     )
     named = np.zeros(len(classes), bool)
     named[channels[channels >= 0]] = True
-    for words in stress.holdouts.values():
+    for words in study.stress.holdouts.values():
         named &= ~hold_out(classes, list(words)).is_withheld[:-1]
     places = np.arange(len(classes) + 1, dtype=np.int16)
     places[:-1][~named] = IGNORED

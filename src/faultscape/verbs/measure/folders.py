@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from faultscape.arguments import place_text
@@ -38,24 +38,27 @@ SHARD = 64
 MASKS = Classes(("known", "anomaly"), (0, 1), palette(2), (255,))  # what values of masks mean
 
 
+@dataclass(frozen=True)
+class GivenFolders:
+    """The folders of a data set: truth, maps {NAME: folder}, and scores {kind: {NAME: folder}}."""
+
+    name: str
+    truth: str
+    maps: Mapping[str, str]
+    scores: Mapping[str, Mapping[str, str]]
+
+
 def of_files(
-    name: str,
-    truth: str,
-    models: Mapping[str, str],
-    scores: Mapping[str, Mapping[str, str]],
-    classes: Classes | None,
-    *,
-    rules: FileRules,
-    regions: str,
-    say: Say,
+    of: GivenFolders, classes: Classes | None, *, rules: FileRules, regions: str, say: Say
 ) -> DataSet:
-    """Return the data set of a folder of truth and folders of maps and scores; ``scores`` is {kind: {NAME:
-    folder}}. Without maps, the truth is masks, whose ``classes`` are `MASKS`.
+    """Return the data set of some folders. Without maps, the truth is masks, whose ``classes`` are `MASKS`.
 
     Errors: CorpusError if no files are found or match, ModelError if scores are given for a model without
     maps, LabelMapError for maps whose values may mean two things.
     """
-    folders = _folders(models, scores)
+    truth = of.truth
+    models = of.maps
+    folders = _folders(models, of.scores)
     images = place_text(rules.images)
     others = [*folders.values(), *([images] if images else [])]
     files, readings = _true_files(truth, others, rules.pattern, say)
@@ -78,7 +81,7 @@ def of_files(
     for (kind, model), found in matched.items():
         places = [found.get(i) for i in ids]
         if kind:
-            known = out.get(model, Source(scores[kind][model]))
+            known = out.get(model, Source(of.scores[kind][model]))
             out[model] = replace(known, scores={**known.scores, kind: places})
         else:
             labels = meanings.get(f"{model}={models[model]}", {})
@@ -86,7 +89,7 @@ def of_files(
     of_group = assign_groups(ids, rules.group, rules.block)
     ignore = tuple(rules.ignore or ())
     return DataSet(
-        check_name(name, "data set"),
+        check_name(of.name, "data set"),
         ids,
         {place // SHARD: (place, min(place + SHARD, len(ids))) for place in range(0, len(ids), SHARD)},
         Source(truth, meanings.get(truth, {}), [files[i] for i in ids], given=bool(given)),

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from faultscape.corpus.groups import of_one_group
+from faultscape.corpus.groups import of_few_groups
 from faultscape.errors import MetricError
 from faultscape.metrics import summary
 from faultscape.metrics.catalogue import named
-from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.image_statistics import CURVE
 from faultscape.metrics.intervals.units import LEAST, MANY, draw_units, units_of
 from faultscape.metrics.metric import Metric
@@ -27,8 +25,10 @@ from faultscape.reporting.measure import document as measure_document
 from faultscape.study.tables import measures
 from faultscape.verbs.measure import notes
 from faultscape.verbs.measure.image_order import ranks_of
+from faultscape.verbs.measure.measurement import Measurement
 from faultscape.verbs.measure.scores.summary import Scored
 from faultscape.verbs.measure.sets import DataSet
+from faultscape.verbs.measure.shard import own_metrics
 
 Failures = Mapping[str, Sequence[tuple[str, str]]]
 
@@ -59,32 +59,27 @@ class _OfMaps:
 
 
 def gather(
-    out: Path,
-    data: DataSet,
-    definitions: Definitions,
-    scored: Scored,
-    failures: Failures,
-    *,
-    resamples: int,
-    seed: int,
-    chosen: int = 0,
-    metrics: Sequence[Metric] = (),
+    asked: Measurement, data: DataSet, scored: Scored, failures: Failures, chosen: int = 0
 ) -> MeasuredSet:
-    """Return the results for one data set, with intervals from ``resamples`` draws of its images; ``chosen``
-    of these were chosen because models differ on them, ``metrics`` are custom ones.
+    """Return the results for one data set, with intervals from draws of its images; ``chosen`` of these were
+    chosen because models differ on them.
     """
-    known = named(metrics)
+    definitions = asked.definitions
+    resamples = asked.options.resamples
+    known = named(list(own_metrics(asked.options.metric).values()))
     units = units_of(data.together or len(data.ids))
     wanted = bool(resamples and scored.found)
     few = units.count <= MANY
     ranks = ranks_of(data, np.arange(len(data.ids))) if wanted else None
-    draws = draw_units(units, resamples if wanted else 0, seed, leave_out=wanted and few, ranks=ranks)
+    draws = draw_units(
+        units, resamples if wanted else 0, asked.options.seed, leave_out=wanted and few, ranks=ranks
+    )
     anew = units if resamples else None
-    presents = _presents(out, data, scored, failures)
+    presents = _presents(asked, data, scored, failures)
     counts = {name: int(present.sum()) for name, present in presents.items()}
     common = np.logical_and.reduce(list(presents.values()))
     maps = {
-        name: _of_maps(out, data, name, definitions, present, common, list(known.values()))
+        name: _of_maps(asked, data, name, present, common, list(known.values()))
         for name, present in presents.items()
     }
     of_maps = {name: of.whole for name, of in maps.items()}
@@ -120,8 +115,8 @@ def gather(
         image not in of_truth for found in failures.values() for image, _ in found
     )
     document["units"] = {"drawn": "groups" if units.grouped else "images", "count": units.count}
-    if of_one_group(dict(zip(data.ids, data.together, strict=False))):
-        document["units"]["of_one"] = True
+    if of_few_groups(dict(zip(data.ids, data.together, strict=False)), LEAST):
+        document["units"]["same_groups"] = True
     images = {name: of.images | scored.images.get(name, {}) for name, of in maps.items()}
     drawn = notes.drawn_anew(data, units, images) if anew else []
     if len(data.models) > 1 and (anew is None or units.count < LEAST):
@@ -139,14 +134,11 @@ def gather(
     return MeasuredSet(document, images, scored)
 
 
-def _presents(out: Path, data: DataSet, scored: Scored, failures: Failures) -> dict[str, np.ndarray]:
+def _presents(asked: Measurement, data: DataSet, scored: Scored, failures: Failures) -> dict[str, np.ndarray]:
     """Return {NAME: (I,)}, which images count for each model; MetricError if a model has none."""
     presents = {}
     for name, source in data.models.items():
-        where = measures.folder(out, data.name, name)
-        present = (
-            measures.Statistics(where, data.ids, only=()).present if source.has_maps else scored.present[name]
-        )
+        present = asked.statistics(data, name, ()).present if source.has_maps else scored.present[name]
         if not present.any():
             first = next(iter(failures.get(name, [])), (data.ids[0], "nothing was found"))
             raise MetricError(f"{name}: no image can be measured; the first, {first[0]}: {first[1]}")
@@ -155,17 +147,17 @@ def _presents(out: Path, data: DataSet, scored: Scored, failures: Failures) -> d
 
 
 def _of_maps(
-    out: Path,
+    asked: Measurement,
     data: DataSet,
     name: str,
-    definitions: Definitions,
     present: np.ndarray,
     common: np.ndarray,
     metrics: Sequence[Metric],
 ) -> _OfMaps:
     """Return the summaries of a model's statistics; empty if it has none."""
     groups = data.classes.groups
-    stats = measures.Statistics(measures.folder(out, data.name, name), data.ids)
+    definitions = asked.definitions
+    stats = asked.statistics(data, name)
     if not len(stats):
         return _OfMaps()
     whole = summary.summarise(stats, definitions, groups, present, metrics)

@@ -7,21 +7,22 @@ The engine names a job by its ``against``, ``number`` and ``name``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
 from faultscape.study.settings import ClassSettings, Settings
+from faultscape.verbs.predict.statistics import Reading
 
 Place = str | tuple[int, str]  # a path, or (shard, image id)
 
 
 @dataclass(frozen=True)
 class Source:
-    """One side's maps and scores: ``files`` of maps, or maps stored in a ``study``; ``scores`` {kind:
-    places}; ``labels`` is its label mapping, None without maps.
+    """One side's maps and scores: ``files`` of maps, or ``maps`` {shard: checksum} stored in a ``study``;
+    ``scores`` {kind: places}; ``labels`` is its label mapping, None without maps.
 
     ``source`` is as given. For a study, ``kind`` says whose maps they are, and ``state`` is a digest of the
     other stored outputs.
@@ -34,6 +35,7 @@ class Source:
     kind: Literal["", "truth", "model"] = ""
     name: str = ""
     set: str = ""  # the set made by `stress` whose labels are the truth
+    maps: Mapping[int, str] = field(default_factory=dict)
     scores: Mapping[str, Sequence[Place | None]] = field(default_factory=dict)
     state: str = ""
     given: bool = False  # a person gave the labels, so they hold whatever a palette shows
@@ -52,12 +54,12 @@ class Source:
         """Return where the k-th image's scores of a kind are stored."""
         return self.scores[kind][k] if self.scores.get(kind) else None
 
-    def part(self, low: int, high: int) -> Source:
-        """Return what statistics read for one shard: maps and confidence."""
+    def part(self, low: int, high: int, shards: Collection[int]) -> Source:
+        """Return what statistics read for one shard: maps, stored in these ``shards``, and confidence."""
         files = None if self.files is None else self.files[low:high]
-        return replace(
-            self, files=files, scores={k: v[low:high] for k, v in self.scores.items() if k == "confidence"}
-        )
+        scores = {k: v[low:high] for k, v in self.scores.items() if k == "confidence"}
+        maps = {shard: self.maps[shard] for shard in shards if shard in self.maps}
+        return replace(self, files=files, maps=maps, scores=scores)
 
 
 @dataclass(frozen=True)
@@ -96,10 +98,7 @@ class ShardJob:
     with_classes: bool
     definitions: Definitions
     metrics: Sequence[str]  # custom, file.py:NAME
-    boundaries: bool
-    divisor: int | None
-    score_scale: float | None
-    resize_maps: bool
+    reading: Reading
 
 
 @dataclass(frozen=True)
@@ -117,8 +116,7 @@ class ScoreJob:
     classes: ClassSettings
     definitions: Definitions
     metrics: Sequence[str]  # custom, for scores, file.py:NAME
-    score_scale: float | None
-    resize_maps: bool
+    reading: Reading
 
 
 @dataclass(frozen=True)

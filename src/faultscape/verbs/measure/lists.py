@@ -10,20 +10,19 @@ import glob
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from faultscape.arguments import ClassList, Source, Sources
+from faultscape.arguments import ClassList, Sources
 from faultscape.classes.class_lists import checked, resolve
 from faultscape.errors import ClassesError, FaultscapeError, ModelError, OptionError, closest
 from faultscape.nouns import Classes
-from faultscape.reading import evidence
 from faultscape.reading.study import Study
 from faultscape.study.folder import check_name, refuse_twin
-from faultscape.study.settings import read_settings
-from faultscape.verbs.measure.folders import MASKS, of_files
-from faultscape.verbs.measure.options import FileRules, ScoreFolders, StudyPart
+from faultscape.verbs.measure.folders import MASKS, GivenFolders, of_files
+from faultscape.verbs.measure.measurement import Measurement
+from faultscape.verbs.measure.options import FileRules
 from faultscape.verbs.measure.sets import SCORES, DataSet, Say, SetPart, name_part, of_study
 from faultscape.verbs.stress.artefact import is_outdated
 
@@ -44,27 +43,17 @@ _KEYS = (
 )
 
 
-def study_of(given: str | None) -> Path | None:
+def study_of(source: str | None) -> Study | None:
     """Return the study to measure; None for folders and for a list of data sets."""
-    source = None if given is None else Path(given)
-    return source if source and (source / "study.toml").is_file() else None
+    return Study(source) if source and (Path(source) / "study.toml").is_file() else None
 
 
-def of_words(
-    source: str | None,
-    models: tuple[Source, ...],
-    scores: ScoreFolders,
-    classes: ClassList | None,
-    truth: str | None,
-    rules: FileRules,
-    regions: str,
-    say: Say,
-    part: StudyPart = StudyPart(),
-    earlier: Sequence[SetPart] = (),
-) -> list[DataSet]:
-    """Return the data sets of one command: a single one, or each named set of a study, followed by those of
+def of_line(asked: Measurement, earlier: Sequence[SetPart], say: Say) -> list[DataSet]:
+    """Return the data sets of a command: a single one, or each named set of a study, followed by those of
     ``earlier`` commands. OptionError if its arguments do not fit together.
     """
+    options = asked.options
+    source = options.source
     if source is None:
         raise OptionError(
             "nothing to measure; give TRUTH NAME=MAPS ... --classes C, or MASKS --anomaly NAME=SCORES, "
@@ -74,48 +63,49 @@ def of_words(
         raise OptionError(
             f"{source!r} is in the place of the truth; give the folder of true maps first, then NAME=MAPS"
         )
-    if not Path(source).exists() and not _is_glob(source):
+    if not Path(source).exists() and not glob.has_magic(source):
         raise OptionError(
             f"{source}: there is no such folder; give the folder of true maps, of anomaly masks, or a study"
         )
-    if (Path(source) / "study.toml").is_file():
-        refuse_classifiers(Path(source))
-    named_scores = {kind: words(given, f"--{kind}") for kind, given in asdict(scores).items()}
-    maps = words(list(models), "a model")
-    if (Path(source) / "study.toml").is_file():
-        if maps or classes is not None or any(named_scores.values()):
+    if asked.study is not None:
+        _refuse_classifiers(asked.study)
+    scores = {kind: words(given, f"--{kind}") for kind, given in vars(options.scores).items()}
+    maps = words(list(options.models), "a model")
+    part = options.part
+    if asked.study is not None:
+        if maps or options.classes is not None or any(scores.values()):
             raise OptionError(
                 f"{source} is a study: it holds its models and classes; measure it alone, or give a folder of"
                 " true maps"
             )
-        if rules.group is not None or rules.block is not None:
+        if options.files.group is not None or options.files.block is not None:
             raise OptionError(
                 f"{source} is a study: group its images with `faultscape collect {source} --group ...`, "
                 f"or cut groups into runs of images with `faultscape collect {source} --block N`"
             )
-        return _parts_of_study(Path(source), study_truth(Path(source), truth), part, earlier, say)
+        named = [(set_, part.holdout or "") for set_ in part.set_ or [""]]
+        return _parts_of_study(asked.study, asked.study.truth(options.truth), named, earlier, say)
     if part.given:
         raise OptionError(
             f"--{'set' if part.set_ else 'holdout'} selects a part of a study, but {source} is not a study"
         )
-    if truth is not None:
+    if options.truth is not None:
         raise OptionError(f"--truth names a truth of a study, but {source} is not a study")
-    return [_of_folders("data", source, maps, named_scores, classes, rules, regions, say)]
+    given = GivenFolders("data", source, maps, scores)
+    return [_of_folders(given, options.classes, options.files, asked.definitions.regions, say)]
 
 
 def _parts_of_study(
-    root: Path, truth: str, part: StudyPart, earlier: Sequence[SetPart], say: Say
+    study: Study, truth: str, named: Sequence[SetPart], earlier: Sequence[SetPart], say: Say
 ) -> list[DataSet]:
     """Return the parts of a study that the command names, then those of earlier commands that can still be
     measured.
     """
-    named: dict[SetPart, None] = dict.fromkeys((set_, part.holdout or "") for set_ in part.set_ or [""])
-    found = [of_study(root, truth, *one) for one in named]
-    study = Study(root)
+    found = [of_study(study, truth, *one) for one in dict.fromkeys(named)]
     for one in earlier:
         if one not in named:
             try:
-                found.append(replace(of_study(root, truth, *one), earlier=True))
+                found.append(replace(of_study(study, truth, *one), earlier=True))
             except FaultscapeError as error:
                 say(
                     f"note: {name_part(one[0] or truth, one[1])} was measured before and is left out:  "
@@ -125,12 +115,12 @@ def _parts_of_study(
         if is_outdated(study, set_):
             say(
                 f"note: set {set_} was made of other images, labels or files than the study has now; "
-                f"`faultscape status {root}` prints the line that makes it again"
+                f"`faultscape status {study.root}` prints the line that makes it again"
             )
     return found
 
 
-def of_list(path: Path, rules: FileRules, regions: str, say: Say) -> list[DataSet]:
+def of_list(path: Path, asked: Measurement, say: Say) -> list[DataSet]:
     """Return the data sets of a TOML list; OptionError names the faulty table and what is wrong with it."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -143,8 +133,7 @@ def of_list(path: Path, rules: FileRules, regions: str, say: Say) -> list[DataSe
             f"{path}: expected one table for each data set, [NAME] with truth, classes and [NAME.models]"
         )
     return [
-        _of_table(path, check_name(name, "data set"), entry, rules, regions, say)
-        for name, entry in tables.items()
+        _of_table(path, check_name(name, "data set"), entry, asked, say) for name, entry in tables.items()
     ]
 
 
@@ -172,21 +161,13 @@ def words(given: Sources | None, what: str) -> dict[str, str]:
     return out
 
 
-def refuse_classifiers(root: Path) -> None:
+def _refuse_classifiers(study: Study) -> None:
     """Raise OptionError for a study of classifiers, which has no pixels to measure."""
-    if read_settings(root).classifies:
-        raise OptionError(f"measure is for label maps; for classifiers run `faultscape rank {root}`")
+    if study.classifies:
+        raise OptionError(f"measure is for label maps; for classifiers run `faultscape rank {study.root}`")
 
 
-def study_truth(root: Path, asked: str | None) -> str:
-    """Return the truth of a study to measure against: see evidence.choose_truth."""
-    refuse_classifiers(root)
-    return evidence.choose_truth(root, asked)
-
-
-def _of_table(
-    path: Path, name: str, entry: Mapping[str, Any], rules: FileRules, regions: str, say: Say
-) -> DataSet:
+def _of_table(path: Path, name: str, entry: Mapping[str, Any], asked: Measurement, say: Say) -> DataSet:
     if unknown := [key for key in entry if key not in _KEYS]:
         raise OptionError(
             f"{path}, [{name}]: {unknown[0]!r} is not known; use "
@@ -206,16 +187,18 @@ def _of_table(
 
     roots = [key for key in ("truth", "masks", "study") if key in entry]
     if "study" in roots:
-        root = Path(there(entry["study"], "study"))
-        if not (root / "study.toml").is_file():
+        root = there(entry["study"], "study")
+        if (study := study_of(root)) is None:
             raise OptionError(f"{path}, [{name}]: {root} is not a study")
         if more := [key for key in entry if key not in ("study", "truth")]:
             raise OptionError(
                 f"{path}, [{name}]: a study holds its own models, classes and images; leave out {more[0]!r}"
             )
-        return replace(of_study(root, study_truth(root, entry.get("truth"))), name=name)
+        _refuse_classifiers(study)
+        return replace(of_study(study, study.truth(entry.get("truth"))), name=name)
     if len(roots) != 1:
         raise OptionError(f"{path}, [{name}]: give truth (with models), or masks (with anomaly), or study")
+    rules = asked.options.files
     classes = entry.get("classes")
     if isinstance(classes, str) and (path.parent / classes).is_file():
         classes = str(path.parent / classes)
@@ -234,40 +217,32 @@ def _of_table(
         mine = replace(mine, labels=beside if Path(beside).is_file() else labels)
     mine = replace(mine, ignore=list(entry.get("ignore", rules.ignore or ())), images=images)
     scores = {kind: folders(kind) for kind in SCORES}
-    return _of_folders(
-        name, there(entry[roots[0]], roots[0]), folders("models"), scores, classes, mine, regions, say
-    )
+    given = GivenFolders(name, there(entry[roots[0]], roots[0]), folders("models"), scores)
+    return _of_folders(given, classes, mine, asked.definitions.regions, say)
 
 
 def _of_folders(
-    name: str,
-    source: str,
-    maps: dict[str, str],
-    scores: dict[str, dict[str, str]],
-    classes: ClassList | None,
-    rules: FileRules,
-    regions: str,
-    say: Say,
+    given: GivenFolders, classes: ClassList | None, rules: FileRules, regions: str, say: Say
 ) -> DataSet:
     known: Classes | None = None
     if regions == "given" and (
-        more := [kind for kind in ("confidence", "doubt", "probabilities") if scores.get(kind)]
+        more := [kind for kind in ("confidence", "doubt", "probabilities") if given.scores.get(kind)]
     ):
         raise OptionError(
             f"--{more[0]} needs classes, and --regions given means maps of region ids; leave one of them out"
         )
-    if maps:
+    if given.maps:
         if classes is None and regions != "given":
             raise ClassesError(
                 "maps are measured by class; give --classes C (a class file, a built-in name or a "
                 "number), or --regions given"
             )
         known = None if classes is None else _classes(classes, rules)
-    elif scores.get("anomaly"):
+    elif given.scores.get("anomaly"):
         known = _classes(MASKS, replace(rules, background=None))
     else:
         raise ModelError("no model given; give NAME=MAPS with --classes C, or --anomaly NAME=SCORES")
-    return of_files(name, source, maps, scores, known, rules=rules, regions=regions, say=say)
+    return of_files(given, known, rules=rules, regions=regions, say=say)
 
 
 def _classes(classes: ClassList, rules: FileRules) -> Classes:
@@ -284,7 +259,3 @@ def _classes(classes: ClassList, rules: FileRules) -> Classes:
         replace(known, void=void, background=known.background if background is None else background),
         "classes",
     )
-
-
-def _is_glob(source: str) -> bool:
-    return glob.has_magic(source)

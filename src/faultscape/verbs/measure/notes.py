@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from faultscape.choices import Preset
-from faultscape.corpus.groups import OF_ONE_GROUP, describe_groups, of_one_group, suggested_options
+from faultscape.corpus.groups import OF_FEW_GROUPS, describe_groups, of_few_groups, suggested_options
 from faultscape.errors import counted, shortened
-from faultscape.labelling.unusual_truth import only_predicted
 from faultscape.metrics.catalogue import METRICS
 from faultscape.metrics.definitions import PRESETS, Definitions
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.metrics.intervals.units import LEAST, MANY, Units
+from faultscape.reading.evidence import only_predicted
 from faultscape.verbs.measure.sets import DataSet
 
 MISSING = frozenset(["no map was found", "no scores were found"])
@@ -149,7 +149,7 @@ def drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, np
     """Return notes on what is resampled: groups, too few groups or images, or images that are not
     independent.
     """
-    study = data.study
+    study = data.study.root if data.study else None
     how = (
         f"`faultscape collect {study} {suggested_options(data.ids, LEAST)}`"
         if study
@@ -166,8 +166,8 @@ def drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, np
             return [f"{text}; intervals need at least {LEAST}: {cut} into runs of N consecutive images"]
         if units.count <= MANY:
             text += f"; Student's t with {units.count - 1} degrees of freedom"
-        if of_one_group(dict(zip(data.ids, data.together, strict=True))):
-            text += f"; {OF_ONE_GROUP}"
+        if of_few_groups(dict(zip(data.ids, data.together, strict=True)), LEAST):
+            text += f"; {OF_FEW_GROUPS}"
         return [text]
     if units.count < LEAST:
         return [f"{counted(units.count, 'image')}: intervals need at least {LEAST}"]

@@ -145,15 +145,3 @@ def definitions_given(group: Definitions) -> dict[str, Any]:
     """Return {name: value} of the definitions that override the preset."""
     named = {name: value for name, value in vars(group).items() if name not in ("divisor", "boundaries")}
     return {name: value for name, value in named.items() if value is not None}
-
-
-@dataclass(frozen=True)
-class Reading:
-    """Other options that affect statistics: boundary metrics, the divisor of region ids, the scale of score
-    images, maps of a different size.
-    """
-
-    boundaries: bool = True
-    divisor: int | None = None
-    score_scale: float | None = None
-    resize_maps: bool = False

@@ -134,10 +134,10 @@ def drawer(data: DataSet, found: MeasuredSet, definitions: Definitions, options:
     given = definitions.regions == "given"
 
     def map_of(name: str, source: Source, k: int) -> np.ndarray | None:
-        number, (low, high) = next((n, span) for n, span in data.shards.items() if span[0] <= k < span[1])
+        number, (low, _) = next((n, span) for n, span in data.shards.items() if span[0] <= k < span[1])
         if (name, number) not in readers:
             readers[name, number] = reader(
-                source.part(low, high), data.images_of(number), data.classes, given=given
+                data.source_in(number, source), data.images_of(number), data.classes, given=given
             )
         return readers[name, number](k - low)
 

@@ -7,7 +7,7 @@ shard continues.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 from faultscape import plug
 from faultscape.classes.class_lists import allowed, table
 from faultscape.classes.placed_maps import PlacedMaps, read_ids
-from faultscape.errors import FaultscapeError, LabelMapError, MetricError, OptionError
+from faultscape.errors import FaultscapeError, LabelMapError, MetricError, OptionError, StudyError
 from faultscape.formats.scores import read_probabilities, read_scores
 from faultscape.maps.resize import nearest
 from faultscape.metrics import image_statistics
@@ -26,11 +26,10 @@ from faultscape.metrics.metric import Metric, own_statistics
 from faultscape.nouns import UNKNOWN, Classes
 from faultscape.reading.fill import task
 from faultscape.reading.maps import StoredMaps
-from faultscape.study.tables import label_maps, measures
+from faultscape.study.tables import label_maps, measures, outputs
 from faultscape.study.tables.stress_sets import labels_folder
 from faultscape.study.watch import Watch
 from faultscape.verbs.measure.jobs import Images, MeasuredPart, ScoreJob, ShardJob, Source, classes_of
-from faultscape.verbs.measure.scores.kept import KeptScores
 
 Read = Callable[[int], np.ndarray | None]
 
@@ -98,7 +97,7 @@ def of_image(
     (``also``), and its confusion matrix; a FaultscapeError says what is wrong with the image.
     """
     definitions = job.definitions
-    if truth.shape != label_map.shape and job.resize_maps:
+    if truth.shape != label_map.shape and job.reading.resize_maps:
         label_map = nearest(label_map, (truth.shape[1], truth.shape[0]))
     if truth.shape != label_map.shape:
         raise LabelMapError(
@@ -106,13 +105,19 @@ def of_image(
             f" {truth.shape[0]}; give maps of the truth's size, or --resize-maps"
         )
     if definitions.regions == "given":
-        divisor = job.divisor if job.with_classes else 0
+        divisor = job.reading.divisor if job.with_classes else 0
         meanings = (job.truth.labels or None, source.labels or None)
         stats = image_statistics.of_regions(truth, label_map, classes, definitions, divisor, meanings, also)
         return stats, np.zeros((len(classes) + 1,) * 2, np.int64)
     confidence = scores_of(source, "confidence", k, truth.shape, job)
     stats, cells = image_statistics.of_maps(
-        truth, label_map, classes, definitions, confidence=confidence, boundaries=job.boundaries, also=also
+        truth,
+        label_map,
+        classes,
+        definitions,
+        confidence=confidence,
+        boundaries=job.reading.boundaries,
+        also=also,
     )
     stats |= own_statistics(metrics, truth, label_map, classes)
     stats["with_confidence"] = np.array(int(confidence is not None))
@@ -134,7 +139,7 @@ def scores_of(
     elif kind == "probabilities":
         values = read_probabilities(path, len(job.classes.names))
     else:
-        values = read_scores(path, scale=job.score_scale, check=kind == "confidence")
+        values = read_scores(path, scale=job.reading.score_scale, check=kind == "confidence")
     if values.shape[-2:] != shape:
         raise MetricError(
             f"its scores ({kind}) are {values.shape[-1]} x {values.shape[-2]} pixels, the truth {shape[1]} x"
@@ -160,12 +165,14 @@ def reader(source: Source, images: Images, classes: Classes, *, given: bool = Fa
         known = allowed(classes, labels)
 
         @lru_cache(maxsize=1)  # images come in corpus order
-        def shard(number: int) -> StoredMaps:
-            return StoredMaps(folder, number, values, known)
+        def shard(number: int) -> StoredMaps | None:
+            checksum = source.maps.get(number)
+            return StoredMaps(folder, number, values, known, checksum) if checksum else None
 
         def stored(k: int) -> np.ndarray | None:
             number, id_ = places[k] if places else (images.shards[k], images.ids[k])
-            found = shard(number).read(id_, (images.sizes[k][0], images.sizes[k][1]))
+            held = shard(number)
+            found = None if held is None else held.read(id_, (images.sizes[k][0], images.sizes[k][1]))
             return None if found is None else found.copy()
 
         return stored
@@ -232,3 +239,37 @@ def _kept(study: str, name: str, kind: str, state: str) -> KeptScores:
     """Return a cached reader of a model's stored scores in one state; it continues from image to image."""
     del state
     return KeptScores(Path(study), name, kind)
+
+
+class KeptScores:
+    """Reads one kind of a model's stored outputs as scores, one image at a time, fastest in corpus order.
+    Confidence is float32 in 0..1, in steps of 1/255.
+    """
+
+    def __init__(self, root: Path, name: str, kind: str) -> None:
+        self._name = name
+        self._kind = kind
+        self._folder = label_maps.predictions(root, name) / kind
+        self._parts = outputs.parts_by_shard(root, name, kind)
+        self._shard = -1
+        self._rows: Iterator[tuple[str, tuple[np.ndarray, ...]]] = iter(())
+        self._passed: set[str] = set()
+
+    def read(self, token: tuple[int, str]) -> np.ndarray:
+        """Return the scores of an image, (shard, id); StudyError if they have disappeared since they were
+        listed.
+        """
+        shard, wanted = token
+        for _ in range(2):  # from the last image on; else once more from the beginning of the shard
+            if shard != self._shard or wanted in self._passed:
+                self._shard = shard
+                self._rows = outputs.read_parts(self._folder, self._parts.get(shard, []))
+                self._passed = set()
+            for id_, (values, *_) in self._rows:
+                self._passed.add(id_)
+                if id_ == wanted:
+                    return values.astype(np.float32) / 255 if values.dtype == np.uint8 else values
+            self._shard = -1
+        raise StudyError(
+            f"the {self._kind} that {self._name} had for {wanted} is missing; run the same line again"
+        )

@@ -16,29 +16,28 @@ from typing import TYPE_CHECKING, cast
 
 from faultscape import __version__, plug
 from faultscape.errors import MetricError, OptionError
-from faultscape.metrics.definitions import Definitions, define
+from faultscape.metrics.definitions import define
 from faultscape.metrics.overlaps.region_counts import WHOLE
 from faultscape.nouns import Json, JsonObject
 from faultscape.reading import evidence, fill
-from faultscape.reading.study import Study
 from faultscape.reporting.measure import document as measure_document
 from faultscape.study.array_jobs import Share, share
 from faultscape.study.folder import make_folder, put
 from faultscape.study.json_text import read_object
 from faultscape.study.lock import changing, writing
-from faultscape.study.parts import Part, read_manifest, there, write_manifest
-from faultscape.study.tables import measures
+from faultscape.study.parts import Part, read_manifest, write_manifest
 from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.logs import Failure, log, replace_failures
 from faultscape.study.tables.per_image import ModelRows, put_per_image
-from faultscape.verbs.measure import gather, lists, notes, pictures
-from faultscape.verbs.measure.artefact import made_from_now
-from faultscape.verbs.measure.gather import MeasuredSet
+from faultscape.verbs.measure import lists, notes, pictures
+from faultscape.verbs.measure.artefact import MEASURES
+from faultscape.verbs.measure.gather import MeasuredSet, gather
 from faultscape.verbs.measure.jobs import MeasuredPart
-from faultscape.verbs.measure.options import Reading, definitions_given
+from faultscape.verbs.measure.measurement import Measurement
+from faultscape.verbs.measure.options import definitions_given
 from faultscape.verbs.measure.scores import jobs as score_jobs
 from faultscape.verbs.measure.sets import SCORES, DataSet, SetPart, inputs, shard_jobs
-from faultscape.verbs.measure.shard import asked_metrics, of_maps, own_metrics
+from faultscape.verbs.measure.shard import asked_metrics
 from faultscape.verbs.measure.signature import Measured, MeasuredShare
 
 if TYPE_CHECKING:
@@ -49,12 +48,6 @@ COUNTS = ("both", "truth_pixels", "predicted_pixels", *WHOLE)  # per class, in p
 
 def measure_models(options: MeasureOptions) -> Measured:
     """Measure what the options ask for; of a share of an array the document is a summary of the work."""
-    path, document = _measured(options)
-    return MeasuredShare(path, document) if options.shard else Measured(path, document)
-
-
-def _measured(options: MeasureOptions) -> tuple[str, measure_document.Document]:
-    """Return the output folder and the document of measure.json."""
     definitions = define(options.preset, **definitions_given(options.definitions))
     mine = share(options.shard)
     options = replace(options, metric=tuple(plug.absolute(word) for word in options.metric))
@@ -68,19 +61,22 @@ def _measured(options: MeasureOptions) -> tuple[str, measure_document.Document]:
         raise OptionError("--set and --holdout select a part of a study; give the study")
     study = lists.study_of(options.source)
     array = "measure" if options.shard else ""
-    with writing(study, array=array) if study else nullcontext():
+    with study.writing(array=array) if study else nullcontext():
         # locked before the first read, so that the numbers describe a fixed state
         # separate from the measures of all collected images
         of_part = "measures-sets" if options.part.given else "measures"
-        out = Path(options.output) if options.output else study / of_part if study else Path("measured")
-        sets = _data_sets(options, definitions, _parts_before(out) if options.part.given else [])
+        place = study.root / of_part if study else Path("measured")
+        out = Path(options.output) if options.output else place
+        asked = Measurement(options, definitions, out, study)
+        sets = _data_sets(asked)
         _refuse_idle_metrics(options.metric, sets)
         if out.exists() and not out.is_dir():
             raise OptionError(f"--output {out}: is a file; name a folder")
         make_folder(out)
         with nullcontext() if study else writing(out, array=array):
-            make = _make_share if array else _make_document
-            return str(out), make(study or out, out, sets, definitions, options, mine)
+            if array:
+                return MeasuredShare(str(out), _make_share(asked, sets, mine))
+            return Measured(str(out), _make_document(asked, sets))
 
 
 def _parts_before(out: Path) -> list[SetPart]:
@@ -124,18 +120,12 @@ def _refuse_idle_metrics(words: tuple[str, ...], sets: Sequence[DataSet]) -> Non
             )
 
 
-def _make_share(
-    held: Path,
-    out: Path,
-    sets: Sequence[DataSet],
-    definitions: Definitions,
-    options: MeasureOptions,
-    mine: Share,
-) -> measure_document.Document:
+def _make_share(asked: Measurement, sets: Sequence[DataSet], mine: Share) -> measure_document.Document:
     """Make the statistics of a share of the shards and models, and return a summary of the work done."""
-    made = [make_statistics(held, out, data, definitions, options, mine) for data in sets]
-    with changing(held):
-        log(held, "measure", source=options.source, output=str(out), shard=options.shard)
+    made = [make_statistics(asked, data, mine) for data in sets]
+    options = asked.options
+    with changing(asked.held):
+        log(asked.held, "measure", source=options.source, output=str(asked.out), shard=options.shard)
     jobs, failures = (sum(column) for column in zip(*made, strict=True))
     return cast("measure_document.Document", {"shard": options.shard, "jobs": jobs, "failures": failures})
 
@@ -147,52 +137,34 @@ def _tell_replaced(file: Path, data: bytes) -> None:
         print(f"note: replaces the measurement of {day} in {file.parent}; --output FOLDER keeps both")
 
 
-def _make_document(
-    held: Path,
-    out: Path,
-    sets: Sequence[DataSet],
-    definitions: Definitions,
-    options: MeasureOptions,
-    mine: Share,
-) -> measure_document.Document:
+def _make_document(asked: Measurement, sets: Sequence[DataSet]) -> measure_document.Document:
     """Make all missing statistics, write the document, the table and the page, and return the document."""
+    out = asked.out
+    options = asked.options
     found = {}
     for data in sets:
-        make_statistics(held, out, data, definitions, options, mine)
-        found[data.name] = _summarise(out, data, definitions, options)
-    document = _document(sets, found, definitions, options)
+        make_statistics(asked, data, Share())
+        found[data.name] = _summarise(asked, data)
+    document = _document(asked, sets, found)
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    data = text.encode("utf-8", "surrogateescape")
-    if held == out:  # not a study, which is expected to be measured again
-        _tell_replaced(out / "measure.json", data)
-    put(out / "measure.json", data)
+    written = text.encode("utf-8", "surrogateescape")
+    if asked.study is None:  # a study is expected to be measured again
+        _tell_replaced(out / "measure.json", written)
+    put(out / "measure.json", written)
     metrics = sorted({metric for one in found.values() for of in one.images.values() for metric in of})
-    put_per_image(out / "per_image.parquet", _per_image(out, sets, found), metrics, COUNTS)
-    page = pictures.page(out, sets, found, document, definitions, options.worst)
+    put_per_image(out / "per_image.parquet", _per_image(asked, sets, found), metrics, COUNTS)
+    page = pictures.page(out, sets, found, document, asked.definitions, options.worst)
     put(out / "report.html", page.encode("utf-8", "xmlcharrefreplace"))
-    log(held, "measure", source=options.source, output=str(out))
+    log(asked.held, "measure", source=options.source, output=str(out))
     return document
 
 
-def make_statistics(
-    held: Path, out: Path, data: DataSet, definitions: Definitions, options: MeasureOptions, mine: Share
-) -> tuple[int, int]:
+def make_statistics(asked: Measurement, data: DataSet, mine: Share) -> tuple[int, int]:
     """Make the missing or stale statistics for a share of a data set's shards and models; return (number
     made, failures so far).
     """
-    reading = reading_of(options)
-    where = {name: measures.folder(out, data.name, name) for name in data.models}
-    done = {name: there(folder) for name, folder in where.items()}
-
-    def key_there(name: str, shard: int) -> str | None:
-        return part.key if (part := done[name].get(part_name(shard))) else None
-
-    own = of_maps(options.metric)
-    todo = [
-        job
-        for job in shard_jobs(out, data, definitions, reading, own, done=key_there)
-        if mine.has(job.number)
-    ]
+    where = {name: asked.folder(data.name, name) for name in data.models}
+    todo = [job for job in shard_jobs(asked, data) if mine.has(job.number)]
     task = "faultscape.verbs.measure.shard:measure_shard"
     items = sum(len(job.images.ids) * len(job.models) for job in todo)
 
@@ -203,7 +175,7 @@ def make_statistics(
                 new.setdefault(name, {})[part_name(todo[number].number)] = Part(
                     of.sha256, of.rows, of.key, of.failures
                 )
-        with changing(held):
+        with changing(asked.held):
             for name, parts in new.items():
                 write_manifest(where[name], read_manifest(where[name]) | parts)
 
@@ -214,99 +186,76 @@ def make_statistics(
             dict[str, MeasuredPart],
             title=f"measure {data.name}",
             items=items,
-            engine=options.engine,
-            workers=options.workers,
+            engine=asked.options.engine,
+            workers=asked.options.workers,
             ticked=entry.if_due,
         )
         for result in done_now:
             entry.add(result)
             entry.if_due()
-    of_scores = [word for word in options.metric if word not in own]
-    scored = score_jobs.make(
-        out, data, definitions, reading, of_scores, mine=mine, engine=options.engine, workers=options.workers
-    )
-    return len(todo) + scored, sum(
-        len(part.failures) for folder in where.values() for part in read_manifest(folder).values()
-    )
+    if todo and asked.study is not None:
+        asked.study.reread()
+    scored = score_jobs.make(asked, data, mine)
+    failures = sum(len(part.failures) for name in where for part in asked.parts(data.name, name).values())
+    return len(todo) + scored, failures
 
 
-def _data_sets(
-    options: MeasureOptions, definitions: Definitions, earlier: Sequence[SetPart]
-) -> list[DataSet]:
+def _data_sets(asked: Measurement) -> list[DataSet]:
     """Return the data sets to measure, and print notes about them and about options without effect."""
+    options = asked.options
     remarks: list[str] = []
-    files = options.files
     if options.datasets:
-        sets = lists.of_list(Path(options.datasets), files, definitions.regions, remarks.append)
+        sets = lists.of_list(Path(options.datasets), asked, remarks.append)
     else:
-        words = (
-            options.source,
-            options.models,
-            options.scores,
-            options.classes,
-            options.truth,
-            files,
-            definitions.regions,
-        )
-        sets = lists.of_words(*words, remarks.append, options.part, earlier)
+        earlier = _parts_before(asked.out) if options.part.given else []
+        sets = lists.of_line(asked, earlier, remarks.append)
     given = definitions_given(options.definitions)
-    idle = notes.idle_options(given, options.preset, sets, definitions, reading_of(options).boundaries)
+    idle = notes.idle_options(given, options.preset, sets, asked.definitions, asked.reading.boundaries)
     for line in dict.fromkeys([*remarks, *idle]):
         print(line)
     return sets
 
 
-def _summarise(out: Path, data: DataSet, definitions: Definitions, options: MeasureOptions) -> MeasuredSet:
+def _summarise(asked: Measurement, data: DataSet) -> MeasuredSet:
     """Return the numbers of one data set from its finished statistics and scores; MetricError if images
     cannot be measured and --skip is not given.
     """
-    where = {name: measures.folder(out, data.name, name) for name in data.models}
-    for (
-        name,
-        source,
-    ) in data.models.items():  # drop shards that no longer exist, and maps of a name that now has only scores
-        parts = read_manifest(where[name])
-        if gone := set(parts) - {part_name(shard) for shard in data.shards if source.has_maps}:
-            write_manifest(where[name], {k: v for k, v in parts.items() if k not in gone})
-    failures = {
-        name: [f for part in read_manifest(where[name]).values() for f in part.failures]
-        for name in data.models
-    }
-    of_labels = of_maps(options.metric)
-    of_scores = [word for word in options.metric if word not in of_labels]
-    scored = score_jobs.scores(out, data, definitions, reading_of(options), of_scores)
-    for (
-        name,
-        found,
-    ) in scored.failures.items():  # an image counts as one failure, whichever of its files is wrong
+    failures = dict[str, list[tuple[str, str]]]()
+    for name, source in data.models.items():
+        parts = asked.parts(data.name, name)
+        # shards that no longer exist, and maps of a name that now has only scores, do not count
+        wanted = {part_name(shard) for shard in data.shards if source.has_maps}
+        kept = {part: entry for part, entry in parts.items() if part in wanted}
+        if len(kept) < len(parts):
+            write_manifest(asked.folder(data.name, name), kept)
+            if asked.study is not None:
+                asked.study.reread()
+        failures[name] = [failure for part in kept.values() for failure in part.failures]
+    scored = score_jobs.scores(asked, data)
+    # an image counts as one failure, whichever of its files is wrong
+    for name, found in scored.failures.items():
         failures[name] += of_other_images(found, failures[name])
     of_truth = notes.of_truth(failures)
     own = {name: of_other_images(found, [*of_truth.items()]) for name, found in failures.items()}
     wrong: dict[str, str] = {}
     for name, found in {"": [*of_truth.items()], **own}.items():
         part = f"{data.name}/{name}" if name else data.name
-        replace_failures(out, "measure", part, [Failure("measure", part, *failure) for failure in found])
+        replace_failures(
+            asked.out, "measure", part, [Failure("measure", part, *failure) for failure in found]
+        )
         of = f" ({name})" if name and len(failures) > 1 else ""
         for image, why in found:
             if why not in notes.MISSING:
                 wrong.setdefault(image, f"{image}{of}: {why}")
-    if wrong and not options.skip:
-        more = f" ({len(wrong)} images in all, see {out / 'failures.csv'})" if len(wrong) > 1 else ""
+    if wrong and not asked.options.skip:
+        more = f" ({len(wrong)} images in all, see {asked.out / 'failures.csv'})" if len(wrong) > 1 else ""
         raise MetricError(
             f"{next(iter(wrong.values()))}{more}; fix the file, or leave such images out with --skip"
         )
-    chosen = _chosen(data.study, data.truth.name) if data.study and not data.part[0] else 0
-    return gather.gather(
-        out,
-        data,
-        definitions,
-        scored,
-        failures,
-        chosen=chosen,
-        metrics=list(own_metrics(options.metric).values()),
-        resamples=options.resamples,
-        seed=options.seed,
-    )
+    chosen = 0
+    if (study := data.study) is not None and not data.part[0]:
+        chosen = evidence.measured_by_choice(study, data.truth.name, study.drawn, study.discarded)
+    return gather(asked, data, scored, failures, chosen)
 
 
 def of_other_images(
@@ -321,18 +270,11 @@ def of_other_images(
     return [failure for failure in failures if failure[0] not in failed]
 
 
-def _chosen(study: Path, truth: str) -> int:
-    snapshot = Study(study)
-    return evidence.measured_by_choice(Study(study), truth, snapshot.drawn, snapshot.discarded)
-
-
 def _document(
-    sets: Sequence[DataSet],
-    found: Mapping[str, MeasuredSet],
-    definitions: Definitions,
-    options: MeasureOptions,
+    asked: Measurement, sets: Sequence[DataSet], found: Mapping[str, MeasuredSet]
 ) -> measure_document.Document:
     """Return the document of measure.json."""
+    options = asked.options
     plain = {name: one.document for name, one in found.items()}
     document = cast(
         "measure_document.Document",
@@ -340,15 +282,16 @@ def _document(
     )
     provenance = {
         "faultscape": __version__,
-        "definitions": measure_document.recorded(definitions),
+        "definitions": measure_document.recorded(asked.definitions),
         "resamples": options.resamples,
         "seed": options.seed,
     }
-    provenance |= {name: value for name, value in asdict(reading_of(options)).items() if value is not None}
-    if len(sets) == 1 and sets[0].study and not options.datasets and not options.part.given:
+    provenance |= {name: value for name, value in asdict(asked.reading).items() if value is not None}
+    if asked.study is not None and not options.part.given:
         truth = sets[0].name
-        made_from = made_from_now(Study(sets[0].study), truth, options.metric)
-        provenance |= {"truth": truth, "inputs": made_from, "arguments": arguments_of(options)}
+        arguments = arguments_of(options)
+        made_from = MEASURES.inputs(asked.study, "", {"truth": truth, "arguments": arguments})
+        provenance |= {"truth": truth, "inputs": made_from, "arguments": arguments}
     else:
         provenance |= {"inputs": {data.name: inputs(data) for data in sets}}
     if options.part.given:
@@ -358,19 +301,13 @@ def _document(
     return document
 
 
-def _per_image(out: Path, sets: Sequence[DataSet], found: Mapping[str, MeasuredSet]) -> Iterator[ModelRows]:
+def _per_image(
+    asked: Measurement, sets: Sequence[DataSet], found: Mapping[str, MeasuredSet]
+) -> Iterator[ModelRows]:
     """Yield the rows model by model; the counts of all models at once would not fit in memory."""
     for data in sets:
         for name, values in found[data.name].images.items():
-            counts = measures.Statistics(measures.folder(out, data.name, name), data.ids, only=COUNTS)
-            yield ModelRows(data.name, name, data.ids, values, counts)
-
-
-def reading_of(options: MeasureOptions) -> Reading:
-    """Return the options besides definitions that affect statistics."""
-    about = options.definitions
-    files = options.files
-    return Reading(about.boundaries, about.divisor, files.score_scale, files.resize_maps)
+            yield ModelRows(data.name, name, data.ids, values, asked.statistics(data, name, COUNTS))
 
 
 def arguments_of(options: MeasureOptions) -> JsonObject:

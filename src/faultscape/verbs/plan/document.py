@@ -18,12 +18,13 @@ from faultscape.terminal_lines import number_word
 from faultscape.verbs.compare.count import count
 from faultscape.verbs.label.artefact import next_export
 from faultscape.verbs.plan import advice, facts
-from faultscape.verbs.plan.artefact import made_from_now
+from faultscape.verbs.plan.artefact import PLAN
 from faultscape.verbs.plan.forecast import label_numbers, pair_numbers
 from faultscape.verbs.plan.open_question import asked_next, more_images, needs_of
 from faultscape.verbs.plan.prices import idle_costs, price, priced_duel
 from faultscape.verbs.plan.result import LabelPlan
 from faultscape.verbs.rank.artefact import open_questions
+from faultscape.verbs.rank.open_selections import candidates, standings_now
 from faultscape.verbs.status.costs import read_costs
 
 if TYPE_CHECKING:
@@ -73,9 +74,13 @@ def make_plan(options: PlanOptions) -> LabelPlan:
             and _left_open(study, drawn.name, recommended["question"])
         ):
             recommended = advice.further(recommended, looked.pools[drawn.selector], drawn)
-        open_ = asked_next(study) if asked is None else ""
+        # the question that labels leave open is always which model is best
+        open_ = asked_next(study) if asked in (None, "best") else ""
         if recommended and open_ == drawn.name:
-            recommended = advice.as_next(recommended, drawn, more_images(study, open_, needs_of(pairs)))
+            more = more_images(study, open_, needs_of(pairs))
+            held = standings_now(study, open_)
+            best = [] if held is None else candidates(held)
+            recommended = advice.as_next(recommended, drawn, more, best_of_pool=len(best) == 1)
         if recommended and recommended["verb"] == "select" and truth in known:
             new, labelled = facts.labelled_already(
                 study, models, recommended, truth, engine=engine, workers=workers
@@ -87,6 +92,7 @@ def make_plan(options: PlanOptions) -> LabelPlan:
             target, given = next_export(study, recommended["selection"], truth)
             recommended["file"] = target
             recommended["again"] = bool(given["again"])
+        of_truth = truth if known or named else ""
         plan = LabelPlan(
             models=models,
             task=study.settings.task,
@@ -116,10 +122,10 @@ def make_plan(options: PlanOptions) -> LabelPlan:
             ),
             provenance={
                 "faultscape": __version__,
-                "truth": truth if known or named else "",
+                "truth": of_truth,
                 "within": within,
                 "seed": options.seed,
-                "inputs": made_from_now(study, truth if known or named else ""),
+                "inputs": PLAN.inputs(study, "", {"truth": of_truth}),
                 "arguments": _arguments(options),
             },
             study=options.study,

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
@@ -27,13 +26,13 @@ from faultscape.metrics.scores.inputs import VOID
 from faultscape.prediction.keep import OTHERS, doubt_folder
 from faultscape.reading.image_truths import Judge, View, find_judged, made_from
 from faultscape.reading.maps import StoredMaps
+from faultscape.reading.study import Study
 from faultscape.study.parts import Part, key_of, read_manifest, there, write_manifest
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps, outputs, pixel_counts
 from faultscape.study.tables.corpus import Image, part_name
 from faultscape.study.tables.pixel_counts import MAPS, ClassBins, MapCounts
 from faultscape.study.tables.removed_images import whole_corpus
-from faultscape.study.tables.stress_sets import read_stress
 
 MSP = doubt_folder("msp")
 METHOD = 3  # raised when the same maps and scores give different counts
@@ -61,26 +60,24 @@ class PixelCounter:
 
     def __init__(
         self,
-        root: Path,
-        settings: Settings,
+        study: Study,
         name: str,
         shard: int,
         counting: Counting,
         labels: Mapping[str, str],
         kinds: Collection[str] = (),
     ) -> None:
-        images = whole_corpus(root)
-        judged = find_judged(root, images, counting.truth)
+        images = whole_corpus(study.corpus)
+        judged = find_judged(study, images, counting.truth)
         mine = {id_: image for id_, image in images.items() if image.shard == shard}
-        self._root = root
+        size = study.settings.working_size
+        self._root = study.root
         self._name = name
         self._shard = shard
-        self._classes = settings.class_list
-        self._sizes = {
-            id_: settings.working_size or (image.width, image.height) for id_, image in mine.items()
-        }
+        self._classes = study.classes
+        self._sizes = {id_: size or (image.width, image.height) for id_, image in mine.items()}
         self._judged = {id_: judged[id_] for id_ in mine}
-        self._judge = Judge(root, settings, self._judged, read_stress(root).holdouts)
+        self._judge = Judge(study, self._judged)
         self._places = narrow(table(self._classes, dict(labels)))
         self._scorers = {
             folder: (scorer_named(word), offset, channels)
@@ -279,15 +276,14 @@ def counting_of(settings: Settings, name: str, truth: str, words: Sequence[str])
 class CountParts:
     """The counts of a study by one truth: finds missing parts of a model, and enters new ones."""
 
-    def __init__(self, root: Path, settings: Settings, truth: str) -> None:
-        self._root = root
-        self._settings = settings
-        self._truth = truth
-        self._images = whole_corpus(root)
-        self.judged = find_judged(root, self._images, truth)
-        self._holdouts = read_stress(root).holdouts
+    def __init__(self, study: Study, truth: str) -> None:
+        self._study = study
+        self._settings = study.settings
+        images = whole_corpus(study.corpus)
+        self.judged = find_judged(study, images, truth)
+        self._holdouts = study.stress.holdouts
         self._by_shard: dict[int, list[Image]] = {}
-        for image in self._images.values():
+        for image in images.values():
             self._by_shard.setdefault(image.shard, []).append(image)
         self._labels: dict[int, str] = {}
         self._stored: dict[
@@ -306,10 +302,7 @@ class CountParts:
         maps (`state_of_maps`).
         """
         kinds = [MAPS, *counting.scorers]
-        held = {
-            kind: there(pixel_counts.counts_folder(self._root, name, kind), [part_name(shard)])
-            for kind in kinds
-        }
+        held = {kind: self.made(name, kind, [part_name(shard)]) for kind in kinds}
         return [
             kind
             for kind in kinds
@@ -317,10 +310,15 @@ class CountParts:
             or part.key != self.key(name, shard, kind, state, counting)
         ]
 
+    def made(self, name: str, kind: str, only: Iterable[str] | None = None) -> dict[str, Part]:
+        """Return the existing counts of one kind of a model, of all shards or only some parts."""
+        where = pixel_counts.counts_folder(self._study.root, name, kind)
+        return there(where, only, self._study.manifest(where))
+
     def uncounted(self, name: str, states: Mapping[int, str], counting: Counting) -> list[int]:
         """Return those of the shards, {number: state of their maps}, whose counts are missing or stale."""
         kinds = [MAPS, *counting.scorers]
-        held = {kind: there(pixel_counts.counts_folder(self._root, name, kind)) for kind in kinds}
+        held = {kind: self.made(name, kind) for kind in kinds}
         return [
             shard
             for shard, state in states.items()
@@ -339,7 +337,8 @@ class CountParts:
 
     def enter(self, name: str, made: Iterable[tuple[int, str, Counting, CountedPart]]) -> None:
         """Enter parts of (shard, state of its maps, what was counted, part), with one write per kind."""
-        self._stored.clear()  # outputs stored with the maps are new too
+        self._study.reread()  # maps, and outputs stored with them, are new too
+        self._stored.clear()
         new: dict[str, dict[str, Part]] = {}
         for shard, state, counting, counted in made:
             for kind, (sha, rows) in counted.parts.items():
@@ -347,7 +346,7 @@ class CountParts:
                     sha, rows, self.key(name, shard, kind, state, counting)
                 )
         for kind, parts in new.items():
-            where = pixel_counts.counts_folder(self._root, name, kind)
+            where = pixel_counts.counts_folder(self._study.root, name, kind)
             write_manifest(where, read_manifest(where) | parts)
 
     def key(self, name: str, shard: int, kind: str, state: str, counting: Counting) -> str:
@@ -362,7 +361,7 @@ class CountParts:
             self._labels_of(shard),
         ]
         if kind == MAPS:
-            maps = read_manifest(label_maps.predictions(self._root, name))
+            maps = self._study.manifest(label_maps.predictions(self._study.root, name))
             parents = [
                 maps[part_name(number)].sha256
                 for number in sorted(self.parents(shard))
@@ -381,7 +380,7 @@ class CountParts:
     def _stored_of(self, name: str, kind: str, shard: int) -> list[str]:
         """Return the checksums of a model's stored scores of one kind in a shard."""
         if (name, kind) not in self._stored:
-            parts = outputs.parts_by_shard(self._root, name, kind)
+            parts = outputs.parts_by_shard(self._study.root, name, kind, self._study.manifest)
             self._stored[name, kind] = {
                 number: [entry.sha256 for _, entry in held] for number, held in parts.items()
             }
@@ -400,7 +399,6 @@ class CountParts:
         if shard not in self._labels:
             rows = self._by_shard.get(shard, [])
             ids = sorted((image.id, image.parent) for image in rows)
-            self._labels[shard] = key_of(
-                list(made_from(self._root, (self.judged[image.id] for image in rows))), ids
-            )
+            judged = (self.judged[image.id] for image in rows)
+            self._labels[shard] = key_of(list(made_from(self._study, judged)), ids)
         return self._labels[shard]

@@ -20,7 +20,7 @@ from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.prediction.source import Opening, Origin, Request, Source, Trial
 from faultscape.reading.evidence import truths
 from faultscape.reading.scorers import keep_said, methods_folder, with_digests
-from faultscape.reading.study import LABELS
+from faultscape.reading.study import LABELS, Study
 from faultscape.study.json_text import read_object
 from faultscape.study.parts import Part, there
 from faultscape.study.settings import ModelOptions, ModelSettings, Settings, read_settings
@@ -135,7 +135,7 @@ def plan(
     )
     keep = networks.keep_of(told, settings.task)
     counting = counting_of(settings, name, against, keep.scorers) if against else None
-    counts = CountParts(root, settings, against) if counting else None
+    counts = CountParts(Study(root), against) if counting else None
     dropping = (
         Corpus(root).aside
         if against and source.sees_images and "labels" not in model.options.get("keep", [])

@@ -18,6 +18,7 @@ from faultscape.prediction.inference import Output
 from faultscape.prediction.source import Part
 from faultscape.prediction.stamps import outdated
 from faultscape.reading.fill import task
+from faultscape.reading.study import Study
 from faultscape.study import parts
 from faultscape.study.folder import put
 from faultscape.study.parts import read_manifest, write_manifest
@@ -53,7 +54,7 @@ def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
         " ".join([job.stamp, *keep.words, *([job.counts_key] if job.counting else [])]),
     )
     counter = (
-        PixelCounter(root, settings, job.name, job.number, job.counting, opening.labels, job.count_kinds)
+        PixelCounter(Study(root), job.name, job.number, job.counting, opening.labels, job.count_kinds)
         if job.counting
         else None
     )

@@ -9,7 +9,7 @@ by ``measure``, but the large confidence maps never reach the disk. DESIGN, end 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from faultscape.maps import array_codes, runs
 from faultscape.maps.resize import nearest
 from faultscape.metrics import image_statistics
 from faultscape.metrics.definitions import Definitions, define
-from faultscape.nouns import Classes, Json, JsonObject
+from faultscape.nouns import Classes, Json
 from faultscape.reading.maps import StoredMaps
 from faultscape.reading.study import Study
 from faultscape.study.parts import Part, key_of, read_manifest, there, write_manifest
@@ -33,8 +33,18 @@ VERSION = 7  # of the statistics: a new number makes every part stale
 WITH_CONFIDENCE = "+confidence"
 # the definitions that affect statistics; the others affect only their summary
 _CHOICES = ("regions", "connectivity", "void", "absent", "scale", "match", "tolerance", "band")
-# the defaults of `measure`
-OPTIONS = {"boundaries": True, "divisor": None, "score_scale": None, "resize_maps": False}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Other options that affect statistics: boundary metrics, the divisor of region ids, the scale of score
+    images, maps of a different size; by default those of `measure`.
+    """
+
+    boundaries: bool = True
+    divisor: int | None = None
+    score_scale: float | None = None
+    resize_maps: bool = False
 
 
 def state_of_stored(
@@ -47,9 +57,7 @@ def state_of_stored(
     return key_of(about, truth, maps, meaning(settings.class_list, labels), *([list(gone)] if gone else []))
 
 
-def basis(
-    definitions: Definitions, classes: Classes, options: JsonObject, *, with_classes: bool
-) -> list[Json]:
+def basis(definitions: Definitions, classes: Classes, reading: Reading, *, with_classes: bool) -> list[Json]:
     """Return the inputs that all statistics of a data set depend on, apart from its files."""
     named = {name: getattr(definitions, name) for name in _CHOICES}
     if definitions.all_unknown != "zero":  # not in the keys of earlier versions
@@ -58,7 +66,7 @@ def basis(
         named,
         [list(classes.ids), list(classes.void), classes.background],
         with_classes,
-        dict(options),
+        asdict(reading),
         VERSION,
     ]
 
@@ -171,5 +179,5 @@ class Statistics:
         state = state_of_stored(
             settings, truth.sha256, maps, settings.models[name].labels, self._gone.get(shard, ())
         )
-        follows_from = basis(Definitions(), settings.class_list, OPTIONS, with_classes=True)
+        follows_from = basis(Definitions(), settings.class_list, Reading(), with_classes=True)
         return key_of(follows_from, state) + WITH_CONFIDENCE

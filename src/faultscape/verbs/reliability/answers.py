@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -24,7 +23,8 @@ from faultscape.prediction.networks import OpenNetwork
 from faultscape.prediction.source import Opening, Request
 from faultscape.reading.maps import StoredMaps
 from faultscape.reading.scorers import methods_folder
-from faultscape.study.settings import ModelOptions, Settings
+from faultscape.reading.study import Study
+from faultscape.study.settings import ModelOptions
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import Image, part_name
 from faultscape.study.tables.removed_images import whole_shard
@@ -42,18 +42,17 @@ class Answer:
     photo: np.ndarray | None
 
 
-def answers_of(
-    root: Path, settings: Settings, name: str, word: str, images: Sequence[Image]
-) -> Iterator[tuple[str, Answer]]:
+def answers_of(study: Study, name: str, word: str, images: Sequence[Image]) -> Iterator[tuple[str, Answer]]:
     """Yield (image id, answer) of a model and scorer; ModelError if the model cannot be run, or is not the
     one that was counted.
     """
+    settings = study.settings
     ((folder, (word, offset, channels)),) = counting_of(settings, name, "", [word]).scorers.items()
     scorer = scorer_named(word)
-    places = narrow(table(settings.class_list, settings.models[name].labels))
-    stored = _stored(root, settings, name, folder, images)
+    places = narrow(table(study.classes, settings.models[name].labels))
+    stored = _stored(study, name, folder, images)
     rest = [image for image in images if image.id not in stored]
-    model = _opened(root, settings, name, word, rest) if rest else None
+    model = _opened(study, name, word, rest) if rest else None
     for image in images:
         size = settings.working_size or (image.width, image.height)
         photo = _photo(image)
@@ -83,26 +82,31 @@ def _photo(image: Image) -> np.ndarray | None:
 
 
 def _stored(
-    root: Path, settings: Settings, name: str, folder: str, images: Sequence[Image]
+    study: Study, name: str, folder: str, images: Sequence[Image]
 ) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
     """Return {image id: (map, doubt)} for the images for which both are stored."""
     out = {}
-    values = table(settings.class_list, settings.models[name].labels)
-    words = allowed(settings.class_list, settings.models[name].labels)
+    labels = study.settings.models[name].labels
+    values = table(study.classes, labels)
+    words = allowed(study.classes, labels)
+    where = label_maps.predictions(study.root, name)
     for shard in dict.fromkeys(image.shard for image in images):
         mine = {image.id: image for image in images if image.shard == shard}
-        held = outputs.read_some(root, name, folder, shard, mine)
-        maps = StoredMaps(label_maps.predictions(root, name), shard, values, words) if held else None
+        held = outputs.read_some(study.root, name, folder, shard, mine, study.manifest)
+        part = study.manifest(where).get(part_name(shard))
+        maps = StoredMaps(where, shard, values, words, part.sha256) if held and part else None
         for id_, (doubt, *_) in held.items():
-            size = settings.working_size or (mine[id_].width, mine[id_].height)
+            size = study.settings.working_size or (mine[id_].width, mine[id_].height)
             label_map = maps.read(id_, size) if maps is not None else None
             if label_map is not None and doubt.shape == (size[1], size[0]):
                 out[id_] = (label_map.copy(), doubt)
     return out
 
 
-def _opened(root: Path, settings: Settings, name: str, word: str, images: Sequence[Image]) -> OpenNetwork:
+def _opened(study: Study, name: str, word: str, images: Sequence[Image]) -> OpenNetwork:
     """Open a model of the study as for the shards of some images; ModelError if it has changed since."""
+    root = study.root
+    settings = study.settings
     model = settings.models[name]
     kind = catalogue.kind_named(model.kind)
     if not kind.sees_images:

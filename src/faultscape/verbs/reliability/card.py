@@ -47,7 +47,7 @@ class Judgement:
 
 
 def judge(
-    study: LabelledStudy,
+    labelled: LabelledStudy,
     models: Sequence[ModelNumbers],
     conditions: Sequence[Condition],
     reference: str,
@@ -56,7 +56,7 @@ def judge(
     """Return the numbers of all models under all conditions; with a ``holdout``, these are conditions in
     distribution (`conditions.in_distribution`).
     """
-    withheld = study.withheld
+    withheld = labelled.withheld
     found = Judgement({}, {}, {}, {}, holdout)
     for model in models:
         _judge_maps(model, conditions, withheld, found)
@@ -68,7 +68,7 @@ def judge(
         if not mine:
             continue
         found.evidence[model.name, "", CORRUPTED, "miou"] = mean_corrupted(mine)
-        (drop,), _ = _drops(study, found, [model], conditions)
+        (drop,), _ = _drops(labelled, found, [model], conditions)
         if drop is not None:
             found.evidence[model.name, "", CORRUPTED, "relative_drop"] = drop
         if of_corruptions.get(reference):
@@ -308,7 +308,7 @@ def objects(found: Judgement) -> list[CardObjects]:
 
 
 def differences(
-    study: LabelledStudy,
+    labelled: LabelledStudy,
     found: Judgement,
     units: Units,
     models: Sequence[ModelNumbers],
@@ -317,7 +317,7 @@ def differences(
     """Return the differences of every pair of models: of maps in mIoU and metrics derived from it; of every
     shared scorer, and of the scorers of their own rows, in AP, AUROC and the calibration AUROC.
     """
-    withheld = study.withheld
+    withheld = labelled.withheld
     out = list[CardDifference]()
     by_name = {model.name: model for model in models}
     for first, second in combinations(by_name, 2):
@@ -325,7 +325,7 @@ def differences(
         for condition, metric, scorers in _asked(found, pair):
             if condition == CORRUPTED:
                 if metric == "relative_drop":
-                    (one, other), common = _drops(study, found, pair, conditions)
+                    (one, other), common = _drops(labelled, found, pair, conditions)
                 else:
                     held, common = _both_corrupted(found, pair, conditions, metric, scorers, withheld)
                     one, other = (mean_corrupted(of) if of else None for of in held)
@@ -361,18 +361,19 @@ def differences(
 
 
 def _drops(
-    study: LabelledStudy, found: Judgement, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
+    labelled: LabelledStudy, found: Judgement, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
 ) -> tuple[list[Ratios | None], Collection[str]]:
     """Return each model's drop relative to the clean set, over the clean images for which all models have
     every corrupted version that counts, and these images.
     """
+    images = labelled.study.image_rows
     clean = next((c for c in conditions if c.kind == "clean"), None)
     seen = [c for c in _corrupted(conditions) if all(_has_miou(found, model, c) for model in models)]
     if clean is None or not seen or not all(_has_miou(found, model, clean) for model in models):
         return [None] * len(models), ()
 
     def base(id_: str, condition: Condition) -> str:
-        return id_ if condition is clean else study.images[id_].parent
+        return id_ if condition is clean else images[id_].parent
 
     held = {(m.name, c.name): found.images[m.name, "", c.name] for m in models for c in (clean, *seen)}
     common = set[str].intersection(
@@ -385,7 +386,7 @@ def _drops(
         whole = found.evidence[model.name, "", condition.name, "miou"]
         if len(kept) == len(mine) and isinstance(whole, Ratios):
             return whole
-        return model.miou(kept, study.withheld.get(found.holdout))
+        return model.miou(kept, labelled.withheld.get(found.holdout))
 
     out: list[Ratios | None] = []
     for model in models:

@@ -25,12 +25,10 @@ from faultscape.metrics.scorers import rounded, scorer_named
 from faultscape.metrics.scores.histogram import places_of
 from faultscape.metrics.scores.rank_slopes import best_place
 from faultscape.reading.fill import CHANGES_NOTHING, do, task
-from faultscape.reading.image_truths import Judge, find_judged, made_from
+from faultscape.reading.image_truths import Judge, made_from
+from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
-from faultscape.study.settings import read_settings
 from faultscape.study.tables import outputs
-from faultscape.study.tables.corpus import read_corpus
-from faultscape.study.tables.stress_sets import read_stress
 from faultscape.verbs.predict.pixel_counts import Counting, counting_of
 from faultscape.verbs.reliability.card import Evidence, EvidenceKey, Judgement
 from faultscape.verbs.reliability.conditions import Condition, LabelledStudy
@@ -65,7 +63,7 @@ class ComponentJob:
 
 
 def judge_components(
-    study: LabelledStudy,
+    labelled: LabelledStudy,
     found: Judgement,
     models: Sequence[ModelNumbers],
     conditions: Sequence[Condition],
@@ -80,11 +78,13 @@ def judge_components(
             key = (model.name, word, condition.name)
             if key in found.scores and not found.scores[key].ranked.undefined:
                 at = best_place(model.anomaly_histograms(folder, condition, found.images[key]))
-                jobs = _jobs(study, model.name, folder, word, condition, found.images[key], at, options.track)
+                jobs = _jobs(
+                    labelled, model.name, folder, word, condition, found.images[key], at, options.track
+                )
                 asked += [(condition, jobs)] if jobs else []
         if not asked:
             continue
-        kept = KeptByKey[Rows](study.root, "components", model.name)
+        kept = KeptByKey[Rows](labelled.study.root, "components", model.name)
         todo = [job for _, jobs in asked for job in jobs if kept.find(job.key) is None]
         counted = do(
             "faultscape.verbs.reliability.components:count_components",
@@ -125,7 +125,7 @@ def f1_of(counts: np.ndarray) -> Linear:
 
 
 def _jobs(
-    study: LabelledStudy,
+    labelled: LabelledStudy,
     name: str,
     folder: str,
     word: str,
@@ -135,16 +135,17 @@ def _jobs(
     track: Track | None,
 ) -> list[ComponentJob]:
     """Return the jobs of a model and condition; [] if the doubt of any image is not stored."""
+    study = labelled.study
     root = study.root
     settings = study.settings
     by_shard: dict[int, list[str]] = {}
     for id_ in images:
-        by_shard.setdefault(study.images[id_].shard, []).append(id_)
-    parts = outputs.parts_by_shard(root, name, folder)
-    counting = counting_of(settings, name, study.truth, [word])
+        by_shard.setdefault(study.image_rows[id_].shard, []).append(id_)
+    parts = outputs.parts_by_shard(root, name, folder, study.manifest)
+    counting = counting_of(settings, name, labelled.truth, [word])
     jobs = list[ComponentJob]()
     about = [
-        {held: list(words) for held, words in study.stress.holdouts.items()},
+        labelled.holdouts,
         settings.classes.counted,
         settings.size,
         track,
@@ -154,7 +155,7 @@ def _jobs(
         held = parts.get(number, [])
         if not set(ids) <= set(outputs.ids(root, name, folder, held)):
             return []
-        labels = list(made_from(root, (study.judged[id_] for id_ in ids)))
+        labels = list(made_from(study, (labelled.judged[id_] for id_ in ids)))
         key = key_of(
             METHOD,
             [entry.sha256 for _, entry in held],
@@ -177,9 +178,7 @@ def _jobs(
 def count_components(job: ComponentJob, tick: Callable[[int], None]) -> Rows:
     """Count the components of the images of one shard."""
     root = Path(job.study)
-    settings = read_settings(root)
-    every = {image.id: image for image in read_corpus(root)}
-    judge = Judge(root, settings, find_judged(root, every, job.counting.truth), read_stress(root).holdouts)
+    judge = Judge.of_truth(Study(root), job.counting.truth)
     word, offset, channels = job.counting.scorers[job.folder]
     scorer = scorer_named(word)
     wanted = set(job.images)

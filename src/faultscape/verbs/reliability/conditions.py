@@ -16,16 +16,16 @@ from typing import Literal
 
 import numpy as np
 
-from faultscape.corpus.groups import of_one_group
+from faultscape.corpus.groups import of_few_groups
 from faultscape.corpus.mixtures import mixture
 from faultscape.errors import ClassesError, OptionError, StudyError, closest
+from faultscape.metrics.intervals.units import LEAST
 from faultscape.reading.image_truths import Judged, find_judged, with_labels
 from faultscape.reading.sets import refuse_unfinished
+from faultscape.reading.study import Study
 from faultscape.stressors.catalogue import entry
 from faultscape.stressors.holdout import hold_out
-from faultscape.study.settings import Settings
-from faultscape.study.tables.corpus import Image, read_corpus
-from faultscape.study.tables.stress_sets import StressSets, read_stress
+from faultscape.study.tables.corpus import Image
 
 Kind = Literal["clean", "corrupted", "foggy", "natural", "anomaly", "misclassified"]
 _MIXTURES = (".toml", ".json")
@@ -33,37 +33,36 @@ _MIXTURES = (".toml", ".json")
 
 @dataclass(frozen=True, eq=False)
 class LabelledStudy:
-    """A study with everything its images are judged by: ``truth`` names the source of labels, '' for none;
-    ``withheld`` {holdout: (C,)} are the classes that each holdout withholds; ``notes`` are about holdouts
-    left out.
+    """A ``study`` with everything its images are judged by: ``truth`` names the source of labels, '' for
+    none; ``withheld`` {holdout: (C,)} are the classes that each holdout withholds; ``notes`` are about
+    holdouts left out.
     """
 
-    root: Path
-    settings: Settings
+    study: Study
     truth: str
-    images: Mapping[str, Image]
     judged: Mapping[str, Judged]
-    stress: StressSets
     withheld: Mapping[str, np.ndarray]
     notes: tuple[str, ...]
 
+    @property
+    def holdouts(self) -> dict[str, list[str]]:
+        """{holdout: names of the classes that it withholds}."""
+        return {name: list(self.study.stress.holdouts[name]) for name in self.withheld}
 
-def read_labelled_study(root: Path, settings: Settings, truth: str) -> LabelledStudy:
+
+def read_labelled_study(study: Study, truth: str) -> LabelledStudy:
     """Read what the images of a study are judged by; a holdout of a class that the study no longer has is
     left out.
     """
-    images = {image.id: image for image in read_corpus(root)}
-    stress = read_stress(root)
     withheld = dict[str, np.ndarray]()
     notes = list[str]()
-    for name, words in stress.holdouts.items():
+    for name, words in study.stress.holdouts.items():
         try:
-            withheld[name] = hold_out(settings.class_list, list(words)).is_withheld[:-1]
+            withheld[name] = hold_out(study.classes, list(words)).is_withheld[:-1]
         except ClassesError as error:
             notes.append(f"holdout {name} is left out: {error}")
-    known = stress.model_copy(update={"holdouts": {name: stress.holdouts[name] for name in withheld}})
-    judged = with_labels(root, find_judged(root, images, truth))
-    return LabelledStudy(root, settings, truth, images, judged, known, withheld, tuple(notes))
+    judged = with_labels(study, find_judged(study, study.image_rows, truth))
+    return LabelledStudy(study, truth, judged, withheld, tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -91,26 +90,26 @@ class Condition:
 @dataclass(frozen=True)
 class Units:
     """Units to resample: the unit of each image {id: number}, their count, whether they are groups, and
-    whether these are all of one group (``of_one``).
+    whether these are all of one group (``same_groups``).
     """
 
     of: Mapping[str, int]
     count: int
     grouped: bool
-    of_one: bool = False
+    same_groups: bool = False
 
 
 def find_conditions(
-    study: LabelledStudy, natural: Sequence[str], misclassified: Sequence[str]
+    labelled: LabelledStudy, natural: Sequence[str], misclassified: Sequence[str]
 ) -> tuple[list[Condition], list[str]]:
     """Return the conditions of a study in the order of the card, and notes about sets that are left out;
     StudyError if nothing can be judged.
     """
-    root = study.root
-    judged = study.judged
+    study = labelled.study
+    judged = labelled.judged
     stress = study.stress
     sets: dict[str, list[Image]] = {}
-    for image in study.images.values():
+    for image in study.image_rows.values():
         sets.setdefault(image.set, []).append(image)
     for word in natural:
         _refuse_unknown("--natural", word, sets)
@@ -143,7 +142,7 @@ def find_conditions(
     for name, about in stress.sets.items():
         if name not in sets or about.kind == "blend":
             continue
-        refuse_unfinished(root, name)
+        refuse_unfinished(study, name)
         mine = tuple(i.id for i in sets[name])
         if with_anomaly[name]:
             out.append(Condition(name, "anomaly", (name,), mine, of=about.of))
@@ -170,7 +169,7 @@ def find_conditions(
         about = stress.sets.get(name)
         if mine and (about is None or about.kind == "blend"):
             if about is not None:
-                refuse_unfinished(root, name)
+                refuse_unfinished(study, name)
             edition = str(about.line.get("edition") or "") if about else ""
             out.append(
                 Condition(
@@ -186,12 +185,12 @@ def find_conditions(
             holdout=holdout,
         )
         for name in clean
-        for holdout in stress.holdouts
+        for holdout in labelled.withheld
     ]
     out += [_misclassified(word, sets, with_labels) for word in misclassified]
     if not out:
         raise StudyError(
-            f"{root} has no labelled images, stress sets or anomaly labels to judge reliability by; "
+            f"{study.root} has no labelled images, stress sets or anomaly labels to judge reliability by; "
             "import labels with `faultscape label import`, or make sets with `faultscape stress`"
         )
     names = [condition.name for condition in out]
@@ -258,4 +257,4 @@ def units_of_images(images: Mapping[str, Image], conditions: Sequence[Condition]
             first = images[first.parent]
         groups[first.id] = image.group
         of[image.id] = numbers.setdefault(f"group {image.group}" if image.group else first.id, len(numbers))
-    return Units(of, len(numbers), any(groups.values()), of_one_group(groups))
+    return Units(of, len(numbers), any(groups.values()), of_few_groups(groups, LEAST))

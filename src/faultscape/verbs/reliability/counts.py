@@ -19,12 +19,11 @@ from faultscape.maps import runs
 from faultscape.metrics.scorers import SCORERS, SUBMITTED, plain_name, split_fitted
 from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.reading.evidence import truth_words
-from faultscape.reading.fill import CHANGES_NOTHING, fill, task
+from faultscape.reading.fill import CHANGES_NOTHING, Engine, Work, fill, task
 from faultscape.reading.study import Study
-from faultscape.study.parts import Part, read_manifest, there
-from faultscape.study.settings import Settings, read_settings
+from faultscape.study.parts import Part
 from faultscape.study.tables import label_maps, outputs, pixel_counts
-from faultscape.study.tables.corpus import part_name, shard_sizes
+from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.logs import Timing
 from faultscape.study.tables.pixel_counts import MAPS
 from faultscape.study.tables.removed_images import whole_shard
@@ -37,7 +36,6 @@ from faultscape.verbs.predict.pixel_counts import (
     counting_of,
     state_of_maps,
 )
-from faultscape.verbs.reliability.conditions import LabelledStudy
 
 if TYPE_CHECKING:
     from faultscape.verbs.options import ReliabilityOptions
@@ -72,44 +70,43 @@ class ModelCounts:
     lacking: Mapping[str, Collection[int]]
 
 
-def scorers_of_model(root: Path, settings: Settings, name: str) -> dict[str, str]:
+def scorers_of_model(study: Study, name: str) -> dict[str, str]:
     """Return {folder: word} of the scorers for which a model has counts or stored doubt, in the order of the
     catalogue.
     """
+    root = study.root
+    model = study.settings.models[name]
     known = {doubt_folder(scorer.name): scorer.name for scorer in SCORERS}
     known |= {
         doubt_folder(word): word
-        for word in settings.models[name].options.get("scorer", [])
+        for word in model.options.get("scorer", [])
         if ".py:" in word or split_fitted(word)
     }
-    known |= (
-        {doubt_folder(SUBMITTED.name): SUBMITTED.name} if settings.models[name].kind == "submission" else {}
-    )
-    stored = {kind for kind in outputs.kinds(root, name) if kind.startswith(DOUBT)}
-    counted = {folder for folder in known if read_manifest(pixel_counts.counts_folder(root, name, folder))}
+    if model.kind == "submission":
+        known[doubt_folder(SUBMITTED.name)] = SUBMITTED.name
+    stored = {kind for kind in outputs.kinds(root, name, study.manifest) if kind.startswith(DOUBT)}
+    counted = {folder for folder in known if study.manifest(pixel_counts.counts_folder(root, name, folder))}
     return {folder: word for folder, word in known.items() if folder in stored | counted}
 
 
 def fill_counts(
-    study: LabelledStudy, models: Sequence[str], options: ReliabilityOptions
+    study: Study, truth: str, models: Sequence[str], options: ReliabilityOptions
 ) -> dict[str, ModelCounts]:
     """Make the missing or stale counts that stored outputs allow, and return the counts of each model."""
     root = study.root
     settings = study.settings
-    truth = study.truth
-    counts = CountParts(root, settings, truth)
+    counts = CountParts(study, truth)
     jobs = list[CountJob]()
     scorers = dict[str, dict[str, str]]()
-    sizes = shard_sizes(root)
+    sizes = study.shard_sizes
     states: dict[str, dict[int, str]] = {}
     for name in models:
-        scorers[name] = scorers_of_model(root, settings, name)
+        scorers[name] = scorers_of_model(study, name)
         counting = counting_of(settings, name, truth, list(scorers[name].values()))
-        where = label_maps.predictions(root, name)
-        maps = there(where)
-        stamps = label_maps.stamps_of(where)
+        maps = study.stored_maps[name]
+        stamps = label_maps.stamps_of(label_maps.predictions(root, name))
         states[name] = {int(part): state_of_maps(entry, stamps.get(part, "")) for part, entry in maps.items()}
-        stored = {kind: outputs.parts_by_shard(root, name, kind) for kind in scorers[name]}
+        stored = {kind: outputs.parts_by_shard(root, name, kind, study.manifest) for kind in scorers[name]}
         for number in sorted(sizes):
             if not (part := maps.get(part_name(number))) or not part.rows:
                 continue
@@ -133,61 +130,46 @@ def fill_counts(
             )
         return []
 
-    fill(
-        root,
+    work = Work(
+        "count",
         "faultscape.verbs.reliability.counts:count_shard",
-        jobs,
         CountedPart,
         enter,
-        parts=lambda job, made: [
+        lambda job, made: [
             (pixel_counts.counts_folder(root, job.name, kind), part_name(job.number), sha)
             for kind, (sha, _) in made.parts.items()
         ],
-        title="count",
-        items=sum(job.images for job in jobs),
-        engine=options.engine,
-        workers=options.workers,
-        begin_here=True,
     )
-    return {
-        name: _known(root, settings, counts, name, truth, scorers[name], states[name], sizes)
-        for name in models
-    }
+    engine = Engine(options.engine, options.workers, begin_here=True)
+    fill(root, work, jobs, engine, items=sum(job.images for job in jobs))
+    if jobs:
+        study.reread()
 
+    def known(name: str) -> ModelCounts:
+        counting = counting_of(settings, name, truth, list(scorers[name].values()))
+        parts: dict[str, dict[str, Part]] = {}
+        lacking: dict[str, set[int]] = {}
+        for kind in (MAPS, *scorers[name]):
+            held = counts.made(name, kind)
+            fresh = {
+                number
+                for number in sizes
+                if (part := held.get(part_name(number)))
+                and part.key == counts.key(name, number, kind, states[name].get(number, ""), counting)
+            }
+            parts[kind] = {part_name(number): held[part_name(number)] for number in fresh}
+            lacking[kind] = set(sizes) - fresh
+        words = {folder: plain_name(word) for folder, word in scorers[name].items()}
+        return ModelCounts(name, parts, words, lacking)
 
-def _known(
-    root: Path,
-    settings: Settings,
-    counts: CountParts,
-    name: str,
-    truth: str,
-    scorers: Mapping[str, str],
-    states: Mapping[int, str],
-    sizes: Collection[int],
-) -> ModelCounts:
-    counting = counting_of(settings, name, truth, list(scorers.values()))
-    parts: dict[str, dict[str, Part]] = {}
-    lacking: dict[str, set[int]] = {}
-    for kind in (MAPS, *scorers):
-        held = there(pixel_counts.counts_folder(root, name, kind))
-        fresh = {
-            number
-            for number in sizes
-            if (part := held.get(part_name(number)))
-            and part.key == counts.key(name, number, kind, states.get(number, ""), counting)
-        }
-        parts[kind] = {part_name(number): held[part_name(number)] for number in fresh}
-        lacking[kind] = set(sizes) - fresh
-    return ModelCounts(name, parts, {folder: plain_name(word) for folder, word in scorers.items()}, lacking)
+    return {name: known(name) for name in models}
 
 
 @task(CountJob)
 def count_shard(job: CountJob, tick: Callable[[int], None]) -> CountedPart:
     """Count the pixels of one shard of a model from its stored maps and doubt."""
     root = Path(job.study)
-    counter = PixelCounter(
-        root, read_settings(root), job.name, job.number, job.counting, job.labels, job.kinds
-    )
+    counter = PixelCounter(Study(root), job.name, job.number, job.counting, job.labels, job.kinds)
     maps = label_maps.read_maps(label_maps.predictions(root, job.name), job.number)
     kinds = [*job.counting.scorers, *(["confidence"] if MAPS in job.kinds else [])]
     if MAPS in job.kinds and MSP not in kinds:
@@ -210,15 +192,15 @@ def count_shard(job: CountJob, tick: Callable[[int], None]) -> CountedPart:
     return counter.finish()
 
 
-def line_that_counts(root: str, settings: Settings, name: str, truth: str, *scorers: str) -> str:
+def line_that_counts(study: Study, name: str, truth: str, *scorers: str) -> str:
     """Return the command that makes a model's missing counts against a truth. With ``scorers`` it also names
     the model's existing scorers, which it would otherwise drop.
     """
-    model = settings.models[name]
-    words = [f"faultscape predict {shlex.quote(root)}", shlex.quote(f"{name}={model.source}")]
+    model = study.settings.models[name]
+    words = [f"faultscape predict {study.place}", shlex.quote(f"{name}={model.source}")]
     new = [scorer for scorer in scorers if scorer not in ("", SUBMITTED.name)]
     names = (
         dict.fromkeys(plain_name(word) for word in [*model.options.get("scorer", []), *new]) if new else ()
     )
     asked = [f"--scorer {shlex.quote(name)}" for name in names]
-    return " ".join([*words, *asked, "--measure", *truth_words(Study(root), truth)])
+    return " ".join([*words, *asked, "--measure", *truth_words(study, truth)])

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from scipy.special import bdtr
@@ -38,13 +37,14 @@ _FAILING = 0.1
 
 
 def finders(
-    study: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequence[Condition], units: Units
+    labelled: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequence[Condition], units: Units
 ) -> tuple[list[CardFinder], list[str]]:
     """Return the share of each model's failures that each finder has found after few labels, and a note if
     disagreement is unavailable.
     """
-    root = study.root
-    images = study.images
+    study = labelled.study
+    images = study.image_rows
+    place = shlex.quote(str(study.root))
     asked = [
         id_
         for c in conditions
@@ -54,16 +54,16 @@ def finders(
     ]
     ids = sorted(set(asked), key=lambda id_: images[id_].key)
     together = (
-        _disagreement(root, [model.name for model in models], [images[id_] for id_ in ids])
+        _disagreement(study, [model.name for model in models], [images[id_] for id_ in ids])
         if len(models) > 1
         else {}
     )
     notes = (
         []
         if together or len(models) < 2 or len(ids) < LEAST
-        else [f"disagreement finds failures too; run `faultscape compare {shlex.quote(str(root))}` to add it"]
+        else [f"disagreement finds failures too; run `faultscape compare {place}` to add it"]
     )
-    withheld = np.any([*study.withheld.values()], axis=0) if study.withheld else None
+    withheld = np.any([*labelled.withheld.values()], axis=0) if labelled.withheld else None
     out: list[CardFinder] = []
     for model in models:
         scorer, _ = model.own_scorer
@@ -113,7 +113,7 @@ def finders(
     return out, notes
 
 
-def _disagreement(root: Path, names: Sequence[str], images: Sequence[Image]) -> dict[str, dict[str, float]]:
+def _disagreement(study: Study, names: Sequence[str], images: Sequence[Image]) -> dict[str, dict[str, float]]:
     """Return {model: {image: 1 - its mean concordance with the other models}}; {} if pairs were not
     counted.
     """
@@ -122,7 +122,6 @@ def _disagreement(root: Path, names: Sequence[str], images: Sequence[Image]) -> 
     for image in images:
         by_shard.setdefault(image.shard, []).append(image)
     try:
-        study = Study(root)
         for rows in by_shard.values():
             pairs = read_block(study, rows, list(names))
             values = concordances(pairs, "miou", over="union")

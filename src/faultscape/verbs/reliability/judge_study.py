@@ -6,7 +6,6 @@ Conventions: existing counts are reused. An empty cell comes with the command th
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -20,9 +19,8 @@ from faultscape.metrics.intervals.units import LEAST, MANY, draw_units, units_of
 from faultscape.metrics.scorers import SUBMITTED, scorer_named
 from faultscape.prediction import catalogue
 from faultscape.prediction.sources import ensembles
-from faultscape.reading import evidence
 from faultscape.reading.scorers import fitted_again, methods_of_model, unknown_methods
-from faultscape.reading.study import Study
+from faultscape.reading.study import Study, opened
 from faultscape.reporting.reliability.document import (
     TRAINED_WITH_OOD,
     Card,
@@ -35,9 +33,8 @@ from faultscape.reporting.reliability.page import Facts, card_page
 from faultscape.reporting.reliability.questions import listed
 from faultscape.reporting.reliability.tables import write_tables
 from faultscape.reporting.reliability.words import claims_text
-from faultscape.study.folder import existing, make_folder, put
-from faultscape.study.lock import writing
-from faultscape.study.settings import Settings, read_settings
+from faultscape.study.folder import make_folder, put
+from faultscape.study.settings import Settings
 from faultscape.study.tables.logs import log
 from faultscape.study.tables.pixel_counts import MAPS
 from faultscape.study.tables.timings import frame_times
@@ -45,7 +42,7 @@ from faultscape.verbs.options import PredictOptions
 from faultscape.verbs.predict.models import predict_models
 from faultscape.verbs.predict.options import Declared
 from faultscape.verbs.reliability import card as cards
-from faultscape.verbs.reliability.artefact import made_from_now
+from faultscape.verbs.reliability.artefact import RELIABILITY
 from faultscape.verbs.reliability.checks.claims import compare_claims, read_claims, refuse_unknown_sets
 from faultscape.verbs.reliability.checks.guards import fill_cheat, guards
 from faultscape.verbs.reliability.checks.seen_images import told_beforehand, told_of_methods
@@ -71,20 +68,20 @@ if TYPE_CHECKING:
     from faultscape.verbs.options import ReliabilityOptions
 
 
-def _check_study(options: ReliabilityOptions) -> None:
+def _check_study(study: Study, options: ReliabilityOptions) -> None:
     """Raise StudyError, ModelError or OptionError for options that do not fit the study; called before a
     submission runs for hours.
     """
-    root = existing(options.study)
     coming = [options.submission.name] if options.submission.source else []
-    settings = _settings(root, options)
+    _refuse_classifiers(study, options)
+    settings = study.settings
     names = (
         _models(settings, [name for name in options.models if name not in coming])
         if settings.models or not coming
         else []
     )
     _refuse_reference(options.reference, [*(settings.models if coming else names), *coming])
-    _refuse_output(root, options.output)
+    _refuse_output(study.root, options.output)
     if taken := next(
         (name for name in coming if name in settings.models and settings.models[name].kind != "submission"),
         None,
@@ -93,7 +90,7 @@ def _check_study(options: ReliabilityOptions) -> None:
             f"--submission-name {taken}: is already a model of the study, "
             f"{settings.models[taken].source}; choose another name"
         )
-    _asked(root, settings, options)
+    _asked(study, options)
 
 
 def _predict_submission(options: ReliabilityOptions) -> None:
@@ -112,39 +109,37 @@ def judge_study(options: ReliabilityOptions) -> Reliability:
     """Judge the models of a study, and write the card. StudyError, ModelError or OptionError if that is
     impossible; RefusedError if a submission does not meet its claims.
     """
+    study = opened(options.study)
+    root = study.root
     if options.submission.source:
-        _check_study(options)
+        _check_study(study, options)
         _predict_submission(options)
-    root = existing(options.study)
     _refuse_output(root, options.output)
-    with writing(root):
-        settings = _settings(root, options)
-        names = _models(
-            settings,
-            options.models
-            and (*options.models, *([options.submission.name] if options.submission.source else [])),
-        )
+    with study.writing():
+        _refuse_classifiers(study, options)
+        coming = [options.submission.name] if options.submission.source else []
+        names = _models(study.settings, options.models and (*options.models, *coming))
         _refuse_reference(options.reference, names)
-        study, conditions, notes = _asked(root, settings, options)
-        counts = fill_counts(study, names, options)
-        fill_cheat(study, conditions, options)
-        units = units_of_images(study.images, conditions)
+        labelled, conditions, notes = _asked(study, options)
+        counts = fill_counts(study, labelled.truth, names, options)
+        fill_cheat(labelled, conditions, options)
+        units = units_of_images(study.image_rows, conditions)
         draws = draw_units(
             units_of(units.count),
             options.resamples,
             options.seed,
             leave_out=bool(options.resamples) and units.count <= MANY,
         )
-        models = [ModelNumbers(root, counts[name], len(settings.class_list), units, draws) for name in names]
+        models = [ModelNumbers(study, counts[name], units, draws) for name in names]
         reference = options.reference or names[0]
-        found = cards.judge(study, models, conditions, reference)
+        found = cards.judge(labelled, models, conditions, reference)
         kept = [
-            cards.judge(study, models, in_distribution(conditions, holdout), reference, holdout)
-            for holdout in study.withheld
+            cards.judge(labelled, models, in_distribution(conditions, holdout), reference, holdout)
+            for holdout in labelled.withheld
         ]
-        found.evidence.update(judge_components(study, found, models, conditions, options))
-        document = _document(study, conditions, notes, counts, models, units, found, kept, options)
-        frames = Frames(study).facts(document, found, models, conditions, options.worst)
+        found.evidence.update(judge_components(labelled, found, models, conditions, options))
+        document = _document(labelled, conditions, notes, counts, models, units, found, kept, options)
+        frames = Frames(labelled).facts(document, found, models, conditions, options.worst)
         out = Path(options.output) if options.output else root / "reliability"
         _write(out, document, frames)
         log(root, "reliability", output=str(out))
@@ -157,27 +152,23 @@ def judge_study(options: ReliabilityOptions) -> Reliability:
     return Reliability(str(out), document)
 
 
-def _settings(root: Path, options: ReliabilityOptions) -> Settings:
+def _refuse_classifiers(study: Study, options: ReliabilityOptions) -> None:
     engines.check(options.engine, options.workers)
-    settings = read_settings(root)
-    if settings.classifies:
-        raise StudyError(f"{root} is a study of classifiers; reliability is for label maps")
-    return settings
+    if study.classifies:
+        raise StudyError(f"{study.root} is a study of classifiers; reliability is for label maps")
 
 
-def _asked(
-    root: Path, settings: Settings, options: ReliabilityOptions
-) -> tuple[LabelledStudy, list[Condition], list[str]]:
+def _asked(study: Study, options: ReliabilityOptions) -> tuple[LabelledStudy, list[Condition], list[str]]:
     """Return the study with its labels, the conditions to judge, and notes on what is left out."""
-    truth = evidence.choose_truth(root, options.truth) if options.truth or evidence.truths(root) else ""
-    study = read_labelled_study(root, settings, truth)
-    conditions, notes = find_conditions(study, options.natural, options.misclassified)
+    truth = study.truth(options.truth) if options.truth or study.truths else ""
+    labelled = read_labelled_study(study, truth)
+    conditions, notes = find_conditions(labelled, options.natural, options.misclassified)
     refuse_unknown_sets(read_claims(options.submission.claims or []), conditions)
-    return study, conditions, [*notes, *study.notes]
+    return labelled, conditions, [*notes, *labelled.notes]
 
 
 def _document(
-    study: LabelledStudy,
+    labelled: LabelledStudy,
     conditions: Sequence[Condition],
     notes: Sequence[str],
     counts: Mapping[str, ModelCounts],
@@ -188,21 +179,22 @@ def _document(
     options: ReliabilityOptions,
 ) -> Card:
     """Return the document of the card; ``kept`` are the numbers in distribution, one per holdout."""
+    study = labelled.study
     settings = study.settings
     names = [model.name for model in models]
     others, of_preset = (
         preset_numbers(options.preset, found, models, conditions) if options.preset else ({}, [])
     )
-    sooner, of_finders = finders(study, models, conditions, units)
+    sooner, of_finders = finders(labelled, models, conditions, units)
     document: Card = {
         "study": study.root.resolve().name,
-        "truth": study.truth,
+        "truth": labelled.truth,
         "reference": options.reference or names[0],
         "models": [
             _model(study, name, list(counts[name].scorers.values()), conditions, found) for name in names
         ],
         "conditions": [
-            _condition(condition, cards.anomalous_share(found, condition.name), study)
+            _condition(condition, cards.anomalous_share(found, condition.name), labelled)
             for condition in conditions
         ],
         "cells": [
@@ -214,9 +206,9 @@ def _document(
         "paired": [
             row
             for of in (found, *kept)
-            for row in cards.differences(study, of, units, models, in_distribution(conditions, of.holdout))
+            for row in cards.differences(labelled, of, units, models, in_distribution(conditions, of.holdout))
         ],
-        "gaps": _gaps(options.study, study, counts, conditions),
+        "gaps": _gaps(study, labelled.truth, counts, conditions),
         "guards": guards(study, found, units, conditions),
         "finders": sooner,
         "ranking": cards.ranking_without_labels(
@@ -241,11 +233,11 @@ def _document(
         "units": {
             "drawn": "groups" if units.grouped else "images",
             "count": units.count,
-            "of_one": units.of_one,
+            "same_groups": units.same_groups,
         },
         "notes": [
             *notes,
-            *_few_units(units, options.study),
+            *_few_units(units, study.place),
             *_unanswered(study, models, conditions),
             *told_beforehand(study, names, conditions),
             *_idle(found, options),
@@ -258,8 +250,8 @@ def _document(
         ],
         "provenance": {
             "faultscape": __version__,
-            "truth": study.truth,
-            "inputs": made_from_now(Study(study.root), study.truth),
+            "truth": labelled.truth,
+            "inputs": RELIABILITY.inputs(study, "", {"truth": labelled.truth}),
             "arguments": options.given(),
         },
     }
@@ -316,7 +308,7 @@ def _models(settings: Settings, asked: Sequence[str]) -> list[str]:
 
 
 def _model(
-    study: LabelledStudy,
+    study: Study,
     name: str,
     scorers: list[str],
     conditions: Sequence[Condition],
@@ -337,7 +329,7 @@ def _model(
         "flags": sorted(of_members),
         "scorers": scorers,
     }
-    if methods := methods_of_model(study.root, study.settings, name):
+    if methods := methods_of_model(study, name):
         model["methods"] = [
             {
                 "scorer": scorer,
@@ -369,18 +361,18 @@ def _model(
     return model
 
 
-def _fitted_again(study: LabelledStudy, models: Sequence[str]) -> list[str]:
+def _fitted_again(study: Study, models: Sequence[str]) -> list[str]:
     """Return notes about methods that were fitted again since they scored, and about methods whose files are
     missing.
     """
     out = []
     for model in models:
-        if again := fitted_again(study.root, study.settings, model):
+        if again := fitted_again(study, model):
             out.append(
                 f"{model}: {', '.join(again)} was fitted again since these scores were made; run "
                 "`faultscape predict` again to update them"
             )
-        if unknown := unknown_methods(study.root, study.settings, model):
+        if unknown := unknown_methods(study, model):
             out.append(
                 f"{model}: the file of {', '.join(unknown)} is missing, so it is unknown whether it was "
                 "tuned with unknown objects"
@@ -388,26 +380,24 @@ def _fitted_again(study: LabelledStudy, models: Sequence[str]) -> list[str]:
     return out
 
 
-def _few_units(units: Units, study: str) -> list[str]:
+def _few_units(units: Units, place: str) -> list[str]:
     """Return a note if there are too few units for intervals, with what to do."""
     if units.count >= LEAST:
         return []
     if not units.grouped:
         return [f"{counted(units.count, 'image')}: intervals need at least {LEAST}"]
     groups = counted(units.count, "group")
-    line = f"`faultscape collect {shlex.quote(study)} --block N`"
+    line = f"`faultscape collect {place} --block N`"
     why = f"intervals resample whole groups, need at least {LEAST}, and the images are of {groups}"
     return [f"{why}: {line} cuts groups into runs of N consecutive images"]
 
 
-def _unanswered(
-    study: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
-) -> list[str]:
+def _unanswered(study: Study, models: Sequence[ModelNumbers], conditions: Sequence[Condition]) -> list[str]:
     """Return a note for each model that lacks images whose shards were counted."""
     out = []
     asked = list(dict.fromkeys(id_ for c in conditions if c.kind != "misclassified" for id_ in c.images))
     for model in models:
-        if missing := model.unanswered([study.images[id_] for id_ in asked]):
+        if missing := model.unanswered([study.image_rows[id_] for id_ in asked]):
             what = "answered" if study.settings.models[model.name].kind == "submission" else "mapped"
             out.append(
                 f"{model.name}: {missing:,} of {len(asked):,} images were not {what} and are left out of "
@@ -460,11 +450,10 @@ def _undeclared(settings: Settings, names: Sequence[str]) -> list[str]:
     ]
 
 
-def _condition(condition: Condition, share: float | None, study: LabelledStudy) -> CardCondition:
-    withheld = study.withheld.get(condition.holdout)
-    classes = (
-        [] if withheld is None else [study.settings.class_list.names[k] for k in np.flatnonzero(withheld)]
-    )
+def _condition(condition: Condition, share: float | None, labelled: LabelledStudy) -> CardCondition:
+    withheld = labelled.withheld.get(condition.holdout)
+    names = labelled.study.classes.names
+    classes = [] if withheld is None else [names[k] for k in np.flatnonzero(withheld)]
     held: CardCondition = {
         "name": condition.name,
         "kind": condition.kind,
@@ -482,13 +471,11 @@ def _condition(condition: Condition, share: float | None, study: LabelledStudy) 
 
 
 def _gaps(
-    called: str, study: LabelledStudy, counts_of: Mapping[str, ModelCounts], conditions: Sequence[Condition]
+    study: Study, truth: str, counts_of: Mapping[str, ModelCounts], conditions: Sequence[Condition]
 ) -> list[CardGap]:
-    """Return what each model lacks, with the command that makes it; ``called`` is the study's name in
-    commands.
-    """
+    """Return what each model lacks, with the command that makes it."""
     settings = study.settings
-    images = study.images
+    images = study.image_rows
     out = list[CardGap]()
     made = (
         word for counts in counts_of.values() for word in counts.scorers.values() if word != SUBMITTED.name
@@ -516,7 +503,7 @@ def _gaps(
                     "scorers": words,
                     "conditions": where,
                     "why": why,
-                    "line": line_that_counts(called, settings, name, study.truth, *words),
+                    "line": line_that_counts(study, name, truth, *words),
                 }
             )
         absent = [word for word in everywhere if word not in counts.scorers.values()]
@@ -527,7 +514,7 @@ def _gaps(
             and catalogue.kind_named(settings.models[name].kind).sees_images
         ):
             why = f"{listed(able)} {'was' if len(able) == 1 else 'were'} not counted, unlike for other models"
-            line = line_that_counts(called, settings, name, study.truth, *able)
+            line = line_that_counts(study, name, truth, *able)
             out.append({"model": name, "scorers": able, "conditions": [], "why": why, "line": line})
         if absent and settings.models[name].kind in ("folder", "program", "own", "table"):
             why = "it gives label maps, and scorers need logits"

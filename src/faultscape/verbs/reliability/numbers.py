@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 from scipy.special import expit
@@ -41,6 +40,7 @@ from faultscape.metrics.scores.rank_slopes import (
     recall_above,
     shares_above,
 )
+from faultscape.reading.study import Study
 from faultscape.reporting.reliability.document import own_scorer
 from faultscape.study.tables import pixel_counts
 from faultscape.study.tables.corpus import Image, part_name
@@ -90,14 +90,15 @@ class FrameNumbers:
 class ModelNumbers:
     """The numbers of one model, read once."""
 
-    def __init__(self, root: Path, counts: ModelCounts, classes: int, units: Units, draws: Draws) -> None:
-        self.name, self.scorers = counts.name, dict(counts.scorers)
-        self._root = root
+    def __init__(self, study: Study, counts: ModelCounts, units: Units, draws: Draws) -> None:
+        self.name = counts.name
+        self.scorers = dict(counts.scorers)
+        self._root = study.root
         self._counts = counts
         self._units = units
         self._draws = draws
-        where = pixel_counts.counts_folder(root, counts.name, MAPS)
-        self._maps = pixel_counts.read_map_counts(where, classes, counts.parts.get(MAPS, {}))
+        where = pixel_counts.counts_folder(study.root, counts.name, MAPS)
+        self._maps = pixel_counts.read_map_counts(where, len(study.classes), counts.parts.get(MAPS, {}))
         self._codes = lru_cache(maxsize=1)(self._read_codes)
 
     @property

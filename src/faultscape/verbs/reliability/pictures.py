@@ -62,11 +62,9 @@ class _Chosen:
 class Frames:
     """Draws the frames of a study's models."""
 
-    def __init__(self, study: LabelledStudy) -> None:
-        self._root = study.root
-        self._settings = study.settings
-        self._images = study.images
-        self._judge = Judge(study.root, study.settings, study.judged, study.stress.holdouts)
+    def __init__(self, labelled: LabelledStudy) -> None:
+        self._study = labelled.study
+        self._judge = Judge(labelled.study, labelled.judged, labelled.holdouts)
 
     def facts(
         self,
@@ -101,7 +99,8 @@ class Frames:
         folder = next((folder for folder, other in model.scorers.items() if other == word), "")
         if not folder:
             return [], ""
-        kept = KeptByKey[dict[str, Any]](self._root, "pictures", model.name)
+        kept = KeptByKey[dict[str, Any]](self._study.root, "pictures", model.name)
+        rows = self._study.image_rows
         chosen: list[_Chosen] = []
         drawn: dict[int, FrameCard] = {}
         for condition in conditions:
@@ -112,7 +111,7 @@ class Frames:
             ranks = dict(
                 zip(
                     images,
-                    tie_ranks([self._images[i].key for i in images], ids=list(images)).tolist(),
+                    tie_ranks([rows[i].key for i in images], ids=list(images)).tolist(),
                     strict=True,
                 )
             )
@@ -127,7 +126,7 @@ class Frames:
                     numbers.average_precision[id_],
                     numbers.anomalous[id_],
                 )
-                image = self._images[id_]
+                image = rows[id_]
                 counted = model.counts_key(folder, image.shard)
                 key = key_of(
                     _VERSION,
@@ -136,7 +135,7 @@ class Frames:
                     image.key,
                     condition.holdout,
                     shares,
-                    self._settings.classes.colours,
+                    self._study.settings.classes.colours,
                 )
                 if (before := _with_pictures(card_, kept.find(key))) is not None:
                     drawn[len(chosen)] = before
@@ -144,9 +143,7 @@ class Frames:
         wanted = dict.fromkeys(one.card.image for k, one in enumerate(chosen) if k not in drawn)
         problem = ""
         try:
-            for id_, said in answers_of(
-                self._root, self._settings, model.name, word, [self._images[i] for i in wanted]
-            ):
+            for id_, said in answers_of(self._study, model.name, word, [rows[i] for i in wanted]):
                 for k, one in enumerate(chosen):
                     if (
                         one.card.image == id_
@@ -166,7 +163,7 @@ class Frames:
         size = said.score.shape[1], said.score.shape[0]
         for view in self._judge.views(one.card.image, size):
             if view.holdout == one.holdout and view.anomaly is not None:
-                classes = self._settings.class_list
+                classes = self._study.classes
                 frame = Frame(
                     view.anomaly, said.score, one.shares, said.photo, said.prediction, view.semantic, classes
                 )
@@ -175,7 +172,7 @@ class Frames:
 
     def _colours(self) -> list[tuple[str, str]]:
         """Return (class, CSS colour) for the legend of predictions; nothing with very many classes."""
-        classes = self._settings.class_list
+        classes = self._study.classes
         if len(classes) > _MANY_CLASSES:
             return []
         return [

@@ -20,15 +20,13 @@ from faultscape.errors import LabelMapError, OptionError, StudyError, counted
 from faultscape.formats import png
 from faultscape.maps import runs
 from faultscape.progress import progress
-from faultscape.reading import evidence
+from faultscape.reading.study import Study, opened
 from faultscape.stressors.holdout import Holdout, hold_out, open_labels, preset_classes, training_labels
-from faultscape.study.folder import existing, put
-from faultscape.study.lock import writing
-from faultscape.study.settings import Settings, read_settings
+from faultscape.study.folder import put
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import read_corpus, shards
+from faultscape.study.tables.corpus import part_name, shards
 from faultscape.study.tables.logs import log
-from faultscape.study.tables.stress_sets import add_holdout, drop_holdout, read_stress
+from faultscape.study.tables.stress_sets import add_holdout, drop_holdout
 from faultscape.verbs.options import StressHoldoutOptions
 from faultscape.verbs.stress.options import claim_place
 from faultscape.verbs.stress.result import HeldOut
@@ -41,27 +39,28 @@ def hold_out_classes(options: StressHoldoutOptions) -> HeldOut:
     """Enter the held-out classes, and write truth on request. Errors: OptionError, ClassesError and
     StudyError if that is impossible.
     """
-    root = existing(options.study)
-    with writing(root):
-        settings = read_settings(root)
-        if settings.classifies:
+    study = opened(options.study)
+    root = study.root
+    known = study.classes
+    with study.writing():
+        if study.classifies:
             raise OptionError("holdouts are for segmentation studies; this is a study of classifiers")
         if options.remove is not None:
             gone = drop_holdout(root, options.remove)
             log(root, "stress holdout", remove=options.remove)
-            return HeldOut(options.study, options.remove, gone, len(settings.class_list), removed=True)
+            return HeldOut(options.study, options.remove, gone, len(known), removed=True)
         if bool(options.classes) == bool(options.preset):
             raise OptionError(
                 "give the classes to hold out with either --classes a,b or --preset (s3-paper, s3-code)"
             )
         name = options.as_ or options.preset or "holdout"
         names = (
-            preset_classes(options.preset, settings.class_list)
+            preset_classes(options.preset, known)
             if options.preset
-            else named_classes(options.classes, settings.class_list.names)
+            else named_classes(options.classes, known.names)
         )
-        found = hold_out(settings.class_list, names)
-        held = read_stress(root).holdouts.get(name)
+        found = hold_out(known, names)
+        held = study.stress.holdouts.get(name)
         if held is not None and set(held) != set(found.withheld):
             raise OptionError(
                 f"the study has a holdout {name!r} of {', '.join(held)}; name this one with --as NAME, "
@@ -69,7 +68,7 @@ def hold_out_classes(options: StressHoldoutOptions) -> HeldOut:
             )
         add_holdout(root, name, found.withheld)
         log(root, "stress holdout", name=name, classes=list(found.withheld))
-    written = _write(root, settings, found, options) if options.write else 0
+    written = _write(study, found, options) if options.write else 0
     return HeldOut(options.study, name, found.withheld, len(found.kept), options.write or "", written)
 
 
@@ -90,20 +89,21 @@ def named_classes(words: Sequence[str], known: Sequence[str]) -> list[str]:
     return names
 
 
-def _write(root: Path, settings: Settings, found: Holdout, options: StressHoldoutOptions) -> int:
+def _write(study: Study, found: Holdout, options: StressHoldoutOptions) -> int:
     """Write training and test truth of every labelled collected image, and the class list for training;
     return the number of images.
     """
     folder = Path(str(options.write))
-    truth = evidence.choose_truth(root, options.truth)
+    truth = study.truth(options.truth)
     claim_place(folder)
-    where = label_maps.truth(root, truth)
-    places = table(settings.class_list)
+    where = label_maps.truth(study.root, truth)
+    places = table(study.classes)
     written = 0
-    images = [image for image in read_corpus(root) if not image.parent]
+    images = [image for image in study.image_rows.values() if not image.parent]
     with progress("write", len(images)) as tick:
         for number, rows in shards(images).items():
-            held = label_maps.read_maps(where, number)
+            part = study.manifest(where).get(part_name(number))
+            held = label_maps.read_maps(where, number, part) if part else {}
             for image in rows:
                 if (code := held.get(image.id)) is not None:
                     try:

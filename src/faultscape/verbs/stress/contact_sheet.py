@@ -7,7 +7,6 @@ blended sets show some images with their labels.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import cv2
 import numpy as np
@@ -18,13 +17,14 @@ from faultscape.errors import ImageError, StudyError, counted
 from faultscape.maps import runs
 from faultscape.progress import progress
 from faultscape.reading.sets import refuse_unfinished
+from faultscape.reading.study import Study, opened
 from faultscape.reporting.stress_page import Cell, Row, stress_page
 from faultscape.stressors.anomaly_labels import ANOMALY
 from faultscape.stressors.catalogue import CORRUPTIONS
-from faultscape.study.folder import existing, put
+from faultscape.study.folder import put
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image, read_corpus
-from faultscape.study.tables.stress_sets import StressSet, labels_folder, read_stress
+from faultscape.study.tables.corpus import Image, part_name
+from faultscape.study.tables.stress_sets import StressSet, labels_folder
 from faultscape.ties import tie_order
 from faultscape.verbs.options import StressSheetOptions
 from faultscape.verbs.stress.blends.blended_labels import ANOMALIES, read_facts
@@ -36,8 +36,9 @@ _GRID = (128, 64)  # cells of the coverage map, width and height
 
 def write_sheet(options: StressSheetOptions) -> Sheet:
     """Write the contact sheet of the named made sets, or of all; StudyError if there are none."""
-    root = existing(options.study)
-    known = read_stress(root).sets
+    study = opened(options.study)
+    root = study.root
+    known = study.stress.sets
     if strange := [name for name in options.set_ if name not in known]:
         raise StudyError(
             f"--set {strange[0]}: `faultscape stress` has made no such set; it made "
@@ -49,9 +50,9 @@ def write_sheet(options: StressSheetOptions) -> Sheet:
             f"{root} has no made sets; make some with `faultscape stress corrupt {options.study}`"
         )
     for name in names:
-        refuse_unfinished(root, name)
+        refuse_unfinished(study, name)
     of_set: dict[str, list[Image]] = {name: [] for name in names}
-    for image in read_corpus(root):
+    for image in study.image_rows.values():
         if image.set in of_set:
             of_set[image.set].append(image)
     groups: dict[tuple[str, str, str], list[str]] = {}
@@ -69,7 +70,7 @@ def write_sheet(options: StressSheetOptions) -> Sheet:
     with progress("sheet", len(groups)) as tick:
         for (kind, of, title), mine in groups.items():
             rows.append(
-                _blended(root, mine[0], of_set[mine[0]], options.images)
+                _blended(study, mine[0], of_set[mine[0]], options.images)
                 if kind == "blend"
                 else _under_each(title, of, [(known[name], of_set[name]) for name in mine])
             )
@@ -100,12 +101,12 @@ def _under_each(title: str, of: str, sets: Sequence[tuple[StressSet, Sequence[Im
     return Row(titles.get(title, title.capitalize()), f"of {of}", tuple(cells))
 
 
-def _coverage(root: Path, name: str, images: Sequence[Image]) -> np.ndarray:
+def _coverage(study: Study, name: str, images: Sequence[Image]) -> np.ndarray:
     """Return (64, 128), the share of a set's images in which each part of the frame is anomalous."""
     total = np.zeros((_GRID[1], _GRID[0]))
     number = 0
     for shard in sorted({image.shard for image in images}):
-        for code in label_maps.read_maps(labels_folder(root, name) / ANOMALIES, shard).values():
+        for code in _anomalies(study, name, shard).values():
             total += cv2.resize(
                 (runs.decode(code) == ANOMALY).astype(np.float32), _GRID, interpolation=cv2.INTER_AREA
             )
@@ -113,17 +114,23 @@ def _coverage(root: Path, name: str, images: Sequence[Image]) -> np.ndarray:
     return total / max(number, 1)
 
 
-def _blended(root: Path, name: str, images: Sequence[Image], count: int) -> Row:
-    facts = read_facts(root, name)
+def _anomalies(study: Study, name: str, shard: int) -> dict[str, bytes]:
+    where = labels_folder(study.root, name) / ANOMALIES
+    part = study.manifest(where).get(part_name(shard))
+    return label_maps.read_maps(where, shard, part) if part else {}
+
+
+def _blended(study: Study, name: str, images: Sequence[Image], count: int) -> Row:
+    facts = read_facts(study, name)
     cells = list[Cell]()
-    covered = _coverage(root, name, images)
+    covered = _coverage(study, name, images)
     middle = float(np.median(covered))
     grey = np.minimum(255 * covered / max(covered.max(), 1e-9), 255).astype(np.uint8)
     frame = images[0] if images else None
     shape = (512, 256 if frame is None else max(1, round(512 * frame.height / frame.width)))
     heat = cv2.resize(grey, shape, interpolation=cv2.INTER_NEAREST)
     for image, pixels in _read_chosen(images, count, _made):
-        maps = label_maps.read_maps(labels_folder(root, name) / ANOMALIES, image.shard)
+        maps = _anomalies(study, name, image.shard)
         share = int(facts[image.id]["anomalous"]) / (image.width * image.height)
         cells.append(
             Cell(

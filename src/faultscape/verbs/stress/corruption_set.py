@@ -4,29 +4,33 @@ read.
 Conventions: the random stream of an image depends on (seed, the key of its parent as in ties, corruption,
 severity), so images have the same bytes in any order, process and machine. Labels stay in place, as in
 Buchanan et al. 2022, unless `--move-labels` moves them with the pixels; then the set has its own labels, of
-one truth.
+one truth, one part per shard, in their original ids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from faultscape.corpus.stress.files import textures_digest
-from faultscape.corpus.stress.recipes import CorruptStep, code_of
+from faultscape.corpus.stress.recipes import CorruptStep, code_of, recipe_of
 from faultscape.errors import OptionError
-from faultscape.reading import evidence
+from faultscape.maps import runs
+from faultscape.reading.fill import task
 from faultscape.reading.study import Study
 from faultscape.stressors.catalogue import entry, preset
+from faultscape.stressors.corruption import move_labels
 from faultscape.stressors.definition import Corruption
+from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image
-from faultscape.study.tables.stress_sets import Held, StressSet
+from faultscape.study.tables.label_maps import StoredMap
+from faultscape.study.tables.stress_sets import Held, StressSet, labels_folder
 from faultscape.verbs.options import StressCorruptOptions
 from faultscape.verbs.stress.make_sets import Effect, Ground, Rows, SetRecipe, make_sets, of_effects
-from faultscape.verbs.stress.moved_labels import fill_moved
 from faultscape.verbs.stress.options import severities_of
+from faultscape.verbs.stress.own_labels import SetJob, fill_labels, jobs_of
 from faultscape.verbs.stress.parents import Base, line_of, set_inputs
 from faultscape.verbs.stress.result import Stressed
 
@@ -64,14 +68,14 @@ def corrupt_images(options: StressCorruptOptions) -> Stressed:
 
 
 def _recipe(options: StressCorruptOptions, ground: Ground, wanted: Sequence[Condition]) -> SetRecipe:
-    root = ground.root
+    study = ground.study
     base = ground.base
-    if options.move_labels and ground.settings.classifies:
+    if options.move_labels and study.classifies:
         raise OptionError("--move-labels moves label maps, and this is a study of classifiers; leave it out")
-    _refuse_corrupted(base, ground.known.sets)
-    truth = evidence.choose_truth(root, options.truth) if options.move_labels else ""
+    _refuse_corrupted(base, study.stress.sets)
+    truth = study.truth(options.truth) if options.move_labels else ""
     conditions = {base.set_name(condition.word): condition for condition in wanted}
-    about = {name: _about(root, options, base, condition, truth) for name, condition in conditions.items()}
+    about = {name: _about(study, options, base, condition, truth) for name, condition in conditions.items()}
     effects = {name: condition.effect(options.seed) for name, condition in conditions.items()}
     own = [condition.name for condition in conditions.values() if condition.code and not condition.textures]
 
@@ -80,7 +84,7 @@ def _recipe(options: StressCorruptOptions, ground: Ground, wanted: Sequence[Cond
             print(f"reading these images runs the code of {name}; make sure you trust it")
         moved = [name for name, one in about.items() if one.labels == "own"]
         if moved:
-            fill_moved(root, moved, truth, engine=options.engine, workers=options.workers)
+            _fill_moved(study, moved, truth, options)
         elif options.move_labels:
             print("note: --move-labels has no effect: no corruption of this line moves pixels")
 
@@ -119,7 +123,7 @@ def conditions_of(options: StressCorruptOptions) -> list[Condition]:
 
 
 def _about(
-    root: Path, options: StressCorruptOptions, base: Base, condition: Condition, truth: str
+    study: Study, options: StressCorruptOptions, base: Base, condition: Condition, truth: str
 ) -> StressSet:
     moves = options.move_labels and condition.corruption.move is not None
     parameters: Held = {
@@ -130,7 +134,7 @@ def _about(
         **({"textures": condition.textures} if condition.textures else {}),
         **({"move_labels": True} if moves else {}),
     }
-    labels = Study(root).truth_key(truth) if moves else ""
+    labels = study.truth_key(truth) if moves else ""
     line = line_of(options, base)
     return StressSet(
         kind="corrupt",
@@ -151,3 +155,57 @@ def _refuse_corrupted(base: Base, known: dict[str, StressSet]) -> None:
         raise OptionError(
             f"--set {base.name}: is already corrupted; corrupt its base set, {known[base.name].of}"
         )
+
+
+@dataclass(frozen=True)
+class MoveJob(SetJob):
+    """The labels of one shard: the parent's label (shard, id) of each image, and how it moves."""
+
+    images: tuple[tuple[str, int, str, CorruptStep], ...]  # id, shard and id of the parent, step
+
+
+@dataclass(frozen=True)
+class MovedPart:
+    """The written part of one shard."""
+
+    sha256: str
+    rows: int
+
+
+def _fill_moved(study: Study, sets: Sequence[str], truth: str, options: StressCorruptOptions) -> None:
+    """Make the missing or stale labels of sets."""
+    fill_labels(
+        study,
+        "faultscape.verbs.stress.corruption_set:move_shard",
+        jobs_of(study, sets, truth, MoveJob, _row),
+        MovedPart,
+        {"sha256": ""},
+        title="move labels",
+        engine=options.engine,
+        workers=options.workers,
+    )
+
+
+def _row(image: Image, parent: Image) -> tuple[str, int, str, CorruptStep]:
+    recipe = recipe_of(image.source)
+    assert recipe is not None
+    assert isinstance(recipe.step, CorruptStep)
+    return image.id, parent.shard, parent.id, recipe.step
+
+
+@task(MoveJob)
+def move_shard(job: MoveJob, tick: Callable[[int], None]) -> MovedPart:
+    """Move the labels of one shard, and write them; a pixel from beyond the border shows the mirrored image,
+    and has its label.
+    """
+    root = Path(job.study)
+    shards = {shard for _, shard, _, _ in job.images}
+    held = {shard: label_maps.read_maps(label_maps.truth(root, job.truth), shard) for shard in sorted(shards)}
+    maps = []
+    for id_, shard, parent, step in job.images:
+        if (code := held[shard].get(parent)) is not None:
+            labels = runs.decode(code)
+            moved = move_labels(labels, step.name, step.severity, seed=step.seed, key=step.key)
+            maps.append(StoredMap(id_, runs.encode(moved)))
+        tick(1)
+    return MovedPart(label_maps.put_maps(labels_folder(root, job.set), job.number, maps), len(maps))

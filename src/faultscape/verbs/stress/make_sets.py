@@ -3,12 +3,13 @@
 Conventions: new images get their own shards, changed ones keep theirs, and those whose parents left also
 leave. A shard holds images of one made set. The entry of a set in sets.json is written before its rows,
 without inputs, and again with inputs once the rows and its own labels exist: a command killed in between
-counts as unfinished, and completes when it is rerun.
+counts as unfinished, and completes when it is rerun. Written images with the same recipe are kept:
+``.made.json`` beside them holds the digest of each one that was written completely.
 """
 
 from __future__ import annotations
 
-import shlex
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,42 +18,43 @@ from pathlib import Path
 from typing import TypeAlias
 
 from faultscape import engine as engines
+from faultscape.corpus.photos import read_photo
 from faultscape.corpus.stress.recipes import Step
-from faultscape.errors import CorpusError, OptionError
+from faultscape.errors import CorpusError, ImageError, OptionError, counted
+from faultscape.formats import png
+from faultscape.reading import fill
+from faultscape.reading.fill import task
 from faultscape.reading.sets import follow
-from faultscape.study.folder import existing
-from faultscape.study.lock import writing
-from faultscape.study.settings import Settings, read_settings
-from faultscape.study.tables.corpus import Corpus, Image, read_corpus, write_corpus
+from faultscape.reading.study import Study, opened
+from faultscape.study.folder import put
+from faultscape.study.tables.corpus import Image, read_corpus, write_corpus
 from faultscape.study.tables.logs import log
-from faultscape.study.tables.removed_images import note_removed, read_removed, whole_sizes
-from faultscape.study.tables.stress_sets import Kind, StressSet, StressSets, add_sets, read_stress
+from faultscape.study.tables.removed_images import note_removed, read_removed
+from faultscape.study.tables.stress_sets import Kind, StressSet, add_sets
 from faultscape.verbs.options import StressCorruptOptions, StressFogOptions
+from faultscape.verbs.stress.options import NOTES, claim_place
 from faultscape.verbs.stress.parents import Base, Stressing, find_base, line_of, made_image
-from faultscape.verbs.stress.pixels import write_images
 from faultscape.verbs.stress.result import Stressed
 
 Rows: TypeAlias = Mapping[str, Sequence[Image]]  # {set: its images}
 # parameters that may change: different files remake all images, and more frames add images
 _FREE = ("code", "textures", "frames")
+_AT_ONCE = 64  # images that a job writes
 
 
 @dataclass(frozen=True)
 class Ground:
     """A study that is held for writing, and the set from which others are made."""
 
-    root: Path
-    settings: Settings
-    images: Sequence[Image]
-    known: StressSets
+    study: Study
     base: Base
 
     def refuse_made(self, how: str) -> None:
         """Raise OptionError for a base that was itself made; ``how`` is what to do with its own base."""
-        if self.base.name in self.known.sets:
+        if about := self.study.stress.sets.get(self.base.name):
             raise OptionError(
                 f"--set {self.base.name}: was itself made by `faultscape stress`; {how} its base set, "
-                f"{self.known.sets[self.base.name].of}"
+                f"{about.of}"
             )
 
 
@@ -86,14 +88,16 @@ def make_sets(options: Stressing, kind: Kind, recipe_on: Callable[[Ground], SetR
     and StudyError if that is impossible.
     """
     with ground_of(options) as ground:
+        study = ground.study
         recipe = recipe_on(ground)
-        _refuse_others(options.study, ground.known.sets, recipe.about)
+        _refuse_others(study, recipe.about)
         rows = recipe.images()
         about = {name: one for name, one in recipe.about.items() if name in rows}
-        new, changed, left = _enter(ground, rows, about)
+        new, changed, left = _enter(study, rows, about)
+        study.reread()
         recipe.label(rows)
-        add_sets(ground.root, about)
-        log(ground.root, f"stress {kind}", **line_of(options, ground.base))
+        add_sets(study.root, about)
+        log(study.root, f"stress {kind}", **line_of(options, ground.base))
     written = recipe.write(rows) if options.write else 0
     images = sum(map(len, rows.values()))
     folder = options.write or ""
@@ -105,13 +109,10 @@ def make_sets(options: Stressing, kind: Kind, recipe_on: Callable[[Ground], SetR
 @contextmanager
 def ground_of(options: Stressing) -> Iterator[Ground]:
     """Yield the study of a command, held for writing, and the set that it names."""
-    root = existing(options.study)
+    study = opened(options.study)
     engines.check(options.engine, options.workers)
-    with writing(root):
-        settings = read_settings(root)
-        images = read_corpus(root)
-        known = read_stress(root)
-        yield Ground(root, settings, images, known, find_base(options.study, images, known, options.set_))
+    with study.writing():
+        yield Ground(study, find_base(study, options.set_))
 
 
 def of_effects(
@@ -140,15 +141,16 @@ def of_effects(
             for image in mine
         }
         folder = Path(str(options.write))
-        return write_images(ground.root, folder, places, engine=options.engine, workers=options.workers)
+        return _write_images(ground.study, folder, places, engine=options.engine, workers=options.workers)
 
     return SetRecipe(about, images, write, label)
 
 
-def _refuse_others(study: str, known: Mapping[str, StressSet], about: Mapping[str, StressSet]) -> None:
+def _refuse_others(study: Study, about: Mapping[str, StressSet]) -> None:
     """Raise OptionError if a set of the same name was made differently: its results would be mistaken for
     those of the new one.
     """
+    known = study.stress.sets
     differ: dict[str, list[str]] = {}
     for name, one in about.items():
         before = known[name].parameters if name in known else one.parameters
@@ -166,19 +168,21 @@ def _refuse_others(study: str, known: Mapping[str, StressSet], about: Mapping[st
         raise OptionError(
             f"the study has a set {name!r}{others} made with another"
             f" {' and '.join(word.replace('_', ' ') for word in keys)} ({held}); remove"
-            f" {'them' if others else 'it'} first: faultscape collect {shlex.quote(study)} {remove}"
+            f" {'them' if others else 'it'} first: faultscape collect {study.place} {remove}"
         )
 
 
-def _enter(ground: Ground, wanted: Rows, about: Mapping[str, StressSet]) -> tuple[int, int, int]:
+def _enter(study: Study, wanted: Rows, about: Mapping[str, StressSet]) -> tuple[int, int, int]:
     """Make the corpus contain exactly the ``wanted`` images of these sets, and record in sets.json how they
     are made, not yet as done; return how many images are new, changed, or left. CorpusError if a set of the
     same name was collected.
     """
-    root = ground.root
-    held = ground.images
-    removed = {image.id: image for image in read_removed(Corpus(root)) if image.parent}
-    known = ground.known.sets
+    root = study.root
+    by_id = study.image_rows
+    held = [*by_id.values()]
+    gone_before = read_removed(study.corpus)
+    removed = {image.id: image for image in gone_before if image.parent}
+    known = study.stress.sets
     if taken := next(
         (image.set for image in held if image.set in wanted and image.set not in known and not image.parent),
         None,
@@ -188,9 +192,8 @@ def _enter(ground: Ground, wanted: Rows, about: Mapping[str, StressSet]) -> tupl
         )
     _refuse_twins(held, wanted)
     add_sets(root, {name: one.model_copy(update={"inputs": {}}) for name, one in about.items()})
-    size = ground.settings.shard
-    last = max(whole_sizes(root), default=-1)
-    by_id = {image.id: image for image in held}
+    size = study.settings.shard
+    last = max([*study.shard_sizes, *(image.shard for image in gone_before)], default=-1)
     names = {name: {image.id for image in rows} for name, rows in wanted.items()}
     left = [image for image in held if image.set in names and image.id not in names[image.set]]
     gone = {image.id for image in left}
@@ -226,3 +229,109 @@ def _refuse_twins(held: Sequence[Image], wanted: Rows) -> None:
         raise CorpusError(
             f"two images of the study would be named {found[0]!r}; collect them under another name with --set"
         )
+
+
+@dataclass(frozen=True)
+class WriteJob:
+    """Images of one shard to write: {id: path within the folder}."""
+
+    study: str
+    folder: str
+    number: int
+    places: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Written:
+    """{path: digest of the recipe} of the images that were written, and (id, why) for those that could not be
+    made.
+    """
+
+    digests: dict[str, str]
+    failures: tuple[tuple[str, str], ...]
+
+
+def _write_images(
+    study: Study, folder: Path, places: Mapping[str, str], *, engine: str, workers: int | None
+) -> int:
+    """Write images of a study, {id: path within the folder}, and return how many were written now. ImageError
+    for images that could not be made, after all others are written.
+    """
+    claim_place(folder)
+    images = {id_: image for id_, image in study.image_rows.items() if id_ in places}
+    noted = _noted(folder / NOTES)
+    todo = [
+        image
+        for id_, image in images.items()
+        if noted.get(places[id_]) != image.digest or not (folder / places[id_]).is_file()
+    ]
+    jobs = []
+    for first in range(0, len(todo), _AT_ONCE):
+        batch = todo[first : first + _AT_ONCE]
+        jobs += [
+            WriteJob(
+                str(study.root),
+                str(folder.absolute()),
+                number,
+                {i.id: places[i.id] for i in batch if i.shard == number},
+            )
+            for number in sorted({i.shard for i in batch})
+        ]
+    failures: list[tuple[str, str]] = []
+
+    def enter(made: list[Written]) -> None:
+        for one in made:
+            noted.update(one.digests)
+            failures.extend(one.failures)
+        put(folder / NOTES, json.dumps(dict(sorted(noted.items())), indent=0).encode())
+
+    with fill.Entry(enter) as entry:
+        for _, made in fill.do(
+            "faultscape.verbs.stress.make_sets:write_shard",
+            jobs,
+            Written,
+            title="write",
+            items=len(todo),
+            engine=engine,
+            workers=workers,
+        ):
+            entry.add(made)
+            entry.if_due()
+    if failures:
+        raise ImageError(
+            f"{counted(len(failures), 'image')} of {len(todo)} could not be made; first: "
+            f"{failures[0][0]}: {failures[0][1]}"
+        )
+    return len(todo)
+
+
+@task(WriteJob)
+def write_shard(job: WriteJob, tick: Callable[[int], None]) -> Written:
+    """Make and write some images of a shard."""
+    images = {image.id: image for image in read_corpus(Path(job.study), job.number)}
+    done: dict[str, str] = {}
+    failures = []
+    for id_, place in job.places.items():
+        try:
+            write_png(Path(job.folder), place, images[id_])
+            done[place] = images[id_].digest
+        except ImageError as error:
+            failures.append((id_, str(error)))
+        tick(1)
+    return Written(done, tuple(failures))
+
+
+def write_png(folder: Path, place: str, image: Image) -> None:
+    """Write one image as PNG to a path within a folder; OptionError for a path that leads out of it."""
+    path = folder / place
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise OptionError(f"{place}: is outside {folder}")
+    put(path, png.encode_pixels(read_photo(image)[0]))
+
+
+def _noted(path: Path) -> dict[str, str]:
+    try:
+        held = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {str(place): str(digest) for place, digest in held.items()} if isinstance(held, dict) else {}

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from faultscape.reading.fill import CHANGES_NOTHING, fill, to_json
+from faultscape.reading.fill import CHANGES_NOTHING, Engine, Work, fill, to_json
+from faultscape.reading.study import Study
 from faultscape.study.parts import Part, key_of, read_manifest, write_manifest
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image, part_name, read_corpus
+from faultscape.study.tables.corpus import Image, part_name
 from faultscape.study.tables.logs import Timing
 from faultscape.study.tables.stress_sets import labels_folder
 
@@ -42,7 +43,7 @@ Job = TypeVar("Job", bound=SetJob)
 
 
 def jobs_of(
-    root: Path,
+    study: Study,
     sets: Sequence[str],
     truth: str,
     kind: type[Job],
@@ -50,25 +51,24 @@ def jobs_of(
     **more: Any,
 ) -> list[Job]:
     """Return the job of each shard of some sets; ``row`` is what it holds of an image and its parent."""
-    images = read_corpus(root)
-    by_id = {image.id: image for image in images}
-    parts = read_manifest(label_maps.truth(root, truth))
+    images = study.image_rows
+    parts = study.manifest(label_maps.truth(study.root, truth))
     jobs = list[Job]()
     for name in sets:
         shards: dict[int, list[tuple[Image, Image]]] = {}
-        for image in images:
+        for image in images.values():
             if image.set == name:
-                shards.setdefault(image.shard, []).append((image, by_id[image.parent]))
+                shards.setdefault(image.shard, []).append((image, images[image.parent]))
         for number, pairs in sorted(shards.items()):
             names = sorted({part_name(parent.shard) for _, parent in pairs})
             made_from = tuple(parts[part].sha256 for part in names if part in parts)
             rows = tuple(row(image, parent) for image, parent in pairs)
-            jobs.append(kind(str(root), name, number, truth, made_from, rows, **more))
+            jobs.append(kind(str(study.root), name, number, truth, made_from, rows, **more))
     return jobs
 
 
 def fill_labels(
-    root: Path,
+    study: Study,
     task: str,
     jobs: Sequence[Job],
     kind: type[Any],
@@ -81,7 +81,8 @@ def fill_labels(
     """Make the missing and the stale parts of sets; ``folders`` are {field with the checksum of a written
     part: its folder within the labels of the set}, and the part of the last counts only once all others do.
     """
-    held = {name: read_manifest(labels_folder(root, name)) for name in {job.set for job in jobs}}
+    root = study.root
+    held = {name: study.manifest(labels_folder(root, name)) for name in {job.set for job in jobs}}
     todo = [
         job
         for job in jobs
@@ -106,7 +107,7 @@ def fill_labels(
             for digest, folder in folders.items()
         ]
 
-    fill(
-        root, task, todo, kind, enter,
-        parts=parts, title=title, items=sum(len(job.images) for job in todo), engine=engine, workers=workers,
-    )  # fmt: skip
+    work = Work(title, task, kind, enter, parts)
+    fill(root, work, todo, Engine(engine, workers), items=sum(len(job.images) for job in todo))
+    if todo:
+        study.reread()

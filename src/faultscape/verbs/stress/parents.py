@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from faultscape import plug
@@ -19,10 +17,11 @@ from faultscape.corpus.layouts.catalogue import entry
 from faultscape.corpus.layouts.layout import Frame, Layout, find_frames
 from faultscape.corpus.stress.recipes import Recipe, Step
 from faultscape.errors import CorpusError, FaultscapeError, OptionError, closest
+from faultscape.reading.study import Study
 from faultscape.study.folder import check_name
 from faultscape.study.parts import key_of
 from faultscape.study.tables.corpus import Image
-from faultscape.study.tables.stress_sets import Held, StressSets, read_stress
+from faultscape.study.tables.stress_sets import Held
 from faultscape.verbs.options import StressBlendOptions, StressCorruptOptions, StressFogOptions
 from faultscape.verbs.stress.artefact import method_number, own_files
 
@@ -52,13 +51,15 @@ class Base:
         return id_ if self.name == MAIN else id_.removeprefix(f"{self.name}/")
 
 
-def find_base(study: str, images: Sequence[Image], known: StressSets, asked: str | None) -> Base:
+def find_base(study: Study, asked: str | None) -> Base:
     """Return the requested base, or the only set that was collected.
 
     Errors: CorpusError for an unknown set, or one without images; OptionError if several are possible.
     """
-    names = list(dict.fromkeys(image.set for image in images))
-    made = {image.set for image in images if image.parent} | {*known.sets}
+    images = [*study.image_rows.values()]
+    known = study.stress.sets
+    names = [*study.sets]
+    made = {image.set for image in images if image.parent} | {*known}
     clean = [name for name in names if name not in made]
     if asked not in names:
         if asked not in (None, CLEAN):
@@ -69,26 +70,26 @@ def find_base(study: str, images: Sequence[Image], known: StressSets, asked: str
         if len(clean) != 1:
             raise OptionError(f"the study has several sets ({', '.join(clean)}); choose one with --set NAME")
         asked = clean[0]
-    if asked in made and asked not in known.sets:
+    if asked in made and asked not in known:
         raise CorpusError(
             f"--set {asked}: sets.json no longer records how it was made; run that `faultscape stress` "
-            f"line again, or remove the set: faultscape collect {shlex.quote(study)} --remove "
+            f"line again, or remove the set: faultscape collect {study.place} --remove "
             f"{shlex.quote(f'{asked}/*')}"
         )
     mine = tuple(image for image in images if image.set == asked)
     if without := next((image for image in mine if not image.source), None):
         raise CorpusError(
             f"{without.id}: the study has only its id; collect its image with `faultscape collect "
-            f"{shlex.quote(study)} IMAGES`, then stress it"
+            f"{study.place} IMAGES`, then stress it"
         )
     return Base(str(asked), mine)
 
 
-def frames_of_set(root: Path, base: Base) -> tuple[Layout | None, dict[str, Frame]]:
+def frames_of_set(study: Study, base: Base) -> tuple[Layout | None, dict[str, Frame]]:
     """Return the layout of a set and {image id: frame}; None and {} for a set without a layout, or whose data
     set is gone.
     """
-    source = read_stress(root).data.get(base.name)
+    source = study.stress.data.get(base.name)
     if source is None:
         return None, {}
     try:

@@ -137,7 +137,7 @@ def _check_blend(options: StressBlendOptions) -> None:
 
 
 @verb(
-    "faultscape.verbs.stress.blend_set:blend_images",
+    "faultscape.verbs.stress.blends.blend_set:blend_images",
     changes_nothing=("review", "write", "overlay_only", "engine", "workers"),
     check=_check_blend,
 )

@@ -8,14 +8,12 @@ that request them use.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, OptionError, StudyError, counted
+from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
-from faultscape.study.settings import Settings
 from faultscape.uncertainty.training.labels import OUTSIDE
 from faultscape.verbs.train.labelled_images import LabelledImages, find_labelled
 from faultscape.verbs.train.options import TrainingData
@@ -77,18 +75,14 @@ class Examples:
         return key_of(self._images.key(), self._places.tolist())
 
 
-def find_examples(
-    root: Path, settings: Settings, data: TrainingData, withheld: Withheld
-) -> tuple[Examples, Examples]:
+def find_examples(study: Study, data: TrainingData, withheld: Withheld) -> tuple[Examples, Examples]:
     """Return the training images and the validation images, of which there may be none.
 
     Errors: OptionError for an unknown set; StudyError if nothing is labelled, or an image is in both.
     """
     watched = [data.validation] if data.validation else None
-    train = Examples(find_labelled(root, settings, data.truth, data.set_, "train", "set"), withheld)
-    validation = Examples(
-        find_labelled(root, settings, data.truth, watched, "validation", "validation"), withheld
-    )
+    train = Examples(find_labelled(study, data.truth, data.set_, "train", "set"), withheld)
+    validation = Examples(find_labelled(study, data.truth, watched, "validation", "validation"), withheld)
     if not len(train):
         where = (
             f"no image of {', '.join(data.set_)} has labels"

@@ -9,31 +9,27 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
 from faultscape.classes.class_lists import allowed, table
 from faultscape.errors import OptionError, closest
-from faultscape.reading import evidence
 from faultscape.reading.image_truths import Place, find_judged, with_labels
 from faultscape.reading.maps import StoredMaps
-from faultscape.study.parts import key_of, read_manifest
-from faultscape.study.settings import Settings
-from faultscape.study.tables.corpus import Image, part_name, read_corpus
+from faultscape.reading.study import Study
+from faultscape.study.parts import key_of
+from faultscape.study.tables.corpus import Image, part_name
 
 
 class LabelledImages:
     """Labelled images of a study; `places` is safe for several threads."""
 
-    def __init__(
-        self, root: Path, settings: Settings, rows: Sequence[tuple[Image, Place]], roles: Sequence[str]
-    ) -> None:
-        self._root = root
-        self._classes = settings.class_list
-        self.rows, self.roles = tuple(rows), tuple(roles)
+    def __init__(self, study: Study, rows: Sequence[tuple[Image, Place]], roles: Sequence[str]) -> None:
+        self._study = study
+        self._classes = study.classes
+        self.rows = tuple(rows)
+        self.roles = tuple(roles)
         self._lock = threading.Lock()
-        self._manifests = lru_cache(maxsize=8)(lambda folder: read_manifest(root / folder))
         self._maps = lru_cache(maxsize=8)(self._open)
 
     def __len__(self) -> int:
@@ -51,31 +47,35 @@ class LabelledImages:
     def key(self) -> str:
         """Return a key of the images and of their labels."""
         parts = sorted({(folder, shard) for _, (folder, shard, _) in self.rows})
-        held = [(folder, shard, self._manifests(folder)[part_name(shard)].sha256) for folder, shard in parts]
+        held = [(folder, shard, self._checksum(folder, shard)) for folder, shard in parts]
         return key_of([(image.id, image.digest) for image, _ in self.rows], held)
 
     def _open(self, folder: str, shard: int) -> StoredMaps:
-        sha256 = self._manifests(folder)[part_name(shard)].sha256
-        return StoredMaps(self._root / folder, shard, table(self._classes), allowed(self._classes), sha256)
+        where = self._study.root / folder
+        known = allowed(self._classes)
+        return StoredMaps(where, shard, table(self._classes), known, self._checksum(folder, shard))
+
+    def _checksum(self, folder: str, shard: int) -> str:
+        return self._study.manifest(self._study.root / folder)[part_name(shard)].sha256
 
 
 def find_labelled(
-    root: Path, settings: Settings, truth: str | None, sets: Sequence[str] | None, role: str, option: str
+    study: Study, truth: str | None, sets: Sequence[str] | None, role: str, option: str
 ) -> LabelledImages:
     """Return the labelled images of some sets, or without sets the collected images with a role; OptionError
     for an unknown set, naming the ``option``.
     """
-    images = {image.id: image for image in read_corpus(root)}
-    known = list(dict.fromkeys(image.set for image in images.values()))
+    images = study.image_rows
+    known = [*study.sets]
     if lost := next((name for name in sets or () if name not in known), None):
         raise OptionError(
             f"--{option} {lost!r}: the study has no such set; it has"
             f" {', '.join(known)}.{closest(lost, known)}"
         )
-    judged = with_labels(root, find_judged(root, images, evidence.choose_truth(root, truth)))
+    judged = with_labels(study, find_judged(study, images, study.truth(truth)))
     places = [(image, judged[image.id].semantic) for image in of_sets_or_role(images, sets, role)]
     rows = [(image, place) for image, place in places if place is not None]
-    return LabelledImages(root, settings, rows, [role_of(image, images) for image, _ in rows])
+    return LabelledImages(study, rows, [role_of(image, images) for image, _ in rows])
 
 
 def role_of(image: Image, images: Mapping[str, Image]) -> str:

@@ -22,14 +22,11 @@ from faultscape.errors import MetricError, OptionError
 from faultscape.nouns import JsonObject
 from faultscape.prediction import devices
 from faultscape.progress import Tick, progress
-from faultscape.reading import evidence
-from faultscape.reading.study import LABELS, Study
-from faultscape.study.folder import existing, put, refuse_twin
+from faultscape.reading.study import LABELS, Study, opened
+from faultscape.study.folder import put, refuse_twin
 from faultscape.study.lock import changing, holding
 from faultscape.study.parts import key_of
-from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import log
-from faultscape.study.tables.stress_sets import read_stress
 from faultscape.uncertainty import description as descriptions
 from faultscape.uncertainty.catalogue import head_named
 from faultscape.uncertainty.export import export_network
@@ -41,7 +38,7 @@ from faultscape.uncertainty.training.loop import Machine, Task, checkpoint_activ
 from faultscape.uncertainty.training.validation import Images, validate
 from faultscape.verbs.options import TrainOptions
 from faultscape.verbs.train import network
-from faultscape.verbs.train.artefact import BEGUN, METHOD_NUMBER, MODELS, inputs_of
+from faultscape.verbs.train.artefact import BEGUN, METHOD_NUMBER, MODELS, NETWORKS
 from faultscape.verbs.train.examples import Examples, class_weights, find_examples
 from faultscape.verbs.train.network import Wanted, folder_of
 from faultscape.verbs.train.options import MEMBER_BLOCKS, SEED, dropout_layers, head_options, swept
@@ -69,9 +66,10 @@ def train_networks(options: TrainOptions) -> Trained | Swept:
     """Train one network, or one for each value of --sweep. Errors: OptionError, ModelError and StudyError if
     that is impossible.
     """
+    study = opened(options.study)
     option, values = swept(options)
     if not option:
-        return train_network(options)
+        return _train_network(study, options)
     networks: dict[str, Trained] = {}
     first = ""
     kind = head_named(options.head)
@@ -85,22 +83,21 @@ def train_networks(options: TrainOptions) -> Trained | Swept:
         told = {"seed": value} if option == SEED else {"head_options": {**of_head, option: value}}
         mine = replace(options, name=f"{options.name}-{called}-{word}", sweep=None, **told)
         print(f"{mine.name} ({len(networks) + 1} of {len(values)})", flush=True)
-        networks[word] = train_network(mine, instead_of=first if option in _AT_PREDICTION else "")
+        networks[word] = _train_network(study.reread(), mine, first if option in _AT_PREDICTION else "")
         first = first or mine.name
     return Swept(options.study, option, networks)
 
 
-def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
+def _train_network(study: Study, options: TrainOptions, instead_of: str = "") -> Trained:
     """Train one network; if ``instead_of`` names a network with the same weights, copy that one with the new
     options instead.
     """
-    root = existing(options.study)
-    settings = read_settings(root)
-    if settings.classifies:
+    root = study.root
+    if study.classifies:
         raise OptionError("train is for segmentation studies; this is a study of classifiers")
     folder = folder_of(root, options.name)
     refuse_twin(options.name, [path.name for path in (root / "models").glob("*") if path.is_dir()], "network")
-    if options.name in {LABELS, *evidence.truths(root)}:
+    if options.name in {LABELS, *study.truths}:
         raise OptionError(
             f"{options.name!r} is already the name of a truth (a set of labels); give the network "
             f"another, for example {options.name}-model"
@@ -109,8 +106,8 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
         raise OptionError(
             f"--init {options.init}: a network cannot start from itself; give the new one another name"
         )
-    withheld = find_withheld(read_stress(root), settings.class_list, options.data.withhold)
-    train_on, watch_on = find_examples(root, settings, options.data, withheld)
+    withheld = find_withheld(study.stress, study.classes, options.data.withhold)
+    train_on, watch_on = find_examples(study, options.data, withheld)
     device = devices.pick(options.machine.device or "", "torch")
     with (
         holding(
@@ -120,7 +117,7 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
     ):
         wanted = network.want(root, options, withheld, len(train_on))
         key = _key(root, options, wanted, train_on, watch_on)
-        provenance = _provenance(root, options, train_on, watch_on, withheld.names, key)
+        provenance = _provenance(study, options, train_on, watch_on, withheld.names, key)
         if (before := _held(folder)) and before["provenance"]["key"] == key and _is_whole(folder, wanted):
             if before["provenance"] != provenance:  # for example, labels of other images changed
                 descriptions.describe_again(folder, {"provenance": provenance})
@@ -183,7 +180,7 @@ def _key(root: Path, options: TrainOptions, wanted: Wanted, train_on: Examples, 
 
 
 def _provenance(
-    root: Path,
+    study: Study,
     options: TrainOptions,
     train_on: Examples,
     watch_on: Examples,
@@ -192,16 +189,14 @@ def _provenance(
 ) -> JsonObject:
     """Return how a network was made, as recorded for `status` to detect that it is stale."""
     sets = sorted(train_on.sets | watch_on.sets)
-    truth = evidence.choose_truth(root, options.data.truth)
+    truth = study.truth(options.data.truth)
     given = _arguments(options)
-    inputs = inputs_of(Study(root), sets, truth, given)
-    flags = flags_of(read_training(root / MODELS / options.init)) if options.init else []
+    flags = flags_of(read_training(study.root / MODELS / options.init)) if options.init else []
+    made_with: JsonObject = {"arguments": given, "truth": truth, "sets": list(sets)}
     return {
         "key": key,
-        "inputs": dict(inputs),
-        "arguments": given,
-        "truth": truth,
-        "sets": list(sets),
+        "inputs": dict(NETWORKS.inputs(study, options.name, made_with)),
+        **made_with,
         "withheld": list(withheld),
         "images": len(train_on),
         **({"flags": list(flags)} if flags else {}),

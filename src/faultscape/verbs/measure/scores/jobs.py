@@ -8,9 +8,7 @@ only what changed is measured again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 
@@ -19,14 +17,13 @@ from faultscape.classes.mask_folders import spread
 from faultscape.errors import FaultscapeError
 from faultscape.formats.label_maps import read_map
 from faultscape.metrics.catalogue import named
-from faultscape.metrics.definitions import Definitions
 from faultscape.prediction.sources.folder import fingerprint
 from faultscape.reading import fill
 from faultscape.study.array_jobs import Share
 from faultscape.study.parts import key_of
 from faultscape.study.settings import class_settings
 from faultscape.verbs.measure.jobs import ScoreJob, Source
-from faultscape.verbs.measure.options import Reading
+from faultscape.verbs.measure.measurement import Measurement
 from faultscape.verbs.measure.scores import model_scores
 from faultscape.verbs.measure.scores.summary import Scored
 from faultscape.verbs.measure.sets import DataSet
@@ -39,11 +36,11 @@ _OF_ANOMALIES = ("connectivity", "fpr_limit", "alarm", "covered")  # and only wi
 
 
 def jobs_of(
-    out: Path, data: DataSet, definitions: Definitions, reading: Reading, metrics: Sequence[str] = ()
+    asked: Measurement, data: DataSet
 ) -> tuple[list[ScoreJob], dict[str, str], list[tuple[str, str]]]:
-    """Return the jobs of a data set's scores, {NAME: kind}, and notes; ``metrics`` are custom score metrics,
-    file.py:NAME.
-    """
+    """Return the jobs of a data set's scores, {NAME: kind}, and notes."""
+    definitions = asked.definitions
+    metrics = list(asked.metrics_of_scores)
     jobs = []
     kinds = {}
     notes = []
@@ -61,8 +58,8 @@ def jobs_of(
                 for name in (*_OF_SCORES, *(_OF_ANOMALIES if kind == "anomaly" else ()))
             },
             written.model_dump(),
-            reading.score_scale,
-            reading.resize_maps,
+            asked.reading.score_scale,
+            asked.reading.resize_maps,
             list(data.ids),
             _state(data, name, kind),
             source.labels,
@@ -79,10 +76,9 @@ def jobs_of(
             written,
             definitions,
             metrics,
-            reading.score_scale,
-            reading.resize_maps,
+            asked.reading,
         )
-        jobs.append(ScoreJob(str(out), data.name, name, kind, key[:16], *what))
+        jobs.append(ScoreJob(str(asked.out), data.name, name, kind, key[:16], *what))
     return jobs, kinds, notes
 
 
@@ -97,36 +93,24 @@ def _state(data: DataSet, name: str, kind: str) -> list[str]:
     return [fingerprint("/", [str(path or "") for path in files]) for files in wanted]
 
 
-def make(
-    out: Path,
-    data: DataSet,
-    definitions: Definitions,
-    reading: Reading,
-    metrics: Sequence[str] = (),
-    *,
-    mine: Share,
-    engine: str,
-    workers: int | None,
-) -> int:
+def make(asked: Measurement, data: DataSet, mine: Share) -> int:
     """Measure in parallel the scores of a share of the models, those not measured yet; return how many."""
-    jobs, _, _ = jobs_of(out, data, definitions, reading, metrics)
+    jobs, _, _ = jobs_of(asked, data)
     todo = [
         job for number, job in enumerate(jobs) if mine.has(number) and not model_scores.place(job).exists()
     ]
     task = "faultscape.verbs.measure.scores.model_scores:score_model"
     title = f"scores {data.name}"
     items = sum((4 if job.kind == "anomaly" else 6) * len(job.images.ids) for job in todo)
-    return len(list(fill.do(task, todo, int, title=title, items=items, engine=engine, workers=workers)))
+    how = {"engine": asked.options.engine, "workers": asked.options.workers}
+    return len(list(fill.do(task, todo, int, title=title, items=items, **how)))
 
 
-def scores(
-    out: Path, data: DataSet, definitions: Definitions, reading: Reading, metrics: Sequence[str] = ()
-) -> Scored:
+def scores(asked: Measurement, data: DataSet) -> Scored:
     """Gather the scores of all models, which must have been measured."""
-    jobs, kinds, notes = jobs_of(out, data, definitions, reading, metrics)
-    result = Scored(
-        data, definitions, kinds=kinds, notes=notes, metrics=named(list(own_metrics(metrics).values()))
-    )
+    jobs, kinds, notes = jobs_of(asked, data)
+    own = named(list(own_metrics(asked.metrics_of_scores).values()))
+    result = Scored(data, asked.definitions, kinds=kinds, notes=notes, metrics=own)
     for job in jobs:
         for old in model_scores.place(job).parent.glob("scores-*.npz"):
             if old != model_scores.place(job):

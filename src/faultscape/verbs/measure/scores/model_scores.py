@@ -218,7 +218,7 @@ def score_loader(job: ScoreJob) -> Callable[[int], tuple[np.ndarray, np.ndarray,
         label_map = map_of(k)
         if truth is None or label_map is None:
             return None
-        if truth.shape != label_map.shape and job.resize_maps:
+        if truth.shape != label_map.shape and job.reading.resize_maps:
             label_map = nearest(label_map, (truth.shape[1], truth.shape[0]))
         if truth.shape != label_map.shape:
             raise MetricError(

@@ -31,18 +31,17 @@ from faultscape.metrics.scores.grouped_counts import (
     of_anomaly,
 )
 from faultscape.metrics.scores.rank_slopes import rank_images
-from faultscape.reading.fill import CHANGES_NOTHING, fill, task
-from faultscape.reading.image_truths import Judge, find_judged, made_from
+from faultscape.reading.fill import CHANGES_NOTHING, Engine, Work, fill, task
+from faultscape.reading.image_truths import Judge, made_from
+from faultscape.reading.study import Study
 from faultscape.reporting.measure.document import number
 from faultscape.reporting.reliability.document import CardGuard
 from faultscape.stressors.blend_plans import plan_of_text
 from faultscape.study.folder import check_name
 from faultscape.study.parts import Part, key_of, read_manifest, there, write_manifest
-from faultscape.study.settings import read_settings
 from faultscape.study.tables import pixel_counts
-from faultscape.study.tables.corpus import Image, part_name, read_corpus
+from faultscape.study.tables.corpus import Image, part_name
 from faultscape.study.tables.logs import Timing
-from faultscape.study.tables.stress_sets import read_stress
 from faultscape.verbs.reliability.card import Judgement, interval_of
 from faultscape.verbs.reliability.conditions import Condition, LabelledStudy, Units
 
@@ -87,24 +86,23 @@ def guards_folder(root: Path, name: str) -> Path:
     return root / "reliability" / "guards" / check_name(name, "set")
 
 
-def fill_cheat(study: LabelledStudy, conditions: Sequence[Condition], options: ReliabilityOptions) -> None:
+def fill_cheat(labelled: LabelledStudy, conditions: Sequence[Condition], options: ReliabilityOptions) -> None:
     """Count the cheat on the blended sets where its counts are missing or stale."""
+    study = labelled.study
     root = study.root
-    images = study.images
+    images = study.image_rows
     jobs = list[CheatJob]()
     for condition in conditions:
         by_shard: dict[int, list[str]] = {}
         for id_ in condition.images if _is_blended(condition, images) else ():
             by_shard.setdefault(images[id_].shard, []).append(id_)
-        held = there(guards_folder(root, condition.sets[0])) if by_shard else {}
+        held = _counted(study, condition) if by_shard else {}
         for shard, ids in sorted(by_shard.items()):
-            labels = list(made_from(root, (study.judged[id_] for id_ in ids)))
-            held_out = {name: list(words) for name, words in study.stress.holdouts.items()}
-            key = key_of(
-                METHOD, labels, [(id_, images[id_].digest) for id_ in ids], study.settings.size, held_out
-            )
+            labels = list(made_from(study, (labelled.judged[id_] for id_ in ids)))
+            digests = [(id_, images[id_].digest) for id_ in ids]
+            key = key_of(METHOD, labels, digests, study.settings.size, labelled.holdouts)
             if (part := held.get(part_name(shard))) is None or part.key != key:
-                jobs.append(CheatJob(str(root), condition.sets[0], shard, study.truth, tuple(ids), key))
+                jobs.append(CheatJob(str(root), condition.sets[0], shard, labelled.truth, tuple(ids), key))
 
     def enter(made: list[tuple[CheatJob, CheatPart]]) -> list[Timing]:
         for name in {job.set for job, _ in made}:
@@ -117,34 +115,37 @@ def fill_cheat(study: LabelledStudy, conditions: Sequence[Condition], options: R
             write_manifest(guards_folder(root, name), read_manifest(guards_folder(root, name)) | new)
         return []
 
-    fill(
-        root,
+    work = Work(
+        "guard",
         "faultscape.verbs.reliability.checks.guards:count_cheat",
-        jobs,
         CheatPart,
         enter,
-        parts=lambda job, made: [(guards_folder(root, job.set), part_name(job.number), made.sha256)],
-        title="guard",
-        items=sum(len(job.images) for job in jobs),
-        engine=options.engine,
-        workers=options.workers,
-        begin_here=True,
+        lambda job, made: [(guards_folder(root, job.set), part_name(job.number), made.sha256)],
     )
+    engine = Engine(options.engine, options.workers, begin_here=True)
+    fill(root, work, jobs, engine, items=sum(len(job.images) for job in jobs))
+    if jobs:
+        study.reread()
+
+
+def _counted(study: Study, condition: Condition) -> dict[str, Part]:
+    """Return the existing counts of the cheat on a blended set."""
+    where = guards_folder(study.root, condition.sets[0])
+    return there(where, parts=study.manifest(where))
 
 
 @task(CheatJob)
 def count_cheat(job: CheatJob, tick: Callable[[int], None]) -> CheatPart:
     """Count |image - base| over the images of one shard; an image that cannot be made now is left out."""
     root = Path(job.study)
-    settings = read_settings(root)
-    every = {image.id: image for image in read_corpus(root)}
-    judge = Judge(root, settings, find_judged(root, every, job.truth), read_stress(root).holdouts)
+    study = Study(root)
+    judge = Judge.of_truth(study, job.truth)
     rows = []
     whole = True
     for id_ in job.images:
         tick(1)
-        image = every[id_]
-        size = settings.working_size or (image.width, image.height)
+        image = study.image_rows[id_]
+        size = study.settings.working_size or (image.width, image.height)
         views = judge.views(id_, size)
         try:
             away = np.abs(read_photo(image)[0].astype(np.int16) - read_parent(image)).mean(-1)
@@ -164,13 +165,11 @@ def count_cheat(job: CheatJob, tick: Callable[[int], None]) -> CheatPart:
     )
 
 
-def guards(
-    study: LabelledStudy, found: Judgement, units: Units, conditions: Sequence[Condition]
-) -> list[CardGuard]:
+def guards(study: Study, found: Judgement, units: Units, conditions: Sequence[Condition]) -> list[CardGuard]:
     """Return the guards of every blended set: how well each scorer separates pasted known objects from the
     rest, and what the cheat gains, with and without fog.
     """
-    images = study.images
+    images = study.image_rows
     out = list[CardGuard]()
     for (model, scorer, condition), numbers in found.scores.items():
         if numbers.pasted is not None and not numbers.pasted.undefined:
@@ -192,7 +191,7 @@ def guards(
         where = guards_folder(study.root, condition.sets[0])
         held = {
             id_: decode_counts(code)
-            for part, entry in there(where).items()
+            for part, entry in _counted(study, condition).items()
             for id_, _, code in pixel_counts.read_score_counts(where, part, entry)
         }
         for weather in ("clear", "foggy"):

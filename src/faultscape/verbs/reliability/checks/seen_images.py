@@ -14,10 +14,11 @@ from typing import Any
 from faultscape.errors import FaultscapeError
 from faultscape.prediction.sources.network_folder import folder_of
 from faultscape.reading.scorers import methods_of_model
+from faultscape.reading.study import Study
 from faultscape.study.json_text import read_object
 from faultscape.study.tables import label_maps
 from faultscape.uncertainty.method_files import MethodAbout
-from faultscape.verbs.reliability.conditions import Condition, LabelledStudy
+from faultscape.verbs.reliability.conditions import Condition
 from faultscape.verbs.train.labelled_images import of_sets_or_role
 
 _SEEN: Mapping[str, Callable[[MethodAbout], tuple[str, ...]]] = {
@@ -26,7 +27,7 @@ _SEEN: Mapping[str, Callable[[MethodAbout], tuple[str, ...]]] = {
 }
 
 
-def told_beforehand(study: LabelledStudy, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
+def told_beforehand(study: Study, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
     """Return a note for every model that has seen some of the images it is judged on, and for every model
     with a temperature.
     """
@@ -38,7 +39,7 @@ def told_beforehand(study: LabelledStudy, names: Sequence[str], conditions: Sequ
                 f"{name}: was trained or validated on {seen:,} of the {len(asked):,} images it is"
                 " evaluated on; its numbers there are too good"
             )
-        if label_maps.lacks_temperature(study.root, name):
+        if label_maps.lacks_temperature(study.root, name, study.manifest):
             notes.append(f"{name}: its maps were made before its temperature was fitted; predict it again")
         elif values := study.settings.models[name].options.get("temperature"):
             what = f"a temperature of {values[0]:.3g}" if len(values) == 1 else "a temperature for each class"
@@ -51,7 +52,7 @@ def told_beforehand(study: LabelledStudy, names: Sequence[str], conditions: Sequ
     return notes
 
 
-def told_of_methods(study: LabelledStudy, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
+def told_of_methods(study: Study, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
     """Return a note for each model about methods that were fitted to, or searched with, sets whose images it
     is judged on.
     """
@@ -60,7 +61,7 @@ def told_of_methods(study: LabelledStudy, names: Sequence[str], conditions: Sequ
     for name in names:
         for how, sets_of in _SEEN.items():
             scorers: dict[tuple[str, ...], list[str]] = {}
-            for scorer, about in methods_of_model(study.root, study.settings, name).items():
+            for scorer, about in methods_of_model(study, name).items():
                 scorers.setdefault(sets_of(about), []).append(scorer)
             for sets, some in scorers.items():
                 if sets and (seen := len(asked & _of(study, list(sets), ""))):
@@ -73,18 +74,18 @@ def told_of_methods(study: LabelledStudy, names: Sequence[str], conditions: Sequ
     return notes
 
 
-def _asked(study: LabelledStudy, conditions: Sequence[Condition]) -> set[str]:
+def _asked(study: Study, conditions: Sequence[Condition]) -> set[str]:
     """Return the images that models are judged on; made images are replaced by their originals."""
     return {_origin(study, id_) for condition in conditions for id_ in condition.images}
 
 
-def _origin(study: LabelledStudy, id_: str) -> str:
-    while (parent := study.images[id_].parent) in study.images:
+def _origin(study: Study, id_: str) -> str:
+    while (parent := study.image_rows[id_].parent) in study.image_rows:
         id_ = parent
     return id_
 
 
-def _trained_on(study: LabelledStudy, name: str) -> set[str]:
+def _trained_on(study: Study, name: str) -> set[str]:
     """Return the images that a network, or any network it was initialized from, was trained or
     validated on.
     """
@@ -103,15 +104,15 @@ def _trained_on(study: LabelledStudy, name: str) -> set[str]:
     return found
 
 
-def _fitted_to(study: LabelledStudy, name: str) -> set[str]:
+def _fitted_to(study: Study, name: str) -> set[str]:
     """Return the images that a model's temperature was fitted to."""
     path = study.root / "methods" / name / "temperature.json"
     return _of(study, _arguments(path).get("validation"), "validation") if path.is_file() else set()
 
 
-def _of(study: LabelledStudy, sets: Any, role: str) -> set[str]:
+def _of(study: Study, sets: Any, role: str) -> set[str]:
     named = [sets] if isinstance(sets, str) else sets
-    return {_origin(study, image.id) for image in of_sets_or_role(study.images, named, role)}
+    return {_origin(study, image.id) for image in of_sets_or_role(study.image_rows, named, role)}
 
 
 def _arguments(path: Path) -> dict[str, Any]:

@@ -18,8 +18,7 @@ from faultscape.errors import ImageError, OptionError, StudyError, closest
 from faultscape.formats.label_maps import read_map
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
-from faultscape.study.parts import read_manifest
-from faultscape.study.settings import Settings
+from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name
 from faultscape.verbs.stress.parents import Base, frames_of_set
@@ -28,16 +27,17 @@ from faultscape.verbs.stress.parents import Base, frames_of_set
 class BaseLabels:
     """Reads the labels of a base under a truth; StudyError if no image has one."""
 
-    def __init__(self, root: Path, settings: Settings, base: Base, truth: str, ego: str | None) -> None:
-        self._folder, self._places = label_maps.truth(root, truth), table(settings.class_list)
+    def __init__(self, study: Study, base: Base, truth: str, ego: str | None) -> None:
+        self._study = study
+        self._folder = label_maps.truth(study.root, truth)
+        self._places = table(study.classes)
         self.truth = truth
-        self._void = len(settings.classes.ids)
+        self._void = len(study.classes)
         self._ego = ego
-        self._root = root
         self._base = base
         self.ego_seen = False  # whether any requested image shows it
-        self._names = settings.classes.names
-        parts = read_manifest(self._folder)
+        self._names = study.classes.names
+        parts = study.manifest(self._folder)
         held = {
             number: set(label_maps.read_ids(self._folder, number, parts[part_name(number)]))
             for number in {i.shard for i in base.images}
@@ -50,7 +50,9 @@ class BaseLabels:
                 f"--set {base.name}: no image of it has a label of truth {truth!r}; blending needs "
                 "labels: import them with `faultscape label import`, or collect the set with --layout"
             )
-        self._shard = lru_cache(maxsize=2)(lambda number: label_maps.read_maps(self._folder, number))
+        self._shard = lru_cache(maxsize=2)(
+            lambda number: label_maps.read_maps(self._folder, number, parts[part_name(number)])
+        )
         if ego is not None and not Path(ego).is_file() and ego not in self._names and not ego.isdecimal():
             raise OptionError(
                 f"--ego {ego!r}: is not a mask file, a class of the study or a label "
@@ -96,7 +98,7 @@ class BaseLabels:
 
     @cached_property
     def _frames(self) -> tuple[Layout | None, dict[str, Frame]]:
-        return frames_of_set(self._root, self._base)
+        return frames_of_set(self._study, self._base)
 
     @cached_property
     def _mask(self) -> np.ndarray:

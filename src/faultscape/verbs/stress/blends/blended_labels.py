@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -27,12 +27,12 @@ from faultscape.maps import runs
 from faultscape.maps.resize import nearest
 from faultscape.nouns import Classes
 from faultscape.reading.fill import task
+from faultscape.reading.study import Study
 from faultscape.stressors.anomaly_labels import ANOMALY, KNOWN
 from faultscape.stressors.blend_plans import plan_of_text
 from faultscape.stressors.overlay import pixel_digest
 from faultscape.study.folder import put
-from faultscape.study.parts import key_of, put_part, read_manifest, read_part, write_manifest
-from faultscape.study.settings import Settings, read_settings
+from faultscape.study.parts import key_of, put_part, read_part, write_manifest
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name, read_corpus
 from faultscape.study.tables.label_maps import StoredMap
@@ -66,15 +66,15 @@ class BlendedPart:
 
 
 def fill_blended(
-    root: Path, settings: Settings, sets: Sequence[str], truth: str, *, engine: str, workers: int | None
+    study: Study, sets: Sequence[str], truth: str, *, engine: str, workers: int | None
 ) -> dict[str, tuple[int, int, int]]:
     """Make the missing or stale labels and facts of sets, write their manifests, and return {set: (anomalous,
     known, void pixels)}.
     """
-    classes = key_of(settings.classes.counted)
-    jobs = jobs_of(root, sets, truth, BlendJob, _row, classes=classes)
+    classes = key_of(study.settings.classes.counted)
+    jobs = jobs_of(study, sets, truth, BlendJob, _row, classes=classes)
     fill_labels(
-        root,
+        study,
         "faultscape.verbs.stress.blends.blended_labels:label_shard",
         jobs,
         BlendedPart,
@@ -83,19 +83,15 @@ def fill_blended(
         engine=engine,
         workers=workers,
     )
-    images = read_corpus(root)
-    by_id = {image.id: image for image in images}
     totals = {}
     for name in sets:
-        _forget_others(root, name, {part_name(job.number) for job in jobs if job.set == name})
-        facts = read_facts(root, name)
+        _forget_others(study, name, {part_name(job.number) for job in jobs if job.set == name})
+        facts = read_facts(study, name)
         totals[name] = tuple(
             sum(int(row[column]) for row in facts.values()) for column in ("anomalous", "known", "void")
         )
-        put(
-            labels_folder(root, name) / _MANIFEST,
-            manifest_text([image for image in images if image.set == name], by_id, facts).encode(),
-        )
+        text = manifest_text(study.image_rows, name, facts)
+        put(labels_folder(study.root, name) / _MANIFEST, text.encode())
     return totals
 
 
@@ -107,7 +103,7 @@ def _row(image: Image, base: Image) -> tuple[str, str, int, str]:
 def label_shard(job: BlendJob, tick: Callable[[int], None]) -> BlendedPart:
     """Make and write the labels of one shard. StudyError names an image that cannot be made."""
     root = Path(job.study)
-    settings = read_settings(root)
+    classes = Study(root).classes
     images = {image.id: image for image in read_corpus(root, job.number)}
     held = {
         shard: label_maps.read_maps(label_maps.truth(root, job.truth), shard)
@@ -121,7 +117,7 @@ def label_shard(job: BlendJob, tick: Callable[[int], None]) -> BlendedPart:
         image = images[id_]
         try:
             own = nearest(runs.decode(held[shard][base]), (image.width, image.height))
-            labels, flags, known, fact = labels_of(image, own, settings.class_list)
+            labels, flags, known, fact = labels_of(image, own, classes)
         except FaultscapeError as error:
             raise StudyError(f"{id_} cannot be made: {error}") from None
         semantic.append(StoredMap(id_, runs.encode(labels)))
@@ -179,20 +175,22 @@ def labels_of(
     return labels, made.labels, known.astype(np.uint8), facts
 
 
-def read_facts(root: Path, name: str) -> dict[str, dict[str, str | int]]:
+def read_facts(study: Study, name: str) -> dict[str, dict[str, str | int]]:
     """Return {image id: its row of facts} of a blended set."""
-    where = labels_folder(root, name) / FACTS
+    where = labels_folder(study.root, name) / FACTS
     found = {}
-    for part, entry in sorted(read_manifest(where).items()):
+    for part, entry in sorted(study.manifest(where).items()):
         for row in read_part(where, part, entry).to_pylist():
             found[row["id"]] = row
     return found
 
 
 def manifest_text(
-    images: Sequence[Image], by_id: dict[str, Image], facts: dict[str, dict[str, str | int]]
+    images: Mapping[str, Image], name: str, facts: Mapping[str, Mapping[str, str | int]]
 ) -> str:
-    """Return manifest.csv of a set: one row per image, with its base, plan, totals of pixels and digests."""
+    """Return manifest.csv of a set of these images, {id: image}: one row per image, with its base, plan,
+    totals of pixels and digests.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(
@@ -216,22 +214,23 @@ def manifest_text(
             "flags",
         ]
     )
-    for image in sorted(images, key=lambda image: image.id):
+    mine = (image for image in images.values() if image.set == name)
+    for image in sorted(mine, key=lambda image: image.id):
         recipe = recipe_of(image.source)
         if recipe is None or not isinstance(recipe.step, PlanStep):
             continue
         plan = plan_of_text(recipe.step.plan)
         fact = facts[image.id]
         objects = [
-            [getattr(placed, name) for placed in plan.objects]
-            for name in ("name", "class_", "use", "x", "y", "width", "height")
+            [getattr(placed, field) for placed in plan.objects]
+            for field in ("name", "class_", "use", "x", "y", "width", "height")
         ]
         cells = [" | ".join(map(str, values)) for values in objects]
         writer.writerow(
             [
                 image.id,
                 image.parent,
-                by_id[image.parent].digest,
+                images[image.parent].digest,
                 *cells,
                 fact["anomalous"],
                 fact["known"],
@@ -245,11 +244,11 @@ def manifest_text(
     return out.getvalue()
 
 
-def notes_of(root: Path, name: str) -> list[str]:
+def notes_of(study: Study, name: str) -> list[str]:
     """Return notes about a blended set: how many objects nearly vanish or fell into pieces, and where motion
     changed nothing.
     """
-    facts = read_facts(root, name).values()
+    facts = read_facts(study, name).values()
     flags = [one["flag"] for row in facts for one in json.loads(str(row.get("flags") or "[]"))]
     did = [one for row in facts for one in json.loads(str(row["steps"])) if one["step"] == "motion"]
     still = sum(one["value"] == 0 for one in did)
@@ -266,9 +265,10 @@ def notes_of(root: Path, name: str) -> list[str]:
     return held
 
 
-def _forget_others(root: Path, name: str, wanted: set[str]) -> None:
-    where = labels_folder(root, name)
+def _forget_others(study: Study, name: str, wanted: set[str]) -> None:
+    where = labels_folder(study.root, name)
     for folder in (where, where / ANOMALIES, where / PASTED, where / FACTS):
-        held = read_manifest(folder)
+        held = study.manifest(folder)
         if held.keys() - wanted:
             write_manifest(folder, {part: entry for part, entry in held.items() if part in wanted})
+            study.reread()

@@ -3,7 +3,12 @@ the study by digest.
 
 Conventions: an existing set keeps its objects, whatever its folder now contains. An object of a class that
 the study knows is not an anomaly (Blum et al. 2021 use only objects of classes that Cityscapes does not
-have).
+have). Known objects (fishyscapes-v3) are cut out of labelled training images, each at its original position:
+instances if the study has them (`truth/instances`), else connected regions of a class. The choice of images
+and objects depends on bytes, never on names. An instance in several pieces is occluded and left out; people
+judge the others (`--review`).
+Source: Blum et al. 2021, 3.1: car, person, truck, bus, train, bike "where we manually filter out any occluded
+instances"; how many is ours.
 """
 
 from __future__ import annotations
@@ -13,26 +18,38 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 
+import numpy as np
+
+from faultscape.classes.class_lists import table
 from faultscape.corpus.objects.cutout_files import write_cutout
 from faultscape.corpus.objects.folder import read_cutouts
+from faultscape.corpus.photos import read_photo
 from faultscape.corpus.stress.files import read_object
-from faultscape.errors import CorpusError, OptionError, counted
+from faultscape.errors import CorpusError, ImageError, OptionError, closest, counted
+from faultscape.maps import runs
+from faultscape.maps.resize import nearest
 from faultscape.nouns import Classes
 from faultscape.progress import progress
+from faultscape.reading.study import Study
 from faultscape.stressors.fs_static import FS_STATIC_CLASSES, is_of_fs_static
-from faultscape.stressors.objects.cutout import Cutout
+from faultscape.stressors.objects.cutout import Cutout, connected_cutouts, usable_cutouts
 from faultscape.stressors.objects.drawn import drawn_cutouts
 from faultscape.study.folder import put
-from faultscape.study.settings import Settings
-from faultscape.study.tables.corpus import Image
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.stress_sets import StressSet
+from faultscape.ties import tie_order
 from faultscape.verbs.options import StressBlendOptions
-from faultscape.verbs.stress.blends.known_objects import known_objects
 from faultscape.verbs.stress.options import FS_STATIC, Blending, blending_version
 
 FOLDER = "objects"  # folder in the study
+MOST = 500  # most known objects per set
+KNOWN = ("car", "person", "pedestrian", "truck", "bus", "train", "bicycle", "bicyclist", "bike")
+_INSTANCES = "instances"
+_WHOLE = 0.98  # share of an instance's pixels in its largest piece, to tolerate specks left by annotators
 _SAME = (  # names of the same class in different data sets
     ("person", "pedestrian", "people"),
     ("bicycle", "bike", "bicyclist"),
@@ -60,12 +77,7 @@ class Objects:
 
 
 def find_objects(
-    root: Path,
-    settings: Settings,
-    images: Sequence[Image],
-    options: StressBlendOptions,
-    truth: str,
-    made: Mapping[str, StressSet],
+    study: Study, options: StressBlendOptions, truth: str, made: Mapping[str, StressSet]
 ) -> Objects:
     """Return the objects to blend; for existing sets (``made``), the objects that they have. Errors:
     CorpusError if there are no usable ones.
@@ -73,7 +85,7 @@ def find_objects(
     held = next((one for one in made.values() if one.kind == "blend"), None)
     if held is not None:
         stored = held.parameters.get("objects")
-        folder = str((root / FOLDER).absolute())
+        folder = str((study.root / FOLDER).absolute())
         found = Objects(
             tuple(read_object(folder, str(digest)) for digest in (stored if isinstance(stored, list) else []))
         )
@@ -88,7 +100,7 @@ def find_objects(
                 f"--{differ[0]} chooses objects, but the set exists and keeps its own; give --edition "
                 "NAME to make a new set"
             )
-        if options.objects and {one.digest for one in _offered(options, settings, lambda _: None)} - set(
+        if options.objects and {one.digest for one in _offered(options, study.classes, lambda _: None)} - set(
             found.digests
         ):
             print(
@@ -96,7 +108,7 @@ def find_objects(
                 "--edition NAME to make a new set"
             )
         return found
-    cutouts = _offered(options, settings, print)
+    cutouts = _offered(options, study.classes, print)
     off = switched_off(os.fspath(options.blending.without)) if options.blending.without else set()
     if unknown := sorted(off - {cutout.digest for cutout in cutouts}):
         raise OptionError(
@@ -105,9 +117,8 @@ def find_objects(
         )
     cutouts = [cutout for cutout in cutouts if cutout.digest not in off]
     if blending_version(options) == "v3":
-        known = [cutout for cutout in cutouts if cutout.use == "known"] or known_objects(
-            root, settings, images, options, truth
-        )
+        known = [cutout for cutout in cutouts if cutout.use == "known"]
+        known = known or _known_objects(study, options, truth)
         cutouts = [cutout for cutout in cutouts if cutout.use != "known"] + known
     if not cutouts:
         raise CorpusError("all objects are switched off; keep at least one")
@@ -179,7 +190,7 @@ def known_words(classes: Classes) -> frozenset[str]:
     return frozenset(own.union(*(same for same in _SAME if own & set(same))))
 
 
-def _offered(options: StressBlendOptions, settings: Settings, say: Callable[[str], object]) -> list[Cutout]:
+def _offered(options: StressBlendOptions, classes: Classes, say: Callable[[str], object]) -> list[Cutout]:
     """Return the cut-outs in the given folder, or drawn ones, of classes that the preset uses and the study
     does not know.
     """
@@ -188,20 +199,20 @@ def _offered(options: StressBlendOptions, settings: Settings, say: Callable[[str
         if options.objects
         else drawn_cutouts()
     )
-    words = known_words(settings.class_list)
+    words = known_words(classes)
     familiar = [cutout for cutout in found if cutout.use == "anomaly" and cutout.class_.casefold() in words]
     held = {cutout.digest for cutout in familiar}
     cutouts = [cutout for cutout in found if cutout.digest not in held]
-    classes = ", ".join(sorted({cutout.class_ for cutout in familiar}))
+    of_classes = ", ".join(sorted({cutout.class_ for cutout in familiar}))
     if found and not cutouts:
         raise CorpusError(
-            f"all {len(found):,} objects are of classes that the study knows ({classes}), so none is an"
+            f"all {len(found):,} objects are of classes that the study knows ({of_classes}), so none is an"
             " anomaly; give others, or mark known objects with use known in objects.csv"
         )
     if familiar:
         say(
             f"{counted(len(familiar), 'object')} of {len(found):,} left out, because the study knows "
-            f"their classes: {classes}"
+            f"their classes: {of_classes}"
         )
     if options.preset != FS_STATIC:
         return cutouts
@@ -215,3 +226,106 @@ def _offered(options: StressBlendOptions, settings: Settings, say: Callable[[str
     if len(mine) < len(cutouts):
         say(f"{options.preset}: {len(mine):,} of these {len(cutouts):,} objects are of its twelve classes")
     return mine
+
+
+def _known_objects(study: Study, options: StressBlendOptions, truth: str) -> list[Cutout]:
+    """Return known objects of labelled training images, at most `MOST`; CorpusError if there are none."""
+    images = [*study.image_rows.values()]
+    names = {place: name for place, name in enumerate(study.classes.names) if name.lower() in KNOWN}
+    training = [
+        image
+        for image in images
+        if not image.parent
+        and (image.set == options.blending.known if options.blending.known else image.role == "train")
+    ]
+    collected = list(dict.fromkeys(image.set for image in images if not image.parent))
+    if options.blending.known is not None and options.blending.known not in collected:
+        raise CorpusError(
+            f"--known {options.blending.known}: no set of this name was collected; there"
+            f" {'is' if len(collected) == 1 else 'are'}"
+            f" {', '.join(collected)}.{closest(options.blending.known, collected)}"
+        )
+    if not names:
+        raise OptionError(
+            f"fishyscapes-v3 blends known objects ({', '.join(KNOWN)}), and the study has no such class; give"
+            " some in objects.csv with use known"
+        )
+    if not training:
+        raise CorpusError(
+            "fishyscapes-v3 blends known objects from training images, and the study has none; collect "
+            "some with --set NAME --role train, name a set with --known, or give objects.csv with use "
+            "known"
+        )
+    places = table(study.classes)
+    found = list[Cutout]()
+    unread = list[ImageError]()
+    maps = lru_cache(maxsize=4)(partial(_maps_of, study, truth))
+    instances = lru_cache(maxsize=4)(partial(_maps_of, study, _INSTANCES))
+    order = tie_order(
+        [image.key for image in training], options.seed, [image.id for image in training]
+    ).tolist()
+    with progress("known objects", len(training)) as tick:
+        for image in [training[k] for k in order]:
+            tick(1)
+            if len(found) >= MOST or (code := maps(image.shard).get(image.id)) is None:
+                continue
+            try:
+                photo = read_photo(image)[0]
+            except ImageError as error:
+                unread.append(error)
+                continue
+            size = (image.width, image.height)
+            labels = nearest(places[runs.decode(code)], size)
+            of_labels = names
+            if (numbered := instances(image.shard).get(image.id)) is not None:
+                own = nearest(runs.decode(numbered), size)
+                labels, of_labels = own, names_of_instances(own, labels, names)
+            cut = connected_cutouts(photo, labels, of_labels, image.id, smallest=options.blending.smallest)
+            found += usable_cutouts(cut, options.blending.smallest)[0]
+    if unread:
+        print(
+            f"{counted(len(unread), 'training image')} cannot be read; no known objects are taken from "
+            f"{'it' if len(unread) == 1 else 'them'} (first: {unread[0]})"
+        )
+    if not found:
+        raise CorpusError(
+            f"no known object of {options.blending.smallest} pixels or more in"
+            f" {counted(len(training), 'training image')} with labels of truth {truth}; lower --smallest, or"
+            " give objects.csv with use known"
+        )
+    return found[:MOST]
+
+
+def _maps_of(study: Study, truth: str, number: int) -> dict[str, bytes]:
+    where = label_maps.truth(study.root, truth)
+    part = study.manifest(where).get(part_name(number))
+    return label_maps.read_maps(where, number, part) if part else {}
+
+
+def names_of_instances(instances: np.ndarray, places: np.ndarray, names: dict[int, str]) -> dict[int, str]:
+    """Return {instance: class} of the instances (H, W), 0 for none, whose most common place is one of
+    ``names`` and that are in one piece; the others are occluded.
+
+    >>> names_of_instances(np.array([[1, 1, 2, 0]]), np.array([[8, 8, 3, 3]]), {8: "car"})
+    {1: 'car'}
+    >>> names_of_instances(
+    ...     np.array([[1, 0, 1, 2]]), np.full((1, 4), 8), {8: "car"}
+    ... )  # a pole before the first
+    {2: 'car'}
+    """
+    from scipy import ndimage
+
+    values, numbered = np.unique(instances, return_inverse=True)
+    found = {}
+    for value, box in zip(
+        values.tolist(), ndimage.find_objects(numbered.reshape(instances.shape) + 1), strict=True
+    ):
+        if not value:
+            continue
+        there = instances[box] == value
+        commonest = int(np.bincount(places[box][there]).argmax())
+        pieces = np.empty(there.shape, np.int32)
+        ndimage.label(there, np.ones((3, 3), bool), pieces)
+        if commonest in names and np.bincount(pieces[there]).max() >= _WHOLE * np.count_nonzero(there):
+            found[value] = names[commonest]
+    return found

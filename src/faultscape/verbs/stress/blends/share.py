@@ -17,6 +17,7 @@ from faultscape.formats import png
 from faultscape.maps import runs
 from faultscape.reading import fill
 from faultscape.reading.fill import task
+from faultscape.reading.study import Study
 from faultscape.stressors.overlay import overlay_of
 from faultscape.study.folder import put
 from faultscape.study.tables import label_maps
@@ -46,13 +47,14 @@ class Shared:
 
 
 def write_shared(
-    root: Path, folder: Path, sets: Sequence[str], *, overlay_only: bool, engine: str, workers: int | None
+    study: Study, folder: Path, sets: Sequence[str], *, overlay_only: bool, engine: str, workers: int | None
 ) -> int:
     """Write sets to a folder, and return the number of images. ImageError for images that could not be made,
     after all others are written.
     """
     claim_place(folder)
-    images = [image for image in read_corpus(root) if image.set in sets]
+    root = study.root
+    images = [image for image in study.image_rows.values() if image.set in sets]
     numbers = sorted({(image.set, image.shard) for image in images})
     jobs = [
         ShareJob(str(root), str(folder.absolute()), name, number, overlay_only) for name, number in numbers

@@ -21,8 +21,8 @@ from faultscape.corpus.stress.files import void_digest, write_void
 from faultscape.corpus.stress.recipes import PlanStep
 from faultscape.errors import OptionError, counted
 from faultscape.progress import progress
-from faultscape.reading import evidence
 from faultscape.reading.study import Study
+from faultscape.reporting.objects_page import objects_page
 from faultscape.stressors.blend_plans import plan_blend
 from faultscape.stressors.blend_steps.catalogue import BlendPreset
 from faultscape.stressors.fs_static import TEST_FRAMES, VALIDATION_FRAMES, known_of_splits, static_frames
@@ -35,9 +35,8 @@ from faultscape.verbs.options import StressBlendOptions
 from faultscape.verbs.stress.blends.base_labels import BaseLabels
 from faultscape.verbs.stress.blends.blended_labels import fill_blended, notes_of
 from faultscape.verbs.stress.blends.objects import FOLDER, Objects, find_objects, keep_objects
-from faultscape.verbs.stress.blends.review import write_review
 from faultscape.verbs.stress.blends.share import write_shared
-from faultscape.verbs.stress.depth import depth_files
+from faultscape.verbs.stress.fog_set import depth_files
 from faultscape.verbs.stress.make_sets import Ground, Rows, SetRecipe, ground_of, make_sets
 from faultscape.verbs.stress.options import FS_STATIC, blending_version
 from faultscape.verbs.stress.parents import Base, line_of, made_image, set_inputs
@@ -63,55 +62,59 @@ def blend_images(options: StressBlendOptions) -> Blends | Reviewed:
     if options.review:
         with ground_of(options) as ground:
             objects = _find(options, ground)[1]
-            return Reviewed(options.study, *write_review(ground.root, objects))
+            return Reviewed(options.study, *_write_review(ground.study, objects))
     totals = dict[str, tuple[int, int, int]]()
     made = make_sets(options, "blend", lambda ground: _recipe(options, ground, totals))
     return Blends(**vars(made), pixels=totals)
 
 
+def _write_review(study: Study, objects: Objects) -> tuple[str, int]:
+    """Write STUDY/objects/review.html, on which a person switches off objects that code cannot judge
+    (occluded, torn, or none at all), and return its path and how many objects are on it.
+    """
+    page = study.root / FOLDER / "review.html"
+    text = objects_page(study.root.resolve().name, objects.cutouts)
+    put(page, text.encode("utf-8", "xmlcharrefreplace"))
+    return str(page), len(objects.cutouts)
+
+
 def _find(options: StressBlendOptions, ground: Ground) -> tuple[BaseLabels, Objects]:
     """Return the labels of the base, and the objects to blend into it."""
-    if ground.settings.classifies:
+    study = ground.study
+    if study.classifies:
         raise OptionError("blending is for segmentation studies; this is a study of classifiers")
-    if not ground.settings.classes.void:
+    if not study.classes.void:
         raise OptionError(
             "blending needs a void id for pixels of unknown objects, and the study's classes have "
             "none; add one to study.toml, for example void = [255]"
         )
     ground.refuse_made("blend into")
-    truth = evidence.choose_truth(ground.root, options.truth)
-    labels = BaseLabels(ground.root, ground.settings, ground.base, truth, options.blending.ego)
-    known = ground.known.sets
+    truth = study.truth(options.truth)
+    labels = BaseLabels(study, ground.base, truth, options.blending.ego)
+    known = study.stress.sets
     held = {name: known[name] for name in _set_names(options, ground.base).values() if name in known}
-    return labels, find_objects(ground.root, ground.settings, ground.images, options, truth, held)
+    return labels, find_objects(study, options, truth, held)
 
 
 def _recipe(
     options: StressBlendOptions, ground: Ground, totals: dict[str, tuple[int, int, int]]
 ) -> SetRecipe:
     """Return the recipe of blended sets, which puts the pixels of each into ``totals``."""
-    root = ground.root
+    study = ground.study
     base = ground.base
     labels, objects = _find(options, ground)
     names = _set_names(options, base)
 
     def images() -> Rows:
-        keep_objects(root, objects)
-        return _planned(root, options, base, labels, _frames(options, labels, objects, names))
+        keep_objects(study.root, objects)
+        return _planned(study, options, base, labels, _frames(options, labels, objects, names))
 
     def label(rows: Rows) -> None:
-        made = fill_blended(
-            root,
-            ground.settings,
-            [*rows],
-            labels.truth,
-            engine=options.engine,
-            workers=options.workers,
-        )
-        totals.update(made)
+        how = {"engine": options.engine, "workers": options.workers}
+        totals.update(fill_blended(study, [*rows], labels.truth, **how))
         if options.blending.ego is not None and not labels.ego_seen:
             print(f"note: --ego {options.blending.ego} has no effect: no image of {base.name} shows it")
-        for note in (note for name in rows for note in notes_of(root, name)):
+        for note in (note for name in rows for note in notes_of(study, name)):
             print(note)
         if left := labels.without:
             have = "has" if len(left) == 1 else "have"
@@ -123,7 +126,7 @@ def _recipe(
     def write(rows: Rows) -> int:
         folder = Path(str(options.write))
         return write_shared(
-            root,
+            study,
             folder,
             [*rows],
             overlay_only=options.overlay_only,
@@ -131,7 +134,7 @@ def _recipe(
             workers=options.workers,
         )
 
-    about = {name: _about(root, options, base, objects, labels.truth) for name in names.values()}
+    about = {name: _about(study, options, base, objects, labels.truth) for name in names.values()}
     return SetRecipe(about, images, write, label)
 
 
@@ -187,7 +190,7 @@ def _frames(
 
 
 def _planned(
-    root: Path, options: StressBlendOptions, base: Base, labels: BaseLabels, frames: Sequence[Frame]
+    study: Study, options: StressBlendOptions, base: Base, labels: BaseLabels, frames: Sequence[Frame]
 ) -> dict[str, list[Image]]:
     """Return the rows of all frames, each with its plan, by set."""
     rows: dict[str, list[Image]] = {}
@@ -198,9 +201,9 @@ def _planned(
         if options.preset == FS_STATIC
         else 0.0
     )
-    depth = depth_files(root, place_text(options.blending.depth, "depth"), base) if fog else {}
+    depth = depth_files(study, place_text(options.blending.depth, "depth"), base) if fog else {}
     preset = cast("BlendPreset", f"fishyscapes-{blending_version(options)}")
-    folder = root / FOLDER
+    folder = study.root / FOLDER
     order = {image.id: place for place, image in enumerate(labels.images)}
     with progress("plan", len(frames)) as tick:
         for frame in sorted(frames, key=lambda frame: (order[frame.base.id], frame.draw)):
@@ -236,7 +239,7 @@ def _planned(
     return rows
 
 
-def _about(root: Path, options: StressBlendOptions, base: Base, objects: Objects, truth: str) -> StressSet:
+def _about(study: Study, options: StressBlendOptions, base: Base, objects: Objects, truth: str) -> StressSet:
     parameters: Held = {
         "preset": options.preset,
         "blending": blending_version(options),
@@ -257,5 +260,5 @@ def _about(root: Path, options: StressBlendOptions, base: Base, objects: Objects
         truth=truth,
         line=line,
         parameters={**parameters, **of_depth},
-        inputs=set_inputs(base, Study(root).truth_key(truth), {**parameters, **of_depth}),
+        inputs=set_inputs(base, study.truth_key(truth), {**parameters, **of_depth}),
     )
