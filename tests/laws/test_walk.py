@@ -430,10 +430,10 @@ class Walk(RuleBasedStateMachine):
     @rule(first=st.integers(0, 23), discards=st.booleans())
     def take_back(self, first: int, discards: bool) -> None:
         image = self.made.images[first % len(self.made.images)]
+        is_done = self.tried_first("label remove", fs.label.remove, image, discards=discards)
         # one that bob alone gave is kept among his
-        if self.tried_first("label remove", fs.label.remove, image, discards=discards) and not discards:
-            if self.labelled.pop(image, None) is not None:
-                self.taken_back.add(image)
+        if is_done and not discards and self.labelled.pop(image, None) is not None:
+            self.taken_back.add(image)
         self.what_is_done_is_what_would_be_made_anew()
 
     @rule(goal=st.sampled_from([None, "order", "best", "failures"]))

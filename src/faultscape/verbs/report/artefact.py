@@ -133,7 +133,7 @@ def read_note(path: Path) -> JsonObject | None:
 
 
 def _missing(made: Instance) -> str | None:
-    """Return a digest of the missing files; they are looked for only if the page could not show some, and of the
+    """Return a digest of the missing files; they are looked for only if the page could not show some of the
     same images.
     """
     held = made.recorded
