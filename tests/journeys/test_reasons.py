@@ -201,12 +201,12 @@ the same labels again
 another label
   standings main order: labels changed
   plan: labels changed; standings are out of date, settled a question, or left one open
-  measures: the truth changed
+  measures: labels changed
   report main order: labels changed; standings of main changed; standings of order changed
 another label of an image that was drawn
   standings main order: labels changed
   plan: labels changed; standings are out of date, settled a question, or left one open
-  measures: the truth changed
+  measures: labels changed
   report main order: labels changed; standings of main changed; standings of order changed
 labels of another truth
   standings main order: labels of another truth changed
@@ -216,7 +216,7 @@ a label removed
   labels main order: missing
   standings main order: labels changed
   plan: labels changed; standings are out of date, settled a question, or left one open
-  measures: the truth changed; selections now cover other measured images
+  measures: labels changed; selections now cover other measured images
   report main order: labels changed; standings of main changed; standings of order changed
 a chosen image discarded
   standings main order: images were discarded
@@ -267,13 +267,13 @@ an image removed
   selection main order: images or predictions changed since; images of it left the corpus
   standings main order: images or predictions changed; labels changed
   plan: images or predictions changed; labels changed; standings are out of date, settled a question, or left one open
-  measures: images, predictions or classes changed; the truth changed
+  measures: images, predictions or classes changed; labels changed
   report main order: labels changed; images or predictions changed; standings of main changed; standings of order changed
 another image removed
   selection main order: images or predictions changed since; images of it left the corpus
   standings main order: images or predictions changed; labels changed
   plan: images or predictions changed; labels changed; standings are out of date, settled a question, or left one open
-  measures: images, predictions or classes changed; the truth changed
+  measures: images, predictions or classes changed; labels changed
   report main order: labels changed; images or predictions changed; standings of main changed; standings of order changed
 images removed and back
 a class renamed
