@@ -117,7 +117,7 @@ def fill_cheat(labelled: LabelledStudy, conditions: Sequence[Condition], options
 
     fill(
         root,
-        "faultscape.verbs.reliability.checks.guards:count_cheat",
+        "faultscape.verbs.reliability.guards:count_cheat",
         jobs,
         CheatPart,
         enter,
