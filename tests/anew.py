@@ -16,10 +16,10 @@ from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import read_corpus, write_corpus
 from faultscape.study.tables.stress_sets import drop_sets, labels_folder
 from faultscape.verbs import graph
-from faultscape.verbs.measure import artefact as measures
-from faultscape.verbs.plan import artefact as plan
-from faultscape.verbs.rank import artefact as standings
-from faultscape.verbs.report import artefact as report
+from faultscape.verbs.measure.artefact import MEASURES
+from faultscape.verbs.plan.artefact import PLAN
+from faultscape.verbs.rank.artefact import STANDINGS
+from faultscape.verbs.report.artefact import REPORT
 from faultscape.verbs.verb import call_again
 
 KINDS = ("standings", "plan", "measures", "report", "sets")  # in the order in which they are made
@@ -60,20 +60,13 @@ def differing(study: str) -> list[str]:
         shutil.rmtree(fresh / "measures", ignore_errors=True)  # what is kept of each image too
         for kind, name in sorted(done, key=lambda pair: KINDS.index(pair[0])):
             if kind == "standings":
-                held = standings.provenance(snapshot, name) or {}
-                fs.rank(
-                    str(fresh),
-                    selection=name,
-                    truth=held["truth"],
-                    engine="local",
-                    **held.get("arguments", {}),
-                )
+                call_again(fs.rank, str(fresh), STANDINGS.again(snapshot, name).options, engine="local")
             elif kind == "plan":
-                fs.plan(str(fresh), engine="local", **plan.again(snapshot).options)
+                call_again(fs.plan, str(fresh), PLAN.again(snapshot).options, engine="local")
             elif kind == "measures":
-                call_again(fs.measure, str(fresh), measures.again(snapshot).options, engine="local")
+                call_again(fs.measure, str(fresh), MEASURES.again(snapshot).options, engine="local")
             else:
-                fs.report(str(fresh), selection=name, **report.again(snapshot, name).options)
+                call_again(fs.report, str(fresh), REPORT.again(snapshot, name).options)
         return other + [file for file in files if _content(fresh / file) != _content(root / file)]
 
 

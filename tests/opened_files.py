@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,23 @@ def opened(root: Path) -> Iterator[Counter[str]]:
             yield found
         finally:
             _listening.clear()
+
+
+def unheard(task: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a task of a worker that runs in this process, where what it opens does not count: a worker reads
+    for itself.
+    """
+
+    @wraps(task)
+    def done(*args: Any, **kwargs: Any) -> Any:
+        held = [*_listening]
+        _listening.clear()
+        try:
+            return task(*args, **kwargs)
+        finally:
+            _listening.extend(held)
+
+    return done
 
 
 def _noting(made: Any) -> Any:

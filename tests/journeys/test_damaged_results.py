@@ -93,7 +93,7 @@ def test_status_reads_whatever_a_value_became_or_says_that_the_file_cannot_be_re
 def test_a_plan_with_a_damaged_row_records_nothing(study: str, row: dict[str, object]) -> None:
     path = Path(study) / "plan.json"
     whole = path.read_text()
-    assert plan.arguments(Study(Path(study))) == {}
+    assert plan.PLAN.options(Study(Path(study))) == {}
     assert plan.PLAN.made_from(Study(Path(study)), "") != {"file": "damaged"}
     path.write_text(json.dumps({**json.loads(whole), "pairs": [row]}))
     try:

@@ -53,7 +53,7 @@ def test_inputs_stand_before_what_follows_from_them() -> None:
     names = [artefact.name for artefact in graph.ARTEFACTS]
     assert len(set(names)) == len(names)
     for place, artefact in enumerate(graph.ARTEFACTS):
-        assert set(artefact.inputs) <= set(names[:place]), artefact.name
+        assert set(artefact.follows) <= set(names[:place]), artefact.name
 
 
 @pytest.mark.slow
@@ -154,7 +154,7 @@ def label_upside_down(study: str, corpus: made.Corpus, folder: Path) -> None:
     fs.label.import_(study, str(folder))
 
 
-def arguments(file: Path) -> dict[str, Any]:
+def arguments(file: Path) -> Any:
     if file.suffix == ".html":
         return (read_note(file) or {})["arguments"]
     return json.loads(file.read_text())["provenance"]["arguments"]

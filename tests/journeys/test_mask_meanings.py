@@ -18,7 +18,7 @@ import made
 from faultscape import errors
 from faultscape.classes.built_in import CITYSCAPES_LABEL_IDS
 from faultscape.cli import main
-from faultscape.labelling.unusual_truth import only_predicted
+from faultscape.reading.evidence import only_predicted
 from faultscape.study.settings import read_settings
 from faultscape.verbs.label.exchange import import_masks
 from refusals import refused_line

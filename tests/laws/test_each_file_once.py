@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 
 import faultscape as fs
 import made
-from opened_files import opened
+from faultscape.reading import pool
+from faultscape.verbs.select import duels
+from opened_files import opened, unheard
 
 ONCE = re.compile(r"study\.toml|corpus\.parquet|selection.*|.*/manifest\.json")
 
@@ -30,13 +33,49 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_rank_opens_each_file_once(study: Path) -> None:
-    with opened(study) as found:
-        fs.rank(study, resamples=20, engine="local")
+def _often(found: Counter[str]) -> dict[str, int]:
+    """Return how often the files that count were opened."""
     often = {file: times for file, times in found.items() if ONCE.fullmatch(file)}
     print(sorted(often.items()))
     assert "study.toml" in often
+    return often
+
+
+def test_rank_opens_each_file_once(study: Path) -> None:
+    with opened(study) as found:
+        fs.rank(study, resamples=20, engine="local")
+    assert set(_often(found).values()) == {1}
+
+
+def test_report_opens_each_file_once(study: Path) -> None:
+    with opened(study) as found:
+        fs.report(study)
+    assert set(_often(found).values()) == {1}
+
+
+@pytest.mark.parametrize(
+    "options", [{"per_class": 2}, {"goal": "order", "budget": 3}], ids=["duels", "draws"]
+)
+def test_select_opens_each_file_once(
+    study: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duels, "shard", unheard(duels.shard))
+    monkeypatch.setattr(pool, "shard", unheard(pool.shard))
+    with opened(study) as found:
+        fs.select(study, engine="local", **options)
+    often = _often(found)
+    written = {file: often.pop(file) for file in [*often] if file.startswith("selection")}
     assert set(often.values()) == {1}
+    assert max(written.values()) <= 2  # as it was, and as it is now
+
+
+def test_label_import_opens_each_file_once(study: Path, tmp_path: Path) -> None:
+    fs.label.export(study, tmp_path / "masks", done=True)
+    fs.label.import_(study, tmp_path / "masks", truth="others")
+    with opened(study) as found:
+        again = fs.label.import_(study, tmp_path / "masks", truth="others")
+    assert repr(again).startswith("truth others: 6 unchanged")  # so nothing is written in between
+    assert set(_often(found).values()) == {1}
 
 
 @pytest.mark.parametrize("verb", ["measure", "reliability"])
@@ -46,8 +85,14 @@ def test_measures_and_cards_open_each_file_once(study: Path, verb: str) -> None:
     getattr(fs, verb)(study, **line)
     with opened(study) as found:
         getattr(fs, verb)(study, **line)
-    often = {file: times for file, times in found.items() if ONCE.fullmatch(file)}
-    print(sorted(often.items()))
-    assert {"study.toml", "corpus.parquet", "predictions/model-0/manifest.json"} <= often.keys()
+    often = _often(found)
+    assert {"corpus.parquet", "predictions/model-0/manifest.json"} <= often.keys()
     assert any(re.match(r"measures|reliability", file) for file in often)
     assert set(often.values()) == {1}
+
+
+def test_a_study_that_was_measured_shows_what_was_made(study: Path) -> None:
+    given = fs.Study(study)
+    before = given.document(given.root / "measures" / "measure.json")
+    fs.measure(given, seed=3, resamples=0, worst=0, engine="local")
+    assert given.document(given.root / "measures" / "measure.json") != before

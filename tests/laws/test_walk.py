@@ -46,7 +46,7 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.verbs.rank.open_selections import left
-from faultscape.verbs.select.artefact import is_replaced, is_stale
+from faultscape.verbs.select.artefact import SELECTION, is_replaced
 from faultscape.verbs.status import more_images
 from faultscape.verbs.verb import group_options
 
@@ -237,7 +237,7 @@ class Walk(RuleBasedStateMachine):
         drawn = [
             name
             for name, made in study.selections.items()
-            if made.slots.draws and not is_stale(study, name) and not is_replaced(study, name)
+            if made.slots.draws and SELECTION.is_done(study, name) and not is_replaced(study, name)
         ]
         if not drawn and pool < FEW:
             return

@@ -330,7 +330,7 @@ def test_numbers_in_distribution_come_first_and_those_of_all_classes_are_named()
     assert "Consistency" in titles  # which no holdout changes
     standings = [CardIndex(what).stand(question) for question in questions(what)[:2]]
     assert [round(one.cells["unet"]["value"], 3) for one in standings] == [0.56, 0.46]
-    columns = {c["title"] for c in views.front(what, CardIndex(what))["columns"]}
+    columns = {c.title for c in views.front(what, CardIndex(what))["table"].columns}
     assert {"mIoU main InD", "mIoU main all classes", "calibration AUROC InD", "consistency"} <= columns
     held = views.severities(what, CardIndex(what))
     assert held is not None
@@ -379,8 +379,8 @@ def test_the_card_marks_who_is_unbeaten_and_only_where_somebody_is_beaten() -> N
     def standings(what: Card, title: str) -> list[str]:
         front = views.front(what, CardIndex(what))
         assert front is not None
-        k = [column["title"] for column in front["columns"]].index(title)
-        return [row["marks"][k].standing for row in front["rows"] if row["place"] is not None]
+        k = [column.title for column in front["table"].columns].index(title)
+        return [row.marks[k].standing for row in front["table"].rows if row.place is not None]
 
     assert standings(card(3), "mIoU corrupted") == ["best", "", ""]
     assert standings(card(3, gap=0.015), "mIoU corrupted") == ["unbeaten", "unbeaten", ""]
@@ -392,9 +392,9 @@ def test_a_mean_over_fewer_corrupted_sets_than_others_carries_a_star_on_the_page
     what = without_sets(card(3), "model 2", keep=1)
     front = views.front(what, CardIndex(what))
     assert front is not None
-    titles = [column["title"] for column in front["columns"]]
+    titles = [column.title for column in front["table"].columns]
     stars = {
-        (row["model"], titles[k]) for row in front["rows"] for k, m in enumerate(row["marks"]) if m.share
+        (row.model, titles[k]) for row in front["table"].rows for k, m in enumerate(row.marks) if m.share
     }
     assert stars == {("model 2", "mIoU corrupted"), ("model 2", "relative drop")}
     page = card_page(what)
@@ -426,7 +426,7 @@ def test_views_hold_the_numbers_of_the_card() -> None:
     assert held["grids"][0]["worst"] == (0.3, "Fog", 5)
     assert [round(lost or 0, 3) for _, lost in held["grids"][0]["rows"][0]["cells"]] == [0.114, 0.343, 0.571]
     blended, things = views.anomaly_sets(what, index)
-    assert (blended["share"], things["holdout"], len(blended["rows"])) == (0.02, "things", 6)
+    assert (blended["share"], things["holdout"], len(blended["table"].rows)) == (0.02, "things", 6)
     lows = {
         (c["model"], c["scorer"]): c["low"]
         for c in what["cells"]
@@ -443,7 +443,7 @@ def test_views_hold_the_numbers_of_the_card() -> None:
         if (cell["condition"], cell["metric"], cell["scorer"]) == ("blended", "average_precision", "energy"):
             cell["low"] = 0.02  # no better than chance may be
     assert views.anomaly_sets(what, CardIndex(what))[0]["others_above"] == []
-    assert [row["title"] for row in blended["rows"][:2]] == ["Max probability", "Energy"]
+    assert [row.note for row in blended["table"].rows[:2]] == ["Max probability", "Energy"]
     assert views.mark({"model": "a", "metric": "ece", "value": 0.01, "low": -0.02, "high": 0.04}).low == 0.0
     ranks = views.without_labels(what, index)
     assert ranks is not None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 Ends = tuple[float, float]
@@ -35,6 +35,48 @@ class Mark:
     def ends(self) -> Ends | None:
         """The interval, if both ends are known."""
         return None if self.low is None or self.high is None else (self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of marks with their axis, and where on it chance or zero is (``at``); ``better`` is high, low
+    or '' for neither.
+    """
+
+    title: str
+    axis: Axis
+    better: str = ""
+    says: str = ""
+    at: float | None = None
+    digits: int = 3
+    signed: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A model's marks, one a column, behind some ``words``; ``note`` stands beside its name, and ``kind`` are
+    CSS classes: main, first, sure, chance.
+    """
+
+    model: str
+    marks: tuple[Mark, ...]
+    place: int | None = None
+    note: str = ""
+    kind: str = ""
+    words: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of marks below their columns; ``heads`` are those of the model and of the words."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    heads: tuple[str, ...] = ("model",)
+
+    def only(self, kind: str) -> Table:
+        """The table of the rows of a kind, with the axes of all."""
+        return replace(self, rows=tuple(row for row in self.rows if kind in row.kind.split()))
 
 
 @dataclass(frozen=True)
@@ -109,6 +151,22 @@ class Axis:
         if self.names:
             return self.names[self.ticks.index(tick)]
         return f"{tick:.6g}".replace("-", "−")
+
+
+def table_of(
+    rows: Sequence[Row],
+    titles: Sequence[str],
+    *,
+    better: str = "",
+    zero: bool = True,
+    heads: Sequence[str] = ("model",),
+) -> Table:
+    """Return a table whose axes hold the marks of its rows, from 0 unless told otherwise."""
+    columns = [
+        Column(title, axis_of([row.marks[k] for row in rows], zero=zero), better)
+        for k, title in enumerate(titles)
+    ]
+    return Table(tuple(columns), tuple(rows), tuple(heads))
 
 
 UNIT = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))

@@ -331,13 +331,11 @@ def add_models(root: Path, models: dict[str, ModelSettings]) -> None:
     write_settings(root, settings)
 
 
-def keep_reading(root: Path, truth: str, labels: dict[str, str]) -> None:
-    """Enter how the masks of a truth are read in study.toml, unless that is there."""
-    settings = read_settings(root)
+def keep_reading(root: Path, settings: Settings, truth: str, labels: dict[str, str]) -> None:
+    """Enter how the masks of a truth are read in study.toml, unless the ``settings`` say so."""
     now = TruthSettings(labels=labels)
     if settings.truths.get(truth) != now:
-        settings.truths[truth] = now
-        write_settings(root, settings)
+        write_settings(root, settings.model_copy(update={"truths": {**settings.truths, truth: now}}))
 
 
 def change_models(root: Path, names: dict[str, str]) -> None:

@@ -96,7 +96,7 @@ def node(study: Study, artefact: Artefact, name: str = "") -> Node:
     """Return the node of one artefact of a study."""
     held = artefact.made_from(study, name)
     now = artefact.made_from_now(study, name)
-    state, differing = state_of(artefact, None if held is None else dict(held), dict(now))
+    state, differing = state_of(artefact, held, now)
     again = artefact.again(study, name) if state != "done" else Again({})
     line = artefact.line(study, name) if state != "done" and not again.in_the_way else ""
     words = artefact.describe(study, name)
@@ -161,10 +161,8 @@ def why_text(artefact: Artefact, differing: Iterable[str], added: Sequence[str] 
     """Return the reasons why an artefact is stale, each once; ``added`` are the models that came, if none was
     renamed or removed.
     """
-    reasons = dict(artefact.reasons)
-    if added:
-        reasons[_MODELS] = f"{listed_models(added)} added"
-    said = [reasons.get(name, f"{name} changed" if not artefact.in_parts else "") for name in differing]
+    of_added = f"{listed_models(added)} added" if added else ""
+    said = [of_added if added and name == _MODELS else artefact.reason(name) for name in differing]
     return tuple(dict.fromkeys(reason for reason in said if reason))
 
 

@@ -14,7 +14,7 @@ from faultscape.reporting.reliability.document import Card, CardFinder
 from faultscape.reporting.reliability.questions import CardIndex
 from faultscape.reporting.reliability.views import scorer_title
 from faultscape.reporting.reliability.words import claims_text
-from faultscape.reporting.view import Mark, axis_of
+from faultscape.reporting.view import Column, Mark, Row, Table, axis_of
 
 _SURE = 0.05
 _PRESET_TITLES = {
@@ -73,18 +73,20 @@ def guards(card: Card, index: CardIndex) -> dict[str, Any]:
     scorer and set; and the cheat's numbers on each set.
     """
     pasted = [
-        {
-            "model": row["model"],
-            "place": index.models.index(row["model"]),
-            "title": f"{scorer_title(row['scorer'])}, {row['condition']}",
-            "mark": Mark(row["auroc"], row.get("low"), row.get("high")),
-        }
+        Row(
+            row["model"],
+            (Mark(row["auroc"], row.get("low"), row.get("high")),),
+            index.models.index(row["model"]),
+            f"{scorer_title(row['scorer'])}, {row['condition']}",
+        )
         for row in card.get("guards", [])
         if row["kind"] == "pasted" and row["model"] in index.models
     ]
     cheats = [row for row in card.get("guards", []) if row["kind"] == "difference"]
-    axis = axis_of([*(row["mark"] for row in pasted), Mark(0.5)]) if pasted else None
-    return {"pasted": pasted, "axis": axis, "cheats": cheats} if pasted or cheats else {}
+    if not pasted and not cheats:
+        return {}
+    on = axis_of([*(row.marks[0] for row in pasted), Mark(0.5)])
+    return {"pasted": Table((Column("", on, at=0.5),), tuple(pasted)), "cheats": cheats}
 
 
 def presets(card: Card) -> list[dict[str, Any]]:

@@ -28,9 +28,6 @@ from faultscape.reporting.reliability.questions import CardIndex, best_value, he
 from faultscape.reporting.template import template
 from faultscape.reporting.view import amount, number, signed
 
-ARROWS = {"high": "↑", "low": "↓"}
-ARROW_WORDS = {"high": "higher is better", "low": "lower is better"}
-
 
 @dataclass(frozen=True)
 class Facts:
@@ -75,8 +72,6 @@ def _context(card: Card, facts: Facts) -> dict[str, Any]:
         "draw": charts,
         "severity_axis": views.SEVERITIES,
         "version": __version__,
-        "arrows": ARROWS,
-        "arrow_words": ARROW_WORDS,
         "headline": headline(index, standings),
         "claims": claims,
         "undecided": len(index.models) > 1 and not decided,

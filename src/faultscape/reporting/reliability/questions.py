@@ -24,7 +24,7 @@ from faultscape.reporting.reliability.document import (
     pixels_words,
 )
 from faultscape.reporting.reliability.tables import conditions_of, main_scorer
-from faultscape.reporting.view import listed
+from faultscape.reporting.view import Row, listed
 
 Gap = tuple[float, float | None, float | None]
 _FEW = 4  # most models that a sentence names
@@ -398,14 +398,15 @@ def above_chance(index: CardIndex, condition: str, share: float | None) -> list[
     return [name for name, low in lows.items() if low is not None and low > share]
 
 
-def others_above(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], share: float | None) -> list[str]:
+def others_above(rows: Sequence[Row], metrics: Sequence[str], share: float | None) -> list[str]:
     """Return "model (scorer)" for the rows other than models' own whose AP is conclusively above the share of
     anomalous pixels.
     """
     if share is None or "average_precision" not in metrics:
         return []
     place = metrics.index("average_precision")
-    lows = [(row["marks"][place].low, f"{row['model']} ({row['scorer']})") for row in rows if not row["main"]]
+    others = [row for row in rows if "main" not in row.kind]
+    lows = [(row.marks[place].low, f"{row.model} ({row.words[0]})") for row in others]
     return [name for low, name in lows if low is not None and low > share]
 
 

@@ -6,6 +6,7 @@ there. A model's colour is its position on the card. ``row`` of a mark is its ce
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ from typing import Any
 from faultscape.metrics.scorers import scorer_named
 from faultscape.plug import is_own
 from faultscape.reporting.measure.coverage import held
+from faultscape.reporting.reliability import tables
 from faultscape.reporting.reliability.document import (
     CORRUPTED,
     RANDOM,
@@ -37,8 +39,21 @@ from faultscape.reporting.reliability.questions import (
     others_above,
     trained_on,
 )
-from faultscape.reporting.reliability.tables import Column, conditions_of, views_of
-from faultscape.reporting.view import Axis, Line, Mark, Point, axes_of, axis, axis_of, dot
+from faultscape.reporting.reliability.tables import conditions_of, views_of
+from faultscape.reporting.view import (
+    Axis,
+    Column,
+    Line,
+    Mark,
+    Point,
+    Row,
+    Table,
+    axes_of,
+    axis,
+    axis_of,
+    dot,
+    table_of,
+)
 from faultscape.stressors.catalogue import CORRUPTIONS
 
 _UNBOUNDED = ("corruption_error", "relative_drop")
@@ -70,52 +85,38 @@ def mark(cell: CardCell | None, standing: str = "", share: Share | None = None) 
 
 
 def front(card: Card, index: CardIndex) -> dict[str, Any] | None:
-    """Return the main table: one row per model, with one mark and one axis per column. A model is unbeaten in
-    a column if no other is conclusively ahead of it and some model is beaten.
+    """Return the main table: one row per model. A model is unbeaten in a column if no other is conclusively
+    ahead of it and some model is beaten.
     """
     view = next((view for view in views_of(card) if view.name == "models"), None)
     if view is None:
         return None
-    columns = [_column(index, column) for column in view.columns]
+    standings = [_standings(index, column) for column in view.columns]
     rows = []
     for model, scorer in view.rows:
         marks = [
-            mark(column.cell(model, scorer), about["standings"].get(model, ""), column.share(model, scorer))
-            for column, about in zip(view.columns, columns, strict=True)
+            mark(column.cell(model, scorer), of.get(model, ""), column.share(model, scorer))
+            for column, of in zip(view.columns, standings, strict=True)
         ]
-        rows.append(
-            {
-                "model": model,
-                "place": index.models.index(model) if model in index.models else None,
-                "marks": marks,
-            }
-        )
-    for k, about in enumerate(columns):
-        about["axis"] = axis_of([row["marks"][k] for row in rows], at_most=3)
+        rows.append(Row(model, tuple(marks), index.models.index(model) if model in index.models else None))
+    columns = [
+        Column(c.title, axis_of([row.marks[k] for row in rows]), c.better, TITLES[c.metric].says)
+        for k, c in enumerate(view.columns)
+    ]
     return {
-        "columns": columns,
-        "rows": rows,
-        "shaded": any(m.standing for row in rows for m in row["marks"]),
+        "table": Table(tuple(columns), tuple(rows)),
+        "shaded": any(m.standing for row in rows for m in row.marks),
         "shares": shares_text(view.shares()),
-        "intervals": any(m.low is not None for row in rows for m in row["marks"]),
+        "intervals": any(m.low is not None for row in rows for m in row.marks),
     }
 
 
-def _column(index: CardIndex, column: Column) -> dict[str, Any]:
-    question = Question(column.title, column.condition, column.metric, "", "", column.holdout)
-    standing = index.stand(question)
-    unbeaten = standing.unbeaten if standing.cells else []
-    standings = (
-        {name: "best" if name == standing.best else "unbeaten" for name in unbeaten}
-        if standing.behind
-        else {}
-    )
-    return {
-        "title": column.title,
-        "better": column.better,
-        "says": TITLES[column.metric].says,
-        "standings": standings,
-    }
+def _standings(index: CardIndex, column: tables.Column) -> dict[str, str]:
+    """Return {model: best or unbeaten} in a column of the card; nothing where none is beaten."""
+    standing = index.stand(Question(column.title, column.condition, column.metric, "", "", column.holdout))
+    if not standing.behind:
+        return {}
+    return {name: "best" if name == standing.best else "unbeaten" for name in standing.unbeaten}
 
 
 def severities(card: Card, index: CardIndex) -> dict[str, Any] | None:
@@ -224,27 +225,24 @@ def anomaly_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
     """
     out = []
     for condition in card["conditions"]:
-        if condition["kind"] != "anomaly":
-            continue
         name = condition["name"]
-        rows, metrics = _with_values(_score_rows(card, index, name, OF_ANOMALIES), OF_ANOMALIES)
-        if not rows:
+        if condition["kind"] != "anomaly":
             continue
         chance = index.cell(RANDOM, name, "average_precision", RANDOM)
         share = condition.get("anomalous")
         if share is None and chance is not None:
             share = chance["value"]
-        axes = _axes(rows, metrics, share)
+        table, metrics = _score_table(card, index, name, OF_ANOMALIES, share=share)
+        if not table.rows:
+            continue
         out.append(
             {
                 "name": name,
                 "about": condition,
                 "share": share,
-                "rows": rows,
-                "axes": axes,
-                "metrics": [TITLES[m] for m in metrics],
+                "table": table,
                 "above": above_chance(index, name, share),
-                "others_above": others_above(rows, metrics, share),
+                "others_above": others_above(table.rows, metrics, share),
                 "objects": _objects(card, index, name),
                 "holdout": condition.get("holdout", ""),
                 "trained": trained_on(card, condition.get("withheld", [])),
@@ -254,59 +252,49 @@ def anomaly_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
     return out
 
 
-def _with_values(
-    rows: list[dict[str, Any]], metrics: Sequence[str]
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return rows without the columns that are empty in all of them, and the metrics of the other columns."""
-    there = [k for k in range(len(metrics)) if any(row["marks"][k].value is not None for row in rows)]
-    return [row | {"marks": [row["marks"][k] for k in there]} for row in rows], [metrics[k] for k in there]
-
-
-def _score_rows(
-    card: Card, index: CardIndex, condition: str, metrics: Sequence[str], holdout: str = ""
-) -> list[dict[str, Any]]:
+def _score_table(
+    card: Card,
+    index: CardIndex,
+    condition: str,
+    metrics: Sequence[str],
+    holdout: str = "",
+    share: float | None = None,
+) -> tuple[Table, list[str]]:
+    """Return the table of all models and scorers under a condition, and its metrics: those of which some row
+    has a value. ``share`` is the average precision of chance.
+    """
     rows = []
     means = PartialMeans(card)
+    before = ""
     for place, one in enumerate(card["models"]):
+        name = one["name"]
         for scorer in one.get("scorers", []):
-            cells = [index.cell(one["name"], condition, m, scorer, holdout) for m in metrics]
-            if any(cells):
-                main = scorer == index.scorer(one["name"])
-                rows.append(
-                    {
-                        "model": one["name"],
-                        "place": place,
-                        "scorer": scorer,
-                        "title": scorer_title(scorer),
-                        "main": main,
-                        "flags": method_flags(card, one["name"], scorer),
-                        "marks": [
-                            mark(cell, share=means.share(one["name"], condition, m, scorer, holdout))
-                            for cell, m in zip(cells, metrics, strict=True)
-                        ],
-                    }
-                )
-    return rows
+            cells = [index.cell(name, condition, m, scorer, holdout) for m in metrics]
+            if not any(cells):
+                continue
+            marks = [
+                mark(cell, share=means.share(name, condition, m, scorer, holdout))
+                for cell, m in zip(cells, metrics, strict=True)
+            ]
+            note = ", ".join([scorer_title(scorer), *method_flags(card, name, scorer)])
+            kinds = ["main"] if scorer == index.scorer(name) else []
+            kinds += [] if name == before else ["first"]
+            before = name
+            rows.append(Row(name, tuple(marks), place, note, " ".join(kinds), (scorer,)))
+    there = [k for k in range(len(metrics)) if any(row.marks[k].value is not None for row in rows)]
+    rows = [replace(row, marks=tuple(row.marks[k] for k in there)) for row in rows]
+    columns = []
+    for k, metric in enumerate(metrics[k] for k in there):
+        chance = share if metric == "average_precision" else None
+        on = axis_of([*(row.marks[k] for row in rows), Mark(chance)], zero=True)
+        about = TITLES[metric]
+        columns.append(Column(about.short or about.title, on, about.better, at=chance if k == 0 else None))
+    return Table(tuple(columns), tuple(rows), ("model, scorer",)), [metrics[k] for k in there]
 
 
-def _shares_of(rows: Sequence[Mapping[str, Any]]) -> str:
+def _shares_of(rows: Sequence[Row]) -> str:
     """Return what the stars of some rows say, '' where there are none."""
-    return shares_text((row["model"], m.share) for row in rows for m in row["marks"] if m.share)
-
-
-def _axes(
-    rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], share: float | None = None
-) -> list[Axis]:
-    axes = []
-    for k, metric in enumerate(metrics):
-        marks = [row["marks"][k] for row in rows]
-        chance = [Mark(share)] if metric == "average_precision" and share is not None else []
-        axes.append(
-            axis_of([*marks, *chance], zero=True)
-            if any(m.value is not None for m in marks)
-            else axis([0.0, 1.0])
-        )
-    return axes
+    return shares_text((row.model, m.share) for row in rows for m in row.marks if m.share)
 
 
 def scorer_title(word: str) -> str:
@@ -356,17 +344,10 @@ def error_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
     ]
     out = []
     for name, holdout in [(name, holdout) for name in names for holdout in [*holdouts_of(card), ""]]:
-        rows, metrics = _with_values(_score_rows(card, index, name, OF_ERRORS, holdout), OF_ERRORS)
-        if rows:
-            out.append(
-                {
-                    "name": name + pixels_words(card, holdout),
-                    "rows": rows,
-                    "shares": _shares_of(rows),
-                    "axes": _axes(rows, metrics),
-                    "metrics": [TITLES[m] for m in metrics],
-                }
-            )
+        table, _ = _score_table(card, index, name, OF_ERRORS, holdout)
+        if table.rows:
+            said = name + pixels_words(card, holdout)
+            out.append({"name": said, "table": table, "shares": _shares_of(table.rows)})
     return out
 
 
@@ -378,7 +359,7 @@ def calibration(card: Card, index: CardIndex) -> dict[str, Any] | None:
     clean = next(iter(conditions_of(card, "clean")), "")
     holdout = first_holdout(card)
     rows = [
-        {"model": m, "place": k, "mark": mark(cell)}
+        Row(m, (mark(cell),), k)
         for k, m in enumerate(index.models)
         if (cell := index.cell(m, clean, "ece", holdout=holdout))
     ]
@@ -400,8 +381,7 @@ def calibration(card: Card, index: CardIndex) -> dict[str, Any] | None:
     if not rows and not lines:
         return None
     return {
-        "rows": rows,
-        "axis": axis_of([row["mark"] for row in rows], zero=True) if rows else None,
+        "table": table_of(rows, [""]) if rows else None,
         "lines": lines,
         "line_axis": axes_of(lines, at_most=4)[1] if lines else None,
     }
@@ -418,29 +398,24 @@ def without_labels(card: Card, index: CardIndex) -> dict[str, Any] | None:
     clean = next(iter(conditions_of(card, "clean")), "")
     means = PartialMeans(card)
     holdout = first_holdout(card)
+    pixels = pixels_words(card, holdout)
     asked = ((CORRUPTED, "consistency", ""), (CORRUPTED, "miou", holdout), (clean, "miou", holdout))
-    rows = [
-        {
-            "model": m,
-            "place": index.models.index(m),
-            "marks": [
-                mark(
-                    index.cell(m, condition, metric, holdout=of),
-                    share=means.share(m, condition, metric, holdout=of),
-                )
-                for condition, metric, of in asked
-            ],
-        }
-        for m in order
-    ]
-    axes_names = ("consistency", f"mIoU corrupted{pixels_words(card, holdout)}")
-    whole = [row for row in rows if not (row["marks"][0].share or row["marks"][1].share)]
-    dots = [dot(row["model"], row["marks"][0], row["marks"][1], axes_names, row["place"]) for row in whole]
-    axes = [axis_of([row["marks"][k] for row in rows], zero=True) for k in range(3)]
+    rows = []
+    for name in order:
+        marks = tuple(
+            mark(
+                index.cell(name, condition, metric, holdout=of),
+                share=means.share(name, condition, metric, holdout=of),
+            )
+            for condition, metric, of in asked
+        )
+        rows.append(Row(name, marks, index.models.index(name)))
+    names = ("consistency", f"mIoU corrupted{pixels}")
+    whole = [row for row in rows if not (row.marks[0].share or row.marks[1].share)]
+    dots = [dot(row.model, row.marks[0], row.marks[1], names, row.place) for row in whole]
     return {
-        "rows": rows,
+        "table": table_of(rows, (*names, f"mIoU clean{pixels}"), better="high"),
         "shares": _shares_of(rows),
-        "axes": axes,
         "dots": [one for one in dots if one is not None],
         "agreement": dict(ranking.get("agreement") or {}),
         "models": len(order),
@@ -455,24 +430,19 @@ def differences(card: Card, index: CardIndex, standings: Sequence[Standing]) -> 
     rest = []
     shown = 0
     for standing in standings:
-        pairs = [
-            (one, other)
-            for one in standing.cells
-            for other in standing.cells
-            if (one, other) in standing.gaps
-        ]
+        pairs = [pair for pair in itertools.permutations(standing.cells, 2) if pair in standing.gaps]
         if not pairs:
             continue
         leader = standing.leader
         rows = [
-            {
-                "other": other,
-                "place": index.models.index(other),
-                "mark": Mark(*standing.gaps[leader, other]),
-                "sure": standing.ahead(leader, other),
-            }
-            for other in standing.cells
-            if (leader, other) in standing.gaps
+            Row(
+                other,
+                (Mark(*standing.gaps[one, other]),),
+                index.models.index(other),
+                kind="sure" if standing.ahead(leader, other) else "",
+            )
+            for one, other in pairs
+            if one == leader
         ]
         others = [
             {
@@ -482,23 +452,17 @@ def differences(card: Card, index: CardIndex, standings: Sequence[Standing]) -> 
                 "mark": Mark(*standing.gaps[one, other]),
                 "sure": standing.ahead(one, other) or standing.ahead(other, one),
             }
-            for k, one in enumerate(standing.cells)
-            for other in list(standing.cells)[k + 1 :]
+            for one, other in itertools.combinations(standing.cells, 2)
             if leader not in (one, other) and (one, other) in standing.gaps
         ]
         shown += len(rows) + len(others)
         rest += others
-        marks = [row["mark"] for row in rows] + [Mark(0.0)]
         if rows:
-            better = TITLES[standing.question.metric].better
+            on = axis_of([*(row.marks[0] for row in rows), Mark(0.0)], at_most=4)
+            turned = TITLES[standing.question.metric].better == "low"
+            table = Table((Column("", on, at=0.0, signed=True),), tuple(rows))
             panels.append(
-                {
-                    "title": standing.question.title,
-                    "leader": leader,
-                    "rows": rows,
-                    "axis": axis_of(marks, at_most=4),
-                    "turned": better == "low",
-                }
+                {"title": standing.question.title, "leader": leader, "table": table, "turned": turned}
             )
     total = len(card.get("paired", []))
     if not panels:
@@ -512,30 +476,19 @@ def differences(card: Card, index: CardIndex, standings: Sequence[Standing]) -> 
 
 def times(card: Card, index: CardIndex) -> dict[str, Any] | None:
     """Return the time per frame of each model on each device."""
-    rows = []
-    for row in card.get("times", []):
-        if row["model"] in index.models:
-            spans = [
-                Mark(row[key][1], row[key][0], row[key][2]) for key in ("model_ms", "scored_ms", "whole_ms")
-            ]
-            rows.append(
-                {
-                    "model": row["model"],
-                    "place": index.models.index(row["model"]),
-                    "device": row["device"],
-                    "frames": row["frames"],
-                    "batch": row["batch"],
-                    "marks": spans,
-                }
-            )
-    if not rows:
+    found = [row for row in card.get("times", []) if row["model"] in index.models]
+    found.sort(key=lambda row: (row["device"], index.models.index(row["model"])))
+    if not found:
         return None
-    rows.sort(key=lambda row: (row["device"], row["place"]))
-    return {
-        "rows": rows,
-        "axes": [axis_of([row["marks"][k] for row in rows], zero=True) for k in range(3)],
-        "alone": all(row["batch"] == 1 for row in rows),
-    }
+    rows = []
+    for row in found:
+        marks = [Mark(row[key][1], row[key][0], row[key][2]) for key in ("model_ms", "scored_ms", "whole_ms")]
+        words = (row["device"], f"{row['frames']:,}", row["batch"])
+        rows.append(Row(row["model"], tuple(marks), index.models.index(row["model"]), words=words))
+    titles = ("forward, ms", "with score, ms", "whole, ms")
+    table = table_of(rows, titles, better="low", heads=("model", "device", "images", "batch"))
+    columns = tuple(replace(column, digits=1) for column in table.columns)
+    return {"table": replace(table, columns=columns), "alone": all(row["batch"] == 1 for row in found)}
 
 
 def training(card: Card) -> dict[str, Any] | None:

@@ -26,10 +26,11 @@ from faultscape.corpus.mixtures import draw, label_mapping, mixture
 from faultscape.corpus.stress.recipes import OverlayStep, Recipe
 from faultscape.errors import FaultscapeError, LabelMapError, OptionError, counted
 from faultscape.formats.guard import read_bytes
-from faultscape.labelling.unusual_truth import unusual
 from faultscape.maps import runs
 from faultscape.nouns import Classes
+from faultscape.reading.evidence import unusual
 from faultscape.reading.fill import CHANGES_NOTHING, fill, task
+from faultscape.reading.study import Study
 from faultscape.study.parts import Part, key_of, read_manifest, write_manifest
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
@@ -199,7 +200,7 @@ def enter_truths(
             f" {failures[0].image}: {failures[0].reason}"
         )
     if KINDS["semantic"] in counts:
-        for line in unusual(root, settings, KINDS["semantic"]):
+        for line in unusual(Study(root), KINDS["semantic"]):
             print(line)
     return counts
 

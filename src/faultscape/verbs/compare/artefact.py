@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from faultscape.reading.artefact import Artefact
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
@@ -26,40 +24,27 @@ def kept_warnings(study: Study) -> tuple[str, ...]:
     return tuple(map(str, found))
 
 
-def _instances(study: Study) -> Sequence[str]:
-    return [""] if len(study.models) >= 2 and not study.settings.classifies else []
+class _Pairs(Artefact):
+    def instances(self, study: Study) -> list[str]:
+        return [""] if len(study.models) >= 2 and not study.settings.classifies else []
+
+    def made_from(self, study: Study, _name: str = "") -> dict[str, str]:
+        now = self.made_from_now(study)
+        held = {
+            f"{model} {part}": entry.key
+            for model, parts in study.stored_pairs.items()
+            for part, entry in parts.items()
+        }
+        # parts of truths and of former models do not matter
+        return {part: key for part, key in held.items() if part in now}
+
+    def made_from_now(self, study: Study, _name: str = "") -> dict[str, str]:
+        return {f"{part.name} {part.part}": part.key for part in study.wanted_pairs}
+
+    def describe(self, study: Study, _name: str) -> str:
+        held = self.made_from(study)
+        now = self.made_from_now(study)
+        return f"{sum(held.get(part) == key for part, key in now.items())} of {len(now)} parts"
 
 
-def _made_from(study: Study, _name: str) -> dict[str, str]:
-    now = _made_from_now(study, "")
-    held = {
-        f"{model} {part}": entry.key
-        for model, parts in study.stored_pairs.items()
-        for part, entry in parts.items()
-    }
-    # parts of truths and of former models do not matter
-    return {part: key for part, key in held.items() if part in now}
-
-
-def _made_from_now(study: Study, _name: str) -> dict[str, str]:
-    return {f"{part.name} {part.part}": part.key for part in study.wanted_pairs}
-
-
-def _describe(study: Study, _name: str) -> str:
-    held = _made_from(study, "")
-    now = _made_from_now(study, "")
-    return f"{sum(held.get(part) == key for part, key in now.items())} of {len(now)} parts"
-
-
-PAIRS = Artefact(
-    name="pairs",
-    verb="compare",
-    inputs=("maps",),
-    reasons={},
-    instances=_instances,
-    made_from=_made_from,
-    made_from_now=_made_from_now,
-    describe=_describe,
-    line=lambda study, _: f"faultscape compare {study.place}",
-    in_parts=True,
-)
+PAIRS = _Pairs("pairs", verb="compare", follows=("maps",), in_parts=True)

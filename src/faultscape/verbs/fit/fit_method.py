@@ -36,7 +36,7 @@ from faultscape.uncertainty.methods.layers import before_activation, check_layer
 from faultscape.uncertainty.methods.logistic import logistic_weights
 from faultscape.uncertainty.methods.method import Fitted, write
 from faultscape.verbs.collect.unread_images import UnreadImages
-from faultscape.verbs.fit.artefact import inputs_of
+from faultscape.verbs.fit.artefact import METHODS
 from faultscape.verbs.fit.fit_temperature import fit_model
 from faultscape.verbs.fit.layer_search import AnomalousImages, outer_layers
 from faultscape.verbs.fit.open_model import OpenedModel, known_source, open_model
@@ -175,9 +175,15 @@ def _provenance(study: Study, asked: Request, sets: tuple[str, ...], source: str
     """
     options = asked.options
     truth = study.truth(options.truth) if sets else ""
-    validation = options.validation or ""
+    made_with = {
+        "method": options.method,
+        "sets": list(sets),
+        "truth": truth,
+        "validation": options.validation,
+        "source": source,
+    }
     return {
-        "inputs": dict(inputs_of(study, options.method, asked.model, sets, truth, validation, source)),
+        "inputs": dict(METHODS.inputs(study, asked.model, made_with)),
         "arguments": options.given(but=("model", "per_class", "pixels")),
         "truth": truth,
         **({"source": source} if asked.source else {}),

@@ -5,21 +5,21 @@ discards, the images that they rejected, for the whole study.
 from __future__ import annotations
 
 import shlex
+from typing import cast
 
 from faultscape.classes.class_lists import table
 from faultscape.errors import counted
 from faultscape.maps import runs
 from faultscape.nouns import JsonObject
-from faultscape.reading.artefact import Artefact, provenance_of
-from faultscape.reading.study import LABELS, Study
+from faultscape.reading.artefact import Artefact, command, named, provenance_of
+from faultscape.reading.study import Study
 from faultscape.standings import FEW, SKIPPED
-from faultscape.study.parts import key_of
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.selections import MAIN
 from faultscape.study.tables.selections import path as path_of
-from faultscape.terminal_lines import option_words
-from faultscape.verbs.select.artefact import in_order, is_replaced, is_stale
+from faultscape.verbs.inputs import labels_key
+from faultscape.verbs.select.artefact import SELECTION, in_order, is_replaced
 from faultscape.verbs.select.artefact import key as key_of_selection
 
 
@@ -72,31 +72,6 @@ def is_silent(study: Study, name: str, truth: str) -> bool:
     return not count.labelled + count.partly or are_void(study, name, truth)
 
 
-def _made_from(study: Study, name: str) -> dict[str, str] | None:
-    return {} if study.label_count(name).labelled == len(study.selection(name).now.images) else None
-
-
-def key(study: Study, truth: str) -> str:
-    """Return a digest of all labels of a truth and of the answers that count with it, or '' if there is no
-    such truth.
-    """
-    return study.truth_key(truth) if truth in study.truths else ""
-
-
-def _describe(study: Study, name: str) -> str:
-    count = study.label_count(name)
-    number = len(study.selection(name).now.images)
-    partly = f", {count.partly} partly" if count.partly else ""
-    late = count.labelled >= FEW and is_short(study, name)
-    order = "; not in the order of the draws, so that they cannot be ranked before half are" if late else ""
-    marks = study.second_round.words(study.selection(name).now.images)
-    return (
-        f"{name}: {count.labelled} of {counted(number, 'image')} labelled{partly}"
-        f" (truth {study.likely_truth})"
-        f"{order}{f'; {marks}' if marks else ''}"
-    )
-
-
 def export_target(name: str, *, classifies: bool, again: bool = False, answers: int = 0) -> str:
     """Return where a suggested `label export` of a selection writes: a folder, which may serve several
     selections, or a file of questions. One that is filled in is never overwritten, so the name of the next
@@ -115,13 +90,6 @@ def export_target(name: str, *, classifies: bool, again: bool = False, answers: 
     return shlex.quote("-".join(words) + ".csv")
 
 
-def _line(study: Study, name: str) -> str:
-    if is_stale(study, name) or is_replaced(study, name):
-        return ""
-    target, options = next_export(study, name, study.likely_truth)
-    return " ".join([f"faultscape label export {study.place} {target}", *option_words(options)])
-
-
 def next_export(study: Study, name: str, truth: str) -> tuple[str, JsonObject]:
     """Return where the next `label export` of a selection under a truth writes, as a command names it, and
     with which options.
@@ -132,18 +100,9 @@ def next_export(study: Study, name: str, truth: str) -> tuple[str, JsonObject]:
     target = export_target(name, classifies=classifies, again=undecided, answers=answers)
     return target, {
         "format": "csv" if classifies else "png",
-        "selection": None if name == MAIN else name,
-        "truth": None if truth == LABELS else truth,
+        **named(name, truth),
         "again": undecided or None,
     }
-
-
-def _waits(study: Study, name: str) -> bool:
-    """Whether other commands come first: where there are enough labels for a first ranking of what was
-    chosen, and for duels, wherever images drawn for all models say which is better.
-    """
-    drawn = any(other.slots.draws for other in study.selections.values())
-    return (drawn and not study.selections[name].slots.draws) or not come_first(study, name)
 
 
 def come_first(study: Study, name: str) -> bool:
@@ -155,56 +114,65 @@ def _has_grown(study: Study, name: str) -> bool:
     """Whether a selection has other images than when it was ranked."""
     path = path_of(study.root, name, "json", stem="standings")
     held = provenance_of(study.document(path))
-    return held is not None and held["inputs"].get("selection") != key_of_selection(study, name)
+    inputs = cast("JsonObject", held["inputs"]) if held is not None else {}
+    return held is not None and inputs.get("selection") != key_of_selection(study, name)
 
 
-LABELS_OF_SELECTION = Artefact(
-    name="labels",
-    verb="label",
-    inputs=("selection", "answers", "discards"),
-    reasons={},
-    instances=in_order,
-    made_from=_made_from,
-    made_from_now=lambda _study, _name: {},
-    describe=_describe,
-    line=_line,
-    waits=_waits,
-)
+class _Labels(Artefact):
+    def instances(self, study: Study) -> list[str]:
+        return in_order(study)
+
+    def exists(self, study: Study, name: str) -> bool:
+        return study.label_count(name).labelled == len(study.selection(name).now.images)
+
+    def describe(self, study: Study, name: str) -> str:
+        count = study.label_count(name)
+        number = len(study.selection(name).now.images)
+        partly = f", {count.partly} partly" if count.partly else ""
+        late = count.labelled >= FEW and is_short(study, name)
+        order = (
+            "; not in the order of the draws, so that they cannot be ranked before half are" if late else ""
+        )
+        marks = study.second_round.words(study.selection(name).now.images)
+        return (
+            f"{name}: {count.labelled} of {counted(number, 'image')} labelled{partly}"
+            f" (truth {study.likely_truth})"
+            f"{order}{f'; {marks}' if marks else ''}"
+        )
+
+    def line(self, study: Study, name: str = "") -> str:
+        if not SELECTION.is_done(study, name) or is_replaced(study, name):
+            return ""
+        target, options = next_export(study, name, study.likely_truth)
+        return command(study, "label export", options, target)
+
+    def waits(self, study: Study, name: str) -> bool:
+        """Whether other commands come first: where there are enough labels for a first ranking of what was
+        chosen, and for duels, wherever images drawn for all models say which is better.
+        """
+        drawn = any(other.slots.draws for other in study.selections.values())
+        return (drawn and not study.selections[name].slots.draws) or not come_first(study, name)
 
 
-def discards_key(study: Study, selection: str | None) -> str:
-    """Return a digest of which images of a selection, or of the study, are discarded; the reasons do not
-    matter.
-    """
-    images = set(study.discarded)
-    if selection is not None:
-        images &= {row.image for row in study.selections[selection].slots.rows}
-    return key_of(sorted(images))
+class _Answers(Artefact):
+    def instances(self, study: Study) -> list[str]:
+        return study.truths if study.settings.classifies else []
+
+    def exists(self, _study: Study, _name: str) -> bool:
+        return True
+
+    def describe(self, study: Study, name: str) -> str:
+        return f"answers of truth {name} ({labels_key(study, name)[:8]})"
 
 
-def _describe_answers(study: Study, truth: str) -> str:
-    return f"answers of truth {truth} ({key(study, truth)[:8]})"
+class _Discards(Artefact):
+    def exists(self, study: Study, _name: str) -> bool:
+        return bool(study.discarded)
+
+    def describe(self, study: Study, _name: str) -> str:
+        return f"{counted(len(study.discarded), 'image is', 'images are')} discarded"
 
 
-ANSWERS = Artefact(
-    name="answers",
-    verb="label",
-    inputs=("corpus",),
-    reasons={},
-    instances=lambda study: study.truths if study.settings.classifies else [],
-    made_from=lambda _study, _name: {},
-    made_from_now=lambda _study, _name: {},
-    describe=_describe_answers,
-    line=lambda _study, _name: "",
-)
-DISCARDS = Artefact(
-    name="discards",
-    verb="label",
-    inputs=("corpus",),
-    reasons={},
-    instances=lambda study: [""] if study.discarded else [],
-    made_from=lambda _study, _name: {},
-    made_from_now=lambda _study, _name: {},
-    describe=lambda study, _name: f"{counted(len(study.discarded), 'image is', 'images are')} discarded",
-    line=lambda _study, _name: "",
-)
+LABELS_OF_SELECTION = _Labels("labels", verb="label", follows=("selection", "answers", "discards"))
+ANSWERS = _Answers("answers", verb="label", follows=("corpus",))
+DISCARDS = _Discards("discards", verb="label", follows=("corpus",))

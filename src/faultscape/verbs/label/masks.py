@@ -20,11 +20,10 @@ from faultscape.corpus.sources import jpegs_instead
 from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
 from faultscape.labelling import discards
 from faultscape.labelling.catalogue import FORMATS, Format
-from faultscape.labelling.unusual_truth import unusual
 from faultscape.maps import runs
 from faultscape.progress import progress
 from faultscape.reading import fill
-from faultscape.reading.evidence import tell_discards
+from faultscape.reading.evidence import tell_discards, unusual
 from faultscape.reading.study import Study
 from faultscape.study.folder import refuse_twin
 from faultscape.study.parts import Part, read_manifest, write_manifest
@@ -78,7 +77,6 @@ def import_(
     formats = [form] if form else FORMATS
     root = study.root
     with study.writing():
-        settings = study.settings
         classes = study.classes
         images = study.corpus.images()
         if truth in study.models:
@@ -146,7 +144,7 @@ def import_(
             for who, name in names.items()
         }
         if meaning is not None and kept[truth].read:
-            keep_reading(root, truth, meaning)
+            keep_reading(root, study.settings, truth, meaning)
         discarded = study.answers.discard(thrown, named(source)) if thrown else 0
         for who, name in names.items():
             earlier = [
@@ -193,7 +191,7 @@ def import_(
             for name, one in kept.items()
             # it decodes every map, and says what models predict, which people who draw do not learn
             if (one.new or one.replaced) and not called
-            for line in unusual(root, settings, name)
+            for line in unusual(study, name)
         ),
     )
 

@@ -12,11 +12,11 @@ import numpy as np
 from faultscape.choices import Preset
 from faultscape.corpus.groups import OF_ONE_GROUP, describe_groups, of_one_group, suggested_options
 from faultscape.errors import counted, shortened
-from faultscape.labelling.unusual_truth import only_predicted
 from faultscape.metrics.catalogue import METRICS
 from faultscape.metrics.definitions import PRESETS, Definitions
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.metrics.intervals.units import LEAST, MANY, Units
+from faultscape.reading.evidence import only_predicted
 from faultscape.verbs.measure.sets import DataSet
 
 MISSING = frozenset(["no map was found", "no scores were found"])

@@ -30,7 +30,7 @@ from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.logs import Failure, log, replace_failures
 from faultscape.study.tables.per_image import ModelRows, put_per_image
 from faultscape.verbs.measure import lists, notes, pictures
-from faultscape.verbs.measure.artefact import made_from_now
+from faultscape.verbs.measure.artefact import MEASURES
 from faultscape.verbs.measure.gather import MeasuredSet, gather
 from faultscape.verbs.measure.jobs import MeasuredPart
 from faultscape.verbs.measure.measurement import Measurement
@@ -289,8 +289,9 @@ def _document(
     provenance |= {name: value for name, value in asdict(asked.reading).items() if value is not None}
     if asked.study is not None and not options.part.given:
         truth = sets[0].name
-        made_from = made_from_now(asked.study, truth, options.metric)
-        provenance |= {"truth": truth, "inputs": made_from, "arguments": arguments_of(options)}
+        arguments = arguments_of(options)
+        made_from = MEASURES.inputs(asked.study, "", {"truth": truth, "arguments": arguments})
+        provenance |= {"truth": truth, "inputs": made_from, "arguments": arguments}
     else:
         provenance |= {"inputs": {data.name: inputs(data) for data in sets}}
     if options.part.given:

@@ -18,7 +18,7 @@ from faultscape.terminal_lines import number_word
 from faultscape.verbs.compare.count import count
 from faultscape.verbs.label.artefact import next_export
 from faultscape.verbs.plan import advice, facts
-from faultscape.verbs.plan.artefact import made_from_now
+from faultscape.verbs.plan.artefact import PLAN
 from faultscape.verbs.plan.forecast import label_numbers, pair_numbers
 from faultscape.verbs.plan.open_question import asked_next, more_images, needs_of
 from faultscape.verbs.plan.prices import idle_costs, price, priced_duel
@@ -87,6 +87,7 @@ def make_plan(options: PlanOptions) -> LabelPlan:
             target, given = next_export(study, recommended["selection"], truth)
             recommended["file"] = target
             recommended["again"] = bool(given["again"])
+        of_truth = truth if known or named else ""
         plan = LabelPlan(
             models=models,
             task=study.settings.task,
@@ -116,10 +117,10 @@ def make_plan(options: PlanOptions) -> LabelPlan:
             ),
             provenance={
                 "faultscape": __version__,
-                "truth": truth if known or named else "",
+                "truth": of_truth,
                 "within": within,
                 "seed": options.seed,
-                "inputs": made_from_now(study, truth if known or named else ""),
+                "inputs": PLAN.inputs(study, "", {"truth": of_truth}),
                 "arguments": _arguments(options),
             },
             study=options.study,

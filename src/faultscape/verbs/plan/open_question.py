@@ -8,13 +8,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from faultscape.reading.artefact import Artefact
+from faultscape.nouns import JsonObject
+from faultscape.reading.artefact import Artefact, command
 from faultscape.reading.study import Study
 from faultscape.reporting.verdict import PairNeed
 from faultscape.selection.definitions import ROUND, learns
 from faultscape.standings import ENOUGH, FEW
-from faultscape.terminal_lines import option_words
-from faultscape.verbs.plan import artefact as plan
+from faultscape.verbs.plan.artefact import PLAN
 from faultscape.verbs.rank.open_selections import (
     candidates,
     labels_for_images_to_come,
@@ -80,30 +80,24 @@ def asked_next(study: Study) -> str:
     return max(open_selections(study), key=place, default="")
 
 
-def _instances(study: Study) -> list[str]:
-    planned = plan.PLAN.made_from(study, "") == plan.PLAN.made_from_now(study, "")
-    name = asked_next(study)
-    return [name] if name and planned else []
+class _OpenQuestion(Artefact):
+    def instances(self, study: Study) -> list[str]:
+        name = asked_next(study)
+        return [name] if name and PLAN.is_done(study) else []
+
+    def exists(self, _study: Study, _name: str) -> bool:
+        return False
+
+    def describe(self, _study: Study, name: str) -> str:
+        return f"{name}: the labels do not decide which model is best"
+
+    def line(self, study: Study, name: str = "") -> str:
+        options: JsonObject = {"as": name, "more": more_images(study, name, planned_needs(study))}
+        held = standings_now(study, name)
+        truth = str(held.provenance.get("truth", "")) if held is not None else ""
+        if learns(study.selections[name].slots.definition) and truth not in ("", study.find_truth()):
+            options["truth"] = truth  # of several, none counts by itself
+        return command(study, "select", options)
 
 
-def _line(study: Study, name: str) -> str:
-    more = more_images(study, name, planned_needs(study))
-    words = ["faultscape select", study.place, *option_words({"as": name, "more": more})]
-    held = standings_now(study, name)
-    truth = str(held.provenance.get("truth", "")) if held is not None else ""
-    if learns(study.selections[name].slots.definition) and truth not in ("", study.find_truth()):
-        words += option_words({"truth": truth})  # of several, none counts by itself
-    return " ".join(words)
-
-
-OPEN_QUESTION = Artefact(
-    name="open question",
-    verb="select",
-    inputs=("standings", "plan"),
-    reasons={},
-    instances=_instances,
-    made_from=lambda _study, _name: None,
-    made_from_now=lambda _study, _name: {},
-    describe=lambda _study, name: f"{name}: the labels do not decide which model is best",
-    line=_line,
-)
+OPEN_QUESTION = _OpenQuestion("open question", verb="select", follows=("standings", "plan"))

@@ -12,7 +12,7 @@ from faultscape.reading.study import Study
 from faultscape.standings import Standings
 from faultscape.verbs.options import RankOptions
 from faultscape.verbs.rank.about_leader import about_leader
-from faultscape.verbs.rank.artefact import again
+from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.rank.options import VoteRules
 from faultscape.verbs.rank.standings import standings_of
 
@@ -25,7 +25,7 @@ def standings_now(root: Path, selection: str, truth: str, voices: Voices = EVERY
     RankingError if nothing can be ranked yet.
     """
     study = Study(root)
-    given = again(study, selection, truth).options if selection in study.selections else {}
+    given = STANDINGS.options_again(study, selection)[0] if selection in study.selections else {}
     known = {f.name for f in fields(RankOptions)} - set(_ELSEWHERE)
     kept = {name: tuple(held) if isinstance(held, list) else held for name, held in given.items()}
     options = replace(

@@ -6,11 +6,9 @@ import math
 from contextlib import suppress
 
 from faultscape.errors import RankingError
-from faultscape.reading.artefact import arguments_of
 from faultscape.reading.study import Study
 from faultscape.selection.definitions import ROUND, learns
 from faultscape.standings import FEW, Standings, could_be_best, labels_to_tell, of_both
-from faultscape.study.tables import selections
 from faultscape.verbs.label import artefact as labels
 from faultscape.verbs.rank import artefact as standings
 from faultscape.verbs.select import artefact as selection
@@ -28,9 +26,9 @@ def open_selections(study: Study) -> list[str]:
 
 def _is_open(study: Study, name: str) -> bool:
     slots = study.selections[name].slots
-    if not slots.draws or selection.is_replaced(study, name) or selection.is_stale(study, name):
+    if not slots.draws or selection.is_replaced(study, name) or not selection.SELECTION.is_done(study, name):
         return False
-    if labels.LABELS_OF_SELECTION.made_from(study, name) is None or not standings.are_done(study, name):
+    if not labels.LABELS_OF_SELECTION.is_done(study, name) or not standings.STANDINGS.is_done(study, name):
         return False
     if _has_no_intervals(study, name):
         return False
@@ -41,7 +39,7 @@ def _is_open(study: Study, name: str) -> bool:
 
 def _has_no_intervals(study: Study, name: str) -> bool:
     """Whether a selection was ranked with `--resamples 0`: then no label decides anything."""
-    return arguments_of(standings.provenance(study, name)).get("resamples") == 0
+    return standings.STANDINGS.options(study, name).get("resamples") == 0
 
 
 def is_decided(study: Study, name: str) -> bool:
@@ -67,7 +65,7 @@ def standings_now(study: Study, name: str) -> Standings | None:
     """
     from faultscape.ranking.duel_standings import from_json
 
-    document = study.document(selections.path(study.root, name, "json", stem="standings"))
+    document = study.document(standings.STANDINGS.path(study, name))
     with suppress(RankingError):
         return from_json(document) if document is not None else None
     return None

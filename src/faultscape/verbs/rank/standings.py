@@ -74,22 +74,15 @@ def standings_of(
     redrawn = asked.population == FUTURE or not artefact.is_by_chance(study, asked.selection)
     if redrawn and (number := _groups_counted(known, panel)) is not None:
         standings = replace(standings, labels=standings.labels | {"groups": number})
+    arguments = asked.given(but=("selection", "truth"))
     provenance = {
         "faultscape": __version__,
         "selection": asked.selection,
         "truth": truth,
         **recorded(asked, classifies=study.settings.classifies),
-        "inputs": artefact.made_from_now(
-            study,
-            asked.selection,
-            truth,
-            asked.against,
-            asked.ranking,
-            asked.benchmark,
-            asked.all_labels,
-        )
+        "inputs": artefact.STANDINGS.inputs(study, asked.selection, {"truth": truth, "arguments": arguments})
         | ({"tags": study.tags_key()} if known.where and not known.where.known else {}),
-        "arguments": asked.given(but=("selection", "truth")),
+        "arguments": arguments,
         "benchmark": closed or {},
     }
     outside = "" if asked.all_labels else _outside_note(known)

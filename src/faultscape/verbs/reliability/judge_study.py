@@ -42,7 +42,7 @@ from faultscape.verbs.options import PredictOptions
 from faultscape.verbs.predict.models import predict_models
 from faultscape.verbs.predict.options import Declared
 from faultscape.verbs.reliability import card as cards
-from faultscape.verbs.reliability.artefact import made_from_now
+from faultscape.verbs.reliability.artefact import RELIABILITY
 from faultscape.verbs.reliability.claims import compare_claims, read_claims, refuse_unknown_sets
 from faultscape.verbs.reliability.components import METRIC, judge_components
 from faultscape.verbs.reliability.conditions import (
@@ -251,7 +251,7 @@ def _document(
         "provenance": {
             "faultscape": __version__,
             "truth": labelled.truth,
-            "inputs": made_from_now(study, labelled.truth),
+            "inputs": RELIABILITY.inputs(study, "", {"truth": labelled.truth}),
             "arguments": options.given(),
         },
     }

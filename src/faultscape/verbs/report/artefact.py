@@ -11,25 +11,17 @@ from pathlib import Path
 
 from faultscape.corpus.parquet_rows import row_of
 from faultscape.nouns import JsonObject
-from faultscape.reading.artefact import (
-    METHOD,
-    Again,
-    Artefact,
-    Provenance,
-    arguments_of,
-    files_key,
-    gone_file,
-)
+from faultscape.reading.artefact import Artefact, Input, Instance, by_method, files_key, named
 from faultscape.reading.pairs import missing, wanted
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.study.store import is_address
 from faultscape.study.tables import selections
-from faultscape.terminal_lines import option_words
-from faultscape.verbs.label import artefact as labels
-from faultscape.verbs.rank import artefact as standings
+from faultscape.verbs import inputs
+from faultscape.verbs.rank.artefact import STANDINGS
+from faultscape.verbs.rank.artefact import key as key_of_standings
 from faultscape.verbs.rank.open_selections import open_selections
-from faultscape.verbs.reliability import artefact as reliability
+from faultscape.verbs.reliability.artefact import card_key
 from faultscape.verbs.select import artefact as selection
 
 METHOD_NUMBER = 7  # raised when the page changes
@@ -41,47 +33,46 @@ _OF_DUELS = (
 )
 
 
-def made_from_now(study: Study, name: str, truth: str, references: str | None = None) -> dict[str, str]:
-    """Return what the report of a selection is made from: the selection as it counts now, its labels, the
-    standings of all selections, and a folder of ``references``.
-    """
-    slots = study.selections[name].slots
-    hierarchy = slots.definition.get("hierarchy")
+def _images(made: Instance) -> set[str]:
+    return {row.image for row in made.study.selections[made.name].slots.rows}
+
+
+def _discards(made: Instance) -> str:
+    """Return a digest of discards: for maps, the page shows what each constraint chooses among all images."""
+    slots = made.study.selections[made.name].slots
+    return inputs.discards_key(made.study, None if slots.duels else made.name)
+
+
+def _hierarchy(made: Instance) -> str | None:
+    file = made.study.selections[made.name].slots.definition.get("hierarchy")
+    return files_key(file) if file else None
+
+
+def _standings(made: Instance) -> dict[str, str]:
+    """Return digests of all standings, and of whether they are done, which the page shows."""
+    study = made.study
     return {
-        "models": ",".join(study.models),
-        "selection": selection.key(study, name),
-        "labels": labels.key(study, truth),
-        # for maps, the page shows what each constraint chooses
-        "discards": labels.discards_key(study, None if slots.duels else name),
-        "photos": study.photos_key({row.image for row in slots.rows}),
-        **({"hierarchy": files_key(hierarchy)} if hierarchy else {}),
-        "maps": study.drawn_from(study.models),  # all: the page shows how far each pair agrees
-        "failures": str(study.failures),
-        **({"names": key_of(study.settings.classes.names)} if study.settings.classes.first_names else {}),
-        **({"colours": key_of(colours)} if (colours := study.settings.classes.colours) else {}),
-        **{
-            f"standings of {other}": _of_standings(study, other)
-            for other in study.selections
-            if standings.key(study, other)
-        },
-        **({"card": card} if (card := reliability.card_key(study)) else {}),
-        **_of_tags(study, {row.image for row in slots.rows}),
-        **({"references": files_key(references)} if references else {}),
-        METHOD: str(METHOD_NUMBER),
+        of: key_of(key, STANDINGS.is_done(study, of))
+        for of in study.selections
+        if (key := key_of_standings(study, of))
     }
 
 
-def _of_tags(study: Study, images: set[str]) -> dict[str, str]:
-    """Return a digest of what a page shows about kinds of failure, empty if none of its images has a tag;
-    their intervals resample whole groups.
+def _tags(made: Instance) -> str | None:
+    """Return a digest of what a page shows about kinds of failure; None if none of its images has a tag.
+    Their intervals resample whole groups.
     """
-    if not (tags := study.tags_key(images)):
-        return {}
-    return {
-        "tags": key_of(
-            tags, sorted((image, group) for image, group in study.groups.items() if image in images)
-        )
-    }
+    images = _images(made)
+    if not (tags := made.study.tags_key(images)):
+        return None
+    return key_of(
+        tags, sorted((image, group) for image, group in made.study.groups.items() if image in images)
+    )
+
+
+def _references(made: Instance) -> str | None:
+    folder = made.options.get("reference_images")
+    return files_key(str(folder)) if folder else None
 
 
 def unshown_images(study: Study, name: str) -> dict[str, str]:
@@ -115,16 +106,11 @@ def uncompared_key(study: Study, name: str, truth: str) -> dict[str, str]:
     )
 
 
-def _of_standings(study: Study, selection_: str) -> str:
-    """Return a digest of standings, and of whether they are done, which the page shows."""
-    return key_of(standings.key(study, selection_), standings.are_done(study, selection_))
-
-
 def truth_shown(study: Study, name: str) -> str:
     """Return the truth whose labels a page shows: the one used for ranking, else the one that counts, or
     ''.
     """
-    ranked = str((standings.provenance(study, name) or {}).get("truth", ""))
+    ranked = STANDINGS.truth(study, name)
     return ranked if ranked in study.truths else study.find_truth()
 
 
@@ -133,7 +119,7 @@ def note(made_from: dict[str, str], arguments: JsonObject) -> str:
     return json.dumps({"inputs": made_from, "arguments": arguments}, ensure_ascii=True)
 
 
-def read_note(path: Path) -> Provenance | None:
+def read_note(path: Path) -> JsonObject | None:
     """Return what a page records about how it was made, or None."""
     with path.open("rb") as file:
         head = file.read(_HEAD).decode("utf-8", "replace")
@@ -146,97 +132,90 @@ def read_note(path: Path) -> Provenance | None:
         return None
 
 
-def page(study: Study, name: str) -> Path:
-    """Return the path of a selection's report."""
-    return selections.path(study.root, name, "html", stem="report")
-
-
-def _instances(study: Study) -> list[str]:
-    """Return the selections whose pages are due, and those that have a page. Every ranked selection is due,
-    except replaced ones; if none is ranked, main is, or without it the first.
-    """
-    names = selection.in_order(study)
-    due = [
-        name
-        for name in names
-        if standings.provenance(study, name) is not None and not selection.is_replaced(study, name)
-    ]
-    if not due:
-        due = [selections.MAIN if selections.MAIN in names or not names else names[0]]
-    return [name for name in names if name in due or page(study, name).exists()] or due
-
-
-def _made_from(study: Study, name: str) -> dict[str, str] | None:
-    path = page(study, name)
-    if name not in study.selections or not path.exists():
+def _missing(made: Instance) -> str | None:
+    """Return a digest of the missing files; they are looked for only if the page could not show some."""
+    if "images" not in made.recorded:
         return None
-    return {str(k): str(v) for k, v in (read_note(path) or {"inputs": {}})["inputs"].items()}
+    return images_key(unshown_images(made.study, made.name)).get("images")
 
 
-def _made_from_now(study: Study, name: str) -> dict[str, str]:
-    if name not in study.selections:
-        return {}
-    references = arguments(study, name).get("reference_images")
-    now = made_from_now(study, name, truth_shown(study, name), str(references) if references else None)
-    held = _made_from(study, name) or {}
-    if "images" in held:  # check for missing files only if the page could not show some
-        now |= images_key(unshown_images(study, name))
-    return now | (uncompared_key(study, name, truth_shown(study, name)) if "compared" in held else {})
+def _uncompared(made: Instance) -> str | None:
+    if "compared" not in made.recorded:
+        return None
+    return uncompared_key(made.study, made.name, made.truth).get("compared")
 
 
-def arguments(study: Study, name: str) -> JsonObject:
-    """Return the options that were given when a page was made, without defaults."""
-    return arguments_of(read_note(page(study, name)) if page(study, name).exists() else None)
-
-
-def again(study: Study, name: str) -> Again:
-    """Return how to remake a page: without options for duels if its selection now has draws."""
-    given = dict(arguments(study, name))
-    left_out = list[str]()
-    if name in study.selections and study.selections[name].slots.draws and not study.settings.classifies:
-        left_out = [
-            f"{option} is left out: it needs {what}"
-            for key, option, what in _OF_DUELS
-            if given.pop(key, None)
+class _Report(Artefact):
+    def instances(self, study: Study) -> list[str]:
+        """Return the selections whose pages are due, and those that have a page. Every ranked selection is
+        due, except replaced ones; if none is ranked, main is, or without it the first.
+        """
+        names = selection.in_order(study)
+        due = [
+            name
+            for name in names
+            if STANDINGS.record(study, name) is not None and not selection.is_replaced(study, name)
         ]
-    return Again(given, tuple(left_out), gone_file(given, ("reference_images",), "report"))
+        if not due:
+            due = [selections.MAIN if selections.MAIN in names or not names else names[0]]
+        return [name for name in names if name in due or self.path(study, name).exists()] or due
+
+    def exists(self, study: Study, name: str) -> bool:
+        return name in study.selections and self.path(study, name).exists()
+
+    def read(self, study: Study, name: str) -> JsonObject:
+        """Return what the page's head records; a page without it was made by an earlier version."""
+        return {**(read_note(self.path(study, name)) or {"inputs": {}}), "truth": truth_shown(study, name)}
+
+    def describe(self, study: Study, name: str) -> str:
+        return self.path(study, name).name
+
+    def options_again(self, study: Study, name: str) -> tuple[JsonObject, tuple[str, ...]]:
+        """Leave out options for duels if its selection now has draws."""
+        given = dict(self.options(study, name))
+        left_out = list[str]()
+        if name in study.selections and study.selections[name].slots.draws and not study.settings.classifies:
+            left_out = [
+                f"{option} is left out: it needs {what}"
+                for key, option, what in _OF_DUELS
+                if given.pop(key, None)
+            ]
+        return {**named(name), **given}, tuple(left_out)
+
+    def is_later(self, study: Study, name: str) -> bool:
+        return name not in study.selections or not STANDINGS.is_done(study, name)
+
+    def waits(self, study: Study, _name: str) -> bool:
+        return bool(open_selections(study))
 
 
-def _line(study: Study, name: str) -> str:
-    if name not in study.selections or not standings.are_done(study, name):
-        return ""
-    options = {"selection": None if name == selections.MAIN else name, **again(study, name).options}
-    return " ".join([f"faultscape report {study.place}", *option_words(options)])
-
-
-REPORT = Artefact(
-    name="report",
+REPORT = _Report(
+    "report",
     verb="report",
-    inputs=("selection", "labels", "discards", "standings"),
-    reasons={
-        "selection": "the selection was extended or replaced",
-        "labels": "labels changed",
-        "discards": "images were discarded",
-        "models": "models were added, renamed or removed",
-        "maps": "images or predictions changed",
-        "photos": "images that it shows changed",
-        "hierarchy": "the hierarchy of classes changed, or is gone",
-        "compared": "labels were compared with the models since",
-        "failures": "failures.csv changed",
-        "card": "the reliability card changed",
-        "tags": "tags of its images changed",
-        "names": "classes were renamed",
-        "colours": "colours of classes changed",
-        "references": "the folder of reference images changed, or is gone",
-        "images": "missing image files are back, or others are gone",
-        METHOD: "an earlier version made it",
-    },
-    instances=_instances,
-    made_from=_made_from,
-    made_from_now=_made_from_now,
-    describe=lambda study, name: page(study, name).name,
-    line=_line,
-    again=again,
-    waits=lambda study, _name: bool(open_selections(study)),
-    method=METHOD_NUMBER,
+    follows=("selection", "labels", "discards", "standings"),
+    where="report-NAME.html",
+    reads=(
+        inputs.MODELS,
+        Input(
+            "selection",
+            lambda made: selection.key(made.study, made.name),
+            "the selection was extended or replaced",
+        ),
+        inputs.LABELS,
+        Input("discards", _discards, "images were discarded"),
+        Input("photos", lambda made: made.study.photos_key(_images(made)), "images that it shows changed"),
+        Input("hierarchy", _hierarchy, "the hierarchy of classes changed, or is gone"),
+        inputs.MAPS,  # of all models: the page shows how far each pair agrees
+        Input("failures", lambda made: str(made.study.failures), "failures.csv changed"),
+        inputs.NAMES,
+        inputs.COLOURS,
+        Input("standings of", _standings),
+        Input("card", lambda made: card_key(made.study), "the reliability card changed"),
+        Input("tags", _tags, "tags of its images changed"),
+        Input("references", _references, "the folder of reference images changed, or is gone"),
+        by_method(METHOD_NUMBER, "an earlier version made it"),
+        Input("images", _missing, "missing image files are back, or others are gone"),
+        Input("compared", _uncompared, "labels were compared with the models since"),
+    ),
+    own_files=("reference_images",),
 )

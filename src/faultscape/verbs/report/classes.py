@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,10 +25,7 @@ from faultscape.reporting.competition import class_cards, references
 from faultscape.reporting.competition.class_cards import ClassCard
 from faultscape.reporting.competition.gallery import ROOM, Room, fit, photo_uri
 from faultscape.reporting.competition.page import DrawFacts, Facts, PairFacts
-from faultscape.study.answers.labels import Answers
-from faultscape.study.settings import Settings, read_settings
-from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.study.tables.corpus import Image
 from faultscape.verbs.report.maps import pictured
 from faultscape.verbs.report.sections import sections_of_classifiers
 
@@ -39,20 +35,19 @@ if TYPE_CHECKING:
 _CHARACTERS, _AN_ANSWER = 700, 150  # characters per pair and per answer on the page
 
 
-def class_facts(root: Path, common: Facts, options: ReportOptions, *, pairs: bool) -> PairFacts | DrawFacts:
+def class_facts(study: Study, common: Facts, options: ReportOptions, *, pairs: bool) -> PairFacts | DrawFacts:
     """Return the facts of a page about classifiers: of pairs, or of draws."""
-    settings = read_settings(root)
     slots = common.slots
     classes = common.classes
-    known = [m for m in slots.models if m in settings.models]
-    said = read_predictions(Study(root), known, list(slots.images))
+    known = [m for m in slots.models if m in study.models]
+    said = read_predictions(study, known, list(slots.images))
     if len(known) < len(slots.models):
         said = _filled(said, slots.models)
     correct = {image: common.values[:, k] for k, image in enumerate(common.labelled)}
-    truths = _truths(root, settings, common.truth, list(slots.images))
+    truths = _truths(study, common.truth, list(slots.images))
     way = _ways(classes, slots.definition) if pairs else lambda _a, _b: ()
     cards, left_out = class_cards.class_cards(slots.pairs or slots.draws, said, correct, truths, way)
-    by_id = {image.id: image for image in read_corpus(root)} if cards else {}
+    by_id = study.corpus.by_id() if cards else {}
     text = sum(_CHARACTERS * (1 + len(card.met)) + _AN_ANSWER * len(card.answers) for card in cards)
     room = Room(max(ROOM - text, 0))  # text has priority
     found = references.find(options.reference_images, classes) if options.reference_images else {}
@@ -62,9 +57,7 @@ def class_facts(root: Path, common: Facts, options: ReportOptions, *, pairs: boo
         "references": shown,
         "pictures_left_out": room.left_out,
         "images_left_out": left_out,
-        "sections": sections_of_classifiers(
-            root, common, said, by_id or {image.id: image for image in read_corpus(root)}
-        ),
+        "sections": sections_of_classifiers(study, common, said, by_id or study.corpus.by_id()),
     }
     if pairs:
         return PairFacts(**(vars(common) | more), cards=cards)
@@ -81,19 +74,15 @@ def _filled(said: Predictions, models: tuple[str, ...]) -> Predictions:
     return Predictions(said.classes, models, said.images, labels, sure)
 
 
-def _truths(root: Path, settings: Settings, truth: str, images: list[str]) -> dict[str, str]:
+def _truths(study: Study, truth: str, images: list[str]) -> dict[str, str]:
     """Return a text for the label of each image: its classes, or the answers to the questions about it."""
-    names = settings.classes.names
+    names = study.classes.names
     out = {}
     words = {True: "yes", False: "no", None: "undecided"}
     asked: dict[str, list[str]] = {}
-    for (image, class_), verdict in sorted(majority(Answers(root).answers(truth)).items()):
+    for (image, class_), verdict in sorted(majority(study.answers.answers(truth)).items()):
         asked.setdefault(image, []).append(f"{class_}? {words[verdict]}")
-    sets = (
-        read_label_sets(Study(root), truth, images)
-        if truth in label_maps.truths(root)
-        else [None] * len(images)
-    )
+    sets = read_label_sets(study, truth, images) if truth in study.label_folders else [None] * len(images)
     for image, places in zip(images, sets, strict=True):
         if places is not None:
             out[image] = " or ".join(names[k] for k in sorted(places)) or "none of the classes"

@@ -1,38 +1,38 @@
 """Gather the facts of a page about label maps: duels between them, or images drawn for all of them.
 
-Conventions: ``common`` is what every page shows. Images share one ``Room``; those that do not fit are
-counted.
+Conventions: ``common`` is what every page shows. Models that left the study are not
+shown. Images share one ``Room``; those that do not fit are counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from faultscape.classes.class_lists import table
+from faultscape.classes.class_lists import narrow, table
 from faultscape.corpus.photos import read_photo, read_source
 from faultscape.errors import ImageError, StudyError
 from faultscape.maps import runs
+from faultscape.maps.resize import nearest
 from faultscape.nouns import Pairs, Slots
 from faultscape.progress import progress
 from faultscape.reading.pairs import read_block
 from faultscape.reading.study import Study
-from faultscape.reporting.competition import constraints, gallery, outcomes, references
+from faultscape.reporting.competition import constraint_pictures, constraints, gallery, outcomes, references
+from faultscape.reporting.competition.constraint_pictures import PairPictures, Picked
 from faultscape.reporting.competition.constraints import Drawn
 from faultscape.reporting.competition.gallery import Card, Room, fit, map_uri, photo_uri
 from faultscape.reporting.competition.page import DrawFacts, DuelFacts, Facts
 from faultscape.reporting.competition.references import EACH
 from faultscape.selection.definitions import may_duel
 from faultscape.selection.quartiles import from_json
-from faultscape.study.answers.labels import Answers
-from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image, pool, read_corpus, shards
+from faultscape.study.tables.corpus import Image, part_name, pool, shards
 from faultscape.ties import tie_ranks, tie_seed
-from faultscape.verbs.report.constraint_pictures import pair_pictures
 from faultscape.verbs.report.sections import sections_of_maps
 
 if TYPE_CHECKING:
@@ -41,10 +41,9 @@ if TYPE_CHECKING:
 _DRAWN = 100  # images of a draw on one page
 
 
-def duel_facts(root: Path, drawn: Slots, common: Facts, options: ReportOptions, better: float) -> DuelFacts:
+def duel_facts(study: Study, drawn: Slots, common: Facts, options: ReportOptions, better: float) -> DuelFacts:
     """Return the facts of a page of duels."""
-    settings = read_settings(root)
-    images = read_corpus(root)
+    images = study.corpus.images()
     slots = common.slots
     labelled = common.labelled
     values = common.values
@@ -63,14 +62,12 @@ def duel_facts(root: Path, drawn: Slots, common: Facts, options: ReportOptions, 
             for r in sorted(first.values(), key=lambda r: (r.concordance, r.step))
         ]
 
-    found = references.find(options.reference_images, settings.class_list) if options.reference_images else {}
+    found = references.find(options.reference_images, study.classes) if options.reference_images else {}
     shown = pictured(found, chosen_for, by_id, room)
-    _pictures(root, settings, slots.models, cards, by_id, common.truth, options.thumbnail, room)
-    compared, why = _constraints(
-        root, settings, drawn, slots, pool(images), common.selection, Answers(root).discarded()
-    )
+    _pictures(study, slots.models, cards, by_id, common.truth, options.thumbnail, room)
+    compared, why = _constraints(study, drawn, slots, pool(images), common.selection)
     more: dict[str, Any] = {"references": shown, "pictures_left_out": room.left_out}
-    more["sections"] = sections_of_maps(root, settings, common, by_id)
+    more["sections"] = sections_of_maps(study, common, by_id)
     return DuelFacts(
         **(vars(common) | more),
         better=better,
@@ -78,15 +75,14 @@ def duel_facts(root: Path, drawn: Slots, common: Facts, options: ReportOptions, 
         slot_values=of_slots,
         compared=compared,
         why_not_compared=why,
-        pair_pictures=pair_pictures(root, settings, common, compared, by_id, options.thumbnail),
+        pair_pictures=_pair_pictures(study, common, compared, by_id, options.thumbnail),
     )
 
 
-def draw_facts(root: Path, common: Facts, options: ReportOptions) -> DrawFacts:
+def draw_facts(study: Study, common: Facts, options: ReportOptions) -> DrawFacts:
     """Return the facts of a page of images drawn for all models at once."""
-    settings = read_settings(root)
     slots = common.slots
-    by_id = {image.id: image for image in read_corpus(root)}
+    by_id = study.corpus.by_id()
     by_model = _by_model(common)
     cards = []
     # the image that the verdict names is shown even behind the last that fits
@@ -96,9 +92,9 @@ def draw_facts(root: Path, common: Facts, options: ReportOptions) -> DrawFacts:
         width, height = (by_id[id_].width, by_id[id_].height) if id_ in by_id else (4, 3)
         cards.append(gallery.Card(id_, width, height, [], by_model.get(id_, {}), id_ in by_model))
     room = gallery.Room()
-    _pictures(root, settings, slots.models, cards, by_id, common.truth, options.thumbnail, room)
+    _pictures(study, slots.models, cards, by_id, common.truth, options.thumbnail, room)
     more: dict[str, Any] = {"pictures_left_out": room.left_out}
-    more["sections"] = sections_of_maps(root, settings, common, by_id)
+    more["sections"] = sections_of_maps(study, common, by_id)
     return DrawFacts(
         **(vars(common) | more),
         classifies=False,
@@ -147,8 +143,7 @@ def pictured(
 
 
 def _pictures(
-    root: Path,
-    settings: Settings,
+    study: Study,
     models: Sequence[str],
     cards: list[Card],
     by_id: dict[str, Image],
@@ -159,15 +154,19 @@ def _pictures(
     """Add images to every card: first the image, truth and shown duel of all cards, then the other models'
     maps while they fit.
     """
-    classes = settings.class_list
-    tables = {m: table(classes, settings.models[m].labels) for m in models if m in settings.models}
+    root = study.root
+    classes = study.classes
+    known_models = study.settings.models
+    tables = {m: table(classes, known_models[m].labels) for m in models if m in known_models}
     held: dict[tuple[str, int], dict[str, bytes]] = {}
 
     def drawn(card: Card, folder: Path, places: np.ndarray) -> str:
         key = (str(folder), by_id[card.image].shard)
         if key not in held:
             wanted = {c.image for c in cards}
-            held[key] = {k: v for k, v in label_maps.read_maps(folder, key[1]).items() if k in wanted}
+            part = study.manifest(folder).get(part_name(key[1]))
+            maps = label_maps.read_maps(folder, key[1], part) if part else {}
+            held[key] = {k: v for k, v in maps.items() if k in wanted}
         code = held[key].get(card.image)
         if code is None:
             return ""
@@ -202,22 +201,15 @@ def _pictures(
 
 
 def _constraints(
-    root: Path,
-    settings: Settings,
-    drawn: Slots,
-    slots: Slots,
-    images: list[Image],
-    selection: str,
-    discarded: Collection[str],
+    study: Study, drawn: Slots, slots: Slots, images: list[Image], selection: str
 ) -> tuple[list[Drawn], str]:
     """Return what each constraint chooses from the stored counts, or nothing and the reason."""
     define = drawn.definition
-    classes = settings.class_list
+    classes = study.classes
     if not may_duel(define):
         return [], f"it was drawn by {define['selector']}, not by a discrepancy competition"
-    if any(m not in settings.models for m in drawn.models):
+    if any(m not in study.models for m in drawn.models):
         return [], "one of its models is no longer in the study"
-    study = Study(root)
     if study.selection(selection).drawn_from != study.drawn_from(drawn.models):
         return [], "images or predictions changed since it was drawn"
     scale = from_json({"classes": define["scale"]}, classes, "the selection") if define.get("scale") else None
@@ -242,6 +234,66 @@ def _constraints(
             )
 
     try:
-        return constraints.compare(slots, classes, ids, ranks, families, blocks, scale, discarded), ""
+        return constraints.compare(slots, classes, ids, ranks, families, blocks, scale, study.discarded), ""
     except StudyError as error:
         return [], f"the counts of the pairs cannot be read: {error}"
+
+
+def _pair_pictures(
+    study: Study,
+    common: Facts,
+    compared: Sequence[Drawn],
+    by_id: Mapping[str, Image],
+    longest: int,
+) -> PairPictures | None:
+    """Return one pair of models with the image that each constraint chooses; None if the constraints could
+    not be compared.
+    """
+    if not compared:
+        return None
+    define = common.slots.definition
+    classes = study.classes
+    pair, why = constraint_pictures.choose_pair(common.standings, common.slots.models)
+    scale = from_json({"classes": define["scale"]}, classes, "the selection") if define.get("scale") else None
+    shown = sorted({slot.image for one in compared for slot in one.chosen} & by_id.keys())
+    ranks = tie_ranks([by_id[image].key for image in shown], tie_seed(define), shown)
+    places = {image: int(rank) for image, rank in zip(shown, ranks, strict=True)}
+    picked = constraint_pictures.pick(compared, pair, places, scale)
+    drawn = [_drawn(study, pair, one, by_id, longest) for one in picked]
+    return PairPictures(pair, why, tuple(drawn))
+
+
+def _drawn(
+    study: Study,
+    pair: tuple[str, str],
+    one: Picked,
+    by_id: Mapping[str, Image],
+    longest: int,
+) -> Picked:
+    """Return a pick with its maps, and the share of its class."""
+    image = None if one.slot is None else by_id.get(one.slot.image)
+    if one.slot is None or image is None:
+        return one
+    size = fit(image.width, image.height, longest)
+    classes = study.classes
+    maps = [_read_map(study, model, image) for model in pair]
+    uris = ["" if m is None else map_uri(m, classes, size) for m in maps]
+    try:
+        photo = photo_uri(read_photo(image)[0], size) if image.source else ""
+    except ImageError:
+        photo = ""
+    defends = maps[pair.index(one.slot.defender)]
+    if one.slot.class_ and defends is not None:
+        one = constraint_pictures.with_share(one, defends, classes.names.index(one.slot.class_))
+    return replace(one, photo=photo, maps=(uris[0], uris[1]), width=size[0], height=size[1])
+
+
+def _read_map(study: Study, model: str, image: Image) -> np.ndarray | None:
+    """Return a model's map of an image as places at working size; None without one."""
+    folder = label_maps.predictions(study.root, model)
+    if (part := study.manifest(folder).get(part_name(image.shard))) is None:
+        return None
+    if (code := label_maps.read_map(folder, image.shard, part, image.id)) is None:
+        return None
+    places = narrow(table(study.classes, study.settings.models[model].labels))
+    return nearest(runs.decode(code, places), study.settings.working_size or (image.width, image.height))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -30,11 +29,9 @@ from faultscape.reporting.competition.page import CALLED, Facts
 from faultscape.reporting.reliability.document import Card
 from faultscape.reporting.reliability.tables import views_of
 from faultscape.selection.definitions import draws_evenly
-from faultscape.study.answers.labels import Answers
-from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image, shards
 from faultscape.ties import tie_ranks, tie_seed
-from faultscape.verbs.reliability.artefact import are_done, read_card
+from faultscape.verbs.reliability.artefact import RELIABILITY
 
 Wanted = tuple[int, tuple[int, int] | None]  # a model, and a confusion or None (the whole image)
 COUNTED = 100  # labelled images whose pixels and regions are counted
@@ -42,29 +39,27 @@ _ROOM = 3_000_000  # characters of embedded images
 _LONGEST = 240  # pixels of an image's longer side
 
 
-def sections_of_maps(
-    root: Path, settings: Settings, common: Facts, by_id: Mapping[str, Image]
-) -> ModelSections | None:
+def sections_of_maps(study: Study, common: Facts, by_id: Mapping[str, Image]) -> ModelSections | None:
     """Return the sections of segmentation models; None if nothing is known about any."""
     models = common.slots.models
     images = common.labelled
     values = common.values
     by = "labels"
-    if len(images) < LEAST and (chosen := _by_choices(root, common)) is not None:
+    if len(images) < LEAST and (chosen := _by_choices(study, common)) is not None:
         images, values, by = *chosen, "choices"
     metric = common.slots.definition.get("concordance", "miou")
     called = "share of choices won" if by == "choices" else CALLED.get(metric, metric)
     made = model_sections.sections(models, values, value=called, by=by)
-    made = _with_card(root, replace(made, chosen=not draws_evenly(common.slots.definition)))
-    if images and all(model in settings.models for model in models):
+    made = _with_card(study, replace(made, chosen=not draws_evenly(common.slots.definition)))
+    if images and all(model in study.models for model in models):
         ranks = _ranks(common, by_id, images)
-        found = _Evidence(root, settings, models, common.truth, by_id, images, values, ranks)
+        found = _Evidence(study, models, common.truth, by_id, images, values, ranks)
         made = _with_pictures(found, made)
     return made if any(one.images or one.card for one in made.models) else None
 
 
 def sections_of_classifiers(
-    root: Path, common: Facts, said: Predictions, by_id: Mapping[str, Image]
+    study: Study, common: Facts, said: Predictions, by_id: Mapping[str, Image]
 ) -> ModelSections | None:
     """Return the sections of classifiers; None if nothing is known about any."""
     column = {image: k for k, image in enumerate(said.images)}
@@ -72,7 +67,7 @@ def sections_of_classifiers(
     mine = Predictions(
         said.classes, said.models, tuple(common.labelled), said.labels[:, at], said.probabilities[:, at]
     )
-    truths = true_classes(Study(root), common.truth, common.labelled) if common.labelled else {}
+    truths = true_classes(study, common.truth, common.labelled) if common.labelled else {}
     ranks = _ranks(common, by_id, common.labelled)
     made = model_sections.sections(common.slots.models, common.values, value="accuracy", classifies=True)
     room = Room(_ROOM)
@@ -96,14 +91,14 @@ def sections_of_classifiers(
     return made if any(one.images for one in made.models) else None
 
 
-def _by_choices(root: Path, common: Facts) -> tuple[list[str], np.ndarray] | None:
+def _by_choices(study: Study, common: Facts) -> tuple[list[str], np.ndarray] | None:
     """Return the images with choices, and the share of choices that each model won there; None without
     choices.
     """
     if not common.truth:
         return None
     models = common.slots.models
-    kept, _ = choice_evidence.counting(Study(root), common.truth, models, Answers(root).discarded())
+    kept, _ = choice_evidence.counting(study, common.truth, models, study.discarded)
     shares = choice_evidence.shares(kept)
     images = sorted({image for image, _, _ in shares} & set(common.slots.images))
     return (images, choice_evidence.image_values(shares, images, models)) if images else None
@@ -115,14 +110,13 @@ def _ranks(common: Facts, by_id: Mapping[str, Image], images: Sequence[str]) -> 
     return tie_ranks(keys, tie_seed(common.slots.definition), images)
 
 
-def _with_card(root: Path, made: ModelSections) -> ModelSections:
+def _with_card(study: Study, made: ModelSections) -> ModelSections:
     """Return sections with each model's row of the reliability card, if the study has one."""
-    study = Study(root)
-    if (card := read_card(study)) is None:
+    if (card := study.document(RELIABILITY.path(study))) is None:
         return made
     rows = card_rows(cast("Card", card))
     models = tuple(replace(one, card=tuple(rows.get(one.model, ()))) for one in made.models)
-    return replace(made, models=models, stale_card=not are_done(study))
+    return replace(made, models=models, stale_card=not RELIABILITY.is_done(study))
 
 
 def card_rows(card: Card) -> dict[str, list[CardNumber]]:
@@ -149,8 +143,7 @@ def card_rows(card: Card) -> dict[str, list[CardNumber]]:
 class _Evidence:
     """The inputs of sections: images, (J, I) values of the models on them, and ranks for ties."""
 
-    root: Path
-    settings: Settings
+    study: Study
     models: Sequence[str]
     truth: str
     by_id: Mapping[str, Image]
@@ -161,7 +154,7 @@ class _Evidence:
 
 def _with_pictures(found: _Evidence, made: ModelSections) -> ModelSections:
     """Return sections with the worst images and the confusions of each model, drawn."""
-    tally = _counted(found) if made.by == "labels" else Tally(found.models, found.settings.class_list)
+    tally = _counted(found) if made.by == "labels" else Tally(found.models, found.study.classes)
     shown = [j for j, one in enumerate(made.models) if not one.too_few]
     worst = {j: model_sections.worst_places(found.values[j], found.ranks) for j in shown}
     confused = {j: tally.confusions(j) for j in shown}
@@ -197,7 +190,7 @@ def _with_pictures(found: _Evidence, made: ModelSections) -> ModelSections:
 
 def _counted(found: _Evidence) -> Tally:
     """Return the confusions and regions of all models on the first labelled images."""
-    tally = Tally(found.models, found.settings.class_list)
+    tally = Tally(found.models, found.study.classes)
     place = {image: k for k, image in enumerate(found.images)}
     first = {found.images[k] for k in np.argsort(found.ranks, kind="stable")[:COUNTED].tolist()}
     rows = [found.by_id[image] for image in found.images if image in first and image in found.by_id]
@@ -219,7 +212,7 @@ def _drawn(
     with progress("examples", len(rows)) as tick:
         for maps, images in _each_shard(found, rows, found.truth if with_truth else ""):
             for image in images:
-                drawing = _Drawing(image, maps, found.settings.class_list, room)
+                drawing = _Drawing(image, maps, found.study.classes, room)
                 for j, pair in wanted[image.id]:
                     model = found.models[j]
                     out[j, pair, image.id] = (
@@ -234,7 +227,7 @@ def _each_shard(
 ) -> Iterator[tuple[ShardMaps, list[Image]]]:
     """Yield the maps and images of one shard after the other."""
     for rows in shards(list(images)).values():
-        yield ShardMaps(Study(found.root), found.models, truth, rows), rows
+        yield ShardMaps(found.study, found.models, truth, rows), rows
 
 
 class _Drawing:

@@ -22,18 +22,14 @@ from faultscape.ranking.duel_standings import from_json
 from faultscape.reading import choices as choice_evidence
 from faultscape.reading import evidence
 from faultscape.reading.label_counts import LabelCount
-from faultscape.reading.study import Study
+from faultscape.reading.study import Study, opened
 from faultscape.reporting.competition import outcomes, page
 from faultscape.reporting.competition.failure_kinds import FailureKinds, failure_kinds
 from faultscape.reporting.competition.standing_tables import listed
 from faultscape.standings import Standings
-from faultscape.study.answers.labels import Answers
-from faultscape.study.folder import existing, put
-from faultscape.study.lock import writing
-from faultscape.study.settings import Settings, read_settings
+from faultscape.study.folder import put
 from faultscape.study.tables import selections
-from faultscape.study.tables.corpus import Corpus
-from faultscape.study.tables.logs import log, read_failures
+from faultscape.study.tables.logs import log
 from faultscape.study.tables.pool import read_pool
 from faultscape.study.tables.timings import frame_times
 from faultscape.terminal_lines import option_words
@@ -42,8 +38,8 @@ from faultscape.verbs.compare.agreement import agreement
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.report import classes, maps
 from faultscape.verbs.report.artefact import (
+    REPORT,
     images_key,
-    made_from_now,
     note,
     truth_shown,
     uncompared_key,
@@ -57,7 +53,8 @@ if TYPE_CHECKING:
 
 def write_report(options: ReportOptions) -> Reported:
     """Write the report of a selection."""
-    root = existing(options.study)
+    study = opened(options.study)
+    root = study.root
     selection = selections.the_name(root, options.selection)
     options = replace(options, selection=selection)
     better = outcomes.BETTER if options.better is None else options.better
@@ -69,18 +66,18 @@ def write_report(options: ReportOptions) -> Reported:
     )
     if target.is_dir():
         raise OptionError(f"--output {options.output}: is a folder; name the file to write")
-    with writing(root):  # from the first read on: the page must record exactly what it shows
-        drawn = selections.read_selection(root, selection)[0]
-        classifies = read_settings(root).classifies
+    with study.writing():  # from the first read on: the page must record exactly what it shows
+        drawn = study.selection(selection).slots
+        classifies = study.classifies
         kind = type(drawn.rows[0]) if drawn.rows else None
         _refuse_idle(options, classifies=classifies, draws=kind is Draw)
-        common = _facts(root, options, drawn, () if classifies else bands)
+        common = _facts(study, options, drawn, () if classifies else bands)
         if classifies:
-            facts = classes.class_facts(root, common, options, pairs=kind is PairSlot)
+            facts = classes.class_facts(study, common, options, pairs=kind is PairSlot)
         elif kind is Draw:
-            facts = maps.draw_facts(root, common, options)
+            facts = maps.draw_facts(study, common, options)
         else:
-            facts = maps.duel_facts(root, drawn, common, options, better)
+            facts = maps.duel_facts(study, drawn, common, options, better)
         data = page.page(facts).encode("utf-8", "xmlcharrefreplace")
         put(target, data)
         log(root, "report", selection=selection, output=str(target))
@@ -107,13 +104,11 @@ def _refuse_idle(options: ReportOptions, *, classifies: bool, draws: bool) -> No
         raise OptionError(f"--better needs duels of label maps; {why}. Leave it out")
 
 
-def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float, ...]) -> page.Facts:
+def _facts(study: Study, options: ReportOptions, drawn: Slots, bands: tuple[float, ...]) -> page.Facts:
     """Return what every kind of page shows; ``bands`` are those of the values of label maps."""
+    root = study.root
     selection = options.selection
-    discarded = Answers(root).discarded()
-    slots = evidence.current(root, selection, discarded)
-    settings = read_settings(root)
-    study = Study(root)
+    slots = study.selection(selection).now
     of_standings = graph.node(study, STANDINGS, selection)
     standings = _standings(root, selection)
     remarks = []
@@ -130,16 +125,16 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         table = standings if name == selection else _standings(root, name)
         if table is not None:
             others[name] = table
-            selectors[name] = str(selections.read_selection(root, name)[0].definition.get("selector", ""))
+            selectors[name] = str(study.selection(name).slots.definition.get("selector", ""))
             if (made := graph.node(study, STANDINGS, name)).state == "stale":
                 stale[name] = ", ".join(made.why)
     truth = truth_shown(study, selection)
     uncompared = dict[str, str]()
     images: list[str] = []
     values = np.zeros((len(slots.models), 0))
-    if left := [m for m in drawn.models if m not in settings.models and m not in slots.models]:
+    if left := [m for m in drawn.models if m not in study.models and m not in slots.models]:
         remarks.append(f"{listed(left)} left the study: the other models are shown.")
-    gone = [m for m in slots.models if m not in settings.models]
+    gone = [m for m in slots.models if m not in study.models]
     if gone:
         are, its = ("is", "its") if len(gone) == 1 else ("are", "their")
         remarks.append(
@@ -147,7 +142,7 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         )
     elif truth:
         try:
-            images, values = evidence.scores(Study(root), slots.models, truth, slots.definition, discarded)
+            images, values = evidence.scores(study, slots.models, truth, slots.definition, study.discarded)
         except StudyError:
             uncompared = uncompared_key(study, selection, truth)
             remarks.append(
@@ -168,8 +163,8 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         study=root.resolve().name,
         selection=selection,
         slots=slots,
-        classes=settings.class_list,
-        pool=len(read_pool(Corpus(root)).ids),
+        classes=study.classes,
+        pool=len(read_pool(study.corpus).ids),
         state=of_standings.state,
         standings=standings,
         truth=truth,
@@ -180,15 +175,15 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         others=others,
         selectors=selectors,
         stale=stale,
-        discarded=len({row.image for row in drawn.rows} & set(discarded)),
-        failures=len(read_failures(root)),
+        discarded=len({row.image for row in drawn.rows} & study.discarded.keys()),
+        failures=study.failures,
         remarks=tuple(remarks),
-        agreement=_agreement(root, settings),
+        agreement=_agreement(study),
         bands=bands,
         bands_of_values=bool(edges),
         kinds=kinds,
         made_from=note(
-            made_from_now(study, selection, truth, options.reference_images)
+            REPORT.inputs(study, selection, {"truth": truth, "arguments": options.given()})
             | images_key(unshown)
             | uncompared,
             options.given(),
@@ -210,10 +205,10 @@ def _kinds(
     """
     if not study.tags:
         return None
-    by_choice = not images and not study.settings.classifies and bool(truth)
+    by_choice = not images and not study.classifies and bool(truth)
     if by_choice:
-        discarded = Answers(study.root).discarded()
-        shares = choice_evidence.shares(choice_evidence.counting(study, truth, slots.models, discarded)[0])
+        kept, _ = choice_evidence.counting(study, truth, slots.models, study.discarded)
+        shares = choice_evidence.shares(kept)
         images = sorted({image for image, _, _ in shares} & set(slots.images))
         values = choice_evidence.image_values(shares, images, slots.models)
     fails = bands[0] if bands and not by_choice else 0.5
@@ -234,10 +229,10 @@ def _missing_text(missing: Sequence[str], images: int, study: str, options: Repo
     )
 
 
-def _agreement(root: Path, settings: Settings) -> Agreement | None:
+def _agreement(study: Study) -> Agreement | None:
     """Return how far the study's models agree; None if that needs `compare` to run first."""
     try:
-        return agreement(Study(root), keep=False) if len(settings.models) > 1 else None
+        return agreement(study, keep=False) if len(study.models) > 1 else None
     except StudyError:
         return None
 

@@ -21,19 +21,19 @@ from faultscape.verbs.collect import collect
 from faultscape.verbs.compare import compare
 from faultscape.verbs.graph import node, undone
 from faultscape.verbs.label import artefact as labels
-from faultscape.verbs.measure import artefact as measures
 from faultscape.verbs.measure import measure
-from faultscape.verbs.plan import artefact as plans
+from faultscape.verbs.measure.artefact import MEASURES
 from faultscape.verbs.plan import plan
+from faultscape.verbs.plan.artefact import PLAN
 from faultscape.verbs.predict import predict
 from faultscape.verbs.predict.artefact import lacking_parts
 from faultscape.verbs.predict.models import named
-from faultscape.verbs.rank import artefact as standings
 from faultscape.verbs.rank import rank
-from faultscape.verbs.reliability import artefact as cards
+from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.reliability import reliability
-from faultscape.verbs.report import artefact as pages
+from faultscape.verbs.reliability.artefact import RELIABILITY
 from faultscape.verbs.report import report
+from faultscape.verbs.report.artefact import REPORT
 from faultscape.verbs.run.question import asked_in_a_terminal, chosen_for
 from faultscape.verbs.run.signature import Ran
 from faultscape.verbs.select import artefact as selection
@@ -161,7 +161,7 @@ def _duelled(study: str, asked: dict[str, Any], engine: str, *, wanted: bool) ->
                     f" choose again with {' '.join(option_words(asked))}: `{stale.line}`"
                 )
             return [f"selection {stale.words}; {', '.join(stale.why)}; to choose again: {stale.line}"]
-        asked = {**selection.options_again(snapshot, MAIN), **asked, "replace": True}
+        asked = {**selection.SELECTION.options_again(snapshot, MAIN)[0], **asked, "replace": True}
     try:
         slots = call_again(select, study, asked, engine=engine)
     except FixedSelectionError as error:
@@ -184,20 +184,19 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
     names = [one.name for one in undone(root, "standings")]
     for name in selection.in_order(snapshot):
         slots = snapshot.selections[name].slots
-        held = standings.provenance(snapshot, name)
-        before = (held or {}).get("truth")
-        if name in names or (truth is not None and held and before != truth and snapshot.knows(slots.models)):
+        before = STANDINGS.truth(snapshot, name)
+        if name in names or (truth and before not in ("", truth) and snapshot.knows(slots.models)):
             counts = truth or (before if before in snapshot.truths else find_truth(root))
-            how = standings.again(snapshot, name, counts)
+            given = {**STANDINGS.options_again(snapshot, name)[0], "truth": counts, "selection": name}
             few = (
                 f"too few of its images have a label (truth {counts})"
                 if labels.is_short(snapshot, name, counts)
                 else ""
             )
-            if why_not := how.in_the_way or few:
+            if why_not := STANDINGS.in_the_way(snapshot, name, given) or few:
                 done.append(f"standings of {name}: {why_not}")
             elif counts:
-                table = call_again(rank, study, how.options, selection=name, truth=counts, engine=engine)
+                table = call_again(rank, study, given, engine=engine)
                 question = "which is better" if slots.draws else "where they fail"
                 several = len(snapshot.selections) > 1
                 tables = table.tables()  # the verdict is the last thing that `run` prints
@@ -214,16 +213,16 @@ def _made_again(study: str, engine: str) -> list[str]:
     root = Path(study)
     done = list[str]()
     if undone(root, "measures"):
-        given = measures.again(Study(root)).options
+        given = MEASURES.again(Study(root)).options
         done.append(repr(call_again(measure, study, given, engine=engine)))
     if undone(root, "plan"):
-        call_again(plan, study, plans.again(Study(root)).options, engine=engine)
+        call_again(plan, study, PLAN.again(Study(root)).options, engine=engine)
         done.append(f"{root / 'plan.json'}: planned again; `faultscape plan {shlex.quote(study)}` prints it")
     if undone(root, "reliability"):
-        given = cards.again(Study(root)).options
+        given = RELIABILITY.again(Study(root)).options
         done.append(repr(call_again(reliability, study, given, engine=engine)))
-    stale = {one.name: pages.again(Study(root), one.name).options for one in undone(root, "report")}
-    return done + [repr(call_again(report, study, given, selection=name)) for name, given in stale.items()]
+    stale = [REPORT.again(Study(root), one.name).options for one in undone(root, "report")]
+    return done + [repr(call_again(report, study, given)) for given in stale]
 
 
 def why_not_ranked(study: str) -> str:
@@ -234,7 +233,7 @@ def why_not_ranked(study: str) -> str:
     if (
         len(snapshot.models) < 2
         or not snapshot.image_count
-        or any(standings.are_done(snapshot, name) for name in snapshot.selections)
+        or any(STANDINGS.is_done(snapshot, name) for name in snapshot.selections)
     ):
         return ""
     for name in selection.in_order(snapshot):

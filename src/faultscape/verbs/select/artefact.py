@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from faultscape import plug
 from faultscape.comparison.distance_definitions import KINDS, define_distances
 from faultscape.errors import FaultscapeError, counted
 from faultscape.nouns import Definition, JsonObject, Slots
-from faultscape.reading.artefact import Again, Artefact, gone_file
+from faultscape.reading.artefact import Artefact, Input, Instance, command, gone_file
 from faultscape.reading.study import Study
 from faultscape.selection.catalogue import GOALS
 from faultscape.selection.renamed_classes import with_renamed_classes
 from faultscape.study.parts import key_of
 from faultscape.study.tables.selections import MAIN, REPLACED_BY
-from faultscape.terminal_lines import option_words
 
 NONE = ""  # the instance that stands for a study without any selection
 DUELS = {"concordance": "miou", "over": "union", "per_class": 1, "spares": 3, "seed": 0}
@@ -100,128 +98,17 @@ def key(study: Study, name: str) -> str:
     return study.computed[which]
 
 
-def is_stale(study: Study, name: str) -> bool:
-    """Whether a selection no longer follows from the current study; no one is asked to label it."""
-    return _made_from(study, name) != _made_from_now(study, name)
-
-
 def is_rankable(study: Study, name: str) -> bool:
-    """Whether a selection can be ranked as it is: it is not stale, or it is of draws and only models left."""
-    held = _made_from(study, name) or {}
-    now = _made_from_now(study, name)
+    """Whether a selection can be ranked as it is: it is done, or it is of draws and only models left."""
+    held = SELECTION.made_from(study, name) or {}
+    now = SELECTION.made_from_now(study, name)
     changed = {key for key in held if held[key] != now.get(key)}
     return not changed or (changed == {"models"} and study.knows(study.selection(name).now.models))
-
-
-def _instances(study: Study) -> Sequence[str]:
-    return list(study.selections) or [NONE]
-
-
-def _made_from(study: Study, name: str) -> dict[str, str] | None:
-    if name == NONE:
-        return None
-    made = study.selections[name]
-    files = _own_files(study, made.slots, now=False)
-    return {
-        "models": ",".join(made.slots.models),
-        "added": "",
-        "maps": made.drawn_from,
-        **files,
-        **_left(study, name, now=False),
-    }
-
-
-def _made_from_now(study: Study, name: str) -> dict[str, str]:
-    if name == NONE:
-        return {}
-    made = study.selections[name]
-    own = _own_files(study, made.slots, now=True) | _left(study, name, now=True)
-    if not study.knows(made.slots.models):
-        known = ",".join(m for m in made.slots.models if m in study.models)
-        return {"models": known, "added": "", "maps": made.drawn_from, **own}
-    added = [m for m in study.models if m not in made.slots.models]
-    return {
-        "models": ",".join(made.slots.models),
-        "added": ",".join(added),
-        "maps": study.drawn_from(made.slots.models),
-        **own,
-    }
-
-
-def _own_files(study: Study, slots: Slots, *, now: bool) -> dict[str, str]:
-    """Return digests of your own files that a selection uses: a concordance, a selector, distances between
-    classes.
-    """
-    define = slots.definition
-    concordance = define.get("concordance", "")
-    selector = define["selector"]
-    held = {"concordance": define.get("concordance_file", ""), "selector": define.get("selector_file", "")}
-    if now:
-        held = {"concordance": plug.digest(concordance), "selector": plug.digest(selector)}
-    named = {
-        name for name, said in (("concordance", concordance), ("selector", selector)) if plug.is_own(said)
-    }
-    found = {name: digest for name, digest in held.items() if name in named}
-    if "distances" in define and (define.get("hierarchy") or define["distance"] not in KINDS):
-        found["distances"] = _distances_now(study, define) if now else define["distances"]
-    return found
-
-
-def _distances_now(study: Study, define: Definition) -> str:
-    """Return the digest of the distances that a definition names, from their files now, or '' if they cannot
-    be read.
-    """
-    try:
-        return define_distances(study.settings.class_list, {}, define)[0]["distances"]
-    except FaultscapeError:
-        return ""
-
-
-def _left(study: Study, name: str, *, now: bool) -> dict[str, str]:
-    """Return how many images of a selection left the corpus, or nothing."""
-    number = len({row.image for row in study.selections[name].slots.rows} - study.ids)
-    return {"left": str(number) if now else "0"} if number else {}
 
 
 def _lacks_models(study: Study, slots: Slots) -> bool:
     """Whether models were added to the study since."""
     return study.knows(slots.models) and set(slots.models) != set(study.models)
-
-
-def _describe(study: Study, name: str) -> str:
-    if name == NONE:
-        return "no selection yet"
-    slots = study.selections[name].slots
-    now = study.selection(name).now
-    heir = slots.definition[REPLACED_BY] if is_replaced(study, name) else successor(study, name)
-    place = f"; replaced by {heir}" if is_superseded(study, name) else ""
-    lacks = lacks_sizes(study, name)
-    sizes = f"; its scale lacks {', '.join(lacks)}: make SCALE with `faultscape scale`" if lacks else ""
-    return f"{name}: {counted(len(now.images), 'image')}{place}{sizes}"
-
-
-def _line(study: Study, name: str) -> str:
-    if name != NONE and is_superseded(study, name):
-        return ""
-    if len(study.models) < 2:  # nothing can be chosen
-        return f"faultscape predict {study.place} NAME=SOURCE"
-    if name == NONE:
-        return f"faultscape select {study.place}"
-    if can_grow(study, name):
-        return f"faultscape select {study.place}{'' if name == MAIN else f' --as {shlex.quote(name)}'}"
-    return line_again(study, name)
-
-
-def again(study: Study, name: str) -> Again:
-    """Return how to remake a selection, and which of your own files that it needs is gone."""
-    if name == NONE:
-        return Again({})
-    given = options_again(study, name)
-    define = cast("JsonObject", study.selections[name].slots.definition)
-    gone = gone_file(
-        define, ("selector", "concordance", "distance", "hierarchy"), "choose again with --replace"
-    )
-    return Again(given, (), "" if is_superseded(study, name) else gone)
 
 
 def can_grow(study: Study, name: str) -> bool:
@@ -233,7 +120,8 @@ def can_grow(study: Study, name: str) -> bool:
     return (
         not made.slots.draws
         and same
-        and _own_files(study, made.slots, now=False) == _own_files(study, made.slots, now=True)
+        and _of_own_files(SELECTION.made_from(study, name))
+        == _of_own_files(SELECTION.made_from_now(study, name))
     )
 
 
@@ -241,10 +129,10 @@ def line_again(study: Study, name: str) -> str:
     """Return the command that redraws a selection in the same way for all current models; a labelled one is
     kept under a dated name.
     """
-    options = {("as" if key == "as_" else key): value for key, value in options_again(study, name).items()}
     # which a person must make for the current classes
-    scale = ["--scale", "SCALE"] if lacks_sizes(study, name) else []
-    return " ".join([f"faultscape select {study.place}", *option_words(options), *scale, "--replace"])
+    scale = {"scale": "SCALE"} if lacks_sizes(study, name) else {}
+    options = SELECTION.options_again(study, name)[0]
+    return command(study, "select", {**options, **scale, "replace": True})
 
 
 def lacks_sizes(study: Study, name: str) -> list[str]:
@@ -256,27 +144,6 @@ def lacks_sizes(study: Study, name: str) -> list[str]:
         if sizes
         else []
     )
-
-
-def options_again(study: Study, name: str) -> JsonObject:
-    """Return the options of `select` that remake a selection in the same way, without defaults."""
-    slots = study.selections[name].slots
-    define = slots.definition
-    usual = (
-        DRAWS
-        if slots.draws
-        else {**CLASSIFIER_DUELS, "distance": _usual_distance(study, define)}
-        if slots.pairs
-        else DUELS
-    )
-    asked: dict[str, Any] = {key: define[key] for key in usual if key in define and define[key] != usual[key]}
-    drawn = {_chosen_by(define): define[_chosen_by(define)], "budget": len(slots.rows)} if slots.draws else {}
-    own_name = None if name == (define[_chosen_by(define)] if drawn else MAIN) else name
-    found = {**drawn, **asked, "keep_duplicates": define.get("keep_duplicates") or None}
-    # the scale stays unless a new one is given
-    found["constraints"] = "none" if define.get("constraints") == "none" else None
-    found |= {"without": define.get("without") or None, "as_": own_name}
-    return {key: value for key, value in found.items() if value is not None}
 
 
 def _usual_distance(study: Study, definition: Mapping[str, Any]) -> str:
@@ -297,23 +164,157 @@ def _asked(slots: Slots) -> dict[str, Any]:
     return {key: value for key, value in slots.definition.items() if key not in ("temperatures", REPLACED_BY)}
 
 
-SELECTION = Artefact(
-    name="selection",
+def _slots(made: Instance) -> Slots:
+    return made.study.selections[made.name].slots
+
+
+def _added(made: Instance) -> str:
+    """Return the models that were added since; none if a model that it was drawn with is gone."""
+    models = _slots(made).models
+    return ",".join(m for m in made.study.models if m not in models) if made.study.knows(models) else ""
+
+
+def _maps(made: Instance) -> str:
+    held = made.study.selections[made.name]
+    models = held.slots.models
+    return made.study.drawn_from(models) if made.study.knows(models) else held.drawn_from
+
+
+def _file(option: str) -> Callable[[Instance], str | None]:
+    """Return the digest of your own function that an option names."""
+
+    def digest(made: Instance) -> str | None:
+        named = str(_slots(made).definition.get(option, ""))
+        return plug.digest(named) if plug.is_own(named) else None
+
+    return digest
+
+
+def _distances(made: Instance) -> str | None:
+    """Return the digest of the distances that a definition names, from their files now, or '' if they cannot
+    be read.
+    """
+    define = _slots(made).definition
+    if not _has_own_distances(define):
+        return None
+    try:
+        return define_distances(made.study.settings.class_list, {}, define)[0]["distances"]
+    except FaultscapeError:
+        return ""
+
+
+def _has_own_distances(define: Definition) -> bool:
+    return "distances" in define and bool(define.get("hierarchy") or define["distance"] not in KINDS)
+
+
+def _left(study: Study, slots: Slots) -> int:
+    """Return how many images of a selection left the corpus."""
+    return len({row.image for row in slots.rows} - study.ids)
+
+
+_OWN_FILES = ("concordance", "selector", "distances")
+
+
+def _of_own_files(inputs: Mapping[str, str] | None) -> dict[str, str]:
+    return {name: digest for name, digest in (inputs or {}).items() if name in _OWN_FILES}
+
+
+class _Selection(Artefact):
+    def instances(self, study: Study) -> list[str]:
+        return list(study.selections) or [NONE]
+
+    def exists(self, _study: Study, name: str) -> bool:
+        return name != NONE
+
+    def read(self, study: Study, name: str) -> JsonObject | None:
+        """Return what its definition records."""
+        held = study.selections[name]
+        define = cast("Mapping[str, Any]", held.slots.definition)
+        inputs = {"models": ",".join(held.slots.models), "added": "", "maps": held.drawn_from}
+        for option in ("concordance", "selector"):
+            if plug.is_own(define.get(option, "")):
+                inputs[option] = define.get(f"{option}_file", "")
+        if _has_own_distances(held.slots.definition):
+            inputs["distances"] = define["distances"]
+        if _left(study, held.slots):
+            inputs["left"] = "0"
+        return {"inputs": inputs}
+
+    def describe(self, study: Study, name: str) -> str:
+        if name == NONE:
+            return "no selection yet"
+        slots = study.selections[name].slots
+        now = study.selection(name).now
+        heir = slots.definition[REPLACED_BY] if is_replaced(study, name) else successor(study, name)
+        place = f"; replaced by {heir}" if is_superseded(study, name) else ""
+        lacks = lacks_sizes(study, name)
+        sizes = f"; its scale lacks {', '.join(lacks)}: make SCALE with `faultscape scale`" if lacks else ""
+        return f"{name}: {counted(len(now.images), 'image')}{place}{sizes}"
+
+    def options_again(self, study: Study, name: str) -> tuple[JsonObject, tuple[str, ...]]:
+        """Return the options of `select` that remake a selection in the same way, without defaults."""
+        if name == NONE:
+            return {}, ()
+        slots = study.selections[name].slots
+        define = slots.definition
+        usual = (
+            DRAWS
+            if slots.draws
+            else {**CLASSIFIER_DUELS, "distance": _usual_distance(study, define)}
+            if slots.pairs
+            else DUELS
+        )
+        found: dict[str, Any] = {}
+        own_name = None if name == MAIN else name
+        if slots.draws:
+            by = _chosen_by(define)
+            found = {by: define[by], "budget": len(slots.rows)}
+            own_name = None if name == define[by] else name
+        found |= {key: define[key] for key in usual if key in define and define[key] != usual[key]}
+        found["keep_duplicates"] = define.get("keep_duplicates") or None
+        # the scale stays unless a new one is given
+        found["constraints"] = "none" if define.get("constraints") == "none" else None
+        found |= {"without": define.get("without") or None, "as_": own_name}
+        return {key: value for key, value in found.items() if value is not None}, ()
+
+    def in_the_way(self, study: Study, name: str, _options: Mapping[str, object]) -> str:
+        """Return which of your own files that it needs is gone."""
+        if name == NONE or is_superseded(study, name):
+            return ""
+        define = cast("JsonObject", study.selections[name].slots.definition)
+        return gone_file(define, self.own_files, "choose again with --replace")
+
+    def line(self, study: Study, name: str = "") -> str:
+        if name != NONE and is_superseded(study, name):
+            return ""
+        if len(study.models) < 2:  # nothing can be chosen
+            return f"faultscape predict {study.place} NAME=SOURCE"
+        if name == NONE or can_grow(study, name):
+            return command(study, "select", {"as": None if name in (NONE, MAIN) else name})
+        return line_again(study, name)
+
+
+SELECTION = _Selection(
+    "selection",
     verb="select",
-    inputs=("corpus", "maps", "pairs"),
-    reasons={
-        "models": "a model that it was drawn with is gone",
-        "added": "models were added since",
-        "maps": "images or predictions changed since",
-        "left": "images of it left the corpus",
-        "concordance": "the file of its concordance changed, or is gone",
-        "selector": "the file of its selector changed, or is gone",
-        "distances": "distances between classes changed, or their file is gone",
-    },
-    instances=_instances,
-    made_from=_made_from,
-    made_from_now=_made_from_now,
-    describe=_describe,
-    line=_line,
-    again=again,
+    follows=("corpus", "maps", "pairs"),
+    reads=(
+        Input(
+            "models",
+            lambda made: ",".join(m for m in _slots(made).models if m in made.study.models),
+            "a model that it was drawn with is gone",
+        ),
+        Input("added", _added, "models were added since"),
+        Input("maps", _maps, "images or predictions changed since"),
+        Input("concordance", _file("concordance"), "the file of its concordance changed, or is gone"),
+        Input("selector", _file("selector"), "the file of its selector changed, or is gone"),
+        Input("distances", _distances, "distances between classes changed, or their file is gone"),
+        Input(
+            "left",
+            lambda made: str(_left(made.study, _slots(made)) or "") or None,
+            "images of it left the corpus",
+        ),
+    ),
+    where="selection-NAME.json",
+    own_files=("selector", "concordance", "distance", "hierarchy"),
 )

@@ -101,4 +101,4 @@ def _asks(study: Study, name: str) -> bool:
     """
     if selection.is_superseded(study, name):
         return False
-    return not selection.is_stale(study, name) or selection.can_grow(study, name)
+    return selection.SELECTION.is_done(study, name) or selection.can_grow(study, name)

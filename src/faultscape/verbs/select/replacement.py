@@ -29,7 +29,8 @@ from faultscape.selection.spares import effective
 from faultscape.study.folder import put
 from faultscape.study.tables import selections
 from faultscape.study.tables.logs import log
-from faultscape.verbs.report.artefact import page
+from faultscape.verbs.rank.artefact import STANDINGS
+from faultscape.verbs.report.artefact import REPORT
 from faultscape.verbs.status.change_result import Changed
 from faultscape.verbs.status.consequences import change
 
@@ -84,7 +85,7 @@ def _files(study: Study, name: str) -> list[Path]:
     root = study.root
     table = selections.path(root, name)
     about = selections.path(root, name, "json")
-    return [page(study, name), selections.path(root, name, "json", stem="standings"), about, table]
+    return [REPORT.path(study, name), STANDINGS.path(study, name), about, table]
 
 
 def _cleared(study: Study, name: str) -> str:

@@ -105,7 +105,7 @@ def followers(study: Study, done: str, of: str, why: str) -> Changed:
     """
     kinds = {of}
     for artefact in ARTEFACTS:  # inputs come before what depends on them
-        if kinds & set(artefact.inputs):
+        if kinds & set(artefact.follows):
             kinds.add(artefact.name)
     found = nodes(study)
     mine = [node for node in found if node.artefact in kinds and node.state == "done"]

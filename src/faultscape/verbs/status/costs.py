@@ -52,7 +52,7 @@ def hours_of(study: Study, images: int, name: str) -> float:
     """Return the hours that labels of some images take, at the costs of the study's plan. Classifiers ask a
     question for each class that a model predicts: as many as for an image of selection ``name``.
     """
-    given = plan.arguments(study).get("cost")
+    given = plan.PLAN.options(study).get("cost")
     costs = read_costs(str(given)) if given else COSTS
     if not study.settings.classifies:
         return images * costs["mask"] / 3600

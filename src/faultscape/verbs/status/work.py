@@ -15,7 +15,7 @@ from faultscape.terminal_lines import option_words
 from faultscape.verbs.compare.artefact import kept_warnings
 from faultscape.verbs.graph import Node, is_stuck, next_line, nodes
 from faultscape.verbs.label.artefact import LABELS_OF_SELECTION
-from faultscape.verbs.rank.artefact import STANDINGS, are_done
+from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.rank.open_selections import is_decided
 from faultscape.verbs.status.more_images import line_for_more
 from faultscape.verbs.status.signature import Status
@@ -78,7 +78,7 @@ def _is_needless(study: Study, node: Node) -> bool:
     """
     if node.artefact != LABELS_OF_SELECTION.name or not study.selections[node.name].slots.draws:
         return False
-    return are_done(study, node.name) and is_decided(study, node.name)
+    return STANDINGS.is_done(study, node.name) and is_decided(study, node.name)
 
 
 def _about(study: Study, found: Iterable[Node], line: str) -> str:

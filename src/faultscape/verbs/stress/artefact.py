@@ -11,11 +11,10 @@ from faultscape.corpus.stress.recipes import METHOD, code_of, method_of_blending
 from faultscape.errors import ImageError, counted
 from faultscape.nouns import JsonObject
 from faultscape.reading.artefact import METHOD as METHOD_INPUT
-from faultscape.reading.artefact import Again, Artefact, files_key, gone_file
+from faultscape.reading.artefact import Artefact, command, files_key
 from faultscape.reading.study import Study
 from faultscape.study.tables.stress_sets import StressSet
-from faultscape.terminal_lines import option_words
-from faultscape.verbs.label import artefact as labels
+from faultscape.verbs.inputs import labels_key
 
 
 def own_files(parameters: Mapping[str, object]) -> dict[str, str]:
@@ -60,39 +59,9 @@ def _unknown(study: Study) -> list[str]:
     return sorted(made - study.stress.sets.keys())
 
 
-def _made_from(study: Study, name: str) -> dict[str, str] | None:
-    """Return what the sets of a command were made from; None if one has no images, was not finished, or is
-    not in sets.json.
-    """
-    if name not in study.stress.sets:
-        return None
-    sets = _lines(study)[name]
-    if any(set_ not in study.set_keys or not about.inputs for set_, about in sets.items()):
-        return None
-    held = _made_from_now(study, name)
-    for about in sets.values():
-        now = _now(study, about)
-        held |= {
-            key: about.inputs.get(key, "")
-            for key in {*now, *about.inputs}
-            if about.inputs.get(key) != now.get(key)
-        }
-    return held
-
-
-def _made_from_now(study: Study, name: str) -> dict[str, str]:
-    """Return what the sets of a command would be made from; sets with moved pixels or added objects also
-    depend on labels.
-    """
-    return {
-        key: value
-        for about in _lines(study).get(name, {}).values()
-        for key, value in _now(study, about).items()
-    }
-
-
 def _now(study: Study, about: StressSet) -> dict[str, str]:
-    own = {"labels": labels.key(study, about.truth)} if about.truth else {}
+    """Return what a set would be made from; sets with moved pixels or added objects also depend on labels."""
+    own = {"labels": labels_key(study, about.truth)} if about.truth else {}
     return {
         "images": study.set_keys.get(about.of, ""),
         METHOD_INPUT: method_number(about.parameters),
@@ -109,52 +78,72 @@ def is_outdated(study: Study, name: str) -> bool:
     return about is not None and about.inputs != _now(study, about)
 
 
-def _describe(study: Study, name: str) -> str:
-    if name not in study.stress.sets:
-        return f"{_and_more(name, len(_unknown(study)))}: made images"
-    sets = _lines(study)[name]
-    return f"{_and_more(name, len(sets))}: {sets[name].kind} of {sets[name].of}"
-
-
 def _and_more(name: str, sets: int) -> str:
     return f"{name} and {counted(sets - 1, 'more set', 'more sets')}" if sets > 1 else name
 
 
-def _again(study: Study, name: str) -> Again:
-    if name not in study.stress.sets:
-        line = f"`faultscape collect {study.place} --remove {shlex.quote(f'{name}/*')}`"
-        return Again(
-            {},
-            (),
-            "sets.json no longer describes this set; run the same `faultscape stress` command again"
-            f" (log.jsonl has it), or {line}",
-        )
-    about = study.stress.sets[name]
-    if about.of not in study.set_keys:
-        line = f"`faultscape collect {study.place} --remove '{name}/*'`"
-        return Again(
-            about.line,
-            (),
-            f"set {about.of}, which it was made from, no longer has images; collect it again, or remove this"
-            f" set too: {line}",
-        )
-    return Again(
-        about.line,
-        (),
-        gone_file(about.line, ("frost_textures", "objects", "depth", "without", "corruption"), "stress"),
-    )
+class _Sets(Artefact):
+    def instances(self, study: Study) -> list[str]:
+        return [*_lines(study), *_unknown(study)[:1]]
+
+    def made_from(self, study: Study, name: str = "") -> dict[str, str] | None:
+        """Return what the sets of a command were made from; None if one has no images, was not finished, or
+        is not in sets.json.
+        """
+        if name not in study.stress.sets:
+            return None
+        sets = _lines(study)[name]
+        if any(set_ not in study.set_keys or not about.inputs for set_, about in sets.items()):
+            return None
+        held = self.made_from_now(study, name)
+        for about in sets.values():
+            now = _now(study, about)
+            held |= {
+                key: about.inputs.get(key, "")
+                for key in {*now, *about.inputs}
+                if about.inputs.get(key) != now.get(key)
+            }
+        return held
+
+    def made_from_now(self, study: Study, name: str = "") -> dict[str, str]:
+        sets = _lines(study).get(name, {}).values()
+        return {key: value for about in sets for key, value in _now(study, about).items()}
+
+    def describe(self, study: Study, name: str) -> str:
+        if name not in study.stress.sets:
+            return f"{_and_more(name, len(_unknown(study)))}: made images"
+        sets = _lines(study)[name]
+        return f"{_and_more(name, len(sets))}: {sets[name].kind} of {sets[name].of}"
+
+    def options_again(self, study: Study, name: str) -> tuple[JsonObject, tuple[str, ...]]:
+        about = study.stress.sets.get(name)
+        return {} if about is None else {**about.line}, ()
+
+    def in_the_way(self, study: Study, name: str, options: Mapping[str, object]) -> str:
+        remove = f"`faultscape collect {study.place} --remove {shlex.quote(f'{name}/*')}`"
+        about = study.stress.sets.get(name)
+        if about is None:
+            return (
+                "sets.json no longer describes this set; run the same `faultscape stress` command again"
+                f" (log.jsonl has it), or {remove}"
+            )
+        if about.of not in study.set_keys:
+            return (
+                f"set {about.of}, which it was made from, no longer has images; collect it again, or remove"
+                f" this set too: {remove}"
+            )
+        return super().in_the_way(study, name, options)
+
+    def line(self, study: Study, name: str = "") -> str:
+        about = study.stress.sets[name]
+        return command(study, f"stress {about.kind}", about.line)
 
 
-def _line(study: Study, name: str) -> str:
-    about = study.stress.sets[name]
-    line: JsonObject = about.line
-    return " ".join([f"faultscape stress {about.kind} {study.place}", *option_words(line)])
-
-
-SETS = Artefact(
-    name="sets",
+SETS = _Sets(
+    "sets",
     verb="stress",
-    inputs=("corpus",),
+    follows=("corpus",),
+    own_files=("frost_textures", "objects", "depth", "without", "corruption"),
     reasons={
         "images": "images of its source set were added, changed or removed",
         "labels": "labels changed",
@@ -163,10 +152,4 @@ SETS = Artefact(
         "depth": "files of depth changed",
         METHOD_INPUT: "an earlier version made them",
     },
-    instances=lambda study: [*_lines(study), *_unknown(study)[:1]],
-    made_from=_made_from,
-    made_from_now=_made_from_now,
-    describe=_describe,
-    line=_line,
-    again=_again,
 )

@@ -38,7 +38,7 @@ from faultscape.uncertainty.training.loop import Machine, Task, checkpoint_activ
 from faultscape.uncertainty.training.validation import Images, validate
 from faultscape.verbs.options import TrainOptions
 from faultscape.verbs.train import network
-from faultscape.verbs.train.artefact import BEGUN, METHOD_NUMBER, MODELS, inputs_of
+from faultscape.verbs.train.artefact import BEGUN, METHOD_NUMBER, MODELS, NETWORKS
 from faultscape.verbs.train.examples import Examples, class_weights, find_examples
 from faultscape.verbs.train.network import Wanted, folder_of
 from faultscape.verbs.train.options import MEMBER_BLOCKS, SEED, dropout_layers, head_options, swept
@@ -191,14 +191,12 @@ def _provenance(
     sets = sorted(train_on.sets | watch_on.sets)
     truth = study.truth(options.data.truth)
     given = _arguments(options)
-    inputs = inputs_of(study, sets, truth, given)
     flags = flags_of(read_training(study.root / MODELS / options.init)) if options.init else []
+    made_with: JsonObject = {"arguments": given, "truth": truth, "sets": list(sets)}
     return {
         "key": key,
-        "inputs": dict(inputs),
-        "arguments": given,
-        "truth": truth,
-        "sets": list(sets),
+        "inputs": dict(NETWORKS.inputs(study, options.name, made_with)),
+        **made_with,
         "withheld": list(withheld),
         "images": len(train_on),
         **({"flags": list(flags)} if flags else {}),

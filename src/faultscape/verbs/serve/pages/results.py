@@ -21,11 +21,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
 from faultscape.errors import FaultscapeError, OptionError, closest
-from faultscape.reading.artefact import arguments_of
 from faultscape.reading.choices import Voices
 from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import Annotator
-from faultscape.verbs.rank.artefact import made_from_now, provenance
+from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.gate import Gate
 from faultscape.verbs.serve.people_facts import who_answered
@@ -127,7 +126,8 @@ class _Kept:
         options = self._campaign.options
         try:
             study = Study(root)
-            made = made_from_now(study, options.selection, options.truth, all_labels=True)
-            return made, arguments_of(provenance(study, options.selection))
+            of_all = {"truth": options.truth, "arguments": {"all_labels": True}}
+            made = STANDINGS.inputs(study, options.selection, of_all)
+            return made, STANDINGS.options(study, options.selection)
         except (FaultscapeError, KeyError):
             return None
