@@ -40,8 +40,7 @@ from faultscape.verbs.fit.artefact import METHODS
 from faultscape.verbs.fit.fit_temperature import fit_model
 from faultscape.verbs.fit.layer_search import AnomalousImages, outer_layers
 from faultscape.verbs.fit.open_model import OpenedModel, known_source, open_model
-from faultscape.verbs.fit.options import TEMPERATURE
-from faultscape.verbs.fit.request import Request
+from faultscape.verbs.fit.options import TEMPERATURE, Request
 from faultscape.verbs.fit.result import FittedMethod, FittedMethods, FittedTemperature, Tried
 from faultscape.verbs.fit.samples import LOGITS, draw_samples, meaning_of
 from faultscape.verbs.options import FitOptions
