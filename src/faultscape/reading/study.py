@@ -48,7 +48,12 @@ if TYPE_CHECKING:
     from faultscape.standings import Standings
 
 LABELS = "labels"  # the default name of a truth
-_OF_ITSELF = ("root", "called", "_skip_damaged")  # what a study knows before it reads anything
+_OF_ITSELF = (
+    "root",
+    "called",
+    "_skip_damaged",
+    "_open_database",
+)  # what a study knows before it reads anything
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
@@ -100,17 +105,26 @@ class Selection:
 
 class Study:
     """The study in the folder ``root``, named ``called`` in commands. Damaged selections raise, or are left
-    out, and named in ``damaged``, where one only looks (``skip_damaged``). StudyError if there is no study,
-    or a file of it is damaged, when it is read.
+    out, and named in ``damaged``, where one only looks (``skip_damaged``). People's answers are read from a
+    ``database`` that is open already, if one is given. StudyError if there is no study, or a file of it is
+    damaged, when it is read.
 
     >>> Study("nowhere")
     <Study 'nowhere': no study yet>
     """
 
-    def __init__(self, root: str | os.PathLike[str], called: str = "", *, skip_damaged: bool = False) -> None:
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        called: str = "",
+        *,
+        skip_damaged: bool = False,
+        database: Database | None = None,
+    ) -> None:
         self.root = Path(root)
         self.called = called or os.fspath(root)
         self._skip_damaged = skip_damaged
+        self._open_database = database
         self._files = dict[Path, tuple[object, Any]]()  # {file: its version when it was read, what it held}
         self.computed = dict[tuple[object, ...], Any]()
 
@@ -138,7 +152,7 @@ class Study:
 
     def skipping_damaged(self) -> Study:
         """Return the same study, without selections that are damaged, to look at."""
-        study = Study(self.root, self.called, skip_damaged=True)
+        study = Study(self.root, self.called, skip_damaged=True, database=self._open_database)
         study._files = self._files
         return study
 
@@ -383,6 +397,8 @@ class Study:
     @cached_property
     def database(self) -> Database:
         """Where people's answers are stored."""
+        if self._open_database is not None:
+            return self._open_database
         there = (self.root / "study.toml").exists()
         return Database(self.root, settings=self.settings.answers if there else None)
 
