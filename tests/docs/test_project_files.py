@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -52,6 +53,22 @@ def test_every_verb_stands_in_the_changelog() -> None:
 
     changelog = text("CHANGELOG.md")
     assert [verb for verb in VERBS if f"`{verb}`" not in changelog and f"`{verb} " not in changelog] == []
+
+
+def test_every_row_of_what_can_be_contributed_names_the_tests_of_its_room_which_are_there() -> None:
+    spec = importlib.util.spec_from_file_location("test_of", ROOT / "scripts" / "test_of.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    _, _, *rows = re.findall(r"^\|.*\|$", text("CONTRIBUTING.md"), re.MULTILINE)
+    assert len(rows) >= 10
+    for row in rows:
+        rooms = re.findall(r"`make test-of (\w+)`", row.rpartition(" | ")[2])
+        assert rooms, row
+        assert set(rooms) <= set(script.ROOMS), row
+    for room in script.ROOMS:
+        paths = script.paths_of(room)
+        assert f"src/faultscape/{room}" in paths
+        assert [path for path in paths if not (ROOT / path).exists()] == [], room
 
 
 def test_vulnerabilities_are_reported_privately_and_to_no_invented_address() -> None:

@@ -42,11 +42,11 @@ def calls(node: ast.AST) -> Iterator[str]:
 
 
 def test_the_fast_tests_make_few_studies_by_hand_and_start_few_programs() -> None:
-    counted = Counter(
-        name
-        for path in TESTS.rglob("test_*.py")
-        for name in calls(ast.parse(path.read_text(encoding="utf-8")))
-    )
+    counted: Counter[str] = Counter()
+    for path in TESTS.rglob("test_*.py"):
+        text = path.read_text(encoding="utf-8")
+        if any(name in text for name in (*PROGRAMS, "fs.predict", "fs.collect")):  # parsing takes seconds
+            counted.update(calls(ast.parse(text)))
     assert {name: counted[name] for name in MOST if counted[name] > MOST[name]} == {}
 
 

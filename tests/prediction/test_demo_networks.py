@@ -85,7 +85,9 @@ def differing(name: str, other: Any, photos: list[np.ndarray]) -> tuple[int, int
     return count, total
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name != "unet" else []) for name in NETWORKS]
+)
 def test_an_exported_program_gives_the_labels_of_the_onnx_file(
     training: Any, photos: list[np.ndarray], tmp_path: Path, name: str
 ) -> None:

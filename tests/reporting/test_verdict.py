@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from faultscape.nouns import Draw
-from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.reporting.verdict import PairNeed, Verdict, Work
 from faultscape.reporting.verdict_lines import verdict
 from faultscape.standings import Failing, Gap, ModelRanking, OtherTruth, Standings
+from made_draws import draw_rankings
 
 MODELS = ("fcn", "psp", "unet")
 FAILS = Failing("fcn", "pole", 0.05, 31, "building", 0.36, "0001TP_009720")
@@ -140,7 +140,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
             "fcn is ahead of psp by 2.4 points of mIoU (mean over images) [-0.2, 5.0] for images to come.",
             "Also not settled for images to come: psp or unet.",
             FAILING,
-            "About 11 more labels would tell for images to come.",
+            "If the lead stays as it is, about 11 more labels would tell for images to come.",
         ),
     ),
     "decided for the pool before a model came": (
@@ -167,16 +167,16 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         ),
     ),
     "images of one group, decided for the pool": (
-        {"standings": {"order": drawn(ranked("fcn", *CLEAR), ranked("fcn psp", *OPEN, of="one-group"))}},
+        {"standings": {"order": drawn(ranked("fcn", *CLEAR), ranked("fcn psp", *OPEN, of="same-groups"))}},
         (
-            POOL_FIRST.replace("images to come", "more images of the same group"),
+            POOL_FIRST.replace("images to come", "more images of the same groups"),
             (
                 "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for more images of the "
-                "same group."
+                "same groups."
             ),
-            "Also not settled for more images of the same group: psp or unet.",
+            "Also not settled for more images of the same groups: psp or unet.",
             FAILING,
-            MORE_IMAGES.replace("images to come", "more images of the same group"),
+            MORE_IMAGES.replace("images to come", "more images of the same groups"),
         ),
     ),
     "fewer than six groups": (

@@ -26,8 +26,9 @@ from faultscape.corpus.id_lists import counting
 from faultscape.errors import OptionError, counted
 
 _IDS = ("id", "image")
-OF_ONE_GROUP = (  # of intervals
-    "all images are of one group or sequence, so intervals describe more images of it, not of others"
+OF_FEW_GROUPS = (  # of intervals
+    "all images are of one group or sequence, or of runs of fewer than six, so intervals describe more images"
+    " of the same, not of others"
 )
 _EXAMPLE = '"{group}_*"'
 _LONG_RUN = 25  # images: about as far as frames of a drive are alike (docs/how-to/groups.md)
@@ -119,18 +120,23 @@ def join_blocks(groups: Mapping[str, str]) -> dict[str, str]:
     return {} if set(out.values()) == {"block"} and "block" in joined else out
 
 
-def of_one_group(groups: Mapping[str, str]) -> bool:
-    """Whether all images ({id: group}, '' for one that is alone) belong to one group, or to runs that
-    ``cut_blocks`` made of one, or of all images: they tell nothing about other drives, cities or patients.
+def of_few_groups(groups: Mapping[str, str], least: int) -> bool:
+    """Whether all images ({id: group}, '' for one that is alone) belong to one group, to runs that
+    ``cut_blocks`` made of all images, or to runs of fewer than the ``least`` groups that carry an interval:
+    they tell little about other drives, cities or patients.
 
-    >>> of_one_group({"a_1": "a:1", "a_2": "a:2"}), of_one_group({"x": "block:1", "y": "block:2"})
+    >>> of_few_groups({"a_1": "a:1", "a_2": "a:2"}, 6), of_few_groups({"x": "block:1", "y": "block:2"}, 6)
     (True, True)
-    >>> of_one_group({"a_1": "a:1", "b_1": "b"}), of_one_group({"a_1": "a", "x": ""}), of_one_group({})
-    (False, False, False)
+    >>> of_few_groups({"a_1": "a:1", "a_2": "a:2", "b_1": "b:1"}, 6)  # two drives, of which one was cut
+    True
+    >>> of_few_groups({"a_1": "a", "b_1": "b"}, 6), of_few_groups({"a_1": "a", "x": ""}, 6)
+    (False, False)
     """
     if not groups or not all(groups.values()):
         return False
-    return len(set(join_blocks(groups).values())) <= 1
+    whole = join_blocks(groups)
+    number = len(set(whole.values()))
+    return number <= 1 or (number < least and whole != groups)
 
 
 def assign_groups(

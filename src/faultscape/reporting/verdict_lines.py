@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from faultscape.errors import counted
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.drawn.rankings import SKIPPED_DRAWS
-from faultscape.ranking.replicates import FUTURE, ONE_GROUP
+from faultscape.ranking.replicates import FUTURE, SAME_GROUPS
 from faultscape.reporting.competition.standing_tables import descriptive, for_intervals, recommended
 from faultscape.reporting.verdict import PairNeed, Verdict, Work, nothing_said
 from faultscape.reporting.view import listed
@@ -41,7 +41,7 @@ METRICS = {
     "pixel_accuracy": "pixel accuracy (mean over images)",
     "dice": "Dice (mean over images)",
 }
-_LATER = {FUTURE: "images to come", ONE_GROUP: "more images of the same group"}
+_LATER = {FUTURE: "images to come", SAME_GROUPS: "more images of the same groups"}
 _NAMED = 4  # more models than that are counted, not named
 _PAIRS = 2  # open pairs that are named
 
@@ -325,11 +325,10 @@ def _what_would_tell(standings: Standings, said: ModelRanking, study: str) -> st
         if alone:
             return f"More images {more}, not labels, would tell for {later}."
         return f"For {later}, more images {more} are needed as well."
-    return (
-        f"About {counted(max(math.ceil(number) - used, 1), 'more label')} would tell for {later}."
-        if alone
-        else ""
-    )
+    if not alone:
+        return ""
+    more = counted(max(math.ceil(number) - used, 1), "more label")
+    return f"If the lead stays as it is, about {more} would tell for {later}."
 
 
 def _all_of(models: Sequence[str]) -> str:

@@ -128,8 +128,8 @@ class StoreFiles:
 
 def files(folder: Path) -> Files:
     """Return the files of a folder of parts, wherever they are stored."""
-    for root in folder.parents[:4]:
-        if (address := _store_of(root, folder)) is not None:
+    for root, name in zip(folder.parents, folder.parts[:-5:-1], strict=False):  # it is `name` in `root`
+        if name in ROOMS and (address := _store(root)) is not None:
             return StoreFiles(_place(address, root, folder))
     return LocalFiles(folder)
 

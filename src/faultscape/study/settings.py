@@ -29,7 +29,7 @@ import tomlkit
 from faultscape import __version__
 from faultscape.errors import ClassesError, StudyError, closest
 from faultscape.nouns import Classes, JsonObject
-from faultscape.study.folder import put
+from faultscape.study.folder import no_study, put
 from faultscape.study.part_folders import remember_store
 
 VERSION = 3  # of studies made by this Faultscape; no other is read
@@ -262,10 +262,7 @@ def read_settings(root: Path) -> Settings:
         _check_version(root, raw.get("version"))
         settings = Settings.model_validate(raw)
     except FileNotFoundError:
-        raise StudyError(
-            f"{root} is not a study: it has no study.toml; start with `faultscape collect {root} IMAGES"
-            " --classes NAME`"
-        ) from None
+        raise no_study(root) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StudyError(f"{path} is not TOML: {error}") from None
     except pydantic.ValidationError as error:

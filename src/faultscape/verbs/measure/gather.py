@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.corpus.groups import of_one_group
+from faultscape.corpus.groups import of_few_groups
 from faultscape.errors import MetricError
 from faultscape.metrics import summary
 from faultscape.metrics.catalogue import named
@@ -115,8 +115,8 @@ def gather(
         image not in of_truth for found in failures.values() for image, _ in found
     )
     document["units"] = {"drawn": "groups" if units.grouped else "images", "count": units.count}
-    if of_one_group(dict(zip(data.ids, data.together, strict=False))):
-        document["units"]["of_one"] = True
+    if of_few_groups(dict(zip(data.ids, data.together, strict=False)), LEAST):
+        document["units"]["same_groups"] = True
     images = {name: of.images | scored.images.get(name, {}) for name, of in maps.items()}
     drawn = notes.drawn_anew(data, units, images) if anew else []
     if len(data.models) > 1 and (anew is None or units.count < LEAST):

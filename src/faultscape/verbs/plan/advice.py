@@ -139,14 +139,20 @@ def further(found: Recommended, pool: int, drawn: Drawn) -> Recommended:
     }
 
 
-def as_next(found: Recommended, drawn: Drawn, more: int) -> Recommended:
+def as_next(found: Recommended, drawn: Drawn, more: int, *, best_of_pool: bool) -> Recommended:
     """Return what to do while the labels of a selection, all of them ranked, do not decide which model is
-    best: draw as many ``more`` images as `status` says is next, so that there is one number.
+    best, or only which is the ``best_of_pool``: draw as many ``more`` images as `status` says is next, so
+    that there is one number.
     """
+    told = (
+        "tell which model is best of this pool, not of images to come"
+        if best_of_pool
+        else "do not tell which model is best"
+    )
     why = (
-        f"rank used all {drawn.labels:,} labels of {drawn.name} and could not tell which model is best: draw"
-        f" {more:,} more images, label them, then rank again. Each step at most doubles the images, because"
-        " what few labels predict is rough."
+        f"all {drawn.labels:,} labels of {drawn.name} are ranked, and {told}: draw {more:,} more images,"
+        " label them, then rank again. Each step at most doubles the images, because what few labels predict"
+        " is rough."
     )
     return {
         **found,

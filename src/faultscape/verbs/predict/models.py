@@ -11,7 +11,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from faultscape import engine as engines
 from faultscape.arguments import Source
@@ -19,7 +18,7 @@ from faultscape.errors import FaultscapeError, ModelError, OptionError, RefusedE
 from faultscape.prediction import catalogue, devices
 from faultscape.prediction import options as model_options
 from faultscape.prediction.batches import NO_LABEL, NO_MAP, NO_ROW
-from faultscape.reading.fill import fill
+from faultscape.reading.fill import Engine, Work, fill
 from faultscape.reading.study import Study
 from faultscape.study import settings as toml
 from faultscape.study.array_jobs import Share, share
@@ -253,26 +252,21 @@ def _run(
             of_models.setdefault(name, []).extend(part for _, part in mine)
         return rows
 
-    def run(jobs: list[Job], engine: str, **how: Any) -> None:
+    def run(jobs: list[Job], engine: Engine) -> None:
         if jobs:
-            fill(
-                root,
+            work = Work(
+                shard.TITLE,
                 _TASK,
-                jobs,
                 Made,
                 enter,
-                parts=lambda job, made: shard.files_of(root, job, made, statistics),
-                title=shard.TITLE,
-                items=sum(job.images for job in jobs),
-                engine=engine,
-                mine=mine,
-                group=lambda job: job.name,
-                together=set(takeover.waiting),
-                **how,
+                lambda job, made: shard.files_of(root, job, made, statistics),
+                lambda job: job.name,
+                set(takeover.waiting),
             )
+            fill(root, work, jobs, engine, items=sum(job.images for job in jobs), mine=mine)
 
     jobs = [(planned, job) for planned in plans.values() for job in planned.jobs if mine.has(job.number)]
-    run([job for planned, job in jobs if planned.source.here], "local")
+    run([job for planned, job in jobs if planned.source.here], Engine("local"))
     away = [job for planned, job in jobs if not planned.source.here]
     runtimes = {planned.runtime for planned, _ in jobs} - {""}
     device = options.hardware.device or ""
@@ -283,7 +277,8 @@ def _run(
     away = [replace(job, lanes=max(1, cores // at_once)) for job in away]
     on_gpu = int(bool(gpus) or device.startswith("cuda"))
     first, then = _in_order(root, away, counts)
-    run(first, options.engine, workers=workers, apart=bool(runtimes), gpus=on_gpu)
+    engine = Engine(options.engine, workers, apart=bool(runtimes), gpus=on_gpu)
+    run(first, engine)
     ready = [job for job in then if counts is None or counts.parents(job.number) <= _stored(root, job.name)]
     if (waiting := len(then) - len(ready)) and options.part.set_:
         print(
@@ -296,7 +291,7 @@ def _run(
             "that other jobs are making (of the images they were made from); run the same line again "
             "later"
         )
-    run(ready, options.engine, workers=workers, apart=bool(runtimes), gpus=on_gpu)
+    run(ready, engine)
     return of_models
 
 

@@ -233,7 +233,7 @@ def _document(
         "units": {
             "drawn": "groups" if units.grouped else "images",
             "count": units.count,
-            "of_one": units.of_one,
+            "same_groups": units.same_groups,
         },
         "notes": [
             *notes,
