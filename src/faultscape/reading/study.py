@@ -18,15 +18,14 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from faultscape.errors import DamagedSelectionError, RankingError, StudyError, closest, counted
+from faultscape.errors import DamagedSelectionError, RankingError, StudyError, closest
 from faultscape.nouns import MAIN, Classes, JsonObject, Slots
 from faultscape.ranking.standings_json import from_json
-from faultscape.reading.label_counts import LabelCount, count_labels
+from faultscape.reading.label_counts import LabelCount, Selection, count_labels
 from faultscape.reading.maps import StoredLabels
 from faultscape.reading.pairs import PairCounts, corpus_key, wanted
 from faultscape.reading.scorers import fitted_again
 from faultscape.reading.second_round import SecondRound, second_round
-from faultscape.selection.spares import effective, with_models_left
 from faultscape.study import lock
 from faultscape.study.answers.choices import Choices
 from faultscape.study.answers.database import Database
@@ -72,35 +71,6 @@ def _once(
         return self.computed[which]
 
     return kept
-
-
-class Selection:
-    """A selection of a study: its ``slots`` as they were made, the key of what they were ``drawn_from``, and
-    as they count ``now``.
-    """
-
-    def __init__(self, study: Study, name: str, slots: Slots, drawn_from: str) -> None:
-        self.name = name
-        self.slots = slots
-        self.drawn_from = drawn_from
-        self._study = study
-
-    @cached_property
-    def now(self) -> Slots:
-        """The selection as it counts now: images that were discarded or left the corpus are replaced by
-        spares, and draws do without models that left the study.
-        """
-        return self.without(self._study.discarded)
-
-    def without(self, discarded: Mapping[str, str]) -> Slots:
-        """Return the selection as it would count if these images were ``discarded``, {image: reason}."""
-        slots = with_models_left(self.slots, self._study.settings.models)
-        gone = {row.image for row in slots.rows} - self._study.ids
-        return effective(slots, {**discarded, **dict.fromkeys(gone, "left the corpus")})
-
-    def __repr__(self) -> str:
-        chosen = counted(len(self.now.images), "image")
-        return f"<selection {self.name}: {chosen} by {self.slots.definition['selector']}>"
 
 
 class Study:

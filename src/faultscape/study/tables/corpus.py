@@ -137,8 +137,8 @@ class Corpus:
         """Return all images, or those of some ids, in corpus order."""
         return _images(self.whole if ids is None else self.rows_of(ids, *self._of_images), self.root)
 
-    def by_id(self, ids: Iterable[str] | None = None) -> dict[str, Image]:
-        """Return {id: image} of all images, or of those of some ids, in corpus order."""
+    def by_id(self, ids: Iterable[str]) -> dict[str, Image]:
+        """Return {id: image} of some images, in corpus order."""
         return {image.id: image for image in self.images(ids)}
 
     @property

@@ -97,7 +97,7 @@ class Asker:
         settings = study.settings
         stamp = stamp_of(study.root, options, settings)
         slots = study.selection(options.selection).now
-        images = study.corpus.by_id()
+        images = study.image_rows
         classifies = study.classifies
         items: Sequence[Item] = (
             question_items(study, slots, options.truth, question_glosses(settings))
