@@ -115,7 +115,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         {"standings": {"order": drawn(ranked("fcn psp", *OPEN), FUTURE)}, "needs": NEEDS},
         (
             "The labels do not decide between fcn and psp; unet is not the best.",
-            "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
+            "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come; no other model is more than 1.7 points better (95 %).",
             (
                 "Not settled: fcn or psp (about 22 more labels would decide this pool, 5 to 89); psp or unet (how "
                 "many labels would decide this pool cannot be predicted)."
@@ -127,7 +127,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         {"standings": {"order": drawn(ranked("fcn", *CLEAR), FUTURE)}},
         (
             POOL_FIRST,
-            "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
+            "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come; no other model is more than 1.7 points better (95 %).",
             "Also not settled for images to come: psp or unet.",
             FAILING,
             MORE_IMAGES,
@@ -137,7 +137,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         {"standings": {"order": drawn(ranked("fcn", *CLEAR), ranked("fcn psp", *CLOSE, of="future"))}},
         (
             POOL_FIRST,
-            "fcn is ahead of psp by 2.4 points of mIoU (mean over images) [-0.2, 5.0] for images to come.",
+            "fcn is ahead of psp by 2.4 points of mIoU (mean over images) [-0.2, 5.0] for images to come; no other model is more than 0.2 points better (95 %).",
             "Also not settled for images to come: psp or unet.",
             FAILING,
             "If the lead stays as it is, about 11 more labels would tell for images to come.",
@@ -160,7 +160,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         {"standings": {"order": drawn(ranked("fcn psp", *OPEN), ranked("fcn psp unet", *WIDE, of="future"))}},
         (
             "The labels do not decide between the 3 models; fcn is ahead.",
-            "fcn is ahead of psp by 1 point of mIoU (mean over images) [-10, 13] for images to come.",
+            "fcn is ahead of psp by 1 point of mIoU (mean over images) [-10, 13] for images to come; no other model is more than 10 points better (95 %).",
             "Not settled: fcn or psp; fcn or unet (settled on this pool), and 1 more pair.",
             FAILING,
             MORE_TOO,
@@ -172,7 +172,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
             POOL_FIRST.replace("images to come", "more images of the same groups"),
             (
                 "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for more images of the "
-                "same groups."
+                "same groups; no other model is more than 1.7 points better (95 %)."
             ),
             "Also not settled for more images of the same groups: psp or unet.",
             FAILING,
@@ -193,7 +193,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         {"standings": {"order": drawn(ranked("fcn", *CENSUS), FUTURE)}},
         (
             POOL_FIRST.replace(" (2.4 points ahead of psp [0.3, 4.5])", " (1.4 points ahead of psp)"),
-            "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
+            "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come; no other model is more than 1.7 points better (95 %).",
             "Also not settled for images to come: psp or unet.",
             FAILING,
             MORE_IMAGES,

@@ -59,7 +59,8 @@ class Input:
     """Something that artefacts are made from: its ``name``, its ``digest`` now, and the ``reason`` to give if
     it changed.
 
-    A digest of None is no input of this instance; a mapping is an input for each entry, named after both.
+    A digest of None means that this instance does not depend on it; a mapping stands for an input for each of
+    its entries, named after both.
     """
 
     name: str

@@ -79,7 +79,9 @@ def verdict(
     lead = said.gaps[0] if said.gaps and not of_chosen else None
     metric = _metric(one)
     lines = [f"{head}."]
-    lines += [_by_how_much(one, said, lead, metric)] if lead else []
+    # a model that came since may be better by any number of points
+    open_ = len(could_be_best(said)) > 1 and speaks not in (stale or {})
+    lines += [_by_how_much(one, said, lead, metric, open_=open_)] if lead else []
     told = () if speaks in (stale or {}) else best
     lines += filter(None, [_not_settled(one, said, needs or {}, decided=decided, told=told)])
     # of a score that is printed as 100 % nothing fails
@@ -185,7 +187,7 @@ def _lead_here(standings: Standings) -> str:
     return f" ({_rounded(100 * gaps[0].difference, digits)} points ahead of {gaps[0].other}{between})"
 
 
-def _by_how_much(standings: Standings, said: ModelRanking, lead: Gap, metric: str) -> str:
+def _by_how_much(standings: Standings, said: ModelRanking, lead: Gap, metric: str, *, open_: bool) -> str:
     low, high = (100 * end for end in lead.interval)
     points = 100 * lead.difference
     here = f"on {_this_pool(standings)}"
@@ -197,7 +199,12 @@ def _by_how_much(standings: Standings, said: ModelRanking, lead: Gap, metric: st
     between = f"[{_rounded(low, digits)}, {_rounded(high, digits)}]"
     number = _rounded(points, digits)
     unit = "point" if number == "1" else "points"
-    return f"{lead.model} is ahead of {lead.other} by {number} {unit} of {metric} {between} {about}."
+    ahead = f"{lead.model} is ahead of {lead.other} by {number} {unit} of {metric} {between} {about}"
+    # intervals hold for all pairs at once
+    lost = max(-100 * gap.interval[0] for gap in said.gaps if gap.model == lead.model)
+    if not open_ or not lost > 0:
+        return f"{ahead}."
+    return f"{ahead}; no other model is more than {_rounded(lost, digits)} points better (95 %)."
 
 
 def _not_settled(

@@ -23,8 +23,8 @@ from faultscape.verbs.plan.forecast import label_numbers, pair_numbers
 from faultscape.verbs.plan.open_question import asked_next, more_images, needs_of
 from faultscape.verbs.plan.prices import idle_costs, price, priced_duel
 from faultscape.verbs.plan.result import LabelPlan
-from faultscape.verbs.rank.artefact import open_questions
-from faultscape.verbs.rank.open_selections import candidates, standings_now
+from faultscape.verbs.rank.artefact import STANDINGS, open_questions
+from faultscape.verbs.rank.open_selections import candidates
 from faultscape.verbs.status.costs import read_costs
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def make_plan(options: PlanOptions) -> LabelPlan:
         open_ = asked_next(study) if asked in (None, "best") else ""
         if recommended and open_ == drawn.name:
             more = more_images(study, open_, needs_of(pairs))
-            held = standings_now(study, open_)
+            held = STANDINGS.table(study, open_)
             best = [] if held is None else candidates(held)
             recommended = advice.as_next(recommended, drawn, more, best_of_pool=len(best) == 1)
         if recommended and recommended["verb"] == "select" and truth in known:

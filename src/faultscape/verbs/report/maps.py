@@ -83,7 +83,7 @@ def duel_facts(study: Study, drawn: Slots, common: Facts, options: ReportOptions
 def draw_facts(study: Study, common: Facts, options: ReportOptions) -> DrawFacts:
     """Return the facts of a page of images drawn for all models at once."""
     slots = common.slots
-    by_id = study.corpus.by_id()
+    by_id = study.image_rows
     by_model = _by_model(common)
     cards = []
     # the image that the verdict names is shown even behind the last that fits
