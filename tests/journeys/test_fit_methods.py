@@ -326,7 +326,7 @@ def test_a_withheld_pixel_counts_also_where_the_network_sees_the_image_smaller(t
 
 
 def test_the_preset_of_s4_keeps_all_and_trains_long() -> None:
-    from faultscape.verbs.fit.request import Request
+    from faultscape.verbs.fit.options import Request
     from faultscape.verbs.options import FitOptions
 
     def asked(method: str, **options) -> Request:

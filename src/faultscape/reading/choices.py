@@ -22,8 +22,7 @@ import numpy as np
 
 from faultscape.labelling.answers import WORDS, Answer, latest
 from faultscape.ranking.choice_shares import Shares
-from faultscape.study.answers.choices import Choice, Choices
-from faultscape.study.answers.database import Database
+from faultscape.study.answers.choices import Choice
 from faultscape.study.parts import Part
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
@@ -86,15 +85,13 @@ def counting(
     truth: str,
     models: Collection[str],
     discarded: Collection[str] = (),
-    *,
-    database: Database | None = None,
 ) -> tuple[list[Choice], int]:
     """Return the choices of a truth between these models that count, and how many do not because a map was
     remade since.
     """
     said = [
         one
-        for one in (study.choices if database is None else Choices(study.root, database)).choices(truth)
+        for one in study.choices.choices(truth)
         if {one.first, one.second} <= set(models) and one.image not in discarded
     ]
     now = digests(

@@ -18,7 +18,6 @@ from pathlib import Path
 from faultscape.comparison import sparse_counts
 from faultscape.errors import ModelError, StudyError, closest
 from faultscape.nouns import Slots
-from faultscape.reading import evidence
 from faultscape.reading.study import LABELS, Study
 from faultscape.study.answers.choices import Choices
 from faultscape.study.folder import check_name, put, refuse_twin
@@ -80,7 +79,7 @@ def withdraw(root: Path, names: Collection[str]) -> None:
 def _check(root: Path, settings: Settings, renamed: Mapping[str, str], removed: Collection[str]) -> None:
     """Raise ModelError unless the old names exist and the new ones are free."""
     known = list(settings.models)
-    truths = {LABELS, *evidence.truths(root)}
+    truths = {LABELS, *Study(root).truths}
     words = f"it has {', '.join(known)}" if known else "it has none"
     for name in (*renamed, *removed):
         check_name(name)

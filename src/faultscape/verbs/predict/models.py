@@ -18,7 +18,6 @@ from faultscape.errors import FaultscapeError, ModelError, OptionError, RefusedE
 from faultscape.prediction import catalogue, devices
 from faultscape.prediction.batches import NO_LABEL, NO_MAP, NO_ROW
 from faultscape.prediction.networks import check_options
-from faultscape.reading import evidence
 from faultscape.reading.fill import Engine, Work, fill
 from faultscape.reading.study import Study
 from faultscape.study import settings as toml
@@ -66,7 +65,7 @@ def predict_models(options: PredictOptions, declared: Declared | None = None) ->
         before = toml.read_settings(root)
         settings = toml.read_settings(root)
         fresh = [name for name in given if name not in settings.models]
-        against = evidence.choose_truth(root, options.truth) if options.measure else ""
+        against = Study(root).truth(options.truth) if options.measure else ""
         plans = _plans(root, before, settings, given, options, of_models, against)
         catalogue.release()
         takeover = Takeover(root, plans)

@@ -18,7 +18,6 @@ from faultscape.metrics.scorers import with_corrected_members
 from faultscape.prediction import catalogue, networks, stamps
 from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.prediction.source import Opening, Origin, Request, Source, Trial
-from faultscape.reading.evidence import truths
 from faultscape.reading.scorers import keep_said, methods_folder, with_digests
 from faultscape.reading.study import LABELS, Study
 from faultscape.study.json_text import read_object
@@ -83,7 +82,7 @@ def asked_of_models(options: PredictOptions, declared: Declared) -> ModelOptions
 def refuse_truths(root: Path, names: Iterable[str]) -> None:
     """Raise ModelError for a model named like a truth, or like the default truth."""
     held = read_settings(root).models
-    known = {LABELS, *truths(root)}
+    known = {LABELS, *Study(root).truths}
     if bad := next((name for name in names if name in known and name not in held), None):
         raise ModelError(
             f"{bad!r} is already the name of a truth (a set of labels); give the model another, for "
