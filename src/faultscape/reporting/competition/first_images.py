@@ -14,7 +14,7 @@ from faultscape.reporting.verdict import Verdict
 
 
 class Shown(NamedTuple):
-    """A photo or map: what it is, its address as data, and its ``target`` in the gallery."""
+    """The image itself or a map of it: its name, its address as data, and its ``target`` in the gallery."""
 
     name: str
     source: str
@@ -22,7 +22,7 @@ class Shown(NamedTuple):
 
 
 class First(NamedTuple):
-    """One image: what it shows, and its photo and maps."""
+    """An image of the first screen: what it shows, and itself and its maps."""
 
     image: str
     title: str
