@@ -99,3 +99,19 @@ def test_measures_and_cards_open_each_file_once(study: Path, verb: str) -> None:
     assert {"corpus.parquet", "predictions/model-0/manifest.json"} <= often.keys()
     assert any(re.match(r"measures|reliability", file) for file in often)
     assert set(often.values()) == {1}
+
+
+def test_a_study_that_was_measured_shows_what_was_made(study: Path) -> None:
+    given = fs.Study(study)
+    before = given.document(given.root / "measures" / "measure.json")
+    fs.measure(given, seed=3, resamples=0, worst=0, engine="local")
+    assert given.document(given.root / "measures" / "measure.json") != before
+
+
+def test_stress_opens_each_file_once(study: Path) -> None:
+    line: dict[str, Any] = {"corruption": ["elastic_transform"], "severities": "2", "move_labels": True}
+    fs.stress.corrupt(study, engine="local", **line)
+    with opened(study) as found:
+        again = fs.stress.corrupt(study, engine="local", **line)
+    assert "unchanged" in repr(again)
+    assert set(_often(found).values()) == {1}

@@ -24,10 +24,9 @@ from faultscape.metrics.summary import Summary
 from faultscape.reporting.measure import document as measure_document
 from faultscape.study.tables import measures
 from faultscape.verbs.measure import notes
-from faultscape.verbs.measure.image_order import ranks_of
 from faultscape.verbs.measure.measurement import Measurement
 from faultscape.verbs.measure.scores.summary import Scored
-from faultscape.verbs.measure.sets import DataSet
+from faultscape.verbs.measure.sets import DataSet, ranks_of
 from faultscape.verbs.measure.shard import own_metrics
 
 Failures = Mapping[str, Sequence[tuple[str, str]]]

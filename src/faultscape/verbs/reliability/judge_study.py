@@ -43,9 +43,7 @@ from faultscape.verbs.predict.models import predict_models
 from faultscape.verbs.predict.options import Declared
 from faultscape.verbs.reliability import card as cards
 from faultscape.verbs.reliability.artefact import RELIABILITY
-from faultscape.verbs.reliability.checks.claims import compare_claims, read_claims, refuse_unknown_sets
-from faultscape.verbs.reliability.checks.guards import fill_cheat, guards
-from faultscape.verbs.reliability.checks.seen_images import told_beforehand, told_of_methods
+from faultscape.verbs.reliability.claims import compare_claims, read_claims, refuse_unknown_sets
 from faultscape.verbs.reliability.components import METRIC, judge_components
 from faultscape.verbs.reliability.conditions import (
     Condition,
@@ -58,9 +56,11 @@ from faultscape.verbs.reliability.conditions import (
 )
 from faultscape.verbs.reliability.counts import ModelCounts, fill_counts, line_that_counts
 from faultscape.verbs.reliability.finders import finders
+from faultscape.verbs.reliability.guards import fill_cheat, guards
 from faultscape.verbs.reliability.numbers import ModelNumbers
 from faultscape.verbs.reliability.pictures import Frames
 from faultscape.verbs.reliability.presets import preset_numbers
+from faultscape.verbs.reliability.seen_images import told_beforehand, told_of_methods
 from faultscape.verbs.reliability.signature import Reliability
 from faultscape.verbs.train.training_record import flags_of, training_of
 

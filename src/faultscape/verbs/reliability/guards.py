@@ -117,7 +117,7 @@ def fill_cheat(labelled: LabelledStudy, conditions: Sequence[Condition], options
 
     work = Work(
         "guard",
-        "faultscape.verbs.reliability.checks.guards:count_cheat",
+        "faultscape.verbs.reliability.guards:count_cheat",
         CheatPart,
         enter,
         lambda job, made: [(guards_folder(root, job.set), part_name(job.number), made.sha256)],
