@@ -22,7 +22,7 @@ from faultscape.nouns import Classes, Definition
 from faultscape.progress import Tick
 from faultscape.reading import fill
 from faultscape.reading.fill import task
-from faultscape.reporting.stress_page import Cell, Row, stress_page
+from faultscape.reporting.contact_sheets import Cell, Row, stress_page
 from faultscape.scenes import street as drawing
 from faultscape.stressors.blend_plans import plan_blend
 from faultscape.stressors.blend_steps.catalogue import BlendPreset

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.metrics.scorers import plain_name
-from faultscape.prediction.submissions.model import PREFIX
+from faultscape.prediction.sources.submissions import PREFIX
 from faultscape.reading import evidence
 from faultscape.reading.scorers import methods_folder
 from faultscape.reading.study import Study

@@ -16,8 +16,8 @@ from faultscape import engine as engines
 from faultscape.arguments import Source
 from faultscape.errors import FaultscapeError, ModelError, OptionError, RefusedError, closest, counted
 from faultscape.prediction import catalogue, devices
-from faultscape.prediction import options as model_options
 from faultscape.prediction.batches import NO_LABEL, NO_MAP, NO_ROW
+from faultscape.prediction.networks import check_options
 from faultscape.reading.fill import Engine, Work, fill
 from faultscape.reading.study import Study
 from faultscape.study import settings as toml
@@ -212,7 +212,7 @@ def named(models: Sequence[Source], task: str = "segmentation") -> dict[str, str
 
 def _check_options(options: PredictOptions, of_models: toml.ModelOptions, task: str) -> None:
     """Raise OptionError for options that apply to no model, or to no study of this task."""
-    model_options.check(of_models)
+    check_options(of_models)
     devices.check(options.hardware.device or "")
     engines.check(options.engine, options.workers)
     if task != "segmentation" and options.measure:
